@@ -1,0 +1,8 @@
+"""Hyper-parameters: a file a family over a shared base. Nothing here knows of modeling."""
+
+from .configuration_base import AtentaConfig
+from .configuration_decoder import AtentaDecoderConfig
+from .configuration_encoder import AtentaEncoderConfig
+from .configuration_encoder_decoder import AtentaEncoderDecoderConfig
+
+__all__ = ["AtentaConfig", "AtentaDecoderConfig", "AtentaEncoderConfig", "AtentaEncoderDecoderConfig"]

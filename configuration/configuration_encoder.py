@@ -1,0 +1,42 @@
+"""Hyper-parameters of the encoder family."""
+
+from huggingface_hub.dataclasses import strict
+
+from .configuration_base import AtentaConfig
+
+
+@strict
+class AtentaEncoderConfig(AtentaConfig):
+    r"""Hyper-parameters of an encoder (documents 4 and 5; BERT: Devlin et al., 2019). Options: see [`AtentaConfig`].
+
+    Args:
+        num_hidden_layers (`int`, defaults to 6): number of blocks.
+        type_vocab_size (`int`, defaults to 2): number of segments that can be told apart (0 for none), for the two
+            texts of next-sentence prediction or question answering.
+        classifier_dropout (`float`, *optional*): probability before a classification head; `dropout` unless given.
+
+    Example:
+
+    ```python
+    >>> from atenta import AtentaEncoderConfig, AtentaEncoderModel
+
+    >>> config = AtentaEncoderConfig(hidden_size=128, num_attention_heads=4, intermediate_size=512)
+    >>> model = AtentaEncoderModel(config)
+    ```
+    """
+
+    model_type = "atenta_encoder"
+
+    num_hidden_layers: int = 6
+    type_vocab_size: int = 2
+    classifier_dropout: float | int | None = None
+
+    def validate_architecture(self) -> None:
+        """Check values, as in [`AtentaConfig`].
+
+        Raises:
+            ValueError: `type_vocab_size` is negative, or as in [`AtentaConfig`].
+        """
+        super().validate_architecture()
+        if self.type_vocab_size < 0:
+            raise ValueError(f"type_vocab_size={self.type_vocab_size}: it must be 0 (no segments) or more.")

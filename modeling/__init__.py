@@ -1,0 +1,41 @@
+"""The models: building blocks (attention, feed_forward, positions, embeddings, block) and a file a family."""
+
+from .modeling_decoder import (
+    AtentaDecoderForCausalLM,
+    AtentaDecoderForSequenceClassification,
+    AtentaDecoderModel,
+    AtentaDecoderPreTrainedModel,
+)
+from .modeling_encoder import (
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+    AtentaEncoderPreTrainedModel,
+)
+from .modeling_encoder_decoder import (
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderDecoderModel,
+    AtentaEncoderDecoderPreTrainedModel,
+)
+
+__all__ = [
+    "AtentaDecoderForCausalLM",
+    "AtentaDecoderForSequenceClassification",
+    "AtentaDecoderModel",
+    "AtentaDecoderPreTrainedModel",
+    "AtentaEncoderDecoderForConditionalGeneration",
+    "AtentaEncoderDecoderModel",
+    "AtentaEncoderDecoderPreTrainedModel",
+    "AtentaEncoderForMaskedLM",
+    "AtentaEncoderForNextSentencePrediction",
+    "AtentaEncoderForPreTraining",
+    "AtentaEncoderForQuestionAnswering",
+    "AtentaEncoderForSequenceClassification",
+    "AtentaEncoderForTokenClassification",
+    "AtentaEncoderModel",
+    "AtentaEncoderPreTrainedModel",
+]

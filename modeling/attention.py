@@ -1,0 +1,141 @@
+"""Multi-head attention: self and cross in one class (documents 2 and 3; Vaswani et al., 2017, section 3.2)."""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from transformers import Cache, EncoderDecoderCache, PreTrainedConfig
+from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from .positions import apply_rotary
+
+
+def eager_attention_forward(
+    module: nn.Module,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attention_mask: torch.Tensor | None,
+    scaling: float,
+    dropout: float = 0.0,
+    **kwargs,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scaled dot-product attention written out: softmax(QKᵀ·scaling + mask)V (document 2; Vaswani et al., equation 1).
+
+    The mask is added, minus infinity where a position must not be seen. Multiplying scores by 0, as document 1 does,
+    hides nothing, for exp(0) = 1.
+
+    Args:
+        module: the attention layer; its `training` switches dropout.
+        query: (batch, heads, query_length, head_dim).
+        key: (batch, heads, key_length, head_dim).
+        value: (batch, heads, key_length, head_dim).
+        attention_mask: added to the scores, broadcast to (batch, heads, query_length, key_length), or `None`.
+        scaling: factor of the scores, 1/√head_dim.
+        dropout: probability on the weights.
+        kwargs: what other implementations of the attention interface take; not used here.
+
+    Returns:
+        Output (batch, query_length, heads, head_dim) and weights (batch, heads, query_length, key_length).
+    """
+    scores = torch.matmul(query, key.transpose(2, 3)) * scaling  # (batch, heads, query_length, key_length)
+    if attention_mask is not None:
+        scores = scores + attention_mask
+    weights = nn.functional.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
+    weights = nn.functional.dropout(weights, p=dropout, training=module.training)
+    return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
+
+
+class MultiHeadAttention(nn.Module):
+    """Attention of `num_attention_heads` heads, each `head_dim` wide, without biases by default.
+
+    Self-attention takes queries, keys and values from `hidden_states`. Cross-attention takes queries from the
+    decoder's `hidden_states`, keys and values from `key_value_states`, the encoder's output: document 4, not
+    document 3, whose roles are exchanged. Rotary positions act in self-attention only.
+
+    Args:
+        config: the model's hyper-parameters.
+        layer_idx: number of the block, which is the layer of the cache that is read and written.
+        is_causal: whether a position must not see later ones. Implementations read it when no mask is needed.
+    """
+
+    def __init__(self, config: PreTrainedConfig, layer_idx: int, is_causal: bool):
+        super().__init__()
+        self.config = config
+        self.layer_idx = layer_idx
+        self.is_causal = is_causal
+        self.head_dim = config.head_dim
+        self.scaling = config.head_dim**-0.5
+        width = config.num_attention_heads * config.head_dim
+        self.q_proj = nn.Linear(config.hidden_size, width, bias=config.attention_bias)
+        self.k_proj = nn.Linear(config.hidden_size, width, bias=config.attention_bias)
+        self.v_proj = nn.Linear(config.hidden_size, width, bias=config.attention_bias)
+        self.o_proj = nn.Linear(width, config.hidden_size, bias=config.attention_bias)
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
+        key_value_states: torch.Tensor | None = None,
+        past_key_values: Cache | None = None,
+        **kwargs,
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Attend.
+
+        Args:
+            hidden_states: (batch, query_length, hidden_size).
+            attention_mask: as transformers' `masking_utils` makes it for the implementation in use.
+            position_embeddings: cosines and sines of the rotary positions, each (batch or 1, query_length, head_dim).
+            key_value_states: the encoder's output (batch, key_length, hidden_size), for cross-attention.
+            past_key_values: cache of keys and values, read and written in place.
+            kwargs: passed to the attention implementation.
+
+        Returns:
+            Output (batch, query_length, hidden_size), and the weights (batch, heads, query_length, key_length) where
+            the implementation gives them (`"eager"` does).
+        """
+        query = self._split_heads(self.q_proj(hidden_states))  # (batch, heads, query_length, head_dim)
+        if key_value_states is not None:
+            key, value = self._cross_keys_and_values(key_value_states, past_key_values)
+        else:
+            key, value = self._split_heads(self.k_proj(hidden_states)), self._split_heads(self.v_proj(hidden_states))
+            if position_embeddings is not None:
+                query, key = apply_rotary(query, *position_embeddings), apply_rotary(key, *position_embeddings)
+            if past_key_values is not None:
+                if isinstance(past_key_values, EncoderDecoderCache):
+                    past_key_values = past_key_values.self_attention_cache
+                key, value = past_key_values.update(key, value, self.layer_idx)
+
+        attention: Callable = ALL_ATTENTION_FUNCTIONS.get_interface(
+            self.config._attn_implementation, eager_attention_forward
+        )
+        output, weights = attention(
+            self,
+            query,
+            key,
+            value,
+            attention_mask,
+            dropout=self.config.attention_dropout if self.training else 0.0,
+            scaling=self.scaling,
+            **kwargs,
+        )  # (batch, query_length, heads, head_dim)
+        output = output.reshape(*hidden_states.shape[:-1], -1).contiguous()
+        return self.o_proj(output), weights
+
+    def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
+        # -1, not the number of heads: under tensor parallelism each process holds a part of them
+        return states.view(*states.shape[:-1], -1, self.head_dim).transpose(1, 2)  # (batch, heads, length, head_dim)
+
+    def _cross_keys_and_values(
+        self, states: torch.Tensor, past_key_values: EncoderDecoderCache | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Keys and values of the encoder's output: projected at the first step, read from the cache afterwards."""
+        if past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
+            layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
+            return layer.keys, layer.values
+        key, value = self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))
+        if past_key_values is not None:
+            key, value = past_key_values.cross_attention_cache.update(key, value, self.layer_idx)
+            past_key_values.is_updated[self.layer_idx] = True
+        return key, value

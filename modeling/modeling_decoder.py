@@ -1,0 +1,260 @@
+"""The decoder family (documents 2 and 4; GPT: Radford et al., 2018): every position sees itself and earlier ones."""
+
+import torch
+from torch import nn
+from transformers import Cache, DynamicCache, EncoderDecoderCache
+from transformers.generation import GenerationMixin
+from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
+from transformers.modeling_outputs import (
+    BaseModelOutputWithPastAndCrossAttentions,
+    CausalLMOutputWithPast,
+    SequenceClassifierOutputWithPast,
+)
+from transformers.modeling_utils import slice_logits_to_keep
+from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+from transformers.processing_utils import Unpack
+from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ..configuration.configuration_decoder import AtentaDecoderConfig
+from .block import TransformerBlock
+from .embeddings import Embeddings
+from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel
+from .positions import RotaryPositions, position_ids_from_mask
+
+
+class AtentaDecoderPreTrainedModel(AtentaPreTrainedModel):
+    """Base of the decoder's models: loading, saving, initial weights."""
+
+    config: AtentaDecoderConfig
+
+
+class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
+    """Embeddings and a stack of causal blocks. The encoder-decoder's decoder adds cross-attention to each block."""
+
+    _tp_plan = TENSOR_PARALLEL_PLAN
+    has_cross_attention = False
+
+    def __init__(self, config: AtentaDecoderConfig):
+        super().__init__(config)
+        self.embeddings = Embeddings(config)
+        self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
+        self.layers = nn.ModuleList(
+            [
+                TransformerBlock(config, layer_idx, is_causal=True, cross_attention=self.has_cross_attention)
+                for layer_idx in range(config.get_text_config(decoder=True).num_hidden_layers)
+            ]
+        )
+        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps) if config.norm_first else nn.Identity()
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        encoder_hidden_states: torch.Tensor | None = None,
+        encoder_attention_mask: torch.Tensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> BaseModelOutputWithPastAndCrossAttentions:
+        """Read texts from left to right.
+
+        Args:
+            input_ids: (batch, length), the tokens that are not yet in the cache.
+            attention_mask: (batch, past_length + length), 1 for real tokens and 0 for padding.
+            position_ids: (batch, length); counted from the attention mask unless given. Positions that start again
+                at 0 without a mask or cache mark packed texts, which do not see one another.
+            past_key_values: keys and values of past positions, of any cache class.
+            inputs_embeds: (batch, length, hidden_size) in place of `input_ids`, before the factor √hidden_size.
+            use_cache: return a cache; made when none is given.
+            encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
+            encoder_attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
+            kwargs: passed to the attention implementation; `output_attentions` and `output_hidden_states`.
+
+        Returns:
+            `last_hidden_state` (batch, length, hidden_size), `past_key_values`; where asked for, `hidden_states`,
+            `attentions` (one (batch, heads, length, past_length + length) a block) and `cross_attentions`.
+
+        Raises:
+            ValueError: both or neither of `input_ids` and `inputs_embeds` are given, or the encoder's output is
+                missing for a decoder with cross-attention or given to one without.
+        """
+        if (input_ids is None) ^ (inputs_embeds is not None):
+            raise ValueError("Give exactly one of input_ids and inputs_embeds.")
+        if self.has_cross_attention != (encoder_hidden_states is not None):
+            raise ValueError(
+                f"encoder_hidden_states must{'' if self.has_cross_attention else ' not'} be given to this decoder."
+            )
+        if inputs_embeds is None:
+            inputs_embeds = self.embeddings.embed_tokens(input_ids)
+        if use_cache and past_key_values is None and not self.training:
+            past_key_values = DynamicCache(config=self.config)
+            if self.has_cross_attention:
+                past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
+
+        self_attention_cache = past_key_values
+        if isinstance(past_key_values, EncoderDecoderCache):
+            self_attention_cache = past_key_values.self_attention_cache
+        # Position ids that were given may mark packed texts; those that are counted here never do.
+        mask = create_causal_mask(
+            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
+        )
+        if encoder_attention_mask is not None:
+            encoder_attention_mask = create_bidirectional_mask(
+                self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states=encoder_hidden_states
+            )
+        if position_ids is None:
+            past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
+            position_ids = position_ids_from_mask(
+                attention_mask, inputs_embeds.shape[1], past_length, inputs_embeds.device
+            )
+
+        hidden_states = self.embeddings(inputs_embeds, position_ids)
+        position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
+        for layer in self.layers:
+            hidden_states = layer(
+                hidden_states,
+                encoder_hidden_states,  # by position: gradient checkpointing follows only such gradients
+                attention_mask=mask,
+                encoder_attention_mask=encoder_attention_mask,
+                position_embeddings=position_embeddings,
+                past_key_values=past_key_values,
+                **kwargs,
+            )
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
+        )
+
+
+class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):
+    """Score the next character, and generate (documents 2 and 4). The output layer covers the whole vocabulary."""
+
+    _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
+    _tp_plan = {"lm_head": "colwise_gather_output"}
+
+    def __init__(self, config: AtentaDecoderConfig):
+        super().__init__(config)
+        self.model = AtentaDecoderModel(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        logits_to_keep: int | torch.Tensor = 0,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> CausalLMOutputWithPast:
+        """Score every character as the next one. Inputs: see [`AtentaDecoderModel.forward`].
+
+        Args:
+            labels: (batch, length), usually a copy of `input_ids` with -100 where nothing is to be learned. They are
+                shifted here: position t learns label t + 1.
+            logits_to_keep: number of last positions to score (0 for all), or their indices.
+
+        Returns:
+            `logits` (batch, positions kept, vocab_size), `past_key_values`, the mean cross-entropy in nats as `loss`.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        logits = self.lm_head(slice_logits_to_keep(outputs.last_hidden_state, logits_to_keep))
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
+        return CausalLMOutputWithPast(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+
+
+# Trainer's label smoothing shifts the labels of just the class names in this table (here it would smooth unshifted).
+MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault("atenta_decoder", "AtentaDecoderForCausalLM")
+
+
+class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
+    """A label, several labels, or numbers for a text, read off its last character (Radford et al., 2018)."""
+
+    def __init__(self, config: AtentaDecoderConfig):
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = AtentaDecoderModel(config)
+        self.dropout = nn.Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)
+        self.score = nn.Linear(config.hidden_size, config.num_labels, bias=False)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> SequenceClassifierOutputWithPast:
+        """Score the labels of each text. Inputs: see [`AtentaDecoderModel.forward`].
+
+        The last real token is found from the attention mask, or else from the padding ids.
+
+        Args:
+            labels: (batch,) integers for one class a text, (batch, num_labels) floats for several, (batch,) or
+                (batch, num_labels) floats for a regression.
+
+        Returns:
+            `logits` (batch, num_labels), and as `loss` the mean cross-entropy, binary cross-entropy or squared error.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        hidden_states = outputs.last_hidden_state
+        batch, length = hidden_states.shape[:2]
+        real = None
+        if attention_mask is not None and attention_mask.ndim == 2:
+            real = attention_mask[:, -length:] != 0
+        elif input_ids is not None and self.config.pad_token_id is not None:
+            real = input_ids != self.config.pad_token_id
+        last = torch.full((batch,), length - 1, device=hidden_states.device)
+        if real is not None:
+            last = (torch.arange(length, device=hidden_states.device) * real.to(hidden_states.device)).argmax(-1)
+        logits = self.score(self.dropout(hidden_states[torch.arange(batch, device=hidden_states.device), last]))
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **kwargs)
+        return SequenceClassifierOutputWithPast(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )

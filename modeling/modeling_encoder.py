@@ -1,0 +1,448 @@
+"""The encoder family (documents 4 and 5; BERT: Devlin et al., 2019): every position sees all others."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers.masking_utils import create_bidirectional_mask
+from transformers.modeling_outputs import (
+    BaseModelOutputWithPooling,
+    MaskedLMOutput,
+    NextSentencePredictorOutput,
+    QuestionAnsweringModelOutput,
+    SequenceClassifierOutput,
+    TokenClassifierOutput,
+)
+from transformers.processing_utils import Unpack
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
+from transformers.utils.generic import merge_with_config_defaults
+from transformers.utils.output_capturing import capture_outputs
+
+from ..configuration.configuration_encoder import AtentaEncoderConfig
+from .block import TransformerBlock
+from .embeddings import Embeddings
+from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel
+from .positions import RotaryPositions, position_ids_from_mask
+
+
+class Pooler(nn.Module):
+    """A vector for the text: its first token's, `<bos>`, through a linear layer and tanh (Devlin et al., 2019)."""
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__()
+        self.dense = nn.Linear(config.hidden_size, config.hidden_size)
+
+    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+        """(batch, length, hidden_size) → (batch, hidden_size). Padding on the left is passed over."""
+        if attention_mask is not None and attention_mask.ndim == 2:
+            first = attention_mask.int().argmax(-1)
+            hidden_states = hidden_states[torch.arange(len(first), device=hidden_states.device), first]
+        else:
+            hidden_states = hidden_states[:, 0]
+        return torch.tanh(self.dense(hidden_states))
+
+
+class AtentaEncoderPreTrainedModel(AtentaPreTrainedModel):
+    """Base of the encoder's models: loading, saving, initial weights."""
+
+    config: AtentaEncoderConfig
+
+
+class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
+    """Embeddings and a stack of blocks; contextual vectors for each character, and one for the text.
+
+    Args:
+        config: hyper-parameters; the encoder-decoder gives its own.
+        add_pooling_layer: whether there is a vector for the whole text.
+    """
+
+    _tp_plan = TENSOR_PARALLEL_PLAN
+
+    def __init__(self, config: AtentaEncoderConfig, add_pooling_layer: bool = True):
+        super().__init__(config)
+        self.embeddings = Embeddings(config, type_vocab_size=getattr(config, "type_vocab_size", 0))
+        self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
+        self.layers = nn.ModuleList(
+            [TransformerBlock(config, layer_idx, is_causal=False) for layer_idx in range(config.num_hidden_layers)]
+        )
+        self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps) if config.norm_first else nn.Identity()
+        self.pooler = Pooler(config) if add_pooling_layer else None
+        self.gradient_checkpointing = False
+        self.post_init()
+
+    @merge_with_config_defaults
+    @capture_outputs
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> BaseModelOutputWithPooling:
+        """Encode texts.
+
+        Args:
+            input_ids: (batch, length).
+            attention_mask: (batch, length), 1 for real tokens and 0 for padding.
+            token_type_ids: (batch, length), the segment of each token.
+            position_ids: (batch, length); counted from the attention mask unless given.
+            inputs_embeds: (batch, length, hidden_size) in place of `input_ids`, before the factor √hidden_size.
+            kwargs: passed to the attention implementation; `output_attentions` and `output_hidden_states`.
+
+        Returns:
+            `last_hidden_state` (batch, length, hidden_size), `pooler_output` (batch, hidden_size) or `None`; where
+            asked for, `hidden_states` and `attentions` (one (batch, heads, length, length) a block).
+
+        Raises:
+            ValueError: both or neither of `input_ids` and `inputs_embeds` are given.
+        """
+        if (input_ids is None) ^ (inputs_embeds is not None):
+            raise ValueError("Give exactly one of input_ids and inputs_embeds.")
+        if inputs_embeds is None:
+            inputs_embeds = self.embeddings.embed_tokens(input_ids)
+        if position_ids is None:
+            position_ids = position_ids_from_mask(attention_mask, inputs_embeds.shape[1], 0, inputs_embeds.device)
+
+        mask = create_bidirectional_mask(self.config, inputs_embeds, attention_mask)
+        hidden_states = self.embeddings(inputs_embeds, position_ids, token_type_ids)
+        position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
+        for layer in self.layers:
+            hidden_states = layer(
+                hidden_states, attention_mask=mask, position_embeddings=position_embeddings, **kwargs
+            )
+        hidden_states = self.norm(hidden_states)
+        return BaseModelOutputWithPooling(
+            last_hidden_state=hidden_states,
+            pooler_output=self.pooler(hidden_states, attention_mask) if self.pooler is not None else None,
+        )
+
+
+class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
+    """Guess masked characters from both sides (document 4). The output layer covers the whole vocabulary."""
+
+    _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
+    _tp_plan = {"lm_head": "colwise_gather_output"}
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__(config)
+        self.model = AtentaEncoderModel(config, add_pooling_layer=False)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> MaskedLMOutput:
+        """Score every character at every position. Inputs: see [`AtentaEncoderModel.forward`].
+
+        Args:
+            labels: (batch, length), the right ids at masked positions and -100 elsewhere.
+
+        Returns:
+            `logits` (batch, length, vocab_size), and the mean cross-entropy in nats as `loss`.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        logits = self.lm_head(outputs.last_hidden_state)
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
+        return MaskedLMOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+@dataclass
+class AtentaEncoderForPreTrainingOutput(ModelOutput):
+    """What [`AtentaEncoderForPreTraining`] returns, named as in transformers' BERT.
+
+    Args:
+        loss: sum of the masked-character and the next-sentence losses, in nats.
+        prediction_logits: (batch, length, vocab_size).
+        seq_relationship_logits: (batch, 2); column 0 says that the second text follows the first.
+        hidden_states: embeddings and each block's output, (batch, length, hidden_size) each.
+        attentions: each block's weights, (batch, heads, length, length).
+    """
+
+    loss: torch.FloatTensor | None = None
+    prediction_logits: torch.FloatTensor | None = None
+    seq_relationship_logits: torch.FloatTensor | None = None
+    hidden_states: tuple[torch.FloatTensor, ...] | None = None
+    attentions: tuple[torch.FloatTensor, ...] | None = None
+
+
+class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
+    """Masked characters and next-sentence prediction together (document 4; Devlin et al., 2019, section 3.1)."""
+
+    _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
+    _tp_plan = {"lm_head": "colwise_gather_output"}
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__(config)
+        self.model = AtentaEncoderModel(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
+        self.seq_relationship = nn.Linear(config.hidden_size, 2)
+        self.loss_type = "ForMaskedLM"
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        next_sentence_label: torch.LongTensor | None = None,
+        num_items_in_batch: torch.Tensor | int | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> AtentaEncoderForPreTrainingOutput:
+        """Score characters and the order of the texts. Inputs: see [`AtentaEncoderModel.forward`].
+
+        Args:
+            labels: (batch, length), the right ids at masked positions and -100 elsewhere.
+            next_sentence_label: (batch,), 0 where the second text follows the first and 1 where it is another.
+            num_items_in_batch: number of masked characters in the whole batch when this is a part of it.
+
+        Returns:
+            See [`AtentaEncoderForPreTrainingOutput`]. The loss needs both labels.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        prediction_logits = self.lm_head(outputs.last_hidden_state)
+        seq_relationship_logits = self.seq_relationship(outputs.pooler_output)
+        loss = None
+        if labels is not None and next_sentence_label is not None:
+            masked_loss = self.loss_function(
+                prediction_logits, labels, self.config.vocab_size, num_items_in_batch=num_items_in_batch, **kwargs
+            )
+            order_loss = nn.functional.cross_entropy(seq_relationship_logits.float(), next_sentence_label.view(-1))
+            if num_items_in_batch is not None:  # weigh this part as its masked characters are, so that parts add up
+                order_loss = order_loss * (labels != -100).sum() / num_items_in_batch
+            loss = masked_loss + order_loss
+        return AtentaEncoderForPreTrainingOutput(
+            loss=loss,
+            prediction_logits=prediction_logits,
+            seq_relationship_logits=seq_relationship_logits,
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+
+
+class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
+    """Does the second text follow the first? (document 4; Devlin et al., 2019, section 3.1)."""
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__(config)
+        self.model = AtentaEncoderModel(config)
+        self.seq_relationship = nn.Linear(config.hidden_size, 2)
+        self.loss_type = "ForMaskedLM"  # plain cross-entropy over two classes
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> NextSentencePredictorOutput:
+        """Score the order of two texts. Inputs: see [`AtentaEncoderModel.forward`].
+
+        Args:
+            labels: (batch,), 0 where the second text follows the first and 1 where it is another.
+
+        Returns:
+            `logits` (batch, 2), and the mean cross-entropy in nats as `loss`.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        logits = self.seq_relationship(outputs.pooler_output)
+        loss = self.loss_function(logits, labels, 2, **kwargs) if labels is not None else None
+        return NextSentencePredictorOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
+    """A label, several labels, or numbers for a text (documents 4 and 5).
+
+    `config.problem_type` says which; unless given, it is read from the labels: one output is a regression, integer
+    labels are one class a text, float labels are yes or no for each class.
+    """
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = AtentaEncoderModel(config)
+        self.dropout = classifier_dropout(config)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.Tensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> SequenceClassifierOutput:
+        """Score the labels of each text. Inputs: see [`AtentaEncoderModel.forward`].
+
+        Args:
+            labels: (batch,) integers for one class a text, (batch, num_labels) floats for several, (batch,) or
+                (batch, num_labels) floats for a regression.
+
+        Returns:
+            `logits` (batch, num_labels), and as `loss` the mean cross-entropy, binary cross-entropy or squared error.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        logits = self.classifier(self.dropout(outputs.pooler_output))
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **kwargs)
+        return SequenceClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
+    """A label for each character: tagging and named entities (documents 4 and 5)."""
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = AtentaEncoderModel(config, add_pooling_layer=False)
+        self.dropout = classifier_dropout(config)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> TokenClassifierOutput:
+        """Score the labels of each character. Inputs: see [`AtentaEncoderModel.forward`].
+
+        Args:
+            labels: (batch, length), with -100 where nothing is to be learned.
+
+        Returns:
+            `logits` (batch, length, num_labels), and the mean cross-entropy in nats as `loss`.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        logits = self.classifier(self.dropout(outputs.last_hidden_state))
+        loss = self.loss_function(logits, labels, self.config, **kwargs) if labels is not None else None
+        return TokenClassifierOutput(
+            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
+        )
+
+
+class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
+    """Where in a text does the answer start and end? (documents 4 and 5; Devlin et al., 2019, section 4.2)."""
+
+    def __init__(self, config: AtentaEncoderConfig):
+        super().__init__(config)
+        self.model = AtentaEncoderModel(config, add_pooling_layer=False)
+        self.qa_outputs = nn.Linear(config.hidden_size, 2)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        token_type_ids: torch.LongTensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        start_positions: torch.LongTensor | None = None,
+        end_positions: torch.LongTensor | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> QuestionAnsweringModelOutput:
+        """Score each character as start and as end. Inputs: see [`AtentaEncoderModel.forward`].
+
+        Args:
+            start_positions: (batch,), index of the answer's first token; one at or beyond `length` is not learned.
+            end_positions: (batch,), index of its last token.
+
+        Returns:
+            `start_logits` and `end_logits` (batch, length), and the mean of both cross-entropies in nats as `loss`.
+        """
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            token_type_ids=token_type_ids,
+            position_ids=position_ids,
+            inputs_embeds=inputs_embeds,
+            **kwargs,
+        )
+        start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
+        loss = None
+        if start_positions is not None and end_positions is not None:
+            loss = self.loss_function(start_logits, end_logits, start_positions, end_positions, **kwargs)
+        return QuestionAnsweringModelOutput(
+            loss=loss,
+            start_logits=start_logits.contiguous(),
+            end_logits=end_logits.contiguous(),
+            hidden_states=outputs.hidden_states,
+            attentions=outputs.attentions,
+        )
+
+
+def classifier_dropout(config: AtentaEncoderConfig) -> nn.Dropout:
+    """Dropout before a classification head: `classifier_dropout`, or else `dropout`."""
+    return nn.Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)

@@ -1,0 +1,234 @@
+"""The encoder-decoder family (documents 3 and 4; Vaswani et al., 2017): an encoder, and a decoder that looks at it."""
+
+import torch
+from torch import nn
+from transformers import Cache
+from transformers.generation import GenerationMixin
+from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
+from transformers.processing_utils import Unpack
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
+from transformers.utils.output_capturing import OutputRecorder
+
+from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
+from .attention import MultiHeadAttention
+from .block import TransformerBlock
+from .modeling_base import AtentaPreTrainedModel
+from .modeling_decoder import AtentaDecoderModel
+from .modeling_encoder import AtentaEncoderModel
+
+
+class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
+    """A decoder whose blocks also attend to the encoder's output, each through matrices of its own (document 4)."""
+
+    config: AtentaEncoderDecoderConfig
+    has_cross_attention = True
+    _can_record_outputs = {
+        "hidden_states": TransformerBlock,
+        "attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="self_attn"),
+        "cross_attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="cross_attn"),
+    }
+
+
+class AtentaEncoderDecoderPreTrainedModel(AtentaPreTrainedModel):
+    """Base of the encoder-decoder's models: loading, saving, initial weights, resizing both embeddings."""
+
+    config: AtentaEncoderDecoderConfig
+    _can_record_outputs = None  # encoder and decoder record their own
+
+    def get_input_embeddings(self) -> nn.Embedding:
+        """The encoder's token embeddings (vocab_size, hidden_size)."""
+        return self.get_encoder().embeddings.embed_tokens
+
+    def set_input_embeddings(self, value: nn.Embedding) -> None:
+        """Replace the encoder's token embeddings, and the decoder's when both are tied."""
+        self.get_encoder().embeddings.embed_tokens = value
+        if self.config.tie_word_embeddings:
+            self.get_decoder().embeddings.embed_tokens = value
+
+    def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
+        resized = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
+        if not self.config.tie_word_embeddings:  # the decoder has embeddings of its own, unknown to transformers
+            decoder = self.get_decoder().embeddings
+            trainable = decoder.embed_tokens.weight.requires_grad
+            decoder.embed_tokens = self._get_resized_embeddings(
+                decoder.embed_tokens, new_num_tokens, pad_to_multiple_of, mean_resizing
+            ).requires_grad_(trainable)
+        return resized
+
+    def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
+        """What the decoder reads in teacher forcing: the target shifted right behind `<bos>` (document 4).
+
+        Args:
+            labels: (batch, target_length), with -100 where nothing is to be learned.
+
+        Returns:
+            (batch, target_length), with `<pad>` in the place of -100.
+
+        Raises:
+            ValueError: the configuration has no `decoder_start_token_id` or no `pad_token_id`.
+        """
+        start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
+        if start is None or pad is None:
+            raise ValueError(f"Teacher forcing needs decoder_start_token_id and pad_token_id, got {start} and {pad}.")
+        shifted = labels.roll(1, dims=-1)
+        shifted[..., 0] = start
+        return shifted.masked_fill(shifted == -100, pad)
+
+
+class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
+    """Encoder and decoder, without an output layer.
+
+    Each has token embeddings of its own, as in the documents; with `tie_word_embeddings` both share one matrix with
+    the output layer (Vaswani et al., 2017, section 3.4).
+    """
+
+    _tied_weights_keys = {"decoder.embeddings.embed_tokens.weight": "encoder.embeddings.embed_tokens.weight"}
+
+    def __init__(self, config: AtentaEncoderDecoderConfig):
+        super().__init__(config)
+        self.encoder = AtentaEncoderModel(config, add_pooling_layer=False)
+        self.decoder = AtentaCrossAttentionDecoderModel(config)
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        decoder_position_ids: torch.LongTensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        decoder_inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> Seq2SeqModelOutput:
+        """Encode the source (unless `encoder_outputs` are given) and read the target up to here.
+
+        Args:
+            input_ids: (batch, source_length).
+            attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
+            position_ids: (batch, source_length); counted from the attention mask unless given.
+            decoder_input_ids: (batch, target_length), the target shifted right, or what is not yet in the cache.
+            decoder_attention_mask: (batch, past_length + target_length), 1 for real target tokens and 0 for padding.
+            decoder_position_ids: (batch, target_length); counted from the decoder's mask unless given.
+            encoder_outputs: the encoder's output, when it has run already.
+            past_key_values: keys and values of past positions, and of the source.
+            inputs_embeds: (batch, source_length, hidden_size) in place of `input_ids`.
+            decoder_inputs_embeds: (batch, target_length, hidden_size) in place of `decoder_input_ids`.
+            use_cache: return a cache; made when none is given.
+            kwargs: passed to the attention implementation; `output_attentions` and `output_hidden_states`.
+
+        Returns:
+            `last_hidden_state` (batch, target_length, hidden_size), `past_key_values`, `encoder_last_hidden_state`
+            (batch, source_length, hidden_size); where asked for, hidden states and attention weights of both sides.
+        """
+        if encoder_outputs is None:
+            encoder_outputs = self.encoder(
+                input_ids=input_ids,
+                attention_mask=attention_mask,
+                position_ids=position_ids,
+                inputs_embeds=inputs_embeds,
+                **kwargs,
+            )
+        elif not isinstance(encoder_outputs, ModelOutput):
+            encoder_outputs = BaseModelOutput(*encoder_outputs)
+        decoder_outputs = self.decoder(
+            input_ids=decoder_input_ids,
+            attention_mask=decoder_attention_mask,
+            position_ids=decoder_position_ids,
+            past_key_values=past_key_values,
+            inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            encoder_hidden_states=encoder_outputs.last_hidden_state,
+            encoder_attention_mask=attention_mask,
+            **kwargs,
+        )
+        return Seq2SeqModelOutput(
+            last_hidden_state=decoder_outputs.last_hidden_state,
+            past_key_values=decoder_outputs.past_key_values,
+            decoder_hidden_states=decoder_outputs.hidden_states,
+            decoder_attentions=decoder_outputs.attentions,
+            cross_attentions=decoder_outputs.cross_attentions,
+            encoder_last_hidden_state=encoder_outputs.last_hidden_state,
+            encoder_hidden_states=encoder_outputs.hidden_states,
+            encoder_attentions=encoder_outputs.attentions,
+        )
+
+
+class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTrainedModel, GenerationMixin):
+    """Turn one text into another (documents 3 and 4). The output layer covers the whole vocabulary, `<eos>` too."""
+
+    _tied_weights_keys = {"lm_head.weight": "model.encoder.embeddings.embed_tokens.weight"}
+    _tp_plan = {"lm_head": "colwise_gather_output"}
+
+    def __init__(self, config: AtentaEncoderDecoderConfig):
+        super().__init__(config)
+        self.model = AtentaEncoderDecoderModel(config)
+        self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
+        self.loss_type = "ForMaskedLM"  # the loss of its name would shift the labels a second time
+        self.post_init()
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        decoder_input_ids: torch.LongTensor | None = None,
+        decoder_attention_mask: torch.Tensor | None = None,
+        decoder_position_ids: torch.LongTensor | None = None,
+        encoder_outputs: BaseModelOutput | tuple | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        decoder_inputs_embeds: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        use_cache: bool | None = None,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> Seq2SeqLMOutput:
+        """Score every character as the next of the target. Inputs: see [`AtentaEncoderDecoderModel.forward`].
+
+        Args:
+            labels: (batch, target_length), the target with its `<eos>`, and -100 where nothing is to be learned. The
+                decoder reads them shifted right unless `decoder_input_ids` are given (teacher forcing).
+
+        Returns:
+            `logits` (batch, target_length, vocab_size), `past_key_values`, the mean cross-entropy in nats as `loss`,
+            and what the encoder gave.
+        """
+        if labels is not None:
+            use_cache = False
+            if decoder_input_ids is None and decoder_inputs_embeds is None:
+                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+        outputs = self.model(
+            input_ids=input_ids,
+            attention_mask=attention_mask,
+            position_ids=position_ids,
+            decoder_input_ids=decoder_input_ids,
+            decoder_attention_mask=decoder_attention_mask,
+            decoder_position_ids=decoder_position_ids,
+            encoder_outputs=encoder_outputs,
+            past_key_values=past_key_values,
+            inputs_embeds=inputs_embeds,
+            decoder_inputs_embeds=decoder_inputs_embeds,
+            use_cache=use_cache,
+            **kwargs,
+        )
+        logits = self.lm_head(outputs.last_hidden_state)
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
+        return Seq2SeqLMOutput(
+            loss=loss,
+            logits=logits,
+            past_key_values=outputs.past_key_values,
+            decoder_hidden_states=outputs.decoder_hidden_states,
+            decoder_attentions=outputs.decoder_attentions,
+            cross_attentions=outputs.cross_attentions,
+            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
+            encoder_hidden_states=outputs.encoder_hidden_states,
+            encoder_attentions=outputs.encoder_attentions,
+        )

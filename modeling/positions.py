@@ -1,0 +1,117 @@
+"""Where a character stands: position ids, and the three ways to tell a model (documents 3 and 5; Su et al., 2021)."""
+
+import torch
+from torch import nn
+from transformers import PreTrainedConfig
+from transformers.utils import torch_compilable_check
+
+
+def position_ids_from_mask(
+    attention_mask: torch.Tensor | None, length: int, past_length: int | torch.Tensor, device: torch.device
+) -> torch.Tensor:
+    """Positions counted over real tokens, so that padding on the left moves nothing.
+
+    Args:
+        attention_mask: (batch, past_length + length) with 1 for real tokens and 0 for padding. `None`, or a mask of
+            another form from which padding cannot be read, counts every token.
+        length: number of tokens in this step.
+        past_length: number of tokens already in the cache.
+        device: where the result is made when there is no mask.
+
+    Returns:
+        Integers of shape (batch, length), or (1, length) when every token counts. Padding gets position 0.
+    """
+    if isinstance(attention_mask, torch.Tensor) and attention_mask.ndim == 2:
+        return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -length:]
+    return (torch.arange(length, device=device) + past_length).unsqueeze(0)
+
+
+def position_angles(position_ids: torch.Tensor, size: int, theta: float) -> torch.Tensor:
+    """Angle of each position in each of `size / 2` planes: position · theta^(-2i / size) (document 3).
+
+    Computed in float32 on the model's device for the positions at hand, once a step for all blocks. There is no table:
+    it would end at some length, and a model cast to bfloat16 would round it.
+
+    Args:
+        position_ids: (batch, length).
+        size: width of the vector to be filled or turned; even.
+        theta: base of the wavelengths.
+
+    Returns:
+        (batch, length, size / 2), in radians.
+    """
+    exponents = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32) / size
+    return position_ids[..., None].float() * theta**-exponents
+
+
+class SinusoidalPositions(nn.Module):
+    """Sines and cosines in turn: even columns hold sines, odd ones cosines (document 3; Vaswani et al., section 3.5).
+
+    Any length works: nothing is learned and no table is kept.
+    """
+
+    def __init__(self, config: PreTrainedConfig):
+        super().__init__()
+        self.size = config.hidden_size
+        self.theta = config.position_embedding_theta
+
+    def forward(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """(batch, length) integers → (batch, length, hidden_size) in float32."""
+        angles = position_angles(position_ids, self.size, self.theta)
+        return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+
+
+class LearnedPositions(nn.Embedding):
+    """A learned vector for each of `max_position_embeddings` positions (document 5; Devlin et al., 2019)."""
+
+    def __init__(self, config: PreTrainedConfig):
+        super().__init__(config.max_position_embeddings, config.hidden_size)
+
+    def forward(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """(batch, length) integers → (batch, length, hidden_size).
+
+        Raises:
+            ValueError: a position at or beyond `max_position_embeddings`.
+        """
+        torch_compilable_check(
+            (position_ids < self.num_embeddings).all(),
+            f"The text is longer than the {self.num_embeddings} positions this model has learned "
+            "(max_position_embeddings). Shorten it, or train with sinusoidal or rotary positions, which have none.",
+        )
+        return super().forward(position_ids)
+
+
+class RotaryPositions(nn.Module):
+    """Cosines and sines that turn queries and keys, so that scores depend on distances (Su et al., 2021, equation 34).
+
+    Any length works: nothing is learned and no table is kept.
+    """
+
+    def __init__(self, config: PreTrainedConfig):
+        super().__init__()
+        self.size = config.head_dim
+        self.theta = config.position_embedding_theta
+
+    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        """(batch, length) integers → two tensors (batch, length, head_dim) of type `dtype`."""
+        angles = position_angles(position_ids, self.size, self.theta)
+        angles = torch.cat((angles, angles), dim=-1)
+        return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def apply_rotary(states: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
+    """Turn queries or keys: number i and number i + head_dim/2 are a plane, as in transformers' Llama.
+
+    Args:
+        states: (batch, heads, length, head_dim).
+        cosines, sines: (batch or 1, length, head_dim), from [`RotaryPositions`].
+
+    Returns:
+        (batch, heads, length, head_dim).
+    """
+    first, second = states.chunk(2, dim=-1)
+    turned = torch.cat((-second, first), dim=-1)
+    return states * cosines.unsqueeze(1) + turned * sines.unsqueeze(1)
+
+
+ADDED_POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
