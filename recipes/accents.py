@@ -43,7 +43,7 @@ def accent_pairs(folder: Path = MACHADO, seed: int = 0) -> dict[str, list[Pair]]
 
     `folder` holds a sub-folder a split with the split's works, one UTF-8 text file each. The seed decides the cuts
     and the order of each split, which is shuffled so that the first pairs of a split are a sample of all of it. A
-    phrase that validation or test hold too, as `— Não, senhor.` may be, is left out of training.
+    phrase that validation or test hold too, accents aside, is left out of training (`— Por quê?`).
 
     Raises:
         FileNotFoundError: if a split has no text, as in an installed package, which ships none.

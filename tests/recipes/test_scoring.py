@@ -31,7 +31,7 @@ def alignment(reference, hypothesis):
         ("não é nada", "é nada", 2 / 3, 0, 4 / 10),  # a word too few costs itself, not those after it
         ("não é nada", "não é mais nada", 1, 0, 5 / 10),  # a word too many costs no reference word
         ("não é nada", "", 0, 0, 1),
-        ("não é nada", "   ", 0, 0, 9 / 10),
+        ("não é nada", "   ", 0, 0, 8 / 10),  # two of its spaces match
         ("não", "não não não não", 1, 0, 12 / 3),
         ("não é", "não  é", 1, 0, 1 / 5),
         ("não é", " não é ", 1, 0, 2 / 5),
@@ -73,16 +73,6 @@ def test_equals_a_plain_dynamic_programme(texts):
     edits = sum(alignment(reference, hypothesis)[0] for reference, hypothesis in texts)
     assert scores["character_error_rate"] == pytest.approx(edits / sum(map(len, references)))
     assert scores["exact_match"] == sum(map(str.__eq__, references, hypotheses)) / len(texts)
-
-
-@given(st.lists(st.sampled_from(["é", "e", "não", "nao"]), min_size=1, max_size=6), st.data())
-def test_words_in_their_place_are_a_lower_bound(reference, data):
-    hypothesis = data.draw(st.lists(st.sampled_from(["é", "e"]), min_size=len(reference), max_size=len(reference)))
-    edits, fewest, most = alignment(tuple(reference), tuple(hypothesis))
-    if fewest == most:
-        accuracy = score([" ".join(reference)], [" ".join(hypothesis)])["word_accuracy"]
-        assert accuracy == pytest.approx(most / len(reference))
-    assert edits <= sum(map(str.__ne__, reference, hypothesis))
 
 
 def test_as_many_references_as_hypotheses():
