@@ -12,9 +12,10 @@ from transformers.utils.output_capturing import OutputRecorder
 from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
-from .modeling_base import AtentaPreTrainedModel
+from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel
 from .modeling_decoder import AtentaDecoderModel
 from .modeling_encoder import AtentaEncoderModel
+from .positions import position_ids_from_mask
 
 
 class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
@@ -22,6 +23,9 @@ class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
 
     config: AtentaEncoderDecoderConfig
     has_cross_attention = True
+    _tp_plan = TENSOR_PARALLEL_PLAN | {
+        name.replace("self_attn", "cross_attn"): style for name, style in TENSOR_PARALLEL_PLAN.items()
+    }
     _can_record_outputs = {
         "hidden_states": TransformerBlock,
         "attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="self_attn"),
@@ -171,6 +175,19 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
         self.loss_type = "ForMaskedLM"  # the loss of its name would shift the labels a second time
         self.post_init()
+
+    def prepare_inputs_for_generation(self, input_ids, decoder_attention_mask=None, **kwargs):
+        """As in transformers, with the target's positions, which it counts for decoders alone.
+
+        They are counted here, before a static cache turns the mask into one in which padding cannot be told.
+        """
+        if decoder_attention_mask is not None and kwargs.get("decoder_position_ids") is None:
+            kwargs["decoder_position_ids"] = position_ids_from_mask(
+                decoder_attention_mask, decoder_attention_mask.shape[1], 0, input_ids.device
+            )
+        return super().prepare_inputs_for_generation(
+            input_ids, decoder_attention_mask=decoder_attention_mask, **kwargs
+        )
 
     @can_return_tuple
     def forward(

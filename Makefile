@@ -1,0 +1,57 @@
+# `make` lists what there is. Each target makes the environment that it needs; PYTHON and WORKERS may be given.
+PYTHON ?= python3.11
+WORKERS ?= 2
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+
+ENVIRONMENT := .venv/.installed
+OLDEST_ENVIRONMENT := .venv-oldest/.installed
+PYTEST := -m pytest --numprocesses $(WORKERS)
+
+.PHONY: help run test test-slow test-oldest lint format suites clean
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: $(ENVIRONMENT)  ## train the accents model, score it, show what it does
+	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
+		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no recipes/seq2seq.py
+
+test: $(ENVIRONMENT)  ## all tests but the slow ones
+	.venv/bin/python $(PYTEST) -m "not slow"
+
+test-slow: $(ENVIRONMENT)  ## the slow tests
+	.venv/bin/python $(PYTEST) -m slow
+
+test-oldest: $(OLDEST_ENVIRONMENT)  ## all tests but the slow ones, with the oldest dependencies allowed
+	.venv-oldest/bin/python $(PYTEST) -m "not slow"
+
+lint: $(ENVIRONMENT)  ## check style and formatting
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+
+format: $(ENVIRONMENT)  ## mend style and formatting
+	.venv/bin/ruff check --fix
+	.venv/bin/ruff format
+
+suites: $(ENVIRONMENT)  ## fetch Hugging Face's own test files for the transformers installed
+	.venv/bin/python tests/support/fetch_hf_suites.py
+
+clean:  ## remove environments, caches and builds; what was trained stays
+	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# constraints.txt names no build of torch: pip takes the best it can reach, on Linux the one for CUDA.
+$(ENVIRONMENT): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/pip install --quiet --constraint constraints.txt --editable ".[dev]"
+	.venv/bin/python tests/support/fetch_hf_suites.py
+	touch $@
+
+# Each direct dependency at its lower bound, but torch, whose oldest build is not to be had everywhere.
+$(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv-oldest
+	sed -n 's/^ *"\([a-z0-9_-]*\)>=\([0-9.]*\).*/\1==\2/p' pyproject.toml | grep -v '^torch==' > .venv-oldest/constraints.txt
+	grep '^torch==' constraints.txt >> .venv-oldest/constraints.txt
+	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable ".[dev]"
+	.venv-oldest/bin/python tests/support/fetch_hf_suites.py
+	touch $@

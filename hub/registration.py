@@ -1,0 +1,51 @@
+"""Which model each of transformers' auto classes makes of our configurations."""
+
+import transformers
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+
+from .configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from .modeling import (
+    AtentaDecoderForCausalLM,
+    AtentaDecoderForSequenceClassification,
+    AtentaDecoderModel,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderDecoderModel,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+)
+
+AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
+    AtentaEncoderConfig: {
+        "AutoModel": AtentaEncoderModel,
+        "AutoModelForPreTraining": AtentaEncoderForPreTraining,
+        "AutoModelForMaskedLM": AtentaEncoderForMaskedLM,
+        "AutoModelForNextSentencePrediction": AtentaEncoderForNextSentencePrediction,
+        "AutoModelForSequenceClassification": AtentaEncoderForSequenceClassification,
+        "AutoModelForTokenClassification": AtentaEncoderForTokenClassification,
+        "AutoModelForQuestionAnswering": AtentaEncoderForQuestionAnswering,
+    },
+    AtentaDecoderConfig: {
+        "AutoModel": AtentaDecoderModel,
+        "AutoModelForPreTraining": AtentaDecoderForCausalLM,
+        "AutoModelForCausalLM": AtentaDecoderForCausalLM,
+        "AutoModelForSequenceClassification": AtentaDecoderForSequenceClassification,
+    },
+    AtentaEncoderDecoderConfig: {
+        "AutoModel": AtentaEncoderDecoderModel,
+        "AutoModelForPreTraining": AtentaEncoderDecoderForConditionalGeneration,
+        "AutoModelForSeq2SeqLM": AtentaEncoderDecoderForConditionalGeneration,
+    },
+}
+
+
+def register_auto_classes() -> None:
+    """Let `AutoConfig`, `AutoModel` and the other auto classes make our models, with no remote code to trust."""
+    for config_class, models in AUTO_CLASSES.items():
+        AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
+        for auto_class, model_class in models.items():
+            getattr(transformers, auto_class).register(config_class, model_class, exist_ok=True)

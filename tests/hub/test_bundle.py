@@ -1,0 +1,183 @@
+"""What is saved loads, runs and is saved again where the package is not installed, and without trust where it is."""
+
+import ast
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import transformers
+from safetensors.torch import save_file
+from transformers import AutoConfig, PreTrainedConfig
+
+from atenta.bundle import flat_sources
+from atenta.registration import AUTO_CLASSES
+from support.clean_process import run_function
+from support.models import inputs_for, tiny_config, tiny_model
+
+FAMILIES = [pytest.param(config_class, id=config_class.model_type) for config_class in AUTO_CLASSES]
+HEADS = [
+    pytest.param(auto_class, model_class, id=f"{auto_class}-{model_class.__name__}")
+    for models in AUTO_CLASSES.values()
+    for auto_class, model_class in models.items()
+]
+
+
+def outputs(model, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    with torch.no_grad():
+        return {name: value for name, value in model(**inputs).items() if isinstance(value, torch.Tensor)}
+
+
+def save_family(config_class: type[PreTrainedConfig], folder: Path) -> None:
+    """Save each model of a family with inputs and what it makes of them, in a folder named as its auto class."""
+    for auto_class, model_class in AUTO_CLASSES[config_class].items():
+        model, inputs = tiny_model(model_class), inputs_for(model_class)
+        model.save_pretrained(folder / auto_class)
+        save_file(inputs, folder / f"{auto_class}-inputs.safetensors")
+        save_file(outputs(model, inputs), folder / f"{auto_class}-outputs.safetensors")
+
+
+def load_run_save_and_load(folder: str) -> None:
+    """In a process of its own: load every model of a family, run it, save it, and load and run that again."""
+    import json
+    from pathlib import Path
+
+    import torch
+    import transformers
+    from safetensors.torch import load_file
+
+    first, again = Path(folder), Path(folder) / "again"
+    auto_map = json.loads((first / "AutoModel" / "config.json").read_text(encoding="utf-8"))["auto_map"]
+    for auto_class in auto_map.keys() - {"AutoConfig"}:
+        inputs = load_file(first / f"{auto_class}-inputs.safetensors")
+        expected = load_file(first / f"{auto_class}-outputs.safetensors")
+        for source, destination in ((first, again), (again, again / "third")):
+            config = transformers.AutoConfig.from_pretrained(source / auto_class, trust_remote_code=True)
+            assert type(config).__module__.startswith("transformers_modules."), type(config).__module__
+            model = getattr(transformers, auto_class).from_pretrained(source / auto_class, trust_remote_code=True)
+            assert type(model).__module__.startswith("transformers_modules."), type(model).__module__
+            with torch.no_grad():
+                actual = model(**inputs)
+            for name, value in expected.items():
+                torch.testing.assert_close(actual[name], value, rtol=0, atol=0)
+            if model.can_generate():
+                ids = model.generate(inputs["input_ids"], max_new_tokens=3)
+                assert ids.shape[0] == len(inputs["input_ids"])
+            model.save_pretrained(destination / auto_class)
+            saved = json.loads((destination / auto_class / "config.json").read_text(encoding="utf-8"))
+            assert saved["auto_map"] == auto_map
+    print("loaded:", *sorted(auto_map))
+
+
+@pytest.mark.parametrize("config_class", FAMILIES)
+def test_clean_process_loads_runs_and_saves_every_class(config_class, tmp_path):
+    save_family(config_class, tmp_path)
+    printed = run_function(load_run_save_and_load, tmp_path, home=tmp_path)
+    assert printed.split() == ["loaded:", *sorted(["AutoConfig", *AUTO_CLASSES[config_class]])]
+
+
+def test_clean_process_has_no_package(tmp_path):
+    def import_package() -> None:
+        import atenta  # noqa: F401
+
+    with pytest.raises(AssertionError, match="ModuleNotFoundError"):
+        run_function(import_package, home=tmp_path)
+
+
+@pytest.mark.parametrize(("auto_class", "model_class"), HEADS)
+def test_no_trust_is_needed_with_the_package(auto_class, model_class, tmp_path):
+    model = tiny_model(model_class)
+    model.save_pretrained(tmp_path)
+    assert type(AutoConfig.from_pretrained(tmp_path)) is model_class.config_class
+    loaded = getattr(transformers, auto_class).from_pretrained(tmp_path)
+    assert type(loaded) is model_class
+    inputs = inputs_for(model_class)
+    torch.testing.assert_close(outputs(loaded, inputs), outputs(model, inputs), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(("auto_class", "model_class"), HEADS)
+def test_saved_folder(auto_class, model_class, tmp_path):
+    model = tiny_model(model_class)
+    model.save_pretrained(tmp_path)
+    files = {path.name for path in tmp_path.iterdir()}
+    assert {"config.json", "model.safetensors", "README.md"} <= files
+    assert ("generation_config.json" in files) == model.can_generate()
+    assert not [name for name in files if name.endswith((".bin", ".pt", ".pth", ".pkl", ".pickle"))]
+    auto_map = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["auto_map"]
+    assert set(auto_map) == {"AutoConfig", *AUTO_CLASSES[model_class.config_class]}
+    for reference in auto_map.values():
+        assert f"{reference.partition('.')[0]}.py" in files
+
+
+@pytest.mark.parametrize("config_class", FAMILIES)
+def test_code_is_self_contained(config_class, tmp_path):
+    tiny_config(config_class).save_pretrained(tmp_path)
+    modules = {path.stem for path in tmp_path.glob("*.py")}
+    for path in tmp_path.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0 or (node.level == 1 and node.module in modules), ast.unparse(node)
+                assert node.level == 1 or node.module.partition(".")[0] != "atenta", ast.unparse(node)
+            elif isinstance(node, ast.Import):
+                assert not [name for name in node.names if name.name.partition(".")[0] == "atenta"]
+    assert not modules & {"bundle", "card", "registration", "__init__"}
+
+
+def test_wrong_save_leaves_no_code(tmp_path):
+    config = tiny_config(next(iter(AUTO_CLASSES)))
+    config.num_hidden_layers = 0
+    with pytest.raises(Exception, match="num_hidden_layers"):
+        config.save_pretrained(tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
+    """Write a package of modules under the name of ours, and make it what `atenta.bundle` sees."""
+    package = tmp_path / "stand_in"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    for name, source in sources.items():
+        path = package.joinpath(*name.split("__")).with_suffix(".py")
+        path.parent.mkdir(exist_ok=True)
+        (path.parent / "__init__.py").touch()
+        path.write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("atenta.bundle.PACKAGE", "stand_in")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "stand_in"]:
+        monkeypatch.delitem(sys.modules, name)
+    return [f"stand_in.{name.replace('__', '.')}" for name in sources]
+
+
+def test_imports_are_made_flat(tmp_path, monkeypatch):
+    first, *_ = modules_of(
+        tmp_path,
+        monkeypatch,
+        models__big='"""from ..parts.nothing import a"""\nimport torch\nfrom ..parts.small import (\n    a,\n)\n\n\n'
+        "def f():\n    from stand_in.parts.late import b\n    return a, b, torch\n",
+        parts__small="a = 1  # kept\n",
+        parts__late="b = 2\n",
+        parts__unused="c = 3\n",
+    )
+    assert flat_sources([first]) == {
+        "big.py": '"""from ..parts.nothing import a"""\nimport torch\nfrom .small import (\n    a,\n)\n\n\n'
+        "def f():\n    from .late import b\n    return a, b, torch\n",
+        "small.py": "a = 1  # kept\n",
+        "late.py": "b = 2\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import stand_in.parts.small", "line 1: write `from"),
+        ("from ..parts import small", "import from the module that defines the name"),
+        ("from ..parts.small \\\n    import a", "on one line"),
+        ("from ..parts.missing import a", "stand_in.parts.missing is not a file"),
+        ("from ..parts.big import a", "would both be big.py"),
+    ],
+)
+def test_imports_that_cannot_be_made_flat(source, message, tmp_path, monkeypatch):
+    first, *_ = modules_of(tmp_path, monkeypatch, models__big=source, parts__small="a = 1", parts__big="a = 1")
+    with pytest.raises(ValueError, match=message):
+        flat_sources([first])

@@ -1,0 +1,170 @@
+"""The blocks against torch's own: `torch.nn.TransformerEncoder` and `TransformerDecoder` with the same weights."""
+
+from itertools import product
+
+import pytest
+import torch
+from torch import nn
+
+from atenta.modeling import AtentaEncoderDecoderModel, AtentaEncoderModel
+from support.models import assert_close, pad, texts, tiny_model
+
+every_block = pytest.mark.parametrize(
+    "options",
+    [
+        {"norm_first": norm_first, "hidden_act": hidden_act, "attention_bias": attention_bias}
+        for norm_first, hidden_act, attention_bias in product((False, True), ("relu", "gelu"), (False, True))
+    ],
+    ids=lambda options: (
+        f"{'pre' if options['norm_first'] else 'post'}_norm-{options['hidden_act']}"
+        f"{'-attention_bias' if options['attention_bias'] else ''}"
+    ),
+)
+both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
+
+ENCODER_PARTS = {
+    "self_attn": "self_attn",
+    "self_attn_frame.norm": "norm1",
+    "feed_forward.up_proj": "linear1",
+    "feed_forward.down_proj": "linear2",
+    "feed_forward_frame.norm": "norm2",
+}
+DECODER_PARTS = ENCODER_PARTS | {
+    "cross_attn": "multihead_attn",
+    "cross_attn_frame.norm": "norm2",
+    "feed_forward_frame.norm": "norm3",
+}
+
+
+def torch_stack(config, layers, parts, layer_class, stack_class, **options):
+    """Torch's stack of as many blocks, with the weights of ours."""
+    block = layer_class(
+        config.hidden_size,
+        config.num_attention_heads,
+        config.intermediate_size,
+        dropout=0.0,
+        activation=config.hidden_act,
+        layer_norm_eps=config.layer_norm_eps,
+        batch_first=True,
+        norm_first=config.norm_first,
+    )
+    stack = stack_class(block, len(layers), nn.LayerNorm(config.hidden_size) if config.norm_first else None, **options)
+    for ours, theirs in zip(layers, stack.layers):
+        theirs.load_state_dict(renamed({name: value.detach() for name, value in ours.named_parameters()}, parts))
+    return stack.eval()
+
+
+def renamed(values, parts):
+    """Our parameters, or their gradients, under torch's names: queries, keys and values are one matrix there."""
+    values, theirs = dict(values), {}
+    for ours, name in parts.items():
+        if not ours.endswith("attn"):
+            for kind in ("weight", "bias"):
+                theirs[f"{name}.{kind}"] = values[f"{ours}.{kind}"]
+            continue
+        for kind in ("weight", "bias"):
+            zeros = torch.zeros(32)
+            projections = [values.get(f"{ours}.{part}_proj.{kind}", zeros) for part in "qkvo"]
+            theirs[f"{name}.in_proj_{kind}"] = torch.cat(projections[:3])
+            theirs[f"{name}.out_proj.{kind}"] = projections[3]
+    return theirs
+
+
+def assert_equal_gradients(layers, stack, parts, attention_bias):
+    for ours, theirs in zip(layers, stack.layers):
+        gradients = renamed({name: parameter.grad for name, parameter in ours.named_parameters()}, parts)
+        for name, parameter in theirs.named_parameters():
+            if attention_bias or not name.endswith(("in_proj_bias", "out_proj.bias")):
+                assert_close(gradients[name], parameter.grad)
+
+
+@every_block
+@both_implementations
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_encoder_equals_torch(options, attn_implementation, side):
+    model = tiny_model(AtentaEncoderModel, attn_implementation=attn_implementation, **options)
+    stack = torch_stack(
+        model.config,
+        model.layers,
+        ENCODER_PARTS,
+        nn.TransformerEncoderLayer,
+        nn.TransformerEncoder,
+        enable_nested_tensor=False,
+    )
+    if model.config.norm_first:
+        stack.norm.load_state_dict(model.norm.state_dict())
+    ids, mask = pad(texts(), [9, 5, 2], side)
+    outputs = model(ids, attention_mask=mask, output_hidden_states=True)
+    real = mask.bool()
+    ours = outputs.last_hidden_state[real]
+    theirs = stack(outputs.hidden_states[0].detach(), src_key_padding_mask=~real)[real]
+    assert_close(ours, theirs)
+
+    direction = torch.randn_like(ours)
+    (ours * direction).sum().backward()
+    (theirs * direction).sum().backward()
+    assert_equal_gradients(model.layers, stack, ENCODER_PARTS, options["attention_bias"])
+
+
+@every_block
+@both_implementations
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_decoder_equals_torch(options, attn_implementation, side):
+    model = tiny_model(AtentaEncoderDecoderModel, attn_implementation=attn_implementation, **options)
+    decoder = model.decoder
+    stack = torch_stack(model.config, decoder.layers, DECODER_PARTS, nn.TransformerDecoderLayer, nn.TransformerDecoder)
+    if model.config.norm_first:
+        stack.norm.load_state_dict(decoder.norm.state_dict())
+    source, source_mask = pad(texts(3, 7, seed=3), [3, 7, 1], side)
+    ids, mask = pad(texts(), [9, 5, 2], side)
+    outputs = model(
+        input_ids=source,
+        attention_mask=source_mask,
+        decoder_input_ids=ids,
+        decoder_attention_mask=mask,
+        output_hidden_states=True,
+    )
+    real = mask.bool()
+    ours = outputs.last_hidden_state[real]
+    # Torch gives nan for a position that sees nothing, as padding on the left does: let it see itself.
+    hidden = nn.Transformer.generate_square_subsequent_mask(9).isinf() | ~real[:, None]
+    hidden &= ~torch.eye(9, dtype=torch.bool)
+    theirs = stack(
+        outputs.decoder_hidden_states[0].detach(),
+        outputs.encoder_last_hidden_state.detach(),
+        tgt_mask=hidden.repeat_interleave(4, dim=0),
+        memory_key_padding_mask=~source_mask.bool(),
+    )[real]
+    assert_close(ours, theirs)
+
+    direction = torch.randn_like(ours)
+    (ours * direction).sum().backward()
+    (theirs * direction).sum().backward()
+    assert_equal_gradients(decoder.layers, stack, DECODER_PARTS, options["attention_bias"])
+
+
+def test_dropout_is_on_every_sub_layer_and_on_the_embeddings():
+    """Document 4; Vaswani et al., section 5.4."""
+    model = tiny_model(AtentaEncoderDecoderModel, dropout=0.25)
+    rates = {name: module.p for name, module in model.named_modules() if isinstance(module, nn.Dropout)}
+    frames = [
+        f"{side}.layers.{layer}.{part}_frame.dropout"
+        for side, depth, parts in (
+            ("encoder", 3, ("self_attn", "feed_forward")),
+            ("decoder", 2, ("self_attn", "cross_attn", "feed_forward")),
+        )
+        for layer in range(depth)
+        for part in parts
+    ]
+    assert rates == dict.fromkeys(["encoder.embeddings.dropout", "decoder.embeddings.dropout", *frames], 0.25)
+    inputs = {"input_ids": texts(), "decoder_input_ids": texts(seed=2)}
+    assert torch.equal(model(**inputs)[0], model(**inputs)[0])
+    model.train()
+    assert not torch.allclose(model(**inputs)[0], model(**inputs)[0], atol=1e-3)
+
+
+def test_a_final_norm_stands_only_behind_blocks_that_norm_first():
+    for norm_first in (False, True):
+        model = tiny_model(AtentaEncoderDecoderModel, norm_first=norm_first)
+        for side in (model.encoder, model.decoder):
+            assert isinstance(side.norm, nn.LayerNorm if norm_first else nn.Identity)

@@ -1,0 +1,132 @@
+"""Positions: the documents' table, lengths beyond training, distances, and how positions are counted."""
+
+import pytest
+import torch
+from transformers import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+
+from atenta.configuration import AtentaDecoderConfig
+from atenta.modeling import AtentaDecoderForCausalLM, AtentaDecoderModel
+from atenta.modeling.positions import (
+    LearnedPositions,
+    RotaryPositions,
+    SinusoidalPositions,
+    apply_rotary,
+    position_ids_from_mask,
+)
+from support.documents import LAST_DIGIT, worked_example
+from support.models import assert_close, texts, tiny_config, tiny_model
+
+
+def test_sinusoidal_table():
+    """Document 3, five positions of width 4."""
+    inputs, exact = worked_example("3/sinusoidal-positions")
+    config = AtentaDecoderConfig(
+        hidden_size=inputs["d_model"], num_attention_heads=1, position_embedding_theta=inputs["theta"]
+    )
+    table = SinusoidalPositions(config)(torch.arange(inputs["tokens"])[None])[0]
+    assert_close(table.double(), exact["table"], LAST_DIGIT)
+
+
+def test_positions_are_added_to_the_scaled_embeddings():
+    """Vaswani et al., sections 3.4 and 3.5."""
+    model, ids = tiny_model(AtentaDecoderModel), texts()
+    embeddings = model.embeddings
+    table = SinusoidalPositions(model.config)(torch.arange(9)[None])
+    expected = embeddings.embed_tokens.weight[ids] * 32**0.5 + table
+    assert_close(model(ids, output_hidden_states=True).hidden_states[0], expected)
+    unscaled = tiny_model(AtentaDecoderModel, scale_embedding=False)
+    expected = unscaled.embeddings.embed_tokens.weight[ids] + table
+    assert_close(unscaled(ids, output_hidden_states=True).hidden_states[0], expected)
+
+
+def test_rotary_equals_llama():
+    """Same angles and same turning as in transformers' Llama."""
+    config = tiny_config(AtentaDecoderConfig, position_embedding_type="rotary", position_embedding_theta=500.0)
+    llama = LlamaRotaryEmbedding(
+        LlamaConfig(
+            hidden_size=32,
+            num_attention_heads=4,
+            head_dim=8,
+            rope_parameters={"rope_type": "default", "rope_theta": 500.0},
+        )
+    )
+    query, key, positions = torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9, 8), torch.arange(9)[None] + 3
+    ours = RotaryPositions(config)(positions, torch.float32)
+    for mine, theirs in zip(ours, llama(query, positions)):
+        assert_close(mine, theirs)
+    for mine, theirs in zip(
+        (apply_rotary(query, *ours), apply_rotary(key, *ours)),
+        apply_rotary_pos_emb(query, key, *llama(query, positions)),
+    ):
+        assert_close(mine, theirs)
+
+
+def test_rotary_scores_depend_on_distances_alone():
+    """Su et al., equation 16: moving query and key alike changes no score."""
+    rotary = RotaryPositions(tiny_config(AtentaDecoderConfig, position_embedding_type="rotary"))
+    query, key, positions = torch.randn(1, 1, 9, 8), torch.randn(1, 1, 9, 8), torch.arange(9)[None]
+    scores = [
+        apply_rotary(query, *rotary(moved, torch.float32)) @ apply_rotary(key, *rotary(moved, torch.float32)).mT
+        for moved in (positions, positions + 40)
+    ]
+    assert_close(scores[0], scores[1])
+    assert not torch.allclose(scores[0], query @ key.mT, atol=1e-2)
+
+
+@pytest.mark.parametrize("position_embedding_type", ["sinusoidal", "rotary"])
+def test_texts_may_be_longer_than_any_seen(position_embedding_type):
+    model = tiny_model(
+        AtentaDecoderForCausalLM, position_embedding_type=position_embedding_type, max_position_embeddings=4
+    )
+    ids = texts(1, 50)
+    with torch.no_grad():
+        logits = model(ids).logits
+    assert logits.shape == (1, 50, 40)
+    assert logits.isfinite().all()
+    generated = model.generate(ids, max_new_tokens=5, min_new_tokens=5)
+    assert generated.shape == (1, 55)
+
+
+def test_learned_positions_end_where_their_table_ends():
+    model = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="learned", max_position_embeddings=8)
+    model(texts(1, 8))
+    with pytest.raises(ValueError, match="8 positions .*max_position_embeddings.* sinusoidal or rotary"):
+        model(texts(1, 9))
+    with pytest.raises(ValueError, match="max_position_embeddings"):
+        model.generate(texts(1, 6), max_new_tokens=5, min_new_tokens=5)
+
+
+def test_learned_positions_look_up_their_table():
+    positions = LearnedPositions(tiny_config(AtentaDecoderConfig, position_embedding_type="learned"))
+    assert torch.equal(positions(torch.tensor([[2, 0]])), positions.weight[[2, 0]][None])
+
+
+@pytest.mark.parametrize(
+    ("mask", "length", "past", "expected"),
+    [
+        (None, 3, 0, [[0, 1, 2]]),
+        (None, 2, 5, [[5, 6]]),
+        ([[1, 1, 1], [1, 1, 0]], 3, 0, [[0, 1, 2], [0, 1, 1]]),
+        ([[1, 1, 1], [0, 0, 1]], 3, 0, [[0, 1, 2], [0, 0, 0]]),
+        ([[1, 1, 1], [0, 1, 1]], 1, 2, [[2], [1]]),
+        ([[False, True]], 2, 0, [[0, 0]]),
+    ],
+)
+def test_positions_are_counted_over_real_tokens(mask, length, past, expected):
+    mask = None if mask is None else torch.tensor(mask)
+    assert position_ids_from_mask(mask, length, past, torch.device("cpu")).tolist() == expected
+
+
+def test_positions_keep_their_precision_in_half_precision():
+    """Angles are computed in float32: bfloat16 cannot tell position 257 from 256."""
+    for kind in ("sinusoidal", "rotary"):
+        model = tiny_model(AtentaDecoderModel, position_embedding_type=kind).bfloat16()
+        config, positions = model.config, torch.tensor([[256, 257]])
+        table = (
+            SinusoidalPositions(config).bfloat16()(positions)
+            if kind == "sinusoidal"
+            else RotaryPositions(config).bfloat16()(positions, torch.bfloat16)[0]
+        )
+        assert not torch.allclose(table[0, 0].float(), table[0, 1].float(), atol=1e-2)
+        assert model(texts(1, 5)).last_hidden_state.dtype == torch.bfloat16

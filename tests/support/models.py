@@ -1,0 +1,165 @@
+"""Tiny models of each family, and texts for them, shared by the tests of the models."""
+
+from itertools import product
+
+import pytest
+import torch
+from transformers import set_seed
+
+from atenta.configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from atenta.modeling import (
+    AtentaDecoderForCausalLM,
+    AtentaDecoderForSequenceClassification,
+    AtentaDecoderModel,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderDecoderModel,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+)
+
+ENCODERS = (
+    AtentaEncoderModel,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderForQuestionAnswering,
+)
+DECODERS = (AtentaDecoderModel, AtentaDecoderForCausalLM, AtentaDecoderForSequenceClassification)
+ENCODER_DECODERS = (AtentaEncoderDecoderModel, AtentaEncoderDecoderForConditionalGeneration)
+# One of each family with an output layer over the vocabulary.
+LANGUAGE_MODELS = (
+    AtentaEncoderForMaskedLM,
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+)
+GENERATORS = (AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration)
+
+CONFIGS = (AtentaEncoderConfig, AtentaDecoderConfig, AtentaEncoderDecoderConfig)
+DEPTHS = {
+    AtentaEncoderConfig: {"num_hidden_layers": 2},
+    AtentaDecoderConfig: {"num_hidden_layers": 2},
+    AtentaEncoderDecoderConfig: {"encoder_layers": 3, "decoder_layers": 2},  # unlike, to tell them apart
+}
+
+every_layout = pytest.mark.parametrize(
+    "layout",
+    [
+        {"position_embedding_type": positions, "norm_first": norm_first}
+        for positions, norm_first in product(("sinusoidal", "learned", "rotary"), (False, True))
+    ],
+    ids=lambda layout: f"{layout['position_embedding_type']}-{'pre' if layout['norm_first'] else 'post'}_norm",
+)
+
+
+def named(model_classes):
+    """Parameters of a test, called by the classes' names."""
+    return [pytest.param(model_class, id=model_class.__name__.removeprefix("Atenta")) for model_class in model_classes]
+
+
+def tiny_config(config_class, **options):
+    """A small configuration. Its weights start larger than usual, or attention would be all but uniform."""
+    sizes = {
+        "vocab_size": 40,
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "intermediate_size": 48,
+        "max_position_embeddings": 64,
+        "initializer_range": 0.2,
+        "dropout": 0.0,
+    }
+    return config_class(**(sizes | DEPTHS[config_class] | options))
+
+
+def tiny_model(model_class, seed=0, **options):
+    """A small model in evaluation mode, with the same weights at every call.
+
+    Biases and norms, which start at 0 and 1, get random values: a model that left one out would be found out.
+    """
+    set_seed(seed)
+    model = model_class(tiny_config(model_class.config_class, **options)).eval()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.ndim == 1:
+                parameter.add_(torch.randn_like(parameter), alpha=0.1)
+    return model
+
+
+def texts(batch=3, length=9, seed=1, vocab_size=40):
+    """(batch, length) ids of characters, none of them special."""
+    return torch.randint(3, vocab_size, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def pad(ids, lengths, side):
+    """Cut each row to its length and fill up with `<pad>` on one side.
+
+    Returns:
+        Ids and attention mask, both (batch, longest).
+    """
+    longest = max(lengths)
+    padded, mask = torch.zeros(len(ids), longest, dtype=torch.long), torch.zeros(len(ids), longest, dtype=torch.long)
+    for row, length in enumerate(lengths):
+        place = slice(longest - length, longest) if side == "left" else slice(0, length)
+        padded[row, place], mask[row, place] = ids[row, :length], 1
+    return padded, mask
+
+
+def inputs_for(model_class, batch=3, length=9):
+    """What a model of this class reads, without labels."""
+    inputs = {"input_ids": texts(batch, length)}
+    if model_class.config_class is AtentaEncoderDecoderConfig:
+        inputs["decoder_input_ids"] = texts(batch, length - 2, seed=2)
+    return inputs
+
+
+def assert_close(actual, expected, tolerance=1e-5):
+    """Equal to `tolerance`, absolute and relative, in float32."""
+    torch.testing.assert_close(actual, expected, atol=tolerance, rtol=tolerance)
+
+
+# All that the default is not, for a second run of the suites.
+OTHER_LAYOUT = {
+    "position_embedding_type": "rotary",
+    "norm_first": True,
+    "tie_word_embeddings": True,
+    "attention_bias": True,
+    "hidden_act": "gelu",
+    "head_dim": 6,
+}
+
+
+class SuiteModelTester:
+    """Sizes and inputs of a family, under the names that Hugging Face's model suites read."""
+
+    batch_size = 5
+    seq_length = 7
+    hidden_size = 32
+    num_hidden_layers = 2
+    num_attention_heads = 4
+    is_training = True
+
+    def __init__(self, model_class, **options):
+        self.causal_lm_class = model_class  # the training suite trains this one
+        self.config_class = model_class.config_class
+        self.options = options
+
+    def get_config(self):
+        depths = dict.fromkeys(DEPTHS[self.config_class], self.num_hidden_layers)
+        return tiny_config(self.config_class, initializer_range=0.02, num_labels=3, **depths, **self.options)
+
+    def prepare_config_and_inputs_for_common(self):
+        mask = torch.ones(self.batch_size, self.seq_length, dtype=torch.long)
+        mask[1:, -2:] = 0
+        inputs = {"input_ids": texts(self.batch_size, self.seq_length), "attention_mask": mask}
+        if self.config_class is AtentaEncoderDecoderConfig:
+            inputs |= {
+                "decoder_input_ids": texts(self.batch_size, self.seq_length, seed=2),
+                "decoder_attention_mask": mask.clone(),
+            }
+        return self.get_config(), inputs
