@@ -20,7 +20,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_decoder import AtentaDecoderConfig
 from .block import TransformerBlock
 from .embeddings import Embeddings
-from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel
+from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
 from .positions import RotaryPositions, position_ids_from_mask
 
 
@@ -43,12 +43,17 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         self.layers = nn.ModuleList(
             [
                 TransformerBlock(config, layer_idx, is_causal=True, cross_attention=self.has_cross_attention)
-                for layer_idx in range(config.get_text_config(decoder=True).num_hidden_layers)
+                for layer_idx in range(self.depth)
             ]
         )
         self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps) if config.norm_first else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
+
+    @property
+    def depth(self) -> int:
+        """Number of blocks. It is lower while `generate(assistant_early_exit=...)` guesses with the first ones."""
+        return self.config.num_hidden_layers
 
     @merge_with_config_defaults
     @capture_outputs
@@ -118,7 +123,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
 
         hidden_states = self.embeddings(inputs_embeds, position_ids)
         position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
-        for layer in self.layers:
+        for layer in self.layers[: self.depth]:
             hidden_states = layer(
                 hidden_states,
                 encoder_hidden_states,  # by position: gradient checkpointing follows only such gradients
@@ -214,6 +219,7 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         past_key_values: Cache | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
+        num_items_in_batch: torch.Tensor | int | None = None,
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> SequenceClassifierOutputWithPast:
@@ -224,6 +230,7 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         Args:
             labels: (batch,) integers for one class a text, (batch, num_labels) floats for several, (batch,) or
                 (batch, num_labels) floats for a regression.
+            num_items_in_batch: number of labels in the whole batch when this is a part of it.
 
         Returns:
             `logits` (batch, num_labels), and as `loss` the mean cross-entropy, binary cross-entropy or squared error.
@@ -250,7 +257,8 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         logits = self.score(self.dropout(hidden_states[torch.arange(batch, device=hidden_states.device), last]))
         loss = None
         if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **kwargs)
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+            loss = share_of_batch(loss, labels, num_items_in_batch)
         return SequenceClassifierOutputWithPast(
             loss=loss,
             logits=logits,

@@ -21,7 +21,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .block import TransformerBlock
 from .embeddings import Embeddings
-from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel
+from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
 from .positions import RotaryPositions, position_ids_from_mask
 
 
@@ -239,9 +239,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
                 prediction_logits, labels, self.config.vocab_size, num_items_in_batch=num_items_in_batch, **kwargs
             )
             order_loss = nn.functional.cross_entropy(seq_relationship_logits.float(), next_sentence_label.view(-1))
-            if num_items_in_batch is not None:  # weigh this part as its masked characters are, so that parts add up
-                order_loss = order_loss * (labels != -100).sum() / num_items_in_batch
-            loss = masked_loss + order_loss
+            loss = masked_loss + share_of_batch(order_loss, labels, num_items_in_batch)
         return AtentaEncoderForPreTrainingOutput(
             loss=loss,
             prediction_logits=prediction_logits,
@@ -319,6 +317,7 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
         position_ids: torch.LongTensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
+        num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> SequenceClassifierOutput:
         """Score the labels of each text. Inputs: see [`AtentaEncoderModel.forward`].
@@ -326,6 +325,7 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
         Args:
             labels: (batch,) integers for one class a text, (batch, num_labels) floats for several, (batch,) or
                 (batch, num_labels) floats for a regression.
+            num_items_in_batch: number of labels in the whole batch when this is a part of it.
 
         Returns:
             `logits` (batch, num_labels), and as `loss` the mean cross-entropy, binary cross-entropy or squared error.
@@ -341,7 +341,8 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
         logits = self.classifier(self.dropout(outputs.pooler_output))
         loss = None
         if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config, **kwargs)
+            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+            loss = share_of_batch(loss, labels, num_items_in_batch)
         return SequenceClassifierOutput(
             loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
         )

@@ -32,6 +32,11 @@ class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
         "cross_attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="cross_attn"),
     }
 
+    @property
+    def depth(self) -> int:
+        """Number of blocks."""
+        return self.config.decoder_layers
+
 
 class AtentaEncoderDecoderPreTrainedModel(AtentaPreTrainedModel):
     """Base of the encoder-decoder's models: loading, saving, initial weights, resizing both embeddings."""

@@ -2,6 +2,7 @@
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,15 +28,23 @@ def parse_arguments(
         SystemExit: an unknown option, in the file or on the command line, or a value of the wrong type. The message
             names it.
     """
+    config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    config.add_argument("--config", type=Path, default=default_config, help="YAML file of options; flags override it")
     parser = HfArgumentParser(
-        dataclasses, description=description, usage="%(prog)s [--config FILE.yaml] [options]", allow_abbrev=False
+        dataclasses,
+        description=description,
+        parents=[config],
+        usage="%(prog)s [--config FILE.yaml] [options]",
+        formatter_class=partial(argparse.ArgumentDefaultsHelpFormatter, width=110),
+        allow_abbrev=False,
     )
-    parser.add_argument(
-        "--config", type=Path, default=default_config, help=f"YAML file of options, default {default_config.name}"
+    # Before --help is answered, so that it shows what the file says as the defaults.
+    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
+    *filled, _, unknown = parser.parse_args_into_dataclasses(
+        arguments, look_for_args_file=False, return_remaining_strings=True
     )
-    config = parser.parse_known_args(arguments)[0].config
-    parser.set_defaults(**_read_config(config, parser))
-    *filled, _ = parser.parse_args_into_dataclasses(arguments, look_for_args_file=False)
+    if unknown:
+        parser.error(f"unknown {' '.join(unknown)}; see --help for the options there are")
     return tuple(filled)
 
 

@@ -25,7 +25,7 @@ def decode(name: str, sources: list[str], batch_size: int = 64, num_beams: int =
     Raises:
         ValueError: a tag that the model does not know.
     """
-    tokenizer = AutoTokenizer.from_pretrained(name)
+    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
     model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=True).eval()
     known = tokenizer.get_vocab()
     encoded = []

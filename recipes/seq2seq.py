@@ -40,9 +40,11 @@ class DataArguments:
 
     train_file: Path | None = field(default=None, metadata={"help": "source<TAB>target[<TAB>tags] lines to learn"})
     validation_file: Path | None = field(default=None, metadata={"help": "such lines, to choose the best checkpoint"})
-    test_file: Path | None = field(default=None, metadata={"help": "such lines, for the score (default: validation)"})
+    test_file: Path | None = field(
+        default=None, metadata={"help": "such lines, for the score; None: validation_file"}
+    )
     max_eval_samples: int | None = field(
-        default=None, metadata={"help": "validation pairs decoded at each evaluation while training (default: all)"}
+        default=None, metadata={"help": "validation pairs decoded at each evaluation while training; None: all"}
     )
 
 
@@ -83,7 +85,7 @@ def main() -> None:
     tokenizer, model = load_model(model_options, pairs)
     encoded = {name: encode(split, tokenizer) for name, split in pairs.items()}
     longest_target = max(max(map(len, split["labels"])) for split in encoded.values())
-    model.generation_config.max_new_tokens = 2 * longest_target
+    model.generation_config.max_length = 2 * longest_target  # the library stops at 20 unless told
 
     def compute_metrics(predictions: EvalPrediction) -> dict[str, float]:
         return score(to_texts(predictions.label_ids, tokenizer), to_texts(predictions.predictions, tokenizer))

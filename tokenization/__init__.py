@@ -1,8 +1,16 @@
-"""The character tokenizer: from texts to ids and back."""
+"""The character tokenizer of every family, and what recipes need around it."""
 
 from .alphabet import DEFAULT_ALPHABET
 from .offsets import character_span
 from .text_checks import check_texts
-from .tokenization_atenta import AtentaTokenizer
+from .tokenization_atenta import INPUT_FORMATS, AtentaTokenizer, Family, InputFormat
 
-__all__ = ["DEFAULT_ALPHABET", "AtentaTokenizer", "character_span", "check_texts"]
+__all__ = [
+    "DEFAULT_ALPHABET",
+    "INPUT_FORMATS",
+    "AtentaTokenizer",
+    "Family",
+    "InputFormat",
+    "character_span",
+    "check_texts",
+]

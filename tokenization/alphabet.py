@@ -1,66 +1,83 @@
-"""The order of the vocabulary: special tokens, characters, bytes, mask, feature tags (document 3)."""
+"""Which tokens there are and in which order: special tokens, characters, bytes, mask, feature tags."""
 
 import re
 import string
-import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+
+from tokenizers import normalizers
 
 from .text_checks import check_texts
 
-PAD, BOS, EOS, MASK = "<pad>", "<bos>", "<eos>", "<mask>"
-BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
+PAD_TOKEN, BOS_TOKEN, EOS_TOKEN = SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>")
+BYTE_TOKENS = tuple(f"<0x{byte:02X}>" for byte in range(256))
+MASK_TOKEN = "<mask>"
 
-_LETTERS = "áàâãéèêíìïóòôõúùüç"  # with those of before the reforms of 1971 and 2009: sòmente, saïda, pingüim
-_SIGNS = "ªº§°«»“”‘’–—…€"
-DEFAULT_ALPHABET = string.printable + _LETTERS + _LETTERS.upper() + _SIGNS
-"""`string.printable`, then the letters and signs of Portuguese. Document 3 takes the first alone, and fails on its own
-examples `pássaro` and `cão`. The order is fixed: a set's would change from one process to the next, and the ids too."""
+# Its tables are older than Python's: combining marks added to Unicode since then keep the order in which they stand.
+NORMALIZER = normalizers.NFC()
 
-_TAG = re.compile(r"<[^<>\s]+>")
+_PORTUGUESE = "áàâãéêíóôõúüç"
+_OLD_SPELLING = "èìòùï"  # cafèzinho, sòmente, vaïdade: until the reform of 1971
+_FOREIGN_WORDS = "äëîñû"  # the other letters in Machado de Assis's works: words of French, German and Spanish
+_LETTERS = _PORTUGUESE + _OLD_SPELLING + _FOREIGN_WORDS
+_SIGNS = "ªº«»“”‘’–—…§°€"
+
+DEFAULT_ALPHABET: str = string.printable + _LETTERS + _LETTERS.upper() + _SIGNS
+"""`string.printable` (document 3), then the letters and signs of Portuguese. What is rarer becomes bytes."""
 
 
-def vocabulary(alphabet: Sequence[str], tags: Sequence[str] = ()) -> dict[str, int]:
-    """Number the tokens: `<pad>` 0, `<bos>` 1, `<eos>` 2, the alphabet from 3 on, 256 bytes, `<mask>`, tags.
+def count_alphabet(texts: Iterable[str], min_count: int = 1) -> str:
+    """The characters of a corpus after NFC, in the order of their code points, read in one pass.
 
     Args:
-        alphabet: characters in the order of their ids, each a single character in NFC.
+        texts: may be a generator: no text is kept.
+        min_count: characters that occur less often are left out, and are encoded as bytes.
+
+    Raises:
+        TypeError: `texts` is one text, or something in it is not a text.
+        ValueError: a text has a lone surrogate, `min_count` is below 1, or no character occurs so often.
+    """
+    if isinstance(texts, str):
+        raise TypeError("`texts` is one str, expected an iterable of texts: give [text].")
+    if min_count < 1:
+        raise ValueError(f"`min_count` is {min_count}, expected 1 or more.")
+    counts = Counter()
+    for index, text in enumerate(texts):
+        check_texts(text, f"texts[{index}]")
+        counts.update(NORMALIZER.normalize_str(text))
+    alphabet = "".join(sorted(character for character, count in counts.items() if count >= min_count))
+    if not alphabet:
+        raise ValueError(f"No character occurs {min_count} times or more in `texts`: give more text or a lower count.")
+    return alphabet
+
+
+def build_vocabulary(alphabet: Iterable[str], tags: Iterable[str] = ()) -> dict[str, int]:
+    """Give each token its id.
+
+    `<pad>` 0, `<bos>` 1, `<eos>` 2 and the characters from 3 in the given order (document 3), then the 256 bytes,
+    `<mask>` and the tags.
+
+    Args:
+        alphabet: characters, each one Unicode character that NFC leaves as it is.
         tags: feature tags such as `<V>`.
 
-    Returns:
-        The id of each token.
-
     Raises:
-        ValueError: an entry of the alphabet that is not one NFC character or a lone surrogate, a tag that is not
-            written `<...>`, or an entry that stands twice.
+        TypeError: a character or a tag is not a str.
+        ValueError: a character or a tag does not have its form, or stands twice, or a tag is already a token.
     """
+    alphabet, tags = list(alphabet), list(tags)
+    check_texts(alphabet, "alphabet")
+    check_texts(tags, "tags")
     for character in alphabet:
-        if len(character) != 1 or unicodedata.normalize("NFC", character) != character:
-            raise ValueError(f"The alphabet's entry {character!r} is not a single character in NFC.")
-        if "\ud800" <= character <= "\udfff":
-            raise ValueError(f"The alphabet's entry {character!r} is half of a surrogate pair, not a character.")
+        if len(character) != 1 or NORMALIZER.normalize_str(character) != character:
+            raise ValueError(f"{character!r} in the alphabet: expected single characters in NFC.")
     for tag in tags:
-        if not _TAG.fullmatch(tag):
-            raise ValueError(f"The tag {tag!r} is not written '<...>', without spaces or further angle brackets.")
-    tokens = [PAD, BOS, EOS, *alphabet, *BYTES, MASK, *tags]
-    ids = {token: token_id for token_id, token in enumerate(tokens)}
-    if len(ids) < len(tokens):
-        twice = sorted({token for token in tokens if tokens.count(token) > 1})
-        raise ValueError(f"Tokens that stand twice: {', '.join(map(repr, twice))}. Give each once.")
-    return ids
-
-
-def alphabet_of(texts: Iterable[str], min_count: int = 1) -> list[str]:
-    """Collect the characters of texts, after NFC, that occur at least `min_count` times, by code point.
-
-    Reads each text once and keeps only counts, so the texts may be a stream. Rarer characters are not lost: the
-    tokenizer writes them as bytes.
-
-    Raises:
-        TypeError, ValueError: a text that is no string or holds a lone surrogate.
-    """
-    counts: Counter[str] = Counter()
-    for text in texts:
-        check_texts(text)
-        counts.update(unicodedata.normalize("NFC", text))
-    return sorted(character for character, count in counts.items() if count >= min_count)
+        if not re.fullmatch(r"<[^<>\s]+>", tag):
+            raise ValueError(f"Feature tag {tag!r}: expected a name in angle brackets without spaces, such as '<V>'.")
+    tokens = [*SPECIAL_TOKENS, *alphabet, *BYTE_TOKENS, MASK_TOKEN, *tags]
+    if repeated := [token for token, count in Counter(tokens).items() if count > 1]:
+        raise ValueError(
+            f"{', '.join(map(repr, repeated))}: a token more than once. "
+            "Give each character and each feature tag once; no tag may be named like a special token or a byte."
+        )
+    return {token: index for index, token in enumerate(tokens)}

@@ -1,29 +1,40 @@
-"""What is no text is refused before anything is made of it."""
+"""What can be tokenized: text, made of characters. All else is refused by name and place."""
 
-from typing import Any
+from collections.abc import Sequence
 
 
-def check_texts(texts: Any, name: str = "text") -> None:
-    """Refuse what cannot be tokenized: anything that is not a string, and strings with half a surrogate pair.
+def check_texts(texts: str | Sequence, name: str = "text") -> None:
+    """Refuse what is no text before any of it is tokenized.
+
+    The package's own tokenizer calls it. Call it yourself before a tokenizer that `AutoTokenizer` loaded: that one
+    raises an error without the place.
 
     Args:
-        texts: a text, or lists and tuples of texts, of pairs or of words, nested as a tokenizer takes them.
-        name: what to call `texts` in the message.
+        texts: a text, or a list or tuple of texts, of pairs or of lists of words, however deep.
+        name: what the errors call it.
 
     Raises:
-        TypeError: something that is not a string, with its place and type.
-        ValueError: a lone surrogate (U+D800 to U+DFFF), which is no character and has no bytes, with its place.
+        TypeError: something is not a str. The message says where it stands and what it is.
+        ValueError: a text holds a lone surrogate, half of a character of UTF-16, which no encoding of Unicode has.
     """
-    if isinstance(texts, list | tuple):
-        for index, item in enumerate(texts):
-            check_texts(item, f"{name}[{index}]")
-    elif not isinstance(texts, str):
-        raise TypeError(f"{name} is {texts!r}, of type {type(texts).__name__}. Give a string.")
+    if isinstance(texts, str):
+        _check_surrogates(texts, name)
+    elif isinstance(texts, (list, tuple)):
+        for index, text in enumerate(texts):
+            check_texts(text, f"{name}[{index}]")
     else:
-        try:
-            texts.encode("utf-8")
-        except UnicodeEncodeError as error:
-            raise ValueError(
-                f"{name} holds a lone surrogate, U+{ord(texts[error.start]):04X}, at position {error.start}. "
-                "It is half a character: read the text again as UTF-8, or remove it."
-            ) from None
+        raise TypeError(
+            f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a str, or a list or tuple of str. "
+            "Convert it, or leave it out."
+        )
+
+
+def _check_surrogates(text: str, name: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"`{name}` has the lone surrogate {text[error.start]!r} at position {error.start}, which is half of a "
+            "character. Read the source with its right encoding, or join or replace the surrogates: "
+            "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
+        ) from None

@@ -1,111 +1,144 @@
-"""The character tokenizer (document 3): one token a Unicode character after NFC, and nothing is ever lost."""
+"""The character tokenizer: one token a character of Unicode after NFC, nothing lost (document 3)."""
 
-import json
+import copy
+import os
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from tokenizers import AddedToken, Tokenizer
-from tokenizers.decoders import ByteFallback, Fuse
-from tokenizers.decoders import Sequence as DecoderSequence
+from tokenizers import Tokenizer, decoders
 from tokenizers.models import BPE
-from tokenizers.normalizers import NFC
 from tokenizers.processors import TemplateProcessing
 from transformers import BatchEncoding, PreTrainedTokenizerFast
 
-from .alphabet import BOS, DEFAULT_ALPHABET, EOS, MASK, PAD, alphabet_of, vocabulary
+from .alphabet import (
+    BOS_TOKEN,
+    DEFAULT_ALPHABET,
+    EOS_TOKEN,
+    MASK_TOKEN,
+    NORMALIZER,
+    PAD_TOKEN,
+    build_vocabulary,
+    count_alphabet,
+)
 from .text_checks import check_texts
 
+Family = Literal["encoder", "decoder", "encoder-decoder"]
 
-class Family(NamedTuple):
-    """What a family of models expects of its tokenizer.
 
-    Args:
-        single: template of a text.
-        pair: template of two texts, with their segments.
-        padding_side: where padding stands; on the left of a prompt that a decoder goes on from.
-        split_special_tokens: whether `<eos>` written in a text is five characters rather than the token.
-        model_input_names: what the model takes.
+@dataclass(frozen=True, kw_only=True)
+class InputFormat:
+    """What the inputs of a family look like.
+
+    Attributes:
+        single: template of one text; `:0` and `:1` are token type ids.
+        pair: template of two texts.
+        padding_side: where `<pad>` goes.
+        split_special_tokens: whether `<eos>` in a text is five characters. If not, it is the special token.
+        model_input_names: what the tokenizer returns.
     """
 
     single: str
     pair: str
-    padding_side: str
+    padding_side: Literal["left", "right"]
     split_special_tokens: bool
-    model_input_names: list[str]
+    model_input_names: tuple[str, ...]
 
 
-FAMILIES = {
-    # fill-mask needs `<mask>` in the text to be the token
-    "encoder": Family(
-        f"{BOS} $A {EOS}",
-        f"{BOS} $A {EOS} $B:1 {EOS}:1",
+INPUT_FORMATS: dict[Family, InputFormat] = {
+    # Documents 4 and 5; Devlin et al. (2019). `<mask>` is written into the text.
+    "encoder": InputFormat(
+        single="<bos>:0 $A:0 <eos>:0",
+        pair="<bos>:0 $A:0 <eos>:0 $B:1 <eos>:1",
         padding_side="right",
         split_special_tokens=False,
-        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+        model_input_names=("input_ids", "token_type_ids", "attention_mask"),
     ),
-    # no <eos>: generation goes on from the prompt. Two texts are joined as they are
-    "decoder": Family(f"{BOS} $A", f"{BOS} $A $B", "left", True, ["input_ids", "attention_mask"]),
-    # no <bos>: it is what the decoder starts from. Each of two texts has its end
-    "encoder-decoder": Family(f"$A {EOS}", f"$A {EOS} $B {EOS}", "right", True, ["input_ids", "attention_mask"]),
+    # The text goes on where the prompt stops, so no `<eos>` follows it; in a pair each text starts with `<bos>`.
+    "decoder": InputFormat(
+        single="<bos>:0 $A:0",
+        pair="<bos>:0 $A:0 <bos>:1 $B:1",
+        padding_side="left",
+        split_special_tokens=True,
+        model_input_names=("input_ids", "attention_mask"),
+    ),
+    # The model puts `<bos>` before the labels when it shifts them; in a pair each text ends with `<eos>`, as in T5.
+    "encoder-decoder": InputFormat(
+        single="$A:0 <eos>:0",
+        pair="$A:0 <eos>:0 $B:1 <eos>:1",
+        padding_side="right",
+        split_special_tokens=True,
+        model_input_names=("input_ids", "attention_mask"),
+    ),
 }
 
 
 class AtentaTokenizer(PreTrainedTokenizerFast):
-    """A fast tokenizer of characters: `decode(encode(text))` is the text in NFC, whatever the text.
+    """A character tokenizer, made by `from_alphabet` or `from_texts` and loaded by `from_pretrained`.
 
-    A character outside the alphabet becomes its UTF-8 bytes, a token each, and comes back whole. What
-    `save_pretrained` writes is a plain `tokenizer.json`: `AutoTokenizer` loads it with neither this package nor trust.
-    Loaded by this class, or made by it, the tokenizer also refuses what is no text with a clear error.
+    Each character of the alphabet is a token. Any other becomes the tokens of its UTF-8 bytes and comes back whole:
+    `decode(ids, skip_special_tokens=True)` is NFC of the text, where special tokens in texts are split.
 
-    There is no `__init__`: with one, transformers would make the tokenizer anew at loading, without normalizer, decoder
-    and bytes. Tokenizers are made by [`from_alphabet`] and [`from_texts`].
+    Feature tags are special tokens: put them before a text by id (`convert_tokens_to_ids(["<V>"])`). Where special
+    tokens are split, no text can hold one. An encoder's tokenizer reads them, and `<mask>`, in texts; there,
+    `split_special_tokens=True` in a call reads them as characters.
+
+    What it saves is plain `tokenizers` data that `AutoTokenizer` loads without this package. Only the errors about
+    what is no text are then the library's (see `check_texts`).
+
+    Raises:
+        TypeError: at every call, for what is neither a str nor a list or tuple of str.
+        ValueError: at every call, for a text with a lone surrogate.
     """
+
+    # No __init__: transformers rebuilds a class that has one from its vocabulary alone, without normalizer and bytes.
 
     @classmethod
     def from_alphabet(
         cls,
-        alphabet: Sequence[str] = DEFAULT_ALPHABET,
+        alphabet: Iterable[str] = DEFAULT_ALPHABET,
         *,
-        family: str,
-        tags: Sequence[str] = (),
-        **kwargs: Any,
+        family: Family,
+        tags: Iterable[str] = (),
+        model_max_length: int | None = None,
     ) -> "AtentaTokenizer":
-        """Make a tokenizer whose characters have the ids 3, 4, … in the order given.
+        """Make a tokenizer of given characters.
 
         Args:
-            alphabet: characters, each in NFC.
-            family: `"encoder"`, `"decoder"` or `"encoder-decoder"`: what frames a text, and where padding stands.
-            tags: feature tags such as `<V>`, each a token of its own, to be inserted by id.
-            kwargs: as of any tokenizer, such as `model_max_length`.
+            alphabet: the characters in the order of their ids, from 3 on.
+            family: what the inputs look like (`INPUT_FORMATS`).
+            tags: feature tags, each a token of its own, such as `<V>`.
+            model_max_length: most tokens a sequence may have when `truncation=True`; no limit unless given.
 
         Raises:
-            ValueError: an unknown family, or an alphabet or tags as described in [`vocabulary`].
+            TypeError: a character or a tag is not a str.
+            ValueError: an unknown family; a character or a tag that does not have its form, or stands twice.
         """
-        if family not in FAMILIES:
-            raise ValueError(f"family={family!r} is unknown. Allowed: {', '.join(map(repr, FAMILIES))}.")
-        ids = vocabulary(alphabet, tags)
-        special = [PAD, BOS, EOS, MASK, *tags]
-        # without merges, BPE takes each character for a token; a cache would only cost time
-        backend = Tokenizer(BPE(vocab=ids, merges=[], byte_fallback=True, cache_capacity=0))
-        backend.normalizer = NFC()
-        backend.decoder = DecoderSequence([ByteFallback(), Fuse()])
-        backend.add_special_tokens([AddedToken(token, special=True, normalized=False) for token in special])
-        frame = FAMILIES[family]
+        if family not in INPUT_FORMATS:
+            raise ValueError(f"`family` is {family!r}, expected one of {', '.join(map(repr, INPUT_FORMATS))}.")
+        tags = list(tags)
+        vocabulary = build_vocabulary(alphabet, tags)
+        input_format = INPUT_FORMATS[family]
+
+        backend = Tokenizer(BPE(vocab=vocabulary, merges=[], byte_fallback=True, cache_capacity=0))
+        backend.normalizer = NORMALIZER
+        backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
         backend.post_processor = TemplateProcessing(
-            single=frame.single, pair=frame.pair, special_tokens=[(BOS, ids[BOS]), (EOS, ids[EOS])]
+            single=input_format.single,
+            pair=input_format.pair,
+            special_tokens=[(token, vocabulary[token]) for token in (BOS_TOKEN, EOS_TOKEN)],
         )
         return cls(
             tokenizer_object=backend,
-            pad_token=PAD,
-            bos_token=BOS,
-            eos_token=EOS,
-            mask_token=MASK,
-            extra_special_tokens=list(tags),
-            padding_side=frame.padding_side,
-            split_special_tokens=frame.split_special_tokens,
-            model_input_names=frame.model_input_names,
-            clean_up_tokenization_spaces=False,
-            **kwargs,
+            pad_token=PAD_TOKEN,
+            bos_token=BOS_TOKEN,
+            eos_token=EOS_TOKEN,
+            mask_token=MASK_TOKEN,
+            extra_special_tokens=tags,
+            model_max_length=model_max_length,
+            padding_side=input_format.padding_side,
+            split_special_tokens=input_format.split_special_tokens,
+            model_input_names=list(input_format.model_input_names),
         )
 
     @classmethod
@@ -113,35 +146,72 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         cls,
         texts: Iterable[str],
         *,
-        family: str,
+        family: Family,
         min_count: int = 1,
-        tags: Sequence[str] = (),
-        **kwargs: Any,
+        tags: Iterable[str] = (),
+        model_max_length: int | None = None,
     ) -> "AtentaTokenizer":
-        """Make a tokenizer whose alphabet is the characters of a corpus, by code point.
+        """Make a tokenizer of the characters of a corpus, which is read once and not kept.
 
         Args:
-            texts: the corpus, read once and not kept, so that it may be a stream.
-            family, tags, kwargs: as in [`from_alphabet`].
-            min_count: characters that occur less often are left to the bytes.
+            texts: the corpus. Its characters after NFC are the alphabet, in the order of their code points.
+            family: as in `from_alphabet`.
+            min_count: rarer characters are left out, and are encoded as bytes.
+            tags: as in `from_alphabet`.
+            model_max_length: as in `from_alphabet`.
 
         Raises:
-            TypeError, ValueError: a text that is no string or holds a lone surrogate, or as in [`from_alphabet`].
+            TypeError: `texts` is one text, or something in it is not a text.
+            ValueError: a text has a lone surrogate, or no character occurs `min_count` times; as in `from_alphabet`.
         """
-        return cls.from_alphabet(alphabet_of(texts, min_count), family=family, tags=tags, **kwargs)
+        alphabet = count_alphabet(texts, min_count)
+        return cls.from_alphabet(alphabet, family=family, tags=tags, model_max_length=model_max_length)
 
-    def _encode_plus(self, text: Any, text_pair: Any = None, **kwargs: Any) -> BatchEncoding:
-        check_texts(text)
-        if text_pair is not None:
-            check_texts(text_pair, "text_pair")
-        return super()._encode_plus(text, text_pair, **kwargs)
+    def save_pretrained(self, save_directory: str | os.PathLike, *args: Any, **kwargs: Any) -> tuple[str, ...]:
+        """Save under the name of transformers' own class, which loads with no code of ours.
 
-    def _save_pretrained(self, save_directory: Any, file_names: tuple[str, ...], **kwargs: Any) -> tuple[str, ...]:
-        # a class of this package would not load without it
-        config_file = file_names[0]
-        with open(config_file, encoding="utf-8") as file:
-            config = json.load(file)
-        config["tokenizer_class"] = PreTrainedTokenizerFast.__name__
-        with open(config_file, "w", encoding="utf-8") as file:
-            json.dump(config, file, indent=2, sort_keys=True, ensure_ascii=False)
-        return super()._save_pretrained(save_directory, file_names, **kwargs)
+        Args:
+            save_directory: the folder; made if missing.
+            args: as in transformers.
+            kwargs: as in transformers.
+
+        Returns:
+            The paths of the files.
+        """
+        # The padding and truncation of the last call would be saved as the tokenizer's own.
+        self.backend_tokenizer.no_padding()
+        self.backend_tokenizer.no_truncation()
+        generic = copy.copy(self)
+        generic.__class__ = PreTrainedTokenizerFast
+        return generic.save_pretrained(save_directory, *args, **kwargs)
+
+    def __call__(
+        self,
+        text: str | Sequence | None = None,
+        text_pair: str | Sequence | None = None,
+        text_target: str | Sequence | None = None,
+        text_pair_target: str | Sequence | None = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> BatchEncoding:
+        """Ids, masks and what else is asked for of texts or pairs, as in transformers, once they are checked."""
+        _check(text=text, text_pair=text_pair, text_target=text_target, text_pair_target=text_pair_target)
+        return super().__call__(text, text_pair, text_target, text_pair_target, *args, **kwargs)
+
+    def encode(
+        self, text: str | Sequence, text_pair: str | Sequence | None = None, *args: Any, **kwargs: Any
+    ) -> list[int]:
+        """Ids of a text or pair, as in transformers, once it is checked."""
+        _check(text=text, text_pair=text_pair)
+        return super().encode(text, text_pair, *args, **kwargs)
+
+    def tokenize(self, text: str, pair: str | None = None, *args: Any, **kwargs: Any) -> list[str]:
+        """Tokens of a text or pair, as in transformers, once it is checked."""
+        _check(text=text, pair=pair)
+        return super().tokenize(text, pair, *args, **kwargs)
+
+
+def _check(**given: str | Sequence | None) -> None:
+    for name, texts in given.items():
+        if texts is not None:
+            check_texts(texts, name)

@@ -115,7 +115,7 @@ def test_sdist(source, install, tmp_path):
     sdist = build("sdist", source, tmp_path / "dist")
     with tarfile.open(sdist) as archive:
         names = {Path(name).relative_to(Path(name).parts[0]).as_posix() for name in archive.getnames()}
-    assert {"hub_card.md", "LICENSE", "README.md", "recipes/configs/accents.yaml"} <= names
+    assert {"hub/hub_card.md", "LICENSE", "README.md", "recipes/configs/accents.yaml"} <= names
     assert not [name for name in names if name.startswith("recipes/data")]
     install(sdist)
 

@@ -5,13 +5,13 @@ repositories of code (`transformers-community/contrastive-search`, `…/dola`, `
 `…/constrained-beam-search`), which `generate(custom_generate=…)` downloads.
 """
 
-from itertools import product
+from itertools import pairwise, product
 
 import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from torch import nn
-from transformers import PreTrainedTokenizerFast, WatermarkingConfig, set_seed
+from transformers import GenerationConfig, PreTrainedTokenizerFast, WatermarkingConfig, set_seed
 from transformers.generation import BaseStreamer
 
 from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
@@ -199,7 +199,7 @@ def test_what_the_options_of_generation_promise():
         prompt = 1 if model.config.is_encoder_decoder else 9
 
         for row in generate(model, ids, no_repeat_ngram_size=2).tolist():
-            bigrams = list(zip(row, row[1:]))
+            bigrams = list(pairwise(row))
             assert len(set(bigrams)) == len(bigrams)
         usual = set(generate(model, ids).flatten().tolist()) - {1}
         assert usual.isdisjoint(generate(model, ids, bad_words_ids=[[token] for token in usual]).flatten().tolist())
@@ -291,6 +291,17 @@ def test_assisted_generation(model_class, do_sample):
         assert torch.equal(itself, tokens)
 
 
+def test_the_first_blocks_may_guess_ahead():
+    model, ids = tiny_model(AtentaDecoderForCausalLM, num_hidden_layers=3), texts(1)
+    expected = generate(model, ids, max_new_tokens=12)
+    runs = []
+    model.model.layers[2].register_forward_hook(lambda *_: runs.append(1))
+    guessed = generate(model, ids, max_new_tokens=12, assistant_early_exit=1)
+    assert torch.equal(guessed, expected)
+    assert 0 < len(runs) <= 12  # the last block only checks the guesses
+    assert model.config.num_hidden_layers == 3
+
+
 @every_generator
 def test_guessing_ahead_from_the_prompt(model_class):
     model, ids = tiny_model(model_class), texts(1, 5).repeat(1, 3)
@@ -313,6 +324,17 @@ def test_guidance_moves_away_from_the_negative_prompt():
     guided = generate(model, ids, guidance_scale=3.0, **options)
     assert guided.shape == (3, 8)
     assert not torch.equal(guided, generate(model, ids))
+
+
+def test_continuous_batching():
+    """Requests of any length in one paged cache."""
+    model, ids = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="rotary"), texts()
+    prompts = [row[:length] for row, length in zip(ids, (9, 5, 2))]
+    settings = GenerationConfig(max_new_tokens=6, do_sample=False, eos_token_id=2, pad_token_id=0)
+    answers = model.generate_batch([prompt.tolist() for prompt in prompts], generation_config=settings)
+    for prompt, answer in zip(prompts, answers.values()):
+        alone = model.generate(prompt[None], max_new_tokens=6)[0, len(prompt) :]
+        assert answer.generated_tokens == alone.tolist()
 
 
 def test_a_prefix_may_allow_tokens():

@@ -91,7 +91,7 @@ def test_texts_may_be_longer_than_any_seen(position_embedding_type):
 def test_learned_positions_end_where_their_table_ends():
     model = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="learned", max_position_embeddings=8)
     model(texts(1, 8))
-    with pytest.raises(ValueError, match="8 positions .*max_position_embeddings.* sinusoidal or rotary"):
+    with pytest.raises(ValueError, match=r"8 positions .*max_position_embeddings.* sinusoidal or rotary"):
         model(texts(1, 9))
     with pytest.raises(ValueError, match="max_position_embeddings"):
         model.generate(texts(1, 6), max_new_tokens=5, min_new_tokens=5)

@@ -58,7 +58,7 @@ def test_it_leaves_figures_predictions_a_picture_a_card_and_no_pickle(trained):
 def test_generation_is_not_cut_at_a_default_length(trained):
     folder, _ = trained
     generation = json.loads((folder / "model" / "generation_config.json").read_text(encoding="utf-8"))
-    assert generation["max_new_tokens"] == 2 * len("V<3>\n")  # twice the longest target with its <eos>
+    assert generation["max_length"] == 2 * len("V<3>\n")  # twice the longest target with its <eos>
 
 
 def test_decode_reads_tags_by_id_and_refuses_unknown_ones(trained):

@@ -39,6 +39,7 @@ def run_function(
         [sys.executable, "-c", "\n".join(lines), *map(str, arguments)],
         cwd=home,
         env={**os.environ, "HF_HOME": str(home), **(environment or {})},
+        stdin=subprocess.DEVNULL,  # a question whether to trust some code fails at once
         capture_output=True,
         text=True,
     )

@@ -1,0 +1,120 @@
+"""Every saved model has a card that says what is known and what is not, and whose usage runs."""
+
+import re
+
+import pytest
+import transformers
+from huggingface_hub import ModelCard
+from transformers import BertConfig, BertModel
+
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderModel
+from atenta.card import write_model_card
+from atenta.registration import AUTO_CLASSES
+from support.models import named, tiny_model
+from support.saved import save_with_tokenizer
+
+HEADS = named(dict.fromkeys(model_class for models in AUTO_CLASSES.values() for model_class in models.values()))
+LONGEST_LEARNED = 64  # tiny_config's max_position_embeddings
+
+
+def usage(card: ModelCard) -> str:
+    return re.search(r"```python\n(.*?)```", card.text, re.DOTALL).group(1)
+
+
+@pytest.mark.parametrize("model_class", HEADS)
+def test_usage_runs_as_printed(model_class, tmp_path, capsys):
+    folder = tmp_path / "someone" / "tiny-model"
+    save_with_tokenizer(model_class, folder)
+    code = usage(ModelCard.load(folder / "README.md"))
+    assert code.count('"tiny-model"') >= 1
+    exec(code.replace('"tiny-model"', repr(str(folder))), {"__name__": "__main__"})
+    assert capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("model_class", HEADS)
+def test_metadata(model_class, tmp_path):
+    model = tiny_model(model_class)
+    model.save_pretrained(tmp_path)
+    metadata = ModelCard.load(tmp_path / "README.md").data
+    assert metadata.library_name == "transformers"
+    assert metadata.license == "unknown"
+    assert {"atenta", "character-level"} <= set(metadata.tags)
+    assert metadata.eval_results is None
+    if metadata.pipeline_tag not in (None, "question-answering"):  # the pipeline of that name is gone
+        transformers.pipelines.check_task(metadata.pipeline_tag)
+
+
+def test_unknown_is_said_and_sizes_are_the_model_s(tmp_path):
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
+    model.save_pretrained(tmp_path)
+    text = ModelCard.load(tmp_path / "README.md").text
+    for said in ("Trained on: unknown", "Language: unknown", "Weights: unknown", "Unknown, nobody has said. Measure"):
+        assert said in text
+    assert f"| parameters | {sum(weights.numel() for weights in model.parameters()):,} |" in text
+    assert "| layers | 3 in the encoder, 2 in the decoder |" in text
+    assert "| heads | 4 of 8 |" in text
+    assert "| vocabulary | 40 tokens |" in text
+    assert f"transformers {transformers.__version__}" in text
+
+
+@pytest.mark.parametrize(
+    ("positions", "said"),
+    [("learned", f"at most {LONGEST_LEARNED} characters"), ("rotary", "any length"), ("sinusoidal", "any length")],
+)
+def test_longest_text(positions, said, tmp_path):
+    tiny_model(AtentaEncoderModel, position_embedding_type=positions).save_pretrained(tmp_path)
+    assert said in ModelCard.load(tmp_path / "README.md").text
+
+
+def test_card_with_scores_takes_the_place_of_the_automatic_one(tmp_path):
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
+    model.save_pretrained(tmp_path)
+    path = write_model_card(
+        tmp_path,
+        model,
+        model_name="someone/accents",
+        data="phrases of Machado de Assis",
+        language="pt",
+        licence="apache-2.0",
+        scores={"word_accuracy": 0.9612, "exact_match": 0.8},
+        limits="- It knows the spelling of 1880.",
+        tags=["accents"],
+    )
+    assert path == tmp_path / "README.md"
+    card = ModelCard.load(path)
+    assert "unknown" not in card.text.lower()
+    for said in (
+        "| word accuracy | 0.9612 |",
+        "phrases of Machado de Assis",
+        "spelling of 1880",
+        "Weights: apache-2.0",
+    ):
+        assert said in card.text
+    assert card.data.license == "apache-2.0"
+    assert card.data.language == "pt"
+    assert "accents" in card.data.tags
+    assert card.data.model_name == "someone/accents"
+    assert {each.metric_type: each.metric_value for each in card.data.eval_results} == {
+        "word_accuracy": 0.9612,
+        "exact_match": 0.8,
+    }
+    model.save_pretrained(tmp_path)  # as a Trainer does that goes on: what was said stays
+    assert ModelCard.load(path).content == card.content
+
+
+def test_saving_keeps_a_card_that_a_person_wrote(tmp_path):
+    (tmp_path / "README.md").write_text("Mine.", encoding="utf-8")
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "Mine."
+
+
+def test_only_the_main_process_writes_a_card(tmp_path):
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path, is_main_process=False)
+    assert not (tmp_path / "README.md").exists()
+
+
+def test_a_model_of_another_package_has_no_card(tmp_path):
+    config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=8)
+    with pytest.raises(ValueError, match="BertModel is no model of this package"):
+        write_model_card(tmp_path, BertModel(config))
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,78 @@
+"""transformers' pipelines take our models by name."""
+
+import pytest
+from transformers import pipeline
+from transformers.testing_utils import CaptureLogger
+from transformers.utils.logging import get_logger
+
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+)
+from support.saved import save_with_tokenizer
+
+PROMPT = "Era uma vez, em São João d'El-Rei, uma"
+
+
+@pytest.fixture
+def load(tmp_path):
+    """Save a tiny model of a class and load a pipeline of it; what transformers logs meanwhile must be nothing."""
+
+    def load_pipeline(task, model_class, **options):
+        save_with_tokenizer(model_class, tmp_path, **options)
+        with CaptureLogger(get_logger("transformers")) as log:
+            loaded = pipeline(task, model=str(tmp_path))
+        assert "not supported" not in log.out
+        assert log.out.replace("Device set to use cpu", "").strip() == ""
+        return loaded
+
+    return load_pipeline
+
+
+def test_text_generation_continues_a_portuguese_prompt(load):
+    generate = load("text-generation", AtentaDecoderForCausalLM)
+    text = generate(PROMPT, max_new_tokens=12, do_sample=False, eos_token_id=None)[0]["generated_text"]
+    assert text.startswith(PROMPT)
+    assert len(text) > len(PROMPT)
+
+
+def test_text_generation_of_prompts_together_is_as_one_by_one(load):
+    generate = load("text-generation", AtentaDecoderForCausalLM)
+    prompts = [PROMPT, "Ó", "Não há de quê"]
+    together = generate(prompts, max_new_tokens=8, do_sample=False, batch_size=3)
+    assert together == [generate(prompt, max_new_tokens=8, do_sample=False) for prompt in prompts]
+
+
+def test_fill_mask(load):
+    fill = load("fill-mask", AtentaEncoderForMaskedLM)
+    guesses = fill("Bom d<mask>a", top_k=7)
+    assert len(guesses) == 7
+    for guess in guesses:
+        if len(guess["token_str"]) == 1 and guess["token_str"].strip():
+            assert guess["sequence"] == f"Bom d{guess['token_str']}a"
+    assert [guess["score"] for guess in guesses] == sorted((guess["score"] for guess in guesses), reverse=True)
+
+
+def test_text_classification(load):
+    classify = load("text-classification", AtentaEncoderForSequenceClassification, num_labels=3)
+    scores = classify("Gostei muito deste livro.", top_k=None)
+    assert {score["label"] for score in scores} == {"LABEL_0", "LABEL_1", "LABEL_2"}
+    assert sum(score["score"] for score in scores) == pytest.approx(1, abs=1e-5)
+
+
+def test_token_classification_has_exact_spans(load):
+    tag = load("token-classification", AtentaEncoderForTokenClassification, num_labels=2)
+    text = "Vi o José em Belém."
+    characters = tag(text)
+    assert "".join(text[each["start"] : each["end"]] for each in characters) == text
+    assert [each["start"] for each in characters] == list(range(len(text)))
+
+
+def test_feature_extraction(load):
+    extract = load("feature-extraction", AtentaEncoderModel)
+    vectors = extract("Olá")[0]
+    assert len(vectors) == len("Olá") + 2  # <bos> and <eos>
+    assert {len(vector) for vector in vectors} == {32}

@@ -1,0 +1,120 @@
+"""Where a model's parts are kept and how they are split: device maps, offloading, tensor parallelism, data types."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from accelerate import cpu_offload, dispatch_model
+from torch import nn
+
+from atenta.modeling.attention import MultiHeadAttention
+from atenta.modeling.feed_forward import FeedForward
+from support.models import (
+    DECODERS,
+    ENCODER_DECODERS,
+    ENCODERS,
+    LANGUAGE_MODELS,
+    assert_close,
+    every_layout,
+    inputs_for,
+    named,
+    tiny_model,
+)
+
+every_model = pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+
+
+@torch.no_grad()
+def output(model):
+    return model(**inputs_for(type(model)))[0]
+
+
+@every_model
+def test_saved_as_safetensors_and_loaded_the_same(model_class, tmp_path):
+    model = tiny_model(model_class)
+    model.save_pretrained(tmp_path)
+    assert not [file.name for file in tmp_path.iterdir() if file.suffix in {".bin", ".pt", ".pth", ".pkl"}]
+    assert (tmp_path / "model.safetensors").is_file()
+    loaded, report = model_class.from_pretrained(tmp_path, output_loading_info=True)
+    assert not any(report.values())
+    assert_close(output(loaded), output(model), 0)
+
+
+@every_language_model
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_data_type_is_kept(model_class, dtype, tmp_path):
+    tiny_model(model_class).to(dtype).save_pretrained(tmp_path)
+    loaded = model_class.from_pretrained(tmp_path)
+    assert {parameter.dtype for parameter in loaded.parameters()} == {dtype}
+    assert output(loaded).dtype == dtype
+
+
+@every_layout
+@every_language_model
+def test_bfloat16_is_close_to_float32(model_class, layout):
+    model = tiny_model(model_class, initializer_range=0.05, **layout)
+    expected = output(model)
+    for implementation in ("eager", "sdpa"):
+        model.set_attn_implementation(implementation)
+        assert_close(output(model.bfloat16()).float(), expected, 0.05)
+
+
+@every_language_model
+def test_device_map(model_class, tmp_path):
+    model = tiny_model(model_class)
+    model.save_pretrained(tmp_path)
+    loaded = model_class.from_pretrained(tmp_path, device_map={"": "cpu"})
+    assert loaded.device.type == "cpu"
+    assert_close(output(loaded), output(model), 0)
+
+
+@every_language_model
+@pytest.mark.parametrize("tie_word_embeddings", [False, True], ids=["untied", "tied"])
+def test_weights_may_wait_elsewhere(model_class, tie_word_embeddings, tmp_path):
+    """Held back by accelerate on the processor or on disk, and fetched block by block."""
+    expected = output(tiny_model(model_class, tie_word_embeddings=tie_word_embeddings))
+    model = tiny_model(model_class, tie_word_embeddings=tie_word_embeddings)
+    cpu_offload(model, execution_device="cpu")
+    assert_close(output(model), expected, 0)
+
+    tiny_model(model_class, tie_word_embeddings=tie_word_embeddings).save_pretrained(tmp_path / "saved")
+    model = tiny_model(model_class, tie_word_embeddings=tie_word_embeddings)
+    blocks = [name for name, module in model.named_modules() if type(module).__name__ in model._no_split_modules]
+    places = {name: "cpu" for name, module in model.named_modules() if not list(module.children())}
+    places = {name: place for name, place in places.items() if not name.startswith(tuple(blocks))}
+    places |= {name: "disk" if index % 2 else "cpu" for index, name in enumerate(blocks)}
+    dispatch_model(model, places, main_device="cpu", offload_dir=tmp_path / "offloaded")
+    assert {parameter.device.type for parameter in model.parameters()} == {"cpu", "meta"}
+    assert_close(output(model), expected, 0)
+
+
+@every_model
+def test_tensor_parallel_plan_covers_every_projection_and_nothing_else(model_class):
+    model = tiny_model(model_class)
+    modules = {re.sub(r"\d+", "*", name): module for name, module in model.named_modules()}
+    planned = {
+        f"{name}.{child}"
+        for name, module in modules.items()
+        if isinstance(module, MultiHeadAttention | FeedForward)
+        for child, layer in module.named_children()
+        if isinstance(layer, nn.Linear)
+    }
+    planned |= {name for name in modules if name.endswith(("embed_tokens", "lm_head"))}
+    assert model.tp_plan.keys() == planned
+
+
+@pytest.mark.slow
+def test_tensor_parallel_in_two_processes(tmp_path):
+    tests = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0"]
+    subprocess.run(
+        [*command, str(tests / "support" / "tensor_parallel.py"), str(tmp_path)],
+        env=os.environ | {"PYTHONPATH": str(tests), "CUDA_VISIBLE_DEVICES": ""},
+        check=True,
+        timeout=300,
+    )

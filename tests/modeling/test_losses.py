@@ -1,0 +1,176 @@
+"""Losses: by hand, in parts that add up, and smoothed by transformers' Trainer."""
+
+import pytest
+import torch
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
+from transformers import Trainer, TrainingArguments
+
+from atenta.modeling import (
+    AtentaDecoderForCausalLM,
+    AtentaDecoderForSequenceClassification,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+)
+from support.models import LANGUAGE_MODELS, assert_close, named, pad, texts, tiny_model
+
+SEQUENCE_CLASSIFIERS = (AtentaEncoderForSequenceClassification, AtentaDecoderForSequenceClassification)
+every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+
+
+def batch_for(model_class):
+    """Four padded texts with labels, -100 on padding and here and there, unevenly."""
+    ids, mask = pad(texts(4), [9, 5, 2, 7], "right")
+    labels = ids.masked_fill(mask == 0, -100)
+    labels[0, 3:5] = -100
+    batch = {"input_ids": ids, "attention_mask": mask, "labels": labels}
+    if model_class is AtentaEncoderForTokenClassification:
+        batch["labels"] = labels.where(labels == -100, labels % 3)
+    return batch
+
+
+def aligned(model, logits, labels):
+    """Logits and the label that each is to foretell."""
+    if isinstance(model, AtentaDecoderForCausalLM):
+        logits, labels = logits[:, :-1], labels[:, 1:]
+    return logits.flatten(0, 1), labels.flatten()
+
+
+@pytest.mark.parametrize("model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification]))
+def test_loss_is_the_mean_over_the_labels_that_count(model_class):
+    model, batch = tiny_model(model_class, num_labels=3), batch_for(model_class)
+    outputs = model(**batch)
+    assert_close(outputs.loss, cross_entropy(*aligned(model, outputs.logits, batch["labels"])))
+
+
+@pytest.mark.parametrize("model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification]))
+def test_losses_of_parts_add_up(model_class):
+    model, batch = tiny_model(model_class, num_labels=3), batch_for(model_class)
+    logits = model(**batch).logits
+    total = (aligned(model, logits, batch["labels"])[1] != -100).sum()
+    assert_parts_add_up(model, batch, total)
+
+
+def assert_parts_add_up(model, batch, total):
+    parts = [{name: value[rows] for name, value in batch.items()} for rows in (slice(0, 1), slice(1, 4))]
+    losses = [model(**part, num_items_in_batch=total).loss for part in parts]
+    assert_close(sum(losses), model(**batch).loss)
+    assert not torch.allclose(sum(losses), sum(model(**part).loss for part in parts) / 2, atol=1e-3)
+
+
+@pytest.mark.parametrize("model_class", named(SEQUENCE_CLASSIFIERS))
+@pytest.mark.parametrize(
+    ("problem_type", "num_labels", "labels", "loss"),
+    [
+        ("single_label_classification", 3, torch.tensor([2, 0, 1, 1]), cross_entropy),
+        (
+            "multi_label_classification",
+            3,
+            torch.tensor([[1.0, 0, 1]] * 3 + [[0.0] * 3]),
+            binary_cross_entropy_with_logits,
+        ),
+        ("regression", 3, torch.arange(12.0).view(4, 3), mse_loss),
+        ("regression", 1, torch.arange(4.0), mse_loss),
+    ],
+)
+def test_sequence_classification(model_class, problem_type, num_labels, labels, loss):
+    given = {"problem_type": problem_type} if num_labels > 1 else {}
+    model = tiny_model(model_class, num_labels=num_labels, **given)
+    batch = batch_for(model_class) | {"labels": labels}
+    outputs = model(**batch)
+    assert outputs.logits.shape == (4, num_labels)
+    assert_close(outputs.loss, loss(outputs.logits.squeeze(-1), labels))
+    assert model.config.problem_type == problem_type
+    assert_parts_add_up(model, batch, labels.numel())
+
+
+def test_next_sentence_prediction():
+    model = tiny_model(AtentaEncoderForNextSentencePrediction)
+    batch = batch_for(type(model)) | {"labels": torch.tensor([0, 1, 1, 0])}
+    outputs = model(**batch)
+    assert_close(outputs.loss, cross_entropy(outputs.logits, batch["labels"]))
+    assert_parts_add_up(model, batch, 4)
+
+
+def test_pretraining_adds_both_losses():
+    model = tiny_model(AtentaEncoderForPreTraining)
+    batch = batch_for(type(model))
+    order = torch.tensor([0, 1, 1, 0])
+    outputs = model(**batch, next_sentence_label=order)
+    masked = cross_entropy(outputs.prediction_logits.flatten(0, 1), batch["labels"].flatten())
+    assert_close(outputs.loss, masked + cross_entropy(outputs.seq_relationship_logits, order))
+    assert model(**batch).loss is None
+    total = (batch["labels"] != -100).sum()
+    # Of one part alone, so that the order's mean, too, is over the whole.
+    alone = model(**batch, next_sentence_label=order, num_items_in_batch=total).loss
+    assert_close(alone, outputs.loss)
+    halves = [
+        model(**{name: value[rows] for name, value in batch.items()}, next_sentence_label=order[rows]).loss
+        for rows in (slice(0, 2), slice(2, 4))
+    ]
+    weighed = [
+        model(
+            **{name: value[rows] for name, value in batch.items()},
+            next_sentence_label=order[rows],
+            num_items_in_batch=total,
+        ).loss
+        for rows in (slice(0, 2), slice(2, 4))
+    ]
+    shares = [(batch["labels"][rows] != -100).sum() / total for rows in (slice(0, 2), slice(2, 4))]
+    for half, part, share in zip(halves, weighed, shares):
+        assert_close(part, half * share)
+
+
+def test_question_answering():
+    model = tiny_model(AtentaEncoderForQuestionAnswering)
+    batch = batch_for(type(model))
+    del batch["labels"]
+    start, end = torch.tensor([1, 0, 0, 20]), torch.tensor([4, 2, 1, 20])  # the last answer is beyond the text
+    outputs = model(**batch, start_positions=start, end_positions=end)
+    assert outputs.start_logits.shape == outputs.end_logits.shape == (4, 9)
+    expected = (
+        cross_entropy(outputs.start_logits[:3], start[:3]) + cross_entropy(outputs.end_logits[:3], end[:3])
+    ) / 2
+    assert_close(outputs.loss, expected)
+
+
+def test_teacher_forcing_shifts_the_target_right():
+    """Document 4: the decoder reads `<bos>` and the target without its last character."""
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
+    batch = batch_for(type(model))
+    shifted = model.prepare_decoder_input_ids_from_labels(batch["labels"])
+    assert shifted[:, 0].tolist() == [1] * 4
+    assert torch.equal(shifted[:, 1:], batch["labels"][:, :-1].where(batch["labels"][:, :-1] != -100, torch.tensor(0)))
+    assert_close(model(**batch).loss, model(**batch, decoder_input_ids=shifted).loss)
+    assert batch["labels"][0, 3] == -100  # the labels are as they were
+
+
+def test_teacher_forcing_needs_its_two_ids():
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, decoder_start_token_id=None)
+    with pytest.raises(ValueError, match="decoder_start_token_id and pad_token_id, got None and 0"):
+        model(**batch_for(type(model)))
+
+
+@every_language_model
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_trainer_smooths_labels_where_they_are_learned(model_class, smoothing, tmp_path):
+    """Shifted for the decoder, which learns the next character, and not for the two others."""
+    model, batch = tiny_model(model_class), batch_for(model_class)
+    if model.config.is_encoder_decoder:  # the collator's part, for the Trainer keeps the labels from the model
+        batch["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(batch["labels"])
+    trainer = Trainer(
+        model,
+        TrainingArguments(str(tmp_path), label_smoothing_factor=smoothing, report_to="none", use_cpu=True),
+    )
+    logits = model(**batch).logits
+    logits, labels = aligned(model, logits, batch["labels"])
+    expected = cross_entropy(logits, labels, label_smoothing=smoothing)
+    assert_close(trainer.compute_loss(model, dict(batch)), expected)
+
+    rows = [{name: value[index : index + 1] for name, value in batch.items()} for index in range(4)]
+    total = trainer._get_num_items_in_batch(rows, torch.device("cpu"))
+    assert total == (labels != -100).sum()
+    assert_close(sum(trainer.compute_loss(model, dict(row), num_items_in_batch=total) for row in rows), expected)

@@ -1,0 +1,223 @@
+"""A small server that speaks the Hub's protocol, for tests that push a model and load it again.
+
+Repositories of models are kept in memory as commits: names of files with the SHA-256 of their contents. It knows what
+`huggingface_hub` asks for when it creates a repository, commits to it (with large files through LFS), and reads it.
+"""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+USER = "tester"
+LARGE_FILES = (".safetensors", ".bin", ".pt")  # these go through LFS
+
+
+@dataclass
+class Repository:
+    """Commits of a repository, {commit: {file name: SHA-256 of its contents}}, and the last one of its branch."""
+
+    head: str
+    commits: dict[str, dict[str, str]]
+
+
+@dataclass
+class Storage:
+    """What the server holds: repositories by name, and the contents of all files by their SHA-256."""
+
+    repositories: dict[str, Repository] = field(default_factory=dict)
+    contents: dict[str, bytes] = field(default_factory=dict)
+
+    def add(self, content: bytes) -> str:
+        """Keep a content and return its SHA-256."""
+        digest = hashlib.sha256(content).hexdigest()
+        self.contents[digest] = content
+        return digest
+
+    def files(self, repository: str) -> dict[str, bytes]:
+        """The files of a repository's last commit."""
+        found = self.repositories[repository]
+        return {name: self.contents[digest] for name, digest in found.commits[found.head].items()}
+
+
+class NotFound(Exception):
+    """Something asked for is not there: the Hub's code for it, and the headers that say so."""
+
+    def __init__(self, code: str, **headers: str):
+        super().__init__(code)
+        self.headers = {"X-Error-Code": code, "X-Error-Message": code, **headers}
+
+
+class LocalHub(ThreadingHTTPServer):
+    """The server, on a free port of this machine. `url` is what `HF_ENDPOINT` must be set to."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.storage = Storage()
+
+
+@contextmanager
+def local_hub() -> Iterator[LocalHub]:
+    """Serve while the block runs."""
+    with LocalHub() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: LocalHub
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing: pytest shows what the server's clients report."""
+
+    def handle_any(self) -> None:
+        body = self._read_body()
+        parts = unquote(urlsplit(self.path).path).strip("/").split("/")
+        try:
+            match parts:
+                case ["api", "whoami-v2"]:
+                    self._reply({"type": "user", "name": USER, "orgs": [], "auth": {"type": "access_token"}})
+                case ["api", "validate-yaml"]:
+                    self._reply({"errors": [], "warnings": []})
+                case ["api", "repos", "create"]:
+                    self._create(json.loads(body))
+                case ["api", "models", owner, name]:
+                    self._describe(f"{owner}/{name}", "main")
+                case ["api", "models", owner, name, "revision", revision]:
+                    self._describe(f"{owner}/{name}", revision)
+                case ["api", "models", owner, name, "tree", revision, *_]:
+                    self._list(f"{owner}/{name}", revision)
+                case ["api", "models", owner, name, "preupload", revision]:
+                    self._say_how_to_upload(f"{owner}/{name}", revision, json.loads(body))
+                case ["api", "models", owner, name, "commit", "main"]:
+                    self._commit(f"{owner}/{name}", body)
+                case [_, name, "info", "lfs", "objects", "batch"] if name.endswith(".git"):
+                    self._offer_lfs(json.loads(body))
+                case ["_lfs", digest]:
+                    self._receive_lfs(digest, body)
+                case [owner, name, "resolve", revision, *path]:
+                    self._send_file(f"{owner}/{name}", revision, "/".join(path))
+                case _:
+                    raise NotFound("EntryNotFound")
+        except NotFound as missing:
+            self._reply({"error": str(missing)}, status=404, headers=missing.headers)
+
+    do_GET = do_HEAD = do_POST = do_PUT = handle_any
+
+    def _read_body(self) -> bytes:
+        if self.headers.get("Transfer-Encoding") != "chunked":
+            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        chunks = []
+        while size := int(self.rfile.readline().strip() or b"0", 16):
+            chunks.append(self.rfile.read(size))
+            self.rfile.readline()
+        self.rfile.readline()
+        return b"".join(chunks)
+
+    def _reply(self, content: bytes | Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
+        kind = "application/octet-stream" if isinstance(content, bytes) else "application/json"
+        body = content if isinstance(content, bytes) else json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    def _find(self, repository: str, revision: str) -> tuple[str, dict[str, str]]:
+        """The commit that a branch or commit names, and its files."""
+        found = self.server.storage.repositories.get(repository)
+        if found is None:
+            raise NotFound("RepoNotFound")
+        commit = found.head if revision == "main" else revision
+        if commit not in found.commits:
+            raise NotFound("RevisionNotFound")
+        return commit, found.commits[commit]
+
+    def _create(self, request: dict[str, Any]) -> None:
+        name = f"{request.get('organization') or USER}/{request['name']}"
+        repositories = self.server.storage.repositories
+        status = 409 if name in repositories else 200  # the client takes 409 for "there already"
+        first = hashlib.sha1(name.encode()).hexdigest()
+        repositories.setdefault(name, Repository(head=first, commits={first: {}}))
+        self._reply({"url": f"{self.server.url}/{name}", "name": name, "id": name}, status)
+
+    def _describe(self, repository: str, revision: str) -> None:
+        commit, files = self._find(repository, revision)
+        siblings = [{"rfilename": name} for name in sorted(files)]
+        self._reply({"id": repository, "sha": commit, "siblings": siblings, "tags": [], "private": False})
+
+    def _list(self, repository: str, revision: str) -> None:
+        _, files = self._find(repository, revision)
+        contents = self.server.storage.contents
+        self._reply(
+            [
+                {"type": "file", "path": name, "size": len(contents[digest]), "oid": digest}
+                for name, digest in sorted(files.items())
+            ]
+        )
+
+    def _say_how_to_upload(self, repository: str, revision: str, request: dict[str, Any]) -> None:
+        _, files = self._find(repository, revision)
+        answers = [
+            {
+                "path": file["path"],
+                "shouldIgnore": False,
+                "oid": files.get(file["path"]),
+                "uploadMode": "lfs" if file["path"].endswith(LARGE_FILES) else "regular",
+            }
+            for file in request["files"]
+        ]
+        self._reply({"files": answers})
+
+    def _commit(self, repository: str, body: bytes) -> None:
+        head, files = self._find(repository, "main")
+        files = dict(files)
+        for operation in map(json.loads, body.splitlines()):
+            value = operation["value"]
+            match operation["key"]:
+                case "file":
+                    files[value["path"]] = self.server.storage.add(base64.b64decode(value["content"]))
+                case "lfsFile":
+                    if value["oid"] not in self.server.storage.contents:
+                        raise NotFound("EntryNotFound")
+                    files[value["path"]] = value["oid"]
+        commit = hashlib.sha1(head.encode() + body).hexdigest()
+        found = self.server.storage.repositories[repository]
+        found.commits[commit] = files
+        found.head = commit
+        self._reply({"success": True, "commitOid": commit, "commitUrl": f"{self.server.url}/{repository}"})
+
+    def _offer_lfs(self, request: dict[str, Any]) -> None:
+        objects = []
+        for wanted in request["objects"]:
+            link = {"href": f"{self.server.url}/_lfs/{wanted['oid']}"}
+            known = wanted["oid"] in self.server.storage.contents
+            objects.append(wanted if known else {**wanted, "actions": {"upload": link, "verify": link}})
+        self._reply({"transfer": "basic", "objects": objects})
+
+    def _receive_lfs(self, digest: str, body: bytes) -> None:
+        if self.command == "PUT" and self.server.storage.add(body) != digest:
+            self._reply({"error": "the SHA-256 is another"}, status=400)
+        else:
+            self._reply({})
+
+    def _send_file(self, repository: str, revision: str, name: str) -> None:
+        commit, files = self._find(repository, revision)
+        if name not in files:
+            raise NotFound("EntryNotFound", **{"X-Repo-Commit": commit})
+        headers = {"X-Repo-Commit": commit, "ETag": f'"{files[name]}"'}
+        self._reply(self.server.storage.contents[files[name]], headers=headers)

@@ -1,0 +1,41 @@
+"""One of several processes that share a model: run by `torchrun`, it holds its part against the whole."""
+
+import sys
+from pathlib import Path
+
+import torch
+import torch.distributed
+
+from support.models import LANGUAGE_MODELS, assert_close, inputs_for, texts, tiny_model
+
+
+def compare(model_class, folder: Path, **options) -> None:
+    """Same scores and same text from the model in parts, loaded from `folder`, as from the whole one.
+
+    Raises:
+        AssertionError: they differ, or this process holds all of it.
+    """
+    whole = tiny_model(model_class, **options)
+    if torch.distributed.get_rank() == 0:
+        whole.save_pretrained(folder)
+    torch.distributed.barrier()
+    parts = model_class.from_pretrained(folder, tp_plan="auto")
+    held = sum(
+        parameter.to_local().numel() if hasattr(parameter, "to_local") else parameter.numel()
+        for parameter in parts.parameters()
+    )
+    assert held < 0.6 * whole.num_parameters()
+    with torch.no_grad():
+        assert_close(parts(**inputs_for(model_class)).logits, whole(**inputs_for(model_class)).logits)
+    if whole.can_generate():
+        options = {"attention_mask": torch.ones_like(texts()), "max_new_tokens": 6}
+        assert torch.equal(parts.generate(texts(), **options), whole.generate(texts(), **options))
+
+
+if __name__ == "__main__":
+    torch.distributed.init_process_group("gloo")
+    for model_class in LANGUAGE_MODELS:
+        for tied in (False, True):
+            name = f"{model_class.__name__}-{'tied' if tied else 'untied'}"
+            compare(model_class, Path(sys.argv[1]) / name, tie_word_embeddings=tied, attention_bias=tied)
+    torch.distributed.destroy_process_group()

@@ -1,0 +1,179 @@
+"""Spans of the original text, against Python's own Unicode database."""
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer, character_span
+from atenta.tokenization.alphabet import NORMALIZER
+
+TOKENIZER = AtentaTokenizer.from_alphabet("abcdeo éáãçÅ가", family="decoder")
+
+# Half of a composed character: bases, marks, jamo, vowel signs.
+HALVES = sorted(
+    {
+        chr(int(part, 16))
+        for code in range(0x110000)
+        if (decomposition := unicodedata.decomposition(chr(code))) and not decomposition.startswith("<")
+        for part in decomposition.split()
+    }
+    | {chr(code) for code in (*range(0x1100, 0x1113), *range(0x1161, 0x1176), *range(0x11A8, 0x11C3))}
+)
+SINGLETONS = "\u212b\u2126\u0958\ufb2c\u0344\U0001d15e"
+any_character = st.characters(exclude_categories=["Cs"])
+texts = st.one_of(
+    st.text(st.one_of(any_character, st.sampled_from(HALVES), st.sampled_from(SINGLETONS))),
+    st.text(st.sampled_from(HALVES)),
+    st.text(st.sampled_from("ao \u0301\u0302\u0323\u0334")),  # marks that compose, block, and change places
+)
+unicode_texts = settings(derandomize=True, deadline=None, max_examples=1000)
+
+
+def encode(text, **options):
+    return TOKENIZER(text, add_special_tokens=False, return_offsets_mapping=True, **options)
+
+
+def tokens_of_characters(normalized):
+    """First and last token of each character."""
+    first = 0
+    for character in normalized:
+        count = len(TOKENIZER.tokenize(character))
+        yield first, first + count - 1
+        first += count
+
+
+def separable_parts(text):
+    """Spans of the shortest parts that can be normalized by themselves, by trying every place in the whole text."""
+    nfc = NORMALIZER.normalize_str
+    cuts = [place for place in range(len(text) + 1) if nfc(text[:place]) + nfc(text[place:]) == nfc(text)]
+    return list(pairwise(cuts))
+
+
+@pytest.mark.parametrize(
+    ("text", "spans"),
+    [
+        pytest.param("ação", [(0, 1), (1, 2), (2, 3), (3, 4)], id="composed"),
+        pytest.param("ca\u0301a", [(0, 1), (1, 3), (3, 4)], id="a mark that is folded away"),
+        pytest.param("a\u0323\u0301b", [(0, 2), (2, 3), (3, 4)], id="the second mark does not compose"),
+        pytest.param("a\u0302\u0301b", [(0, 3), (3, 4)], id="two marks that compose"),
+        pytest.param("a\u0301\u0323b", [(0, 3), (0, 3), (3, 4)], id="marks in another order"),
+        pytest.param("a\u0301\u0334b", [(0, 2), (2, 3), (3, 4)], id="another order, and separable"),
+        pytest.param("x\u0301b", [(0, 1), (1, 2), (2, 3)], id="a mark that does not compose"),
+        pytest.param("\u0301a", [(0, 1), (1, 2)], id="a mark at the start"),
+        pytest.param("\u1100\u1161b", [(0, 2), (2, 3)], id="two jamo"),
+        pytest.param("\u1112\u1161\u11abb", [(0, 3), (3, 4)], id="three jamo"),
+        pytest.param("\uac00\u11a8b", [(0, 2), (2, 3)], id="syllable and jamo"),
+        pytest.param("\u212bb", [(0, 1), (1, 2)], id="singleton"),
+        pytest.param("\u0958b", [(0, 1), (0, 1), (1, 2)], id="one character that becomes two"),
+        pytest.param("a😀b", [(0, 1), (1, 2), (2, 3)], id="a character of four bytes"),
+        pytest.param("o\u0328\u0304😀", [(0, 3), (3, 4)], id="bytes of a composed character"),
+    ],
+)
+def test_spans(text, spans):
+    offsets = encode(text)["offset_mapping"]
+    normalized = unicodedata.normalize("NFC", text)
+    assert [character_span(text, offsets, *run) for run in tokens_of_characters(normalized)] == spans
+
+
+@unicode_texts
+@given(texts)
+def test_span_of_each_character_is_the_shortest_part_it_can_be_made_from(text):
+    offsets = encode(text)["offset_mapping"]
+    expected = [part for part in separable_parts(text) for _ in NORMALIZER.normalize_str(text[slice(*part)])]
+    runs = tokens_of_characters(NORMALIZER.normalize_str(text))
+    assert [character_span(text, offsets, *run) for run in runs] == expected
+
+
+@unicode_texts
+@given(texts)
+def test_spans_tile_the_text(text):
+    offsets = encode(text)["offset_mapping"]
+    spans = [character_span(text, offsets, *run) for run in tokens_of_characters(NORMALIZER.normalize_str(text))]
+    parts = list(dict.fromkeys(spans))
+    assert "".join(text[start:end] for start, end in parts) == text
+    assert [start for start, _ in parts[1:]] == [end for _, end in parts[:-1]]
+
+
+@unicode_texts
+@given(texts.filter(bool), st.data())
+def test_nfc_of_a_span_is_what_the_tokens_in_it_decode_to(text, data):
+    encoded = encode(text)
+    runs = list(tokens_of_characters(NORMALIZER.normalize_str(text)))
+    spans = [character_span(text, encoded["offset_mapping"], *run) for run in runs]
+    first, last = sorted(data.draw(st.tuples(*[st.integers(0, len(runs) - 1)] * 2)))
+    start, end = character_span(text, encoded["offset_mapping"], runs[first][0], runs[last][1])
+    assert (start, end) == (spans[first].start, spans[last].end)
+    inside = [token for run, span in zip(runs, spans) if start <= span.start and span.end <= end for token in run]
+    decoded = TOKENIZER.decode(encoded["input_ids"][inside[0] : inside[-1] + 1])
+    assert decoded == NORMALIZER.normalize_str(text[start:end])
+
+
+@unicode_texts
+@given(texts.filter(bool), st.integers(1, 6), st.sampled_from(["left", "right"]))
+def test_truncation_and_overflow_change_no_span(text, length, side):
+    """The same token has the same span, whichever of its neighbours are there."""
+    whole = encode(text)["offset_mapping"]
+    tokenizer = AtentaTokenizer.from_alphabet("abcdeo éáãçÅ가", family="decoder")
+    tokenizer.truncation_side = side
+    pieces = tokenizer(
+        text,
+        add_special_tokens=False,
+        return_offsets_mapping=True,
+        truncation=True,
+        max_length=length,
+        return_overflowing_tokens=True,
+    )["offset_mapping"]
+    pieces = pieces if side == "right" else pieces[::-1]
+    in_pieces = [character_span(text, piece, token, token) for piece in pieces for token in range(len(piece))]
+    assert in_pieces == [character_span(text, whole, token, token) for token in range(len(whole))]
+
+
+@unicode_texts
+@given(texts)
+def test_offsets_of_normalized_text_are_exact(text):
+    text = NORMALIZER.normalize_str(text)
+    encoded = encode(text)
+    expected = [(index, index + 1) for index, character in enumerate(text) for _ in TOKENIZER.tokenize(character)]
+    assert encoded["offset_mapping"] == expected
+
+
+def test_part_of_the_bytes_of_a_character_stands_for_all_of_it():
+    text = "a😀b"
+    assert character_span(text, encode(text)["offset_mapping"], 2, 3) == (1, 2)
+
+
+@pytest.mark.parametrize("family", INPUT_FORMATS)
+def test_spans_in_a_pair_are_of_the_text_that_the_tokens_come_from(family):
+    tokenizer = AtentaTokenizer.from_alphabet(family=family)
+    first, second = "cafe\u0301", "pa\u0303o"
+    encoded = tokenizer(first, second, return_offsets_mapping=True)
+    offsets, sequence = encoded["offset_mapping"], encoded.sequence_ids()
+    for number, text in enumerate((first, second)):
+        tokens = [index for index, part in enumerate(sequence) if part == number]
+        assert character_span(text, offsets, tokens[0], tokens[-1]) == (0, len(text))
+    start = sequence.index(1)
+    assert character_span(second, offsets, start + 1, start + 1) == (1, 3)
+
+
+def test_offsets_may_be_a_tensor():
+    encoded = TOKENIZER("cafe\u0301", return_offsets_mapping=True, return_tensors="pt")
+    assert character_span("cafe\u0301", encoded["offset_mapping"][0], 4, 4) == (3, 5)
+
+
+@pytest.mark.parametrize(("first", "last"), [(-1, 1), (2, 1), (1, 9)])
+def test_wrong_indexes_are_refused(first, last):
+    with pytest.raises(IndexError, match=f"Tokens {first} to {last} of 4"):
+        character_span("abc", TOKENIZER("abc", return_offsets_mapping=True)["offset_mapping"], first, last)
+
+
+def test_special_tokens_have_no_span():
+    with pytest.raises(ValueError, match="Token 0 is a special token"):
+        character_span("abc", TOKENIZER("abc", return_offsets_mapping=True)["offset_mapping"], 0, 1)
+
+
+def test_another_text_is_refused():
+    with pytest.raises(ValueError, match="0 to 3 of a text of 2 characters"):
+        character_span("ab", encode("abc")["offset_mapping"], 0, 2)

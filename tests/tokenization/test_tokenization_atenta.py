@@ -1,0 +1,369 @@
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from transformers import AutoTokenizer, PreTrainedTokenizerFast
+
+from atenta.tokenization import DEFAULT_ALPHABET, INPUT_FORMATS, AtentaTokenizer
+from atenta.tokenization.alphabet import NORMALIZER
+from support.clean_process import run_function
+from support.documents import EXAMPLES
+
+DOCUMENT_ALPHABET = "abcdefghijklmnopqrstuvwxyz .,"  # document 3: a is 3, z 28, the space 29
+PAD, BOS, EOS, A, B, C = range(6)
+
+TOKENIZERS = {
+    family: AtentaTokenizer.from_alphabet(DOCUMENT_ALPHABET, family=family, tags=["<V>", "<3>"])
+    for family in INPUT_FORMATS
+}
+every_family = pytest.mark.parametrize("family", INPUT_FORMATS)
+unicode_texts = settings(derandomize=True, deadline=None, max_examples=1000)
+texts = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+def saved(tokenizer, folder):
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+# Ids
+
+
+def test_ids_of_the_document():
+    inputs, exact = EXAMPLES["3/tokens"]["inputs"], EXAMPLES["3/tokens"]["exact"]
+    tokenizer = AtentaTokenizer.from_alphabet(inputs["alphabet"], family="encoder")
+    assert tokenizer(inputs["text"]).input_ids == exact["ids"]
+
+
+@every_family
+def test_special_tokens(family):
+    tokenizer = TOKENIZERS[family]
+    assert (tokenizer.pad_token_id, tokenizer.bos_token_id, tokenizer.eos_token_id) == (0, 1, 2)
+    assert tokenizer.mask_token_id == 3 + len(DOCUMENT_ALPHABET) + 256
+    assert tokenizer.extra_special_tokens == ["<V>", "<3>"]
+    assert len(tokenizer) == tokenizer.vocab_size == tokenizer.mask_token_id + 3
+    assert tokenizer.is_fast
+
+
+@pytest.mark.parametrize(
+    ("family", "ids"), [("encoder", [BOS, A, B, EOS]), ("decoder", [BOS, A, B]), ("encoder-decoder", [A, B, EOS])]
+)
+def test_template_of_one_text(family, ids):
+    encoded = TOKENIZERS[family]("ab", return_token_type_ids=True, return_special_tokens_mask=True)
+    assert encoded.input_ids == ids
+    assert encoded.token_type_ids == [0] * len(ids)
+    assert encoded.special_tokens_mask == [int(index in (BOS, EOS)) for index in ids]
+
+
+@pytest.mark.parametrize(
+    ("family", "ids", "types"),
+    [
+        ("encoder", [BOS, A, B, EOS, C, EOS], [0, 0, 0, 0, 1, 1]),
+        ("decoder", [BOS, A, B, BOS, C], [0, 0, 0, 1, 1]),
+        ("encoder-decoder", [A, B, EOS, C, EOS], [0, 0, 0, 1, 1]),
+    ],
+)
+def test_template_of_a_pair(family, ids, types):
+    tokenizer = TOKENIZERS[family]
+    encoded = tokenizer("ab", "c", return_token_type_ids=True)
+    assert (encoded.input_ids, encoded.token_type_ids) == (ids, types)
+    batch = tokenizer([("ab", "c")], return_token_type_ids=True)
+    assert (batch.input_ids, batch.token_type_ids) == ([ids], [types])
+    assert tokenizer(["ab"], ["c"]).input_ids == [ids]
+
+
+def test_only_the_encoder_returns_segments():
+    names = {family: list(TOKENIZERS[family]("a")) for family in INPUT_FORMATS}
+    without = ["input_ids", "attention_mask"]
+    assert names == {
+        "encoder": ["input_ids", "token_type_ids", "attention_mask"],
+        "decoder": without,
+        "encoder-decoder": without,
+    }
+
+
+def test_unknown_family_is_refused():
+    with pytest.raises(ValueError, match="'seq2seq', expected one of 'encoder', 'decoder', 'encoder-decoder'"):
+        AtentaTokenizer.from_alphabet(family="seq2seq")
+
+
+def test_from_texts_has_the_characters_of_the_texts_alone():
+    tokenizer = AtentaTokenizer.from_texts((text for text in ("ação", "cao\u0303")), family="decoder", tags=["<V>"])
+    assert tokenizer.convert_ids_to_tokens(range(3, 9)) == ["a", "c", "o", "ã", "ç", "õ"]
+    assert len(tokenizer) == 9 + 256 + 2
+    assert AtentaTokenizer.from_texts(["aab"], family="decoder", min_count=2).tokenize("ab") == ["a", "<0x62>"]
+
+
+def test_model_max_length_bounds_truncation():
+    tokenizer = AtentaTokenizer.from_texts(["abc"], family="encoder", model_max_length=4)
+    assert tokenizer("abcabc", truncation=True).input_ids == [BOS, A, B, EOS]
+
+
+# Round trip
+
+
+@unicode_texts
+@given(texts)
+@every_family
+def test_nothing_is_lost(family, text):
+    tokenizer = TOKENIZERS[family]
+    ids = tokenizer(text, split_special_tokens=True).input_ids
+    decoded = tokenizer.decode(ids, skip_special_tokens=True)
+    assert decoded == NORMALIZER.normalize_str(text)
+    # Canonically equivalent by Python's tables too, which know of newer marks than the normalizer's.
+    assert unicodedata.normalize("NFC", decoded) == unicodedata.normalize("NFC", text)
+
+
+@unicode_texts
+@given(st.text(st.characters(exclude_categories=["Cs"]).filter(lambda c: unicodedata.ucd_3_2_0.category(c) != "Cn")))
+def test_round_trip_is_nfc_by_python_for_characters_that_both_know(text):
+    tokenizer = TOKENIZERS["decoder"]
+    assert tokenizer.decode(tokenizer.encode(text), skip_special_tokens=True) == unicodedata.normalize("NFC", text)
+
+
+@unicode_texts
+@given(st.lists(texts))
+def test_a_batch_is_its_texts_one_by_one(batch):
+    tokenizer = TOKENIZERS["encoder-decoder"]
+    one_by_one = [tokenizer(text).input_ids for text in batch]
+    assert not batch or tokenizer(batch).input_ids == one_by_one
+    assert not batch or tokenizer.batch_decode(one_by_one, skip_special_tokens=True) == [
+        NORMALIZER.normalize_str(text) for text in batch
+    ]
+
+
+@unicode_texts
+@given(st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_from(DEFAULT_ALPHABET))))
+def test_each_character_is_one_token_or_its_bytes(text):
+    tokenizer = AtentaTokenizer.from_alphabet(family="decoder")
+    expected = []
+    for character in NORMALIZER.normalize_str(text):
+        known = character in DEFAULT_ALPHABET
+        expected += [character] if known else [f"<0x{byte:02X}>" for byte in character.encode()]
+    assert tokenizer.tokenize(text) == expected
+
+
+# Special tokens and tags in texts
+
+SPECIAL_TEXTS = ["<eos>", "a<eos>b", "<pad><bos><mask>", "<V>", "V <3>", "<0x41>"]
+
+
+@pytest.mark.parametrize("text", SPECIAL_TEXTS)
+@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
+def test_special_tokens_in_a_text_are_characters(family, text):
+    tokenizer = TOKENIZERS[family]
+    alone = {"add_special_tokens": False}
+    ids = tokenizer.encode(text, **alone)
+    assert len(ids) == len(text)
+    assert not set(ids) & set(tokenizer.all_special_ids)
+    assert tokenizer(text, **alone).input_ids == tokenizer(text_target=text, **alone).input_ids == ids
+    assert tokenizer.decode(ids, skip_special_tokens=True) == text
+
+
+def test_the_encoder_reads_special_tokens_in_a_text_unless_told_not_to():
+    tokenizer = TOKENIZERS["encoder"]
+    assert tokenizer("a<mask>").input_ids == [BOS, A, tokenizer.mask_token_id, EOS]
+    for text in SPECIAL_TEXTS:
+        ids = tokenizer(text, split_special_tokens=True).input_ids
+        assert tokenizer.decode(ids, skip_special_tokens=True) == text
+    assert tokenizer("a<mask>").input_ids == [BOS, A, tokenizer.mask_token_id, EOS]
+
+
+@every_family
+def test_tags_go_in_by_id_and_stay_out_of_the_decoded_text(family):
+    tokenizer = TOKENIZERS[family]
+    tags = tokenizer.convert_tokens_to_ids(["<V>", "<3>"])
+    assert tags == [len(tokenizer) - 2, len(tokenizer) - 1]
+    ids = tags + tokenizer("ab").input_ids
+    assert tokenizer.convert_ids_to_tokens(ids)[:2] == ["<V>", "<3>"]
+    assert tokenizer.decode(ids, skip_special_tokens=True) == "ab"
+
+
+# Padding, truncation, overflow
+
+
+@pytest.mark.parametrize(
+    ("family", "rows"),
+    [
+        ("encoder", [[BOS, A, EOS, PAD, PAD], [BOS, A, B, C, EOS]]),
+        ("decoder", [[PAD, PAD, BOS, A], [BOS, A, B, C]]),
+        ("encoder-decoder", [[A, EOS, PAD, PAD], [A, B, C, EOS]]),
+    ],
+)
+def test_padding_to_the_longest_and_to_a_length(family, rows):
+    tokenizer = TOKENIZERS[family]
+    encoded = tokenizer(["a", "abc"], padding=True)
+    assert encoded.input_ids == rows
+    assert encoded.attention_mask == [[int(index != PAD) for index in row] for row in rows]
+
+    more = [PAD] * (8 - len(rows[0]))
+    to_length = tokenizer(["a", "abc"], padding="max_length", max_length=8)
+    on_left = tokenizer.padding_side == "left"
+    assert to_length.input_ids == [more + row if on_left else row + more for row in rows]
+    assert tokenizer.pad({"input_ids": tokenizer(["a", "abc"]).input_ids}).input_ids == rows
+
+
+@every_family
+def test_padding_side_can_be_given(family):
+    rows = {side: TOKENIZERS[family](["a", "abc"], padding=True, padding_side=side) for side in ("left", "right")}
+    assert (rows["left"].input_ids[0][0], rows["right"].input_ids[0][-1]) == (PAD, PAD)
+
+
+@pytest.mark.parametrize(
+    ("family", "right", "left"),
+    [
+        ("encoder", [BOS, A, B, EOS], [BOS, B, C, EOS]),
+        ("decoder", [BOS, A, B, C], [BOS, A, B, C]),
+        ("encoder-decoder", [A, B, C, EOS], [A, B, C, EOS]),
+    ],
+)
+def test_truncation_on_either_side_keeps_the_template(family, right, left, tmp_path):
+    saved(TOKENIZERS[family], tmp_path)
+    for side, ids in (("right", right), ("left", left)):
+        tokenizer = AtentaTokenizer.from_pretrained(tmp_path, truncation_side=side)
+        assert tokenizer("abc", truncation=True, max_length=4).input_ids == ids
+
+
+def test_truncation_of_one_text_of_a_pair():
+    tokenizer = TOKENIZERS["encoder"]
+    options = {"truncation": "only_second", "max_length": 6}
+    assert tokenizer("ab", "abc", **options).input_ids == [BOS, A, B, EOS, A, EOS]
+
+
+@pytest.mark.parametrize("family", INPUT_FORMATS)
+def test_stride_and_overflow_cover_the_text(family):
+    tokenizer = TOKENIZERS[family]
+    text = "abcdefghij"
+    special = tokenizer.num_special_tokens_to_add()
+    encoded = tokenizer(
+        [text, "ab"],
+        truncation=True,
+        max_length=4 + special,
+        stride=1,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+    decoded = tokenizer.batch_decode(encoded.input_ids, skip_special_tokens=True)
+    assert decoded == ["abcd", "defg", "ghij", "ab"]
+    assert encoded.overflow_to_sample_mapping == [0, 0, 0, 1]
+    assert [row[-1] == EOS for row in encoded.input_ids] == [family != "decoder"] * 4
+    for piece, offsets in zip(decoded, encoded.offset_mapping):
+        covered = [text[start:end] for start, end in offsets if end > start]
+        assert "".join(covered) == piece
+
+
+def test_targets_become_labels():
+    tokenizer = TOKENIZERS["encoder-decoder"]
+    encoded = tokenizer(["a", "b"], text_target=["ab", "c"])
+    assert encoded.input_ids == [[A, EOS], [B, EOS]]
+    assert encoded.labels == [[A, B, EOS], [C, EOS]]
+    assert tokenizer(text_target="ab").input_ids == [A, B, EOS]
+
+
+@every_family
+def test_a_text_is_one_word_and_words_lose_nothing(family):
+    tokenizer = TOKENIZERS[family]
+    assert tokenizer.tokenize("ab  c ") == list("ab  c ")
+    words = tokenizer(["ab", "c"], is_split_into_words=True, add_special_tokens=False)
+    assert words.tokens() == ["a", "b", "c"]
+    assert words.word_ids() == [0, 0, 1]
+
+
+# Saving and loading
+
+PROBES = ["gato", "a<eos>b", "<V>", "<mask>", "e\u0301 😀\u0000", "A\u030a"]
+
+
+def behaviour(tokenizer):
+    return {
+        "ids": tokenizer(PROBES).input_ids,
+        "pairs": tokenizer(PROBES, PROBES[::-1]).data,
+        "padded": tokenizer(PROBES, padding=True).data,
+        "decoded": tokenizer.batch_decode(tokenizer(PROBES).input_ids, skip_special_tokens=True),
+        "special": tokenizer.special_tokens_map,
+        "tags": tokenizer.extra_special_tokens,
+        "split": tokenizer.split_special_tokens,
+        "sides": [tokenizer.padding_side, tokenizer.truncation_side],
+        "names": tokenizer.model_input_names,
+        "longest": tokenizer.model_max_length,
+        "fast": tokenizer.is_fast,
+    }
+
+
+@every_family
+@pytest.mark.parametrize("loader", [AtentaTokenizer, AutoTokenizer, PreTrainedTokenizerFast])
+def test_a_saved_tokenizer_behaves_the_same_however_it_is_loaded(family, loader, tmp_path):
+    tokenizer = AtentaTokenizer.from_alphabet(family=family, tags=["<V>"], model_max_length=77)
+    expected = behaviour(tokenizer)
+    once = loader.from_pretrained(saved(tokenizer, tmp_path / "once"))
+    twice = loader.from_pretrained(saved(once, tmp_path / "twice"))
+    assert behaviour(once) == expected
+    assert behaviour(twice) == expected
+    assert (tmp_path / "twice/tokenizer.json").read_bytes() == (tmp_path / "once/tokenizer.json").read_bytes()
+    assert behaviour(tokenizer) == expected  # and saving leaves the tokenizer as it was
+    assert type(tokenizer) is AtentaTokenizer
+
+
+@every_family
+def test_files_name_no_code_of_ours(family, tmp_path):
+    saved(TOKENIZERS[family], tmp_path)
+    assert {file.name for file in tmp_path.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
+    config = json.loads((tmp_path / "tokenizer_config.json").read_text())
+    assert config["tokenizer_class"] == PreTrainedTokenizerFast.__name__
+    assert "auto_map" not in config
+    assert json.loads((tmp_path / "tokenizer.json").read_text())["model"]["byte_fallback"] is True
+
+
+def test_changed_settings_are_saved(tmp_path):
+    tokenizer = AtentaTokenizer.from_texts(["abc"], family="decoder")
+    tokenizer.padding_side = "right"
+    tokenizer.model_max_length = 5
+    loaded = AtentaTokenizer.from_pretrained(saved(tokenizer, tmp_path))
+    assert (loaded.padding_side, loaded.model_max_length) == ("right", 5)
+
+
+def test_padding_and_truncation_of_a_call_are_not_saved(tmp_path):
+    tokenizer = AtentaTokenizer.from_texts(["abc"], family="decoder")
+    tokenizer(["abc", "a"], padding="max_length", truncation=True, max_length=2, padding_side="right")
+    backend = json.loads((saved(tokenizer, tmp_path) / "tokenizer.json").read_text())
+    assert (backend["padding"], backend["truncation"]) == (None, None)
+
+
+def load_and_describe(folder, again):
+    import json
+    import sys
+
+    from transformers import AutoTokenizer
+
+    assert sys.modules["atenta"] is None
+    first = AutoTokenizer.from_pretrained(folder)
+    first.save_pretrained(again)
+    descriptions = []
+    for tokenizer in (first, AutoTokenizer.from_pretrained(again)):
+        probes = ["gato", "a<eos>b", "<V>", "<mask>", "e\u0301 😀\u0000", "A\u030a"]
+        ids = tokenizer(probes).input_ids
+        descriptions.append(
+            {
+                "ids": ids,
+                "pairs": tokenizer(probes, probes[::-1]).data,
+                "padded": tokenizer(probes, padding=True).data,
+                "decoded": tokenizer.batch_decode(ids, skip_special_tokens=True),
+                "tags": tokenizer.extra_special_tokens,
+                "split": tokenizer.split_special_tokens,
+                "fast": tokenizer.is_fast,
+            }
+        )
+    print(json.dumps(descriptions))
+
+
+@every_family
+def test_auto_tokenizer_loads_it_without_the_package_and_without_trust(family, tmp_path):
+    tokenizer = TOKENIZERS[family]
+    folder = saved(tokenizer, tmp_path / "saved")
+    printed = run_function(load_and_describe, folder, tmp_path / "again", home=tmp_path)
+    expected = behaviour(tokenizer)
+    for description in json.loads(printed.splitlines()[-1]):
+        assert description == {name: expected[name] for name in description}
+    assert (tmp_path / "again/tokenizer.json").read_bytes() == (folder / "tokenizer.json").read_bytes()
