@@ -16,7 +16,7 @@ class AtentaConfig(PreTrainedConfig):
     feed-forward width 2048, dropout 0.1, ReLU, LayerNorm after the residual, sinusoidal positions.
 
     Args:
-        vocab_size (`int`, defaults to 410): number of tokens; the default is the default tokenizer's.
+        vocab_size (`int`, defaults to 420): number of tokens; the default is the default tokenizer's.
         hidden_size (`int`, defaults to 512): width of the vectors between blocks, d_model in the documents.
         num_attention_heads (`int`, defaults to 8): heads of each attention layer.
         head_dim (`int`, *optional*): width of a head; `hidden_size / num_attention_heads` unless given.
@@ -46,7 +46,7 @@ class AtentaConfig(PreTrainedConfig):
             activation, or a misspelt option. The message says what was given and what is allowed.
     """
 
-    vocab_size: int = 410
+    vocab_size: int = 420
     hidden_size: int = 512
     num_attention_heads: int = 8
     head_dim: int | None = None
