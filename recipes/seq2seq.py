@@ -40,9 +40,7 @@ class DataArguments:
 
     train_file: Path | None = field(default=None, metadata={"help": "source<TAB>target[<TAB>tags] lines to learn"})
     validation_file: Path | None = field(default=None, metadata={"help": "such lines, to choose the best checkpoint"})
-    test_file: Path | None = field(
-        default=None, metadata={"help": "such lines, for the score; None: validation_file"}
-    )
+    test_file: Path | None = field(default=None, metadata={"help": "such lines, for the score; None: validation_file"})
     max_eval_samples: int | None = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation while training; None: all"}
     )

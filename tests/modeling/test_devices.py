@@ -111,10 +111,10 @@ def test_tensor_parallel_plan_covers_every_projection_and_nothing_else(model_cla
 @pytest.mark.slow
 def test_tensor_parallel_in_two_processes(tmp_path):
     tests = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "--master_port=0"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     subprocess.run(
         [*command, str(tests / "support" / "tensor_parallel.py"), str(tmp_path)],
         env=os.environ | {"PYTHONPATH": str(tests), "CUDA_VISIBLE_DEVICES": ""},
         check=True,
-        timeout=300,
+        timeout=120,
     )

@@ -326,8 +326,9 @@ def test_guidance_moves_away_from_the_negative_prompt():
     assert not torch.equal(guided, generate(model, ids))
 
 
+@pytest.mark.slow
 def test_continuous_batching():
-    """Requests of any length in one paged cache."""
+    """Requests of any length in one paged cache. The library compiles its steps."""
     model, ids = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="rotary"), texts()
     prompts = [row[:length] for row, length in zip(ids, (9, 5, 2))]
     settings = GenerationConfig(max_new_tokens=6, do_sample=False, eos_token_id=2, pad_token_id=0)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import torch
 import torch.distributed
+from torch.distributed.tensor import DTensor
 
 from support.models import LANGUAGE_MODELS, assert_close, inputs_for, texts, tiny_model
 
@@ -20,16 +21,18 @@ def compare(model_class, folder: Path, **options) -> None:
         whole.save_pretrained(folder)
     torch.distributed.barrier()
     parts = model_class.from_pretrained(folder, tp_plan="auto")
-    held = sum(
-        parameter.to_local().numel() if hasattr(parameter, "to_local") else parameter.numel()
-        for parameter in parts.parameters()
-    )
+    held = sum(local(parameter).numel() for parameter in parts.parameters())
     assert held < 0.6 * whole.num_parameters()
     with torch.no_grad():
         assert_close(parts(**inputs_for(model_class)).logits, whole(**inputs_for(model_class)).logits)
     if whole.can_generate():
         options = {"attention_mask": torch.ones_like(texts()), "max_new_tokens": 6}
         assert torch.equal(parts.generate(texts(), **options), whole.generate(texts(), **options))
+
+
+def local(parameter: torch.Tensor) -> torch.Tensor:
+    """What this process holds of a parameter."""
+    return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 
 if __name__ == "__main__":

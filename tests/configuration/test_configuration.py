@@ -1,0 +1,170 @@
+"""The hyper-parameters: the documents' base model by default, and a clear error for each wrong value."""
+
+import json
+
+import pytest
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoConfig
+from transformers.activations import ACT2FN
+
+from atenta.configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from atenta.tokenization import AtentaTokenizer
+
+CONFIGS = (AtentaEncoderConfig, AtentaDecoderConfig, AtentaEncoderDecoderConfig)
+every_config = pytest.mark.parametrize("config_class", CONFIGS, ids=lambda config_class: config_class.model_type)
+
+# Documents 3 and 4; Vaswani et al. (2017), table 3.
+BASE_MODEL = {
+    "hidden_size": 512,
+    "num_attention_heads": 8,
+    "head_dim": 64,
+    "intermediate_size": 2048,
+    "hidden_act": "relu",
+    "dropout": 0.1,
+    "attention_dropout": 0.0,
+    "layer_norm_eps": 1e-5,
+    "norm_first": False,
+    "position_embedding_type": "sinusoidal",
+    "position_embedding_theta": 10000.0,
+    "max_position_embeddings": 1024,
+    "scale_embedding": True,
+    "attention_bias": False,
+    "initializer_range": 0.02,
+    "tie_word_embeddings": False,
+    "pad_token_id": 0,
+    "bos_token_id": 1,
+    "eos_token_id": 2,
+}
+OF_FAMILY = {
+    AtentaEncoderConfig: {"num_hidden_layers": 6, "type_vocab_size": 2, "classifier_dropout": None},
+    AtentaDecoderConfig: {"num_hidden_layers": 6, "use_cache": True, "classifier_dropout": None},
+    AtentaEncoderDecoderConfig: {
+        "encoder_layers": 6,
+        "decoder_layers": 6,
+        "num_hidden_layers": 6,
+        "use_cache": True,
+        "decoder_start_token_id": 1,
+        "is_encoder_decoder": True,
+    },
+}
+
+
+@every_config
+def test_defaults_are_the_base_model(config_class):
+    config = config_class()
+    expected = BASE_MODEL | OF_FAMILY[config_class]
+    assert {name: getattr(config, name) for name in expected} == expected
+
+
+@every_config
+def test_default_vocabulary_is_the_default_tokenizers(config_class):
+    family = config_class.model_type.removeprefix("atenta_").replace("_", "-")
+    assert config_class().vocab_size == len(AtentaTokenizer.from_alphabet(family=family))
+
+
+def test_names_of_the_families():
+    assert [config_class.model_type for config_class in CONFIGS] == [
+        "atenta_encoder",
+        "atenta_decoder",
+        "atenta_encoder_decoder",
+    ]
+
+
+@every_config
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hidden_size": 30, "num_attention_heads": 4}, r"num_attention_heads=4 .*hidden_size=30.* give head_dim"),
+        ({"num_attention_heads": 0}, r"num_attention_heads=0"),
+        ({"hidden_size": 33, "num_attention_heads": 3}, r"hidden_size=33 is odd: sinusoidal"),
+        ({"head_dim": 7, "position_embedding_type": "rotary"}, r"head_dim=7 is odd: rotary"),
+        ({"vocab_size": 0}, r"vocab_size=0.* at least 1"),
+        ({"hidden_size": 0}, r"hidden_size=0.* at least 1"),
+        ({"num_hidden_layers": 0}, r"(num_hidden|encoder)_layers=0.* at least 1"),
+        ({"intermediate_size": -1}, r"intermediate_size=-1.* at least 1"),
+        ({"head_dim": 0}, r"head_dim=0.* at least 1"),
+        ({"max_position_embeddings": 0}, r"max_position_embeddings=0.* at least 1"),
+        ({"dropout": 1.0}, r"dropout=1\.0.* from 0 up to, not including, 1"),
+        ({"dropout": -0.1}, r"dropout=-0\.1.* from 0 up to"),
+        ({"attention_dropout": 2}, r"attention_dropout=2.* from 0 up to"),
+        ({"layer_norm_eps": 0.0}, r"layer_norm_eps=0\.0.* above 0"),
+        ({"position_embedding_theta": -1.0}, r"position_embedding_theta=-1\.0.* above 0"),
+        ({"initializer_range": 0.0}, r"initializer_range=0\.0.* above 0"),
+        ({"hidden_act": "rellu"}, r"hidden_act='rellu' is unknown\. Allowed: .*gelu_pytorch_tanh.*relu.*"),
+        ({"position_embedding_type": "relative"}, r"'sinusoidal', 'learned', 'rotary'.*got relative"),
+        ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary: ids run from 0 to 1"),
+        ({"pad_token_id": -1}, r"pad_token_id=-1 is outside"),
+        ({"bos_token_id": 5000}, r"bos_token_id=5000 is outside"),
+        ({"eos_token_id": [2, 5000]}, r"eos_token_id=5000 is outside"),
+        ({"hidden_size": "512"}, r"hidden_size.*int.*str"),
+        ({"norm_first": 1}, r"norm_first.*bool.*int"),
+        ({"dropout": "0.1"}, r"dropout.*str"),
+        ({"droput": 0.1}, r"has no option 'droput'\. Did you mean 'dropout'\?"),
+        ({"hiden_size": 64}, r"has no option 'hiden_size'\. Did you mean 'hidden_size'\?"),
+        ({"num_attention_head": 4}, r"has no option 'num_attention_head'\. Did you mean 'num_attention_heads'\?"),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_is_an_error_that_says_what_is_allowed(config_class, options, message):
+    with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
+        config_class(**options)
+
+
+@pytest.mark.parametrize(
+    ("config_class", "options", "message"),
+    [
+        (AtentaEncoderConfig, {"type_vocab_size": -1}, r"type_vocab_size=-1.* 0 \(no segments\) or more"),
+        (AtentaEncoderConfig, {"classifier_dropout": 1.5}, r"classifier_dropout=1\.5.* from 0 up to"),
+        (AtentaDecoderConfig, {"classifier_dropout": 1.5}, r"classifier_dropout=1\.5.* from 0 up to"),
+        (AtentaEncoderDecoderConfig, {"decoder_layers": 0}, r"decoder_layers=0.* at least 1"),
+        (AtentaEncoderDecoderConfig, {"encoder_layers": 0}, r"encoder_layers=0.* at least 1|num_hidden_layers=0"),
+        (AtentaEncoderDecoderConfig, {"decoder_start_token_id": 420}, r"decoder_start_token_id=420 is outside"),
+    ],
+    ids=str,
+)
+def test_a_wrong_value_of_one_family(config_class, options, message):
+    with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
+        config_class(**options)
+
+
+@every_config
+def test_what_is_allowed(config_class):
+    for hidden_act in ACT2FN:
+        assert config_class(hidden_act=hidden_act).hidden_act == hidden_act
+    assert config_class(hidden_size=30, num_attention_heads=4, head_dim=8).head_dim == 8
+    assert config_class(hidden_size=33, num_attention_heads=3, position_embedding_type="learned").head_dim == 11
+    assert config_class(dropout=0, pad_token_id=None, eos_token_id=[2, 3]).eos_token_id == [2, 3]
+
+
+@every_config
+def test_saved_and_loaded_the_same(config_class, tmp_path):
+    config = config_class(hidden_size=64, num_attention_heads=2, norm_first=True, position_embedding_type="rotary")
+    config.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == config_class.model_type
+    for loaded in (config_class.from_pretrained(tmp_path), AutoConfig.from_pretrained(tmp_path)):
+        assert type(loaded) is config_class
+        assert loaded.to_dict() == config.to_dict() | {"_name_or_path": str(tmp_path)}
+    assert config_class.from_dict(json.loads(config.to_json_string())).to_dict() == config.to_dict()
+
+
+@every_config
+def test_foreign_options_are_kept(config_class, tmp_path):
+    """As transformers does: what other programs store beside ours comes back."""
+    config = config_class(trained_by="a program", num_labels=5, summary="a text")
+    config.save_pretrained(tmp_path)
+    loaded = config_class.from_pretrained(tmp_path)
+    assert (loaded.trained_by, loaded.num_labels, loaded.summary) == ("a program", 5, "a text")
+
+
+def test_num_hidden_layers_is_another_name_of_encoder_layers():
+    config = AtentaEncoderDecoderConfig(num_hidden_layers=4, decoder_layers=2)
+    assert (config.encoder_layers, config.num_hidden_layers, config.decoder_layers) == (4, 4, 2)
+    config.num_hidden_layers = 3
+    assert config.encoder_layers == 3
+    assert "num_hidden_layers" not in config.to_dict()
+    assert config.get_text_config(decoder=True).num_hidden_layers == 2
+
+
+@every_config
+def test_options_of_generation_are_not_the_configurations(config_class):
+    assert {"max_length", "num_beams", "do_sample", "temperature"}.isdisjoint(config_class().to_dict())
