@@ -1,9 +1,12 @@
-"""Pairs of texts, source and target, that sequence-to-sequence tasks train on, and the file they are read from."""
+"""Pairs of texts, source and target, that sequence-to-sequence tasks train on: their file, and their ids."""
 
 import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
+
+import datasets
+from transformers import PreTrainedTokenizerBase
 
 # `<`, `>` and `;` delimit tags; a tag that is named like a special or a byte token would become that token.
 _TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
@@ -54,6 +57,20 @@ def read_pairs(path: str | Path) -> list[Pair]:
 def tag_tokens(pairs: Iterable[Pair]) -> list[str]:
     """Return every tag token of the pairs once, sorted by code point: an order that no shuffling of rows changes."""
     return sorted({tag for pair in pairs for tag in pair.tags})
+
+
+def encode_pairs(pairs: Iterable[Pair], tokenizer: PreTrainedTokenizerBase) -> datasets.Dataset:
+    """Encode pairs as rows of `input_ids`, `labels` and `length`, the number of ids of the source.
+
+    Tags come before the source and by id: a V in a word is never read as the tag `<V>`.
+    """
+    sources, targets, tags = zip(*pairs)
+    inputs = [
+        tokenizer.convert_tokens_to_ids(list(tags_of_source)) + ids
+        for tags_of_source, ids in zip(tags, tokenizer(list(sources)).input_ids)
+    ]
+    labels = tokenizer(text_target=list(targets)).input_ids
+    return datasets.Dataset.from_dict({"input_ids": inputs, "labels": labels, "length": list(map(len, inputs))})
 
 
 def _parse(line: bytes, columns: int) -> Pair:

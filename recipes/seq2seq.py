@@ -4,12 +4,10 @@ Without options it restores the accents of Portuguese in phrases of Machado de A
 --validation_file it learns any task of `source<TAB>target` lines; a third column may hold feature tags (`V;3;PL`).
 """
 
-import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import datasets
 import numpy
 from transformers import (
     AutoModelForSeq2SeqLM,
@@ -24,14 +22,16 @@ from transformers import (
 )
 
 from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
-from atenta.recipes import decode
 from atenta.recipes.accents import accent_pairs
 from atenta.recipes.arguments import parse_arguments
 from atenta.recipes.baselines import copy_source, look_up
-from atenta.recipes.pairs import Pair, read_pairs, tag_tokens
+from atenta.recipes.cores import use_all_cores
+from atenta.recipes.pairs import Pair, encode_pairs, read_pairs, tag_tokens
 from atenta.recipes.reporting import draw_learning_curve, table, write_metrics, write_predictions
-from atenta.recipes.saving import finish_model_folder
+from atenta.recipes.saving import decode_afresh, finish_model_folder
 from atenta.recipes.scoring import score
+
+ACCENTS_CARD = {"data": "phrases of Machado de Assis, public domain", "language": "pt", "licence": "apache-2.0"}
 
 
 @dataclass
@@ -75,13 +75,14 @@ def main() -> None:
         description=__doc__,
         default_config=Path(__file__).parent / "configs" / "accents.yaml",
     )
+    use_all_cores()
     set_seed(training.seed)
     pairs = load_pairs(data)
     if training.process_index == 0:
         print(", ".join(f"{len(split):,} {name} pairs" for name, split in pairs.items()), flush=True)
 
     tokenizer, model = load_model(model_options, pairs)
-    encoded = {name: encode(split, tokenizer) for name, split in pairs.items()}
+    encoded = {name: encode_pairs(split, tokenizer) for name, split in pairs.items()}
     longest_target = max(max(map(len, split["labels"])) for split in encoded.values())
     model.generation_config.max_length = 2 * longest_target  # the library stops at 20 unless told
 
@@ -104,10 +105,8 @@ def main() -> None:
     trainer.save_model()
     if trainer.is_world_process_zero():
         scores = report(trainer, pairs, outputs)
-        description = (
-            f"{len(pairs['train']):,} pairs of {data.train_file or 'phrases of Machado de Assis, public domain'}"
-        )
-        finish_model_folder(trainer, data=description, scores=scores, push_to_hub=push_to_hub)
+        about = {"data": data.train_file.name} if data.train_file else ACCENTS_CARD
+        finish_model_folder(trainer, about=about, scores=scores, push_to_hub=push_to_hub)
         decode_afresh(training.output_dir, pairs["test"], outputs)
 
 
@@ -142,22 +141,6 @@ def load_model(
     return tokenizer, AtentaEncoderDecoderForConditionalGeneration(config)
 
 
-def encode(pairs: list[Pair], tokenizer: PreTrainedTokenizerBase) -> datasets.Dataset:
-    """Ids of source and target, tags first and by id: a V in a word is never read as the tag `<V>`."""
-    sources, targets, tags = zip(*pairs)
-    inputs = [
-        tokenizer.convert_tokens_to_ids(list(tags_of_source)) + ids
-        for tags_of_source, ids in zip(tags, tokenizer(list(sources)).input_ids)
-    ]
-    return datasets.Dataset.from_dict(
-        {
-            "input_ids": inputs,
-            "labels": tokenizer(text_target=list(targets)).input_ids,
-            "length": [len(ids) for ids in inputs],
-        }
-    )
-
-
 def to_texts(ids: numpy.ndarray, tokenizer: PreTrainedTokenizerBase) -> list[str]:
     """Texts of ids (texts, length), padded with `<pad>` or -100."""
     return tokenizer.batch_decode(numpy.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
@@ -179,21 +162,6 @@ def report(trainer: Seq2SeqTrainer, pairs: dict[str, list[Pair]], outputs: list[
     for source, output, reference in list(zip(sources, outputs, references))[:10]:
         print(f"  source  {source}\n  output  {output}\n  gold    {reference}\n")
     return scores["model"]
-
-
-def decode_afresh(folder: str, test: list[Pair], outputs: list[str]) -> None:
-    """Load the saved model in a process that knows nothing of this one, and decode the first ten sources again.
-
-    Raises:
-        RuntimeError: it decodes otherwise than the model that was trained.
-    """
-    shown = [source + "\t" * bool(tags) + ";".join(tag[1:-1] for tag in tags) for source, _, tags in test[:10]]
-    command = [sys.executable, decode.__file__, folder, *shown]
-    reloaded = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
-    if reloaded != outputs[:10]:
-        raise RuntimeError(f"{folder} was saved, but a fresh process decodes otherwise: {reloaded}")
-    print(f"Saved in {folder}. A fresh process loads it and decodes these ten alike:\n")
-    print(f'$ python recipes/decode.py {folder} "{shown[0]}"\n{reloaded[0]}')
 
 
 if __name__ == "__main__":
