@@ -101,6 +101,7 @@ def main() -> None:
         compute_metrics=compute_metrics,
     )
     trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
+    training.train_sampling_strategy = "sequential"  # grouped by length, outputs would not come in the pairs' order
     outputs = to_texts(trainer.predict(encoded["test"]).predictions, tokenizer)
     trainer.save_model()
     if trainer.is_world_process_zero():

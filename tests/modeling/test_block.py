@@ -158,9 +158,14 @@ def test_dropout_is_on_every_sub_layer_and_on_the_embeddings():
     ]
     assert rates == dict.fromkeys(["encoder.embeddings.dropout", "decoder.embeddings.dropout", *frames], 0.25)
     inputs = {"input_ids": texts(), "decoder_input_ids": texts(seed=2)}
-    assert torch.equal(model(**inputs)[0], model(**inputs)[0])
-    model.train()
-    assert not torch.allclose(model(**inputs)[0], model(**inputs)[0], atol=1e-3)
+    dropouts = [module for module in model.modules() if isinstance(module, nn.Dropout)]
+    with torch.no_grad():
+        assert torch.equal(model(**inputs)[0], model(**inputs)[0])
+        model.train()
+        for acting in dropouts:  # each alone
+            for module in dropouts:
+                module.p = 0.25 if module is acting else 0.0
+            assert not torch.allclose(model(**inputs)[0], model(**inputs)[0], atol=1e-3)
 
 
 def test_a_final_norm_stands_only_behind_blocks_that_norm_first():
