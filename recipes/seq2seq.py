@@ -25,6 +25,7 @@ from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditiona
 from atenta.recipes.accents import accent_pairs
 from atenta.recipes.arguments import parse_arguments
 from atenta.recipes.baselines import copy_source, look_up
+from atenta.recipes.batching import BucketTrainer
 from atenta.recipes.cores import use_all_cores
 from atenta.recipes.pairs import Pair, encode_pairs, read_pairs, tag_tokens
 from atenta.recipes.reporting import draw_learning_curve, table, write_metrics, write_predictions
@@ -91,7 +92,7 @@ def main() -> None:
 
     training.predict_with_generate = True
     push_to_hub, training.push_to_hub = training.push_to_hub, False  # at the end, and without the Trainer's pickles
-    trainer = Seq2SeqTrainer(
+    trainer = BucketTrainer(
         model,
         training,
         train_dataset=encoded["train"],
@@ -101,7 +102,6 @@ def main() -> None:
         compute_metrics=compute_metrics,
     )
     trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
-    training.train_sampling_strategy = "sequential"  # grouped by length, outputs would not come in the pairs' order
     outputs = to_texts(trainer.predict(encoded["test"]).predictions, tokenizer)
     trainer.save_model()
     if trainer.is_world_process_zero():
