@@ -20,7 +20,7 @@ test: $(ENVIRONMENT)  ## all tests but the slow ones
 	.venv/bin/python $(PYTEST) -m "not slow"
 
 test-slow: $(ENVIRONMENT)  ## the slow tests
-	.venv/bin/python $(PYTEST) -m slow
+	RUN_SLOW=1 .venv/bin/python $(PYTEST) -m slow
 
 test-oldest: $(OLDEST_ENVIRONMENT)  ## all tests but the slow ones, with the oldest dependencies allowed
 	.venv-oldest/bin/python $(PYTEST) -m "not slow"
