@@ -24,9 +24,13 @@ def decode(name: str, sources: list[str], batch_size: int = 64, num_beams: int =
 
     Raises:
         ValueError: a tag that the model does not know.
+        SystemExit: there is no such model.
     """
-    tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
-    model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=True).eval()
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
+        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=True).eval()
+    except OSError as error:
+        sys.exit(f"{name} is no folder with a model, and was not found on the Hub: {error}")
     known = tokenizer.get_vocab()
     encoded = []
     for source in sources:
@@ -40,6 +44,9 @@ def decode(name: str, sources: list[str], batch_size: int = 64, num_beams: int =
         batch = tokenizer.pad({"input_ids": encoded[start : start + batch_size]}, return_tensors="pt")
         with torch.inference_mode():
             ids = model.generate(**batch, num_beams=num_beams)
+        cut = (ids != tokenizer.eos_token_id).all(-1).sum().item()
+        if cut:
+            print(f"{cut} output(s) reached the longest length without an end: shorten the sources.", file=sys.stderr)
         outputs += tokenizer.batch_decode(ids, skip_special_tokens=True)
     return outputs
 
@@ -48,7 +55,11 @@ def main() -> None:
     """Decode the sources of the command line, or each line of the standard input."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="folder, or name on the Hub")
-    parser.add_argument("sources", nargs="*", help="texts to decode; if none, each line of the standard input")
+    parser.add_argument(
+        "sources",
+        nargs="*",
+        help="texts to decode, each with its tags behind a tab if the model knows tags; if none, lines of the standard input",
+    )
     parser.add_argument("--batch_size", type=int, default=64, help="texts decoded together (default: 64)")
     parser.add_argument("--num_beams", type=int, default=1, help="width of the beam search; 1 is greedy (default: 1)")
     options = parser.parse_args()

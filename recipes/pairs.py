@@ -85,7 +85,9 @@ def _parse(line: bytes, columns: int) -> Pair:
         raise ValueError("found a blank line; expected one only at the end of the file: remove it")
     fields = text.split("\t")
     if len(fields) not in (2, 3):
-        raise ValueError(f"found {len(fields)} column(s) in {text!r}; expected source<TAB>target or a third with tags")
+        raise ValueError(
+            f"found {len(fields)} column(s) in {text!r}; expected source<TAB>target or source<TAB>target<TAB>tags"
+        )
     if len(fields) != columns:
         raise ValueError(f"found {len(fields)} columns in {text!r}; expected {columns}, as in line 1")
     for name, field in zip(("source", "target"), fields):

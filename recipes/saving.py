@@ -31,7 +31,7 @@ def finish_model_folder(
     folder = Path(trainer.args.output_dir)
     (folder / "training_args.bin").unlink(missing_ok=True)
     model = trainer.accelerator.unwrap_model(trainer.model)
-    write_model_card(folder, model, scores=scores, **about)
+    write_model_card(folder, model, scores=scores, model_name=folder.as_posix(), **about)
     if push_to_hub:
         hub = HfApi(token=trainer.args.hub_token)
         repository = hub.create_repo(
@@ -57,4 +57,5 @@ def decode_afresh(folder: str, test: list[Pair], outputs: list[str]) -> None:
     if reloaded != outputs[:10]:
         raise RuntimeError(f"{folder} was saved, but a fresh process decodes otherwise: {reloaded}")
     print(f"Saved in {folder}. A fresh process loads it and decodes these ten alike:\n")
-    print(f'$ python recipes/decode.py {folder} "{shown[0]}"\n{reloaded[0]}')
+    source, output = next((pair for pair in zip(shown, reloaded) if pair[0] != pair[1]), (shown[0], reloaded[0]))
+    print(f'$ python recipes/decode.py {folder} "{source}"\n{output}')

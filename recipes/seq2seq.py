@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy
+import torch
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -91,6 +92,7 @@ def main() -> None:
         return score(to_texts(predictions.label_ids, tokenizer), to_texts(predictions.predictions, tokenizer))
 
     training.predict_with_generate = True
+    training.dataloader_pin_memory &= torch.cuda.is_available()
     push_to_hub, training.push_to_hub = training.push_to_hub, False  # at the end, and without the Trainer's pickles
     trainer = BucketTrainer(
         model,
@@ -115,8 +117,8 @@ def load_pairs(data: DataArguments) -> dict[str, list[Pair]]:
     """The pairs of the files named, or else the accents task, as `training`, `validation` and `test`.
 
     Raises:
-        SystemExit: a file without the others that it needs.
-        ValueError: a malformed line, with file and number.
+        SystemExit: a file without the others that it needs or that cannot be read, or a malformed line, with its
+            file and number.
     """
     files = {"train": data.train_file, "validation": data.validation_file, "test": data.test_file}
     if not any(files.values()):
@@ -124,7 +126,10 @@ def load_pairs(data: DataArguments) -> dict[str, list[Pair]]:
     if not (data.train_file and data.validation_file):
         sys.exit("Give both --train_file and --validation_file (--test_file is the validation file unless given).")
     files["test"] = data.test_file or data.validation_file
-    return {name: read_pairs(file) for name, file in files.items()}
+    try:
+        return {name: read_pairs(file) for name, file in files.items()}
+    except (ValueError, OSError) as error:
+        sys.exit(str(error))
 
 
 def load_model(
