@@ -58,7 +58,7 @@ def main() -> None:
     parser.add_argument(
         "sources",
         nargs="*",
-        help="texts to decode, each with its tags behind a tab if the model knows tags; if none, lines of the standard input",
+        help="texts to decode, each with its tags, if any, behind a tab; if none, the lines of the standard input",
     )
     parser.add_argument("--batch_size", type=int, default=64, help="texts decoded together (default: 64)")
     parser.add_argument("--num_beams", type=int, default=1, help="width of the beam search; 1 is greedy (default: 1)")

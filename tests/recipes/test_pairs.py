@@ -43,7 +43,7 @@ def test_only_a_line_feed_ends_a_line(write, separator):
     [
         ("a", r"found 1 column.*'a'; expected source<TAB>target"),
         ("a b", r"found 1 column.*'a b'; expected source<TAB>target"),
-        ("a\tb\tV\tW", r"found 4 column.*expected source<TAB>target or a third"),
+        ("a\tb\tV\tW", r"found 4 column.*expected source<TAB>target or source<TAB>target<TAB>tags"),
         ("a\tb\tV", r"found 3 columns.*expected 2, as in line 1"),
         ("\tb", r"found an empty source.*expected at least one character"),
         ("a\t", r"found an empty target.*expected at least one character"),

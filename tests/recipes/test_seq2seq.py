@@ -98,3 +98,11 @@ def test_a_malformed_row_ends_it_with_file_and_line(tmp_path):
     done = run("recipes/seq2seq.py", "--train_file", pairs, "--validation_file", pairs, check=False)
     assert done.returncode
     assert "pairs.tsv, line 2" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_decode_says_in_a_line_that_there_is_no_such_model(tmp_path):
+    refused = run("recipes/decode.py", tmp_path / "nothing", "a", check=False)
+    assert refused.returncode
+    assert "nothing is no folder with a model" in refused.stderr
+    assert "Traceback" not in refused.stderr
