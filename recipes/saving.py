@@ -52,8 +52,10 @@ def decode_afresh(folder: str, test: list[Pair], outputs: list[str]) -> None:
         RuntimeError: it decodes otherwise than the model that was trained.
     """
     shown = [source + "\t" * bool(tags) + ";".join(tag[1:-1] for tag in tags) for source, _, tags in test[:10]]
-    command = [sys.executable, decode.__file__, folder, *shown]
-    reloaded = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()
+    command = [sys.executable, decode.__file__, "--", folder, *shown]  # a source may start with a hyphen
+    reloaded = (
+        subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.removesuffix("\n").split("\n")
+    )
     if reloaded != outputs[:10]:
         raise RuntimeError(f"{folder} was saved, but a fresh process decodes otherwise: {reloaded}")
     print(f"Saved in {folder}. A fresh process loads it and decodes these ten alike:\n")
