@@ -1,7 +1,7 @@
 """Pairs of texts, source and target, that sequence-to-sequence tasks train on: their file, and their ids."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -59,11 +59,17 @@ def tag_tokens(pairs: Iterable[Pair]) -> list[str]:
     return sorted({tag for pair in pairs for tag in pair.tags})
 
 
-def encode_pairs(pairs: Iterable[Pair], tokenizer: PreTrainedTokenizerBase) -> datasets.Dataset:
+def encode_pairs(pairs: Sequence[Pair], tokenizer: PreTrainedTokenizerBase) -> datasets.Dataset:
     """Encode pairs as rows of `input_ids`, `labels` and `length`, the number of ids of the source.
 
     Tags come before the source and by id: a V in a word is never read as the tag `<V>`.
+
+    Raises:
+        ValueError: a tag that the tokenizer does not have, as when a model made without it is trained further.
     """
+    known = tokenizer.get_vocab()
+    if unknown := [tag for tag in tag_tokens(pairs) if tag not in known]:
+        raise ValueError(f"The tokenizer has no tag {', '.join(unknown)}: train a new model on these pairs.")
     sources, targets, tags = zip(*pairs)
     inputs = [
         tokenizer.convert_tokens_to_ids(list(tags_of_source)) + ids

@@ -2,7 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.pairs import Pair, read_pairs, tag_tokens
+from atenta import AtentaTokenizer
+from atenta.recipes.pairs import Pair, encode_pairs, read_pairs, tag_tokens
 
 
 @pytest.fixture
@@ -132,3 +133,10 @@ def test_tag_tokens_are_sorted_and_distinct():
     pairs = [Pair("a", "b", ("<V>", "<3>", "<PL>")), Pair("c", "d"), Pair("e", "f", ("<V>", "<2>"))]
     assert tag_tokens(pairs) == tag_tokens(reversed(pairs)) == ["<2>", "<3>", "<PL>", "<V>"]
     assert tag_tokens([Pair("a", "b")]) == []
+
+
+def test_a_tag_that_the_tokenizer_lacks_is_an_error_that_names_it():
+    tokenizer = AtentaTokenizer.from_alphabet("ab", family="encoder-decoder", tags=["<V>"])
+    assert encode_pairs([Pair("a", "b", ("<V>",))], tokenizer)["input_ids"][0][0] == tokenizer.get_vocab()["<V>"]
+    with pytest.raises(ValueError, match="no tag <N>"):
+        encode_pairs([Pair("a", "b", ("<V>", "<N>"))], tokenizer)
