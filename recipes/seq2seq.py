@@ -1,173 +1,191 @@
 """Turn one text into another, character by character, with an encoder-decoder and teacher forcing (document 4).
 
-Without options it restores the accents of Portuguese in phrases of Machado de Assis. With --train_file and
---validation_file it learns any task of `source<TAB>target` lines; a third column may hold feature tags (`V;3;PL`).
+Without options it restores the accents of Portuguese in phrases of Machado de Assis; other files in recipes/configs
+do other tasks. With --train_file and --validation_file it learns any task of `source<TAB>target` lines; a third column
+may hold feature tags (`V;3;PL`). With --denoising it pre-trains: it reads texts and learns to fill in what was masked.
 """
 
-import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from functools import partial
+from itertools import chain
+from typing import Any
 
 import numpy
-import torch
 from transformers import (
     AutoModelForSeq2SeqLM,
-    AutoTokenizer,
     DataCollatorForSeq2Seq,
     EvalPrediction,
     PreTrainedModel,
     PreTrainedTokenizerBase,
-    Seq2SeqTrainer,
-    Seq2SeqTrainingArguments,
-    set_seed,
 )
 
-from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
-from atenta.recipes.accents import accent_pairs
-from atenta.recipes.arguments import parse_arguments
+from atenta import AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.recipes.baselines import copy_source, look_up
-from atenta.recipes.batching import BucketTrainer
-from atenta.recipes.cores import use_all_cores
-from atenta.recipes.pairs import Pair, encode_pairs, read_pairs, tag_tokens
-from atenta.recipes.reporting import draw_learning_curve, table, write_metrics, write_predictions
-from atenta.recipes.saving import decode_afresh, finish_model_folder
-from atenta.recipes.scoring import score
+from atenta.recipes.decoding.afresh import decode_afresh
+from atenta.recipes.decoding.n_best import decode_n_best
+from atenta.recipes.encoding.denoising import DenoisingCollator, encode_texts, mask_once
+from atenta.recipes.encoding.pairs import encode_pairs
+from atenta.recipes.metrics import scores
+from atenta.recipes.reading import DocumentArguments, Rows, about, documents, encode, inspect, load, pairs
+from atenta.recipes.reporting.results import finish
+from atenta.recipes.reporting.tables import n_best_columns
+from atenta.recipes.training import (
+    Seq2SeqRecipeArguments,
+    Seq2SeqRecipeTrainer,
+    TwoStackArguments,
+    load_or_create,
+    parse_arguments,
+    start,
+)
 
-ACCENTS_CARD = {"data": "phrases of Machado de Assis, public domain", "language": "pt", "licence": "apache-2.0"}
+SHOWN = 10  # test pairs that are printed at the end
 
 
 @dataclass
-class DataArguments:
-    """Which texts are learned."""
+class DecodingArguments:
+    """How outputs are searched and scored."""
 
-    train_file: Path | None = field(default=None, metadata={"help": "source<TAB>target[<TAB>tags] lines to learn"})
-    validation_file: Path | None = field(default=None, metadata={"help": "such lines, to choose the best checkpoint"})
-    test_file: Path | None = field(default=None, metadata={"help": "such lines, for the score; None: validation_file"})
+    _argument_group_name = "decoding"
+
+    metrics: list[str] = field(
+        default_factory=lambda: ["exact_match", "character_error_rate"],
+        metadata={"help": "files of recipes/metrics that score outputs"},
+    )
+    num_beams: int = field(default=1, metadata={"help": "width of the search on the test set; 1 is greedy"})
+    num_return_sequences: int = field(default=1, metadata={"help": "outputs of each source in predictions.tsv"})
     max_eval_samples: int | None = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation while training; None: all"}
     )
 
 
 @dataclass
-class ModelArguments:
-    """Size and kind of a new model, as in AtentaEncoderDecoderConfig, or an old one to go on from."""
+class DenoisingArguments:
+    """Pre-training: what is masked in the texts (BART: Lewis et al., 2020)."""
 
-    model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on from this model; no new one is made"}
-    )
-    hidden_size: int = field(default=512, metadata={"help": "width of the vectors between blocks"})
-    num_attention_heads: int = field(default=8, metadata={"help": "heads of each attention layer"})
-    intermediate_size: int = field(default=2048, metadata={"help": "inner width of the feed-forward network"})
-    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
-    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks"})
-    dropout: float = field(default=0.1, metadata={"help": "on each sub-layer's output and on the embeddings"})
-    hidden_act: str = field(default="relu", metadata={"help": "activation of the feed-forward network"})
-    norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer, not after"})
-    position_embedding_type: str = field(default="sinusoidal", metadata={"help": "sinusoidal, learned or rotary"})
-    tie_word_embeddings: bool = field(default=False, metadata={"help": "one matrix for embeddings and output layer"})
-    initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the initial weights"})
+    _argument_group_name = "denoising"
+
+    denoising: bool = field(default=False, metadata={"help": "read texts, and learn to write them whole again"})
+    noise_density: float = field(default=0.3, metadata={"help": "share of the characters that is masked out"})
+    mean_span_length: float = field(default=6.0, metadata={"help": "mean characters of what one mask stands for"})
+
+    def of_masks(self) -> dict[str, float]:
+        """Return the options of what is masked."""
+        return {"noise_density": self.noise_density, "mean_span_length": self.mean_span_length}
 
 
 def main() -> None:
     """Read the pairs, train, score, show, save, and decode with what was saved."""
-    data, model_options, training = parse_arguments(
-        DataArguments,
-        ModelArguments,
-        Seq2SeqTrainingArguments,
+    data, sizes, noise, search, training = options = parse_arguments(
+        DocumentArguments,
+        TwoStackArguments,
+        DenoisingArguments,
+        DecodingArguments,
+        Seq2SeqRecipeArguments,
         description=__doc__,
-        default_config=Path(__file__).parent / "configs" / "accents.yaml",
+        default_config="accents.yaml",
     )
-    use_all_cores()
-    set_seed(training.seed)
-    pairs = load_pairs(data)
-    if training.process_index == 0:
-        print(", ".join(f"{len(split):,} {name} pairs" for name, split in pairs.items()), flush=True)
-
-    tokenizer, model = load_model(model_options, pairs)
-    encoded = {name: encode_pairs(split, tokenizer) for name, split in pairs.items()}
-    longest_target = max(max(map(len, split["labels"])) for split in encoded.values())
-    model.generation_config.max_length = 2 * longest_target  # the library stops at 20 unless told
-
-    def compute_metrics(predictions: EvalPrediction) -> dict[str, float]:
-        return score(to_texts(predictions.label_ids, tokenizer), to_texts(predictions.predictions, tokenizer))
-
+    checkpoint = start(*options)
+    prepare = prepare_texts if noise.denoising else prepare_pairs
+    rows, encoded, tokenizer, model, collator = prepare(data, sizes, noise, training)
+    longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
+    model.generation_config.max_length = 2 * longest  # the library stops at 20 unless told
     training.predict_with_generate = True
-    training.dataloader_pin_memory &= torch.cuda.is_available()
-    push_to_hub, training.push_to_hub = training.push_to_hub, False  # at the end, and without the Trainer's pickles
-    trainer = BucketTrainer(
+    trainer = Seq2SeqRecipeTrainer(
         model,
         training,
-        train_dataset=encoded["train"],
-        eval_dataset=encoded["validation"].take(min(data.max_eval_samples or sys.maxsize, len(pairs["validation"]))),
-        processing_class=tokenizer,
-        data_collator=DataCollatorForSeq2Seq(tokenizer, model),
-        compute_metrics=compute_metrics,
+        tokenizer,
+        {**encoded, "validation": encoded["validation"].take(search.max_eval_samples or len(encoded["validation"]))},
+        data_collator=collator,
+        compute_metrics=partial(measure, tokenizer=tokenizer, metrics=search.metrics),
     )
-    trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
-    outputs = to_texts(trainer.predict(encoded["test"]).predictions, tokenizer)
-    trainer.save_model()
-    if trainer.is_world_process_zero():
-        scores = report(trainer, pairs, outputs)
-        about = {"data": data.train_file.name} if data.train_file else ACCENTS_CARD
-        finish_model_folder(trainer, about=about, scores=scores, push_to_hub=push_to_hub)
-        decode_afresh(training.output_dir, pairs["test"], outputs)
+    trainer.fit(checkpoint)
 
-
-def load_pairs(data: DataArguments) -> dict[str, list[Pair]]:
-    """The pairs of the files named, or else the accents task, as `training`, `validation` and `test`.
-
-    Raises:
-        SystemExit: a file without the others that it needs or that cannot be read, or a malformed line, with its
-            file and number.
-    """
-    files = {"train": data.train_file, "validation": data.validation_file, "test": data.test_file}
-    if not any(files.values()):
-        return accent_pairs()
-    if not (data.train_file and data.validation_file):
-        sys.exit("Give both --train_file and --validation_file (--test_file is the validation file unless given).")
-    files["test"] = data.test_file or data.validation_file
-    try:
-        return {name: read_pairs(file) for name, file in files.items()}
-    except (ValueError, OSError) as error:
-        sys.exit(str(error))
-
-
-def load_model(
-    options: ModelArguments, pairs: dict[str, list[Pair]]
-) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """The tokenizer and model to go on from, or new ones: an alphabet of the training texts, a token for each tag."""
-    if options.model_name_or_path is not None:
-        tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)
-        return tokenizer, AutoModelForSeq2SeqLM.from_pretrained(options.model_name_or_path)
-    texts = (text for pair in pairs["train"] for text in (pair.source, pair.target))
-    tags = tag_tokens(pair for split in pairs.values() for pair in split)
-    tokenizer = AtentaTokenizer.from_texts(texts, family="encoder-decoder", tags=tags)
-    sizes = {name: value for name, value in vars(options).items() if name != "model_name_or_path"}
-    config = AtentaEncoderDecoderConfig(vocab_size=len(tokenizer), **sizes)
-    return tokenizer, AtentaEncoderDecoderForConditionalGeneration(config)
-
-
-def to_texts(ids: numpy.ndarray, tokenizer: PreTrainedTokenizerBase) -> list[str]:
-    """Texts of ids (texts, length), padded with `<pad>` or -100."""
-    return tokenizer.batch_decode(numpy.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
-
-
-def report(trainer: Seq2SeqTrainer, pairs: dict[str, list[Pair]], outputs: list[str]) -> dict[str, float]:
-    """Print the test set's scores and ten examples, write all of them beside the model, and return the scores."""
-    folder, test = Path(trainer.args.output_dir), pairs["test"]
-    sources, references = [pair.source for pair in test], [pair.target for pair in test]
-    scores = {
-        "left as it is": score(references, copy_source(test)),
-        "most frequent in training": score(references, look_up(pairs["train"], test)),
-        "model": score(references, outputs),
+    outputs = decode_n_best(
+        trainer.model,
+        trainer.get_test_dataloader(encoded["test"]),
+        tokenizer,
+        num_beams=search.num_beams,
+        num_return_sequences=search.num_return_sequences,
+        accelerator=trainer.accelerator,
+    )
+    sources, gold = ([row[column] for row in rows["test"]] for column in ("source", "target"))
+    answers = {
+        "left as it is": copy_source(rows["test"]),
+        "most frequent in training": look_up(rows["train"], rows["test"]),
+        "model": [hypotheses[0].text for hypotheses in outputs],
     }
-    write_metrics(folder / "metrics.json", {"test": scores, "training": trainer.state.log_history})
-    write_predictions(folder / "predictions.tsv", {"source": sources, "output": outputs, "gold": references})
-    draw_learning_curve(folder / "learning_curve.png", trainer.state.log_history, "word_accuracy")
-    print(f"\nTest: {len(test):,} pairs\n{table(scores)}\n")
-    for source, output, reference in list(zip(sources, outputs, references))[:10]:
-        print(f"  source  {source}\n  output  {output}\n  gold    {reference}\n")
-    return scores["model"]
+    compared = {name: scores(search.metrics, predictions=given, references=gold) for name, given in answers.items()}
+    columns = {"source": sources, "gold": gold, **n_best_columns(outputs)}
+    finish(trainer, scores=compared, predictions=columns, about=about(data))
+    if trainer.is_world_process_zero():
+        shown = [rows["test"][index] for index in range(min(SHOWN, len(rows["test"])))]
+        for row, output in zip(shown, answers["model"]):
+            print(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
+        if not noise.denoising:
+            decode_afresh(training.output_dir, shown, answers["model"][:SHOWN], search.num_beams)
+
+
+def prepare_pairs(
+    data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
+) -> tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]:
+    """Read pairs, and encode them as they are."""
+    splits = load(
+        data, training, check=pairs.check, features=pairs.FEATURES, columns=["source", "target"], optional=["tags"]
+    )
+    texts = (row["source"] + row["target"] for row in splits["train"])
+    tags = pairs.tag_tokens(chain(*splits.values()))
+    tokenizer, model = load_or_create(
+        sizes,
+        AutoModelForSeq2SeqLM,
+        AtentaEncoderDecoderConfig,
+        lambda: AtentaTokenizer.from_texts(texts, family="encoder-decoder", tags=tags),
+    )
+    inputs = [["tags", "source"], ["target"]]
+    inspect(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
+    encoded = encode(splits, training, partial(encode_pairs, tokenizer=tokenizer))
+    return splits, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
+
+
+def prepare_texts(
+    data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
+) -> tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]:
+    """Read texts, to be masked anew whenever they are learned, and once for all where they are scored."""
+    readers = {".txt": partial(documents.read_documents, sample_by=data.sample_by)}
+    splits = load(
+        data, training, check=documents.check, features=documents.FEATURES, columns=["text"], readers=readers
+    )
+    tokenizer, model = load_or_create(
+        sizes,
+        AutoModelForSeq2SeqLM,
+        AtentaEncoderDecoderConfig,
+        lambda: AtentaTokenizer.from_texts((row["text"] for row in splits["train"]), family="encoder-decoder"),
+    )
+    inspect(splits, training, ["text"], tokenizer)
+    encoded = encode(splits, training, partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length))
+    options = {"seed": training.seed, **noise.of_masks()}
+    masked = encode(
+        {"validation": encoded["validation"], "test": encoded["test"]},
+        training,
+        partial(mask_once, tokenizer=tokenizer, **options),
+    )
+    rows = {"train": [], "test": [as_pair(row, tokenizer) for row in masked["test"]]}
+    return rows, {**encoded, **masked}, tokenizer, model, DenoisingCollator(tokenizer, model, **options)
+
+
+def as_pair(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """Return ids as texts that people can read, the masks in the source among them."""
+    source = tokenizer.decode(row["input_ids"]).removesuffix(tokenizer.eos_token)
+    return {"source": source, "target": tokenizer.decode(row["labels"], skip_special_tokens=True), "tags": []}
+
+
+def measure(evaluated: EvalPrediction, tokenizer: PreTrainedTokenizerBase, metrics: Sequence[str]) -> dict[str, float]:
+    """Score the ids generated, (texts, length), against the labels; both are padded with `<pad>` or -100."""
+    texts = (
+        tokenizer.batch_decode(numpy.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
+        for ids in (evaluated.predictions, evaluated.label_ids)
+    )
+    return scores(metrics, **dict(zip(("predictions", "references"), texts)))
 
 
 if __name__ == "__main__":

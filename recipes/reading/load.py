@@ -1,0 +1,114 @@
+"""From what the options name, or the sample data, to rows, and from rows to ids: once, by the main process."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import datasets
+from transformers import PreTrainedTokenizerBase, TrainingArguments
+
+from atenta.recipes.reading.records import BadRow, Record
+from atenta.recipes.reading.report import report
+from atenta.recipes.reading.splits import Check, DataArguments, Reader, Rows, read_splits
+from atenta.recipes.reading.tables import read_table
+from atenta.recipes.samples import SAMPLES
+
+
+@dataclass
+class DocumentArguments(DataArguments):
+    """Which texts are read, and how they are cut."""
+
+    sample_by: str = field(
+        default="document", metadata={"help": "what of a txt file is a document: document (all), paragraph or line"}
+    )
+
+
+def load(
+    data: DataArguments,
+    training: TrainingArguments,
+    *,
+    check: Check,
+    features: datasets.Features,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    readers: Mapping[str, Reader] | None = None,
+) -> dict[str, Rows]:
+    """Return the rows of `train`, `validation` and `test`.
+
+    Args:
+        data: names files or a data set; where it names nothing, the sample data are taken.
+        training: tells the main process, which reads first; the others find its cache.
+        check: makes a task's row of a record's values.
+        features: columns of such a row.
+        columns: that a table must have.
+        optional: that a table may have besides.
+        readers: by suffix, for files that are no tables.
+
+    Raises:
+        SystemExit: what is missing or malformed, in a line.
+    """
+
+    def read(path: str) -> Iterator[Record | BadRow]:
+        reader = (readers or {}).get(Path(path).suffix) or partial(read_table, columns=columns, optional=optional)
+        return reader(path)
+
+    try:
+        with training.main_process_first():
+            if not data.named():
+                sample = SAMPLES[data.sample]
+                if sample.rows:
+                    made = sample.rows()
+                    return {name: datasets.Dataset.from_list(list(rows), features) for name, rows in made.items()}
+                data = replace(data, **{f"{name}_file": [file] for name, file in sample.split_files().items()})
+            return read_splits(data, read, check, features, Path(training.output_dir) / "bad_rows.tsv")
+    except (ValueError, OSError) as error:
+        raise SystemExit(str(error)) from None
+
+
+def about(data: DataArguments) -> Mapping[str, str]:
+    """Return what a model's card says of the data."""
+    if not data.named():
+        return SAMPLES[data.sample].about
+    return {"data": data.dataset_name or ", ".join(Path(file).name for file in data.train_file or [])}
+
+
+def inspect(
+    splits: Mapping[str, Rows],
+    training: TrainingArguments,
+    columns: Sequence[str],
+    tokenizer: PreTrainedTokenizerBase,
+    *,
+    max_length: int | None = None,
+    inputs: Sequence[Sequence[str]] | None = None,
+) -> None:
+    """Print the report on the rows, before any training. Arguments: see `report`.
+
+    Raises:
+        SystemExit: an input is longer than `max_length` tokens.
+    """
+    if training.process_index == 0:
+        found = report(splits, columns, tokenizer, max_length, inputs=inputs)
+        print(f"{found}\n", flush=True)
+        try:
+            found.check_lengths()
+        except ValueError as error:
+            raise SystemExit(str(error)) from None
+
+
+def encode(
+    splits: Mapping[str, Rows], training: TrainingArguments, function: Callable[..., dict[str, list]]
+) -> dict[str, Rows]:
+    """Map rows to ids in batches, all columns replaced; what is not streamed is cached on disk.
+
+    Raises:
+        SystemExit: a row that cannot be encoded, such as one that is too long, in a line.
+    """
+    try:
+        with training.main_process_first():
+            return {
+                name: rows.map(function, batched=True, remove_columns=list(rows.features))
+                for name, rows in splits.items()
+            }
+    except ValueError as error:
+        raise SystemExit(str(error)) from None

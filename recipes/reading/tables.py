@@ -1,0 +1,126 @@
+"""Tables: tsv, csv, jsonl and parquet, row by row."""
+
+import csv
+import json
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet
+
+from atenta.recipes.reading.lines import read_lines
+from atenta.recipes.reading.records import BadRow, Record
+
+Cells = tuple[int, list[str] | BadRow]
+"""Number of a row's first line, and its cells."""
+
+
+def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Record | BadRow]:
+    """Yield the records of a table by its suffix: .tsv and .txt (parted by tabs), .csv, .jsonl or .parquet.
+
+    The first row of tsv and csv files is a header if it names all of `columns`. Without one the cells stand for
+    `columns` and then `optional`, and every row has as many as the first. Only csv has quotes.
+
+    Args:
+        path: the file.
+        columns: that every row must have.
+        optional: that a table may have besides.
+
+    Raises:
+        ValueError: an unknown suffix, a file without rows, or a parquet file without a column.
+        OSError: the file cannot be read.
+    """
+    suffix = Path(path).suffix
+    if suffix in (".tsv", ".txt"):
+        records = _from_cells(path, _split_at_tabs(path), columns, optional)
+    elif suffix == ".csv":
+        records = _from_cells(path, _read_csv(path), columns, optional)
+    elif suffix == ".jsonl":
+        records = _read_jsonl(path, columns)
+    elif suffix == ".parquet":
+        records = _read_parquet(path, columns, optional)
+    else:
+        raise ValueError(f"{path}: found the suffix {suffix!r}; expected .tsv, .txt, .csv, .jsonl or .parquet")
+    empty = True
+    for record in records:
+        empty = False
+        yield record
+    if empty:
+        raise ValueError(f"{path}: found no rows; expected rows of {', '.join(columns)}")
+
+
+def _from_cells(
+    path: str | Path, rows: Iterator[Cells], columns: Sequence[str], optional: Sequence[str]
+) -> Iterator[Record | BadRow]:
+    names: list[str] | None = None
+    for number, cells in rows:
+        where = f"{path}, line {number}"
+        if isinstance(cells, BadRow):
+            yield cells
+        elif names is None and set(columns) <= set(cells):
+            names = cells
+        elif names is None and not len(columns) <= len(cells) <= len(columns) + len(optional):
+            expected = ", ".join([*columns, *(f"and perhaps {name}" for name in optional)])
+            yield BadRow(where, f"found {len(cells)} column(s) in {cells!r:.200}; expected {expected}")
+        else:
+            names = names or [*columns, *optional][: len(cells)]
+            if len(cells) == len(names):
+                yield where, dict(zip(names, cells))
+            else:
+                found = f"found {len(cells)} column(s) in {cells!r:.200}"
+                yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {', '.join(names)}")
+
+
+def _split_at_tabs(path: str | Path) -> Iterator[Cells]:
+    blank: list[int] = []  # numbers of blank lines, which are no rows at the end of the file
+    for number, line in read_lines(path):
+        if line == "":
+            blank.append(number)
+            continue
+        for earlier in blank:
+            problem = "found a blank line; expected one only at the end of the file: remove it"
+            yield earlier, BadRow(f"{path}, line {earlier}", problem)
+        blank = []
+        yield number, line if isinstance(line, BadRow) else line.split("\t")
+
+
+def _read_csv(path: str | Path) -> Iterator[Cells]:
+    # Bytes that are not UTF-8 come as lone surrogates, which nothing else can become.
+    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        rows, number = csv.reader(file), 1
+        for cells in rows:
+            if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
+                problem = f"found {cells!r:.200}; expected UTF-8: save the file as UTF-8"
+                yield number, BadRow(f"{path}, line {number}", problem)
+            elif cells:
+                yield number, cells
+            number = rows.line_num + 1
+
+
+def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | BadRow]:
+    for number, line in read_lines(path):
+        where = f"{path}, line {number}"
+        if isinstance(line, BadRow):
+            yield line
+            continue
+        try:
+            fields: Any = json.loads(line)
+        except json.JSONDecodeError as error:
+            yield BadRow(where, f"found {line!r:.200} ({error}); expected a JSON object")
+            continue
+        if isinstance(fields, dict) and set(columns) <= set(fields):
+            yield where, fields
+        else:
+            yield BadRow(where, f"found {line!r:.200}; expected a JSON object with {', '.join(columns)}")
+
+
+def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record]:
+    with pyarrow.parquet.ParquetFile(path) as file:
+        there = file.schema_arrow.names
+        if missing := [name for name in columns if name not in there]:
+            raise ValueError(f"{path}: found the columns {', '.join(there)}; expected {', '.join(missing)} too")
+        number = 0
+        for batch in file.iter_batches(columns=[name for name in (*columns, *optional) if name in there]):
+            for fields in batch.to_pylist():
+                number += 1
+                yield f"{path}, row {number}", fields

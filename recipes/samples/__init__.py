@@ -1,0 +1,79 @@
+"""The sample data that the repository ships, as the rows that files of the user's own would give."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from atenta.recipes.samples.accents import accent_pairs
+from atenta.recipes.samples.dialogue import dialogue_prompts
+from atenta.recipes.samples.files import DATA, SPLITS
+from atenta.recipes.samples.languages import language_words
+from atenta.recipes.samples.novels import novels
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One task's sample data: files that are read like a user's own, or rows made of such files.
+
+    Attributes:
+        about: what a model's card says of the data: `data`, `language` and `licence` of the model.
+        files: file of each split, in `recipes/data`.
+        rows: makes the rows of each split, where a file does not hold them as they are.
+    """
+
+    about: Mapping[str, str]
+    files: Sequence[str] = ()
+    rows: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]] | None = None
+
+    def split_files(self) -> dict[str, str]:
+        """Return the file of each split.
+
+        Raises:
+            FileNotFoundError: they are not there, as in an installed package, which ships none.
+        """
+        paths = [DATA / file for file in self.files]
+        if missing := [path for path in paths if not path.is_file()]:
+            raise FileNotFoundError(
+                f"found no {missing[0].name} in {missing[0].parent}; expected the sample data, which only the "
+                "repository holds: run from a clone, or name your own files with --train_file and --validation_file"
+            )
+        return dict(zip(SPLITS, map(str, paths)))
+
+
+def _about(data: str, language: str, licence: str = "apache-2.0") -> dict[str, str]:
+    return {"data": data, "language": language, "licence": licence}
+
+
+SAMPLES = {
+    "accents": Sample(_about("phrases of Machado de Assis, public domain", "pt"), rows=accent_pairs),
+    "novels": Sample(_about("tales and novels of Machado de Assis, public domain", "pt"), rows=novels),
+    "plays": Sample(_about("plays of Machado de Assis, public domain", "pt"), rows=dialogue_prompts),
+    "languages": Sample(
+        _about("words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis", "it", "cc-by-sa-3.0"),
+        rows=language_words,
+    ),
+    "french_g2p": Sample(
+        _about("SIGMORPHON 2021 task 1, French, CC BY-SA 3.0", "fr", "cc-by-sa-3.0"),
+        files=("g2p/fre_train.tsv", "g2p/fre_dev.tsv", "g2p/fre_test.tsv"),
+    ),
+    "italian_g2p": Sample(
+        _about("SIGMORPHON 2021 task 1, Italian, CC BY-SA 3.0", "it", "cc-by-sa-3.0"),
+        files=("g2p/ita_train.tsv", "g2p/ita_dev.tsv", "g2p/ita_test.tsv"),
+    ),
+    "hebrew": Sample(
+        _about("names in Latin and Hebrew letters (Merhav and Ash, 2018), CC0", "he"),
+        files=("transliteration_he/train.tsv", "transliteration_he/validation.tsv", "transliteration_he/test.tsv"),
+    ),
+    "lener_br": Sample(
+        _about("LeNER-Br (Luz de Araujo et al., 2018), MIT", "pt"),
+        files=("lener_br/train.conll", "lener_br/dev.conll", "lener_br/test.conll"),
+    ),
+    "bosque": Sample(
+        _about("a part of UD Portuguese-Bosque, CC BY-SA 4.0", "pt", "cc-by-sa-4.0"),
+        files=("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
+    ),
+    "faquad": Sample(  # its test part is not published
+        _about("FaQuAD (Sayama et al., 2019), CC BY 4.0", "pt", "cc-by-4.0"),
+        files=("faquad/train.json", "faquad/dev.json", "faquad/dev.json"),
+    ),
+}

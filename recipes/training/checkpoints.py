@@ -1,0 +1,105 @@
+"""Checkpoints that are whole or not there, and going on from the last one when the same command is given again."""
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from transformers import TrainerState
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
+
+from atenta.recipes.training.options import RecipeArguments
+
+WHOLE = "whole"  # an empty file, written into a checkpoint's folder last and deleted from it first
+OPTIONS = "options.yaml"
+# What may differ between the command that was stopped and the one that goes on: it does not touch the result.
+_INCIDENTAL = {
+    "resume_from_checkpoint",
+    "overwrite_output_dir",
+    "report_to",
+    "disable_tqdm",
+    "log_level",
+    "logging_dir",
+}
+_INCIDENTAL |= {"push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "run_name", "dataloader_pin_memory"}
+_INCIDENTAL |= {"local_rank", "ddp_timeout", "config"}
+
+
+def mark_whole(checkpoint: Path) -> None:
+    """Say that a checkpoint has been written to its end, by every process."""
+    (checkpoint / WHOLE).touch()
+
+
+def delete_checkpoint(checkpoint: Path) -> None:
+    """Delete a checkpoint, so that one half deleted is not taken for a whole one either."""
+    (checkpoint / WHOLE).unlink(missing_ok=True)
+    shutil.rmtree(checkpoint)
+
+
+def delete_old_checkpoints(folder: Path, limit: int | None, best: str | None) -> None:
+    """Keep the last `limit` checkpoints of a folder, all without a limit, and the best one."""
+    checkpoints = sorted(folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=lambda path: int(path.name.split("-")[-1]))
+    for checkpoint in checkpoints[:-limit] if limit else []:
+        if best is None or checkpoint.name != Path(best).name:
+            delete_checkpoint(checkpoint)
+
+
+def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path | None:
+    """Return the checkpoint to go on from: the one named, or the last whole one of the same command; or none.
+
+    Checkpoints that are not whole are deleted, and with `overwrite_output_dir` all are. The options of the run are
+    written to `options.yaml` in the output folder, which tells whether the command is the same. The main process
+    does both; the others must wait for it, as in `training.main_process_first()`.
+
+    Args:
+        training: names the output folder.
+        options: all dataclasses of options of the recipe, `training` among them.
+
+    Raises:
+        SystemExit: the checkpoint named is not a whole one, or the folder holds those of a run with other options.
+    """
+    folder = Path(training.output_dir)
+    if training.resume_from_checkpoint:
+        named = Path(training.resume_from_checkpoint)
+        if not (named / WHOLE).is_file():
+            raise SystemExit(f"--resume_from_checkpoint {named}: there is no whole checkpoint of a recipe.")
+        return named
+    if training.process_index == 0:
+        for checkpoint in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
+            if training.overwrite_output_dir or not (checkpoint / WHOLE).is_file():
+                delete_checkpoint(checkpoint)
+    last = get_last_checkpoint(folder) if folder.is_dir() else None
+    now = {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
+    if last is not None:
+        before = yaml.safe_load((folder / OPTIONS).read_text(encoding="utf-8"))
+        changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+        if changed:
+            differences = ", ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in changed)
+            raise SystemExit(
+                f"{last} is of a run with other options ({differences}). Give another --output_dir, or "
+                "--overwrite_output_dir to train anew, or --resume_from_checkpoint to go on with the options changed."
+            )
+        return Path(last)
+    if training.process_index == 0:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / OPTIONS).write_text(yaml.safe_dump(now, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    return None
+
+
+def is_finished(checkpoint: Path) -> bool:
+    """Tell whether training had ended, by its number of steps or early, when a checkpoint was written."""
+    state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+    return state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as YAML can hold it."""
+    if is_dataclass(value):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if type(value) in (int, float, bool, str, type(None)) else str(value)

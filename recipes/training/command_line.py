@@ -1,0 +1,79 @@
+"""The command line of the recipes: a YAML file of options, whose values flags override."""
+
+import argparse
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
+from transformers import HfArgumentParser
+
+from atenta.recipes.training.options import SHOWN_IN_HELP
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+
+def parse_arguments(
+    *dataclasses: type, description: str, default_config: str, arguments: Sequence[str] | None = None
+) -> tuple[Any, ...]:
+    """Read the options of a recipe into its dataclasses.
+
+    Values come from the dataclasses' defaults, overridden by the YAML file of `--config` (a flat map from option to
+    value), overridden by flags.
+
+    Args:
+        dataclasses: what to fill, one object each; their fields' `help` is what `--help` shows.
+        description: first lines of `--help`.
+        default_config: the file in `recipes/configs` that is read when `--config` is not given.
+        arguments: in place of the command line's.
+
+    Raises:
+        SystemExit: an unknown option, in the file or on the command line, or a value of the wrong type. The message
+            names it.
+    """
+    config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    config.add_argument(
+        "--config", type=Path, default=CONFIGS / default_config, help="YAML file of options; flags override it"
+    )
+    parser = HfArgumentParser(
+        dataclasses,
+        description=description,
+        epilog="Every other option of transformers.TrainingArguments is taken too, by its name there.",
+        parents=[config],
+        usage="%(prog)s [--config FILE.yaml] [options]",
+        formatter_class=partial(_Formatter, width=110),
+        allow_abbrev=False,
+    )
+    # Before --help is answered, so that it shows what the file says as the defaults.
+    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
+    for action in parser._actions:
+        if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
+            action.help = argparse.SUPPRESS
+    *filled, _, unknown = parser.parse_args_into_dataclasses(
+        arguments, look_for_args_file=False, return_remaining_strings=True
+    )
+    if unknown:
+        parser.error(f"unknown {' '.join(unknown)}; see --help for the options there are")
+    return tuple(filled)
+
+
+class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows one spelling of each option, by underscores as in YAML, and no metavariable that only repeats it."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        spelling = action.option_strings[-1] if action.dest == "help" else action.option_strings[0]
+        return spelling if action.nargs in (0, "?") else f"{spelling} {'…' if action.nargs is None else '… [… ]'}"
+
+
+def _read_config(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    if not path.is_file():
+        parser.error(f"--config {path}: there is no such file")
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(options, dict):
+        parser.error(f"{path}: expected lines of the form 'option: value', found {type(options).__name__}")
+    known = {action.dest for action in parser._actions}
+    if unknown := sorted(set(options) - known):
+        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; see --help for those there are")
+    # argparse converts and checks text only; so 1e-3, which YAML reads as text, and 0.001 come out alike.
+    return {name: str(value) if isinstance(value, int | float | str) else value for name, value in options.items()}

@@ -1,0 +1,43 @@
+"""What an evaluation keeps of the logits: a few numbers a text, so that a validation set fits in memory.
+
+Each function is a `preprocess_logits_for_metrics` of transformers' Trainer. The texts of all processes come together
+in `compute_metrics`, where sums over them are exact: no mean of means.
+"""
+
+import torch
+from torch.nn.functional import cross_entropy
+
+
+def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return how much each text surprises a decoder.
+
+    Args:
+        logits: (batch, length, vocab_size).
+        labels: (batch, length), not shifted; -100 where nothing is predicted.
+
+    Returns:
+        (batch,) in nats, the sum over the text's tokens that are predicted.
+    """
+    return cross_entropy(logits[:, :-1].float().transpose(1, 2), labels[:, 1:], reduction="none").sum(1)
+
+
+def masked_sums(logits: tuple[torch.Tensor, torch.Tensor], labels: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+    """Return what the scores of masked characters and of the order of sentences are made of.
+
+    Args:
+        logits: (batch, length, vocab_size) of the tokens and (batch, 2) of the order, as in `ForPreTraining`.
+        labels: (batch, length), -100 where nothing was masked, and (batch,) of the order.
+
+    Returns:
+        (batch, 4): number of masked tokens, how many were guessed, their nats, and 1 where the order was guessed.
+    """
+    masked = labels[0] != -100
+    nats = cross_entropy(logits[0].float().transpose(1, 2), labels[0], reduction="none")
+    guessed = (logits[0].argmax(-1) == labels[0]) & masked
+    in_order = logits[1].argmax(-1) == labels[1].flatten()
+    return torch.stack([masked.sum(1), guessed.sum(1), nats.sum(1), in_order], dim=1)
+
+
+def choices(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+    """Return the best class: (batch, classes) to (batch,), or (batch, length, classes) to (batch, length)."""
+    return logits.argmax(-1)

@@ -1,0 +1,63 @@
+"""The model and tokenizer that a recipe trains: new ones, or saved ones to go on from."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from peft import LoraConfig, get_peft_model
+from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+from atenta.recipes.training.options import ModelArguments
+
+# Options of a recipe that no configuration has.
+_NOT_OF_THE_CONFIGURATION = {"model_name_or_path", "lora_rank", "max_length"}
+
+
+def load_or_create(
+    options: ModelArguments,
+    auto_class: type,
+    config_class: type[PreTrainedConfig],
+    create_tokenizer: Callable[[], PreTrainedTokenizerBase],
+    **head: Any,
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    """Return the tokenizer and the model that the options name, or else new ones.
+
+    Args:
+        options: `model_name_or_path` to go on from, or sizes; `lora_rank` wraps the model in peft's LoRA.
+        auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
+        config_class: configuration of a new model.
+        create_tokenizer: makes the tokenizer of a new model.
+        head: options of the task's head, such as `id2label`.
+
+    Raises:
+        SystemExit: there is no such model.
+    """
+    if options.model_name_or_path is None:
+        tokenizer = create_tokenizer()
+        sizes = {name: value for name, value in vars(options).items() if name not in _NOT_OF_THE_CONFIGURATION}
+        config = config_class(vocab_size=len(tokenizer), max_position_embeddings=options.max_length, **sizes, **head)
+        model = auto_class.from_config(config)
+    else:
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)
+            model = auto_class.from_pretrained(options.model_name_or_path, dropout=options.dropout, **head)
+        except OSError as error:
+            raise SystemExit(f"--model_name_or_path {options.model_name_or_path}: {error}") from None
+    if options.lora_rank is not None:
+        model = add_lora(model, options.lora_rank)
+    return tokenizer, model
+
+
+def add_lora(model: PreTrainedModel, rank: int) -> PreTrainedModel:
+    """Freeze a model but for low-rank updates of its linear layers and for the head of its task (Hu et al., 2021)."""
+    output_layer = model.get_output_embeddings()
+    heads = [
+        name
+        for name, module in model.named_children()
+        if name != model.base_model_prefix and module is not output_layer and any(True for _ in module.parameters())
+    ]
+    return get_peft_model(model, LoraConfig(r=rank, target_modules="all-linear", modules_to_save=heads or None))
+
+
+def label_options(labels: list[str]) -> Mapping[str, Any]:
+    """Return the options of a head that tells these labels apart."""
+    return {"id2label": dict(enumerate(labels)), "label2id": {label: index for index, label in enumerate(labels)}}

@@ -1,0 +1,199 @@
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta.recipes.samples.dialogue import Speech, dialogue_prompts, prompts, scenes
+from atenta.recipes.samples.files import DATA, SPLITS
+
+PLAY_WITH_DASHES = """A Carta
+
+PERSONAGENS
+D. HELENA
+BARÃO
+ATO ÚNICO
+(Uma sala.)
+CENA I
+D. HELENA, BARÃO
+O Barão entra, lendo.
+D. HELENA — Já de
+volta!
+BARÃO (sentando-se,
+depois de um silêncio) — É verdade. (Levanta-se). Adeus (baixo), senhora.
+D. HELENA, enfadando-se. — Fique!
+BARÃO – (à parte) — Ai!
+D. HELENA e BARÃO — Oh!
+BARÃO. — Vou.
+CENA II
+D. HELENA (só)
+D. HELENA Enfim só! Que vida
+— que vida!
+FIM
+NOTA
+Da edição.
+"""
+PLAY_WITH_NAMES_ALONE = """O Baile
+
+PERSONAGENS
+PEDRO ALVES
+UM CRIADO
+PRIMEIRA PARTE
+Cena I
+UM CRIADO (de pé);
+PEDRO ALVES
+UM CRIADO
+(entrando)
+Pronto.
+PEDRO ALVES
+A Senhora
+já veio?
+UM CRIADO (rindo)
+O Sr. sabe que não.
+SEGUNDA PARTE
+Na corte
+Cena última
+OS MESMOS, TODOS
+TODOS
+Viva!
+FIM
+"""
+
+
+@pytest.fixture(scope="module")
+def plays():
+    return {
+        split: {play.name: scenes(play.read_text(encoding="utf-8")) for play in folder.glob("*.txt")}
+        for split in SPLITS
+        for folder in [DATA / "machado_plays" / split]
+    }
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return dialogue_prompts()
+
+
+def test_speeches_behind_a_dash():
+    assert scenes(PLAY_WITH_DASHES) == [
+        [
+            ("D. HELENA", "Já de volta!"),
+            ("BARÃO", "É verdade. Adeus, senhora."),
+            ("D. HELENA", "Fique!"),
+            ("BARÃO", "Ai!"),
+            ("D. HELENA e BARÃO", "Oh!"),
+            ("BARÃO", "Vou."),
+        ],
+        [("D. HELENA", "Enfim só! Que vida — que vida!")],
+    ]
+
+
+def test_speeches_below_a_name():
+    assert scenes(PLAY_WITH_NAMES_ALONE) == [
+        [("UM CRIADO", "Pronto."), ("PEDRO ALVES", "A Senhora já veio?"), ("UM CRIADO", "O Sr. sabe que não.")],
+        [("TODOS", "Viva!")],
+    ]
+
+
+def test_a_text_without_scenes_has_no_speech():
+    assert scenes("ROSINHA\nAh!\n") == []
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["ROSINHA", "D. HELENA", "PEDRO ALVES", "O NARIZ"]),
+            st.lists(st.sampled_from(["sim", "não...", "Ah!", "—", "D.", "Sr."]), max_size=8).map(
+                lambda rest: " ".join(["Pois", *rest])
+            ),
+        )
+    ),
+    st.sampled_from(["\n", " — ", " (à parte) — ", "\n(rindo)\n", " -"]),
+)
+def test_a_play_written_is_read_back(speeches, separator):
+    play = "Cena I\n" + "".join(f"{speaker}{separator}{text}\n" for speaker, text in speeches) + "FIM\n"
+    assert scenes(play) == [speeches]
+
+
+def test_a_prompt_is_two_speeches_and_a_name():
+    scene = [Speech("A", "Um."), Speech("B", "Dois."), Speech("A", "Três."), Speech("C", "Quatro.")]
+    assert prompts(scene) == [
+        {"prompt": "A\nUm.\nB", "answer": "Dois."},
+        {"prompt": "A\nUm.\nB\nDois.\nA", "answer": "Três."},
+        {"prompt": "B\nDois.\nA\nTrês.\nC", "answer": "Quatro."},
+    ]
+
+
+def test_a_long_speech_is_context_but_no_answer():
+    long = " ".join(["palavra"] * 25 + ["é"])  # 201 characters
+    assert len(long) == 201
+    last_words = "…" + " ".join(["palavra"] * 14 + ["é"])
+    rows = prompts([Speech("A", "Um."), Speech("B", long), Speech("A", "Dois.")])
+    assert rows == [{"prompt": f"A\nUm.\nB\n{last_words}\nA", "answer": "Dois."}]
+    assert len(prompts([Speech("A", "Um."), Speech("B", long[1:])])) == 1
+
+
+@given(st.lists(st.text("ab é", min_size=1, max_size=300).filter(str.strip), max_size=6))
+def test_prompts_keep_to_their_limits(texts):
+    scene = [Speech("ROSINHA", " ".join(text.split())) for text in texts]
+    rows = prompts(scene)
+    assert [row["answer"] for row in rows] == [text for _, text in scene[1:] if len(text) <= 200]
+    for row in rows:
+        lines = row["prompt"].split("\n")
+        assert len(lines) in (3, 5)
+        assert set(lines[::2]) == {"ROSINHA"}
+        for line in lines[1::2]:
+            assert len(line) <= 120
+            assert any(speech.text == line or speech.text.endswith(line.removeprefix("…")) for speech in scene)
+
+
+def test_splits_have_the_sizes_that_the_documentation_reports(rows):
+    assert {split: len(rows[split]) for split in SPLITS} == {"train": 2975, "validation": 309, "test": 444}
+    longest = {split: max(len(row["prompt"] + row["answer"]) for row in rows[split]) for split in SPLITS}
+    assert longest == {"train": 462, "validation": 393, "test": 386}
+
+
+def test_each_play_has_the_scenes_and_speeches_that_the_documentation_reports(plays):
+    readme = (DATA / "README.md").read_text(encoding="utf-8")
+    for split, play_by_name in plays.items():
+        for name, play in play_by_name.items():
+            line = next(line for line in readme.splitlines() if line.startswith(f"| {split} | {name} |"))
+            counts = len(play), sum(map(len, play)), sum(len(prompts(scene)) for scene in play)
+            assert line.endswith("| {} | {} | {} |".format(*counts))
+
+
+def test_speeches_are_what_the_play_says(plays):
+    """The speeches, one after the other, are what is left of the play's file when parts of it are taken away."""
+    for split in SPLITS:
+        for name, play in plays[split].items():
+            spoken = "".join(speech.text for scene in play for speech in scene).replace(" ", "")
+            text = (DATA / "machado_plays" / split / name).read_text(encoding="utf-8")
+            characters = iter(text)
+            assert all(character in characters for character in spoken)
+            assert len(spoken) > 0.55 * len(text)
+
+
+def test_no_direction_and_no_other_character_is_left_in_a_speech(plays):
+    speeches = [speech for split in SPLITS for play in plays[split].values() for scene in play for speech in scene]
+    assert not any(set(speech.text) & set("()\n") for speech in speeches)
+    names = {speech.speaker for speech in speeches if len(speech.speaker) > 4}
+    assert not any(name in speech.text for name in names for speech in speeches)
+
+
+def test_no_exchange_is_in_two_splits(rows):
+    exchanges = {split: {(row["prompt"], row["answer"]) for row in rows[split]} for split in SPLITS}
+    assert not any(exchanges[one] & exchanges[other] for one, other in combinations(SPLITS, 2))
+
+
+def test_pre_training_holds_no_play(rows):
+    works = "\n".join(
+        " ".join(work.read_text(encoding="utf-8").split()) for work in (DATA / "machado").glob("*/*.txt")
+    )
+    long = [row["answer"] for split in SPLITS for row in rows[split] if len(row["answer"]) > 100]
+    assert len(long) > 300
+    assert not any(answer in works for answer in long)
+
+
+def test_missing_plays_name_the_flags(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"--train_file and --validation_file"):
+        dialogue_prompts(tmp_path)
