@@ -5,7 +5,7 @@ Without options it learns which language a word is: Italian, French or Portugues
 --dataset_name it learns any labels, such as sentiment.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -39,7 +39,6 @@ def main() -> None:
     )
     checkpoint = start(*options)
     splits = load(data, training, check=check, features=FEATURES, columns=["text", "label"], optional=["text_pair"])
-    labels = label_names(chain(*splits.values()))
     tokenizer, model = load_or_create(
         sizes,
         AutoModelForSequenceClassification,
@@ -47,8 +46,9 @@ def main() -> None:
         lambda: AtentaTokenizer.from_texts(
             (row["text"] + (row["text_pair"] or "") for row in splits["train"]), family="encoder"
         ),
-        **label_options(labels),
+        **label_options(label_names(chain(*splits.values()))),
     )
+    labels = model.config.id2label  # of a saved classifier its own
     columns = ["text", "text_pair"]
     inspect(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
     encoded = encode(splits, training, partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id))
@@ -70,12 +70,12 @@ def main() -> None:
         "model": compare(output, gold),
     }
     if trainer.is_world_process_zero():
-        draw_confusion(Path(training.output_dir, "confusion.png"), gold, output, labels)
+        draw_confusion(Path(training.output_dir, "confusion.png"), gold, output, sorted(labels.values()))
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
     finish(trainer, scores=compared, predictions=predictions, about=about(data))
 
 
-def measure(evaluated: EvalPrediction, labels: Sequence[str]) -> dict[str, float]:
+def measure(evaluated: EvalPrediction, labels: Mapping[int, str]) -> dict[str, float]:
     """Score the class chosen for each text, (texts,)."""
     output, gold = ([labels[index] for index in ids] for ids in (evaluated.predictions, evaluated.label_ids))
     return compare(output, gold)

@@ -45,6 +45,9 @@ def main() -> None:
     splits = load(
         data, training, check=check, features=FEATURES, columns=list(FEATURES)[:4], readers={".json": read_squad}
     )
+    if training.process_index == 0:
+        for name, rows in splits.items():
+            print(f"{name}: {sum(row['mended'] for row in rows):,} answers stood elsewhere, and were mended", flush=True)
     tokenizer, model = load_or_create(
         sizes,
         AutoModelForQuestionAnswering,

@@ -5,7 +5,7 @@ Without options it finds the entities of Brazilian legal texts (LeNER-Br: Luz de
 the form B-X, I-X and O are scored as entities. Words are read as characters, and tagged at their first one.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -47,14 +47,14 @@ def main() -> None:
     checkpoint = start(*options)
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}
     splits = load(data, training, check=check, features=FEATURES, columns=["words", "tags"], readers=readers)
-    tags = tag_names(chain(*splits.values()))
     tokenizer, model = load_or_create(
         sizes,
         AutoModelForTokenClassification,
         AtentaEncoderConfig,
         lambda: AtentaTokenizer.from_texts((" ".join(row["words"]) for row in splits["train"]), family="encoder"),
-        **label_options(tags),
+        **label_options(tag_names(chain(*splits.values()))),
     )
+    tags = model.config.id2label  # of a saved tagger its own
     inspect(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
     encoded = encode(splits, training, partial(align_tags, tokenizer=tokenizer, label2id=model.config.label2id))
     trainer = RecipeTrainer(
@@ -79,7 +79,7 @@ def main() -> None:
     finish(trainer, scores=compared, predictions=predictions, about=about(data))
 
 
-def measure(evaluated: EvalPrediction, tags: Sequence[str]) -> dict[str, float]:
+def measure(evaluated: EvalPrediction, tags: Mapping[int, str]) -> dict[str, float]:
     """Score the tag chosen at each character, (sentences, length), where a word starts."""
     gold = evaluated.label_ids
     return compare(read_tags(evaluated.predictions, gold, tags), read_tags(gold, gold, tags))

@@ -93,7 +93,7 @@ def main() -> None:
 
 def measure(evaluated: EvalPrediction) -> dict[str, float]:
     """Score the sums of all pairs, (pairs, 4), as `masked_sums` makes them."""
-    masked, guessed, nats, in_order = evaluated.predictions.sum(0, dtype=float)
+    masked, guessed, nats, in_order = evaluated.predictions.sum(0, dtype=float).tolist()
     return {
         "masked_accuracy": guessed / masked,
         "bits_per_masked_character": nats / masked / math.log(2),

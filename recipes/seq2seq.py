@@ -58,6 +58,18 @@ class DecodingArguments:
         default=None, metadata={"help": "validation pairs decoded at each evaluation while training; None: all"}
     )
 
+    def __post_init__(self) -> None:
+        """Check that the search can find as many outputs as are asked for.
+
+        Raises:
+            ValueError: it cannot.
+        """
+        if self.num_return_sequences > self.num_beams:
+            raise ValueError(
+                f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
+                f"{self.num_beams} can find: raise --num_beams."
+            )
+
 
 @dataclass
 class DenoisingArguments:
@@ -96,6 +108,8 @@ def main() -> None:
         training,
         tokenizer,
         {**encoded, "validation": encoded["validation"].take(search.max_eval_samples or len(encoded["validation"]))},
+        # The source of a text to be masked, which is no longer than the text, is made with the batch.
+        length_columns=["labels" if noise.denoising else "input_ids", "labels"],
         data_collator=collator,
         compute_metrics=partial(measure, tokenizer=tokenizer, metrics=search.metrics),
     )

@@ -10,9 +10,8 @@ class WordErrorRate(evaluate.Metric):
     """`word_error_rate`: substituted, deleted and inserted words / all reference words.
 
     0 is best, and long predictions can bring it above 1. Both are texts, compared in NFC; words are what white space
-    separates. Where that parts phones ("k a z ɐ"), as in grapheme-to-phoneme data, this is the phone error rate.
-    Edits are as few as possible (Levenshtein distance, counted by jiwer), and the figure is over all texts together,
-    not a mean of each text's.
+    separates. Edits are as few as possible (Levenshtein distance, counted by jiwer), and the figure is over all texts
+    together, not a mean of each text's.
 
     Raises:
         ValueError: there are no examples, more of predictions or references, or a reference has no word.

@@ -1,12 +1,18 @@
 """Tagged sentences: CoNLL (a word and its tag on a line) and CoNLL-U (the Universal Dependencies)."""
 
+import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from atenta.recipes.reading.lines import read_lines
-from atenta.recipes.reading.records import BadRow, Record
+from atenta.recipes.reading.records import BadRow, Record, expect_any
 
+_GAP = re.compile("[ \t]+")  # no other white space, which may stand within a word
+_ID = re.compile(r"(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|(?P<empty>\.[0-9]+))?")
 _COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_NONE = "{}: found no sentence; expected at least one"
+
 Lines = list[tuple[int, str]]
 """Numbers and texts of the lines of a sentence."""
 
@@ -14,13 +20,14 @@ Lines = list[tuple[int, str]]
 def read_conll(path: str | Path) -> Iterator[Record | BadRow]:
     """Yield the sentences of a CoNLL file: `words`, and `tags` from the last column.
 
-    Columns are parted by white space and sentences by blank lines; `-DOCSTART-` lines belong to none. A sentence with
-    a line that has no tag is malformed, and named by that line.
+    Columns are parted by spaces or tabs, as many on all lines of a sentence, and sentences by blank lines;
+    `-DOCSTART-` lines belong to none. A sentence with a malformed line is malformed, and named by that line.
 
     Raises:
+        ValueError: the file has no sentence.
         OSError: the file cannot be read.
     """
-    return _sentences(path, _tagged_words)
+    return expect_any(_sentences(path, _tagged_words), _NONE.format(path))
 
 
 def read_conllu(path: str | Path, tag_column: str) -> Iterator[Record | BadRow]:
@@ -34,12 +41,13 @@ def read_conllu(path: str | Path, tag_column: str) -> Iterator[Record | BadRow]:
         tag_column: `upos`, `xpos`, `feats`, `lemma` or another column's name.
 
     Raises:
-        ValueError: there is no such column.
+        ValueError: there is no such column, or the file has no sentence.
         OSError: the file cannot be read.
     """
     if tag_column not in _COLUMNS:
         raise ValueError(f"--tag_column {tag_column}: expected one of {', '.join(_COLUMNS)}")
-    return _sentences(path, lambda lines: _written_words(lines, _COLUMNS.index(tag_column)))
+    parse = partial(_written_words, column=_COLUMNS.index(tag_column))
+    return expect_any(_sentences(path, parse), _NONE.format(path))
 
 
 def _sentences(path: str | Path, parse: Callable[[Lines], tuple[list[str], list[str]]]) -> Iterator[Record | BadRow]:
@@ -69,20 +77,20 @@ def _with_end(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
 
 
 def _tagged_words(lines: Lines) -> tuple[list[str], list[str]]:
-    words, tags = [], []
-    for number, line in lines:
-        cells = line.split()
+    rows = [_GAP.split(line.strip(" \t")) for _, line in lines]
+    for (number, line), cells in zip(lines, rows):
         if len(cells) < 2:
-            raise _BadLine(number, f"found {line!r}; expected a word and its tag, parted by white space")
-        words.append(cells[0])
-        tags.append(cells[-1])
-    return words, tags
+            raise _BadLine(number, f"found {line!r:.200}; expected a word and its tag, parted by a space or a tab")
+        if len(cells) != len(rows[0]):
+            expected = f"expected {len(rows[0])}, as in the sentence's first line"
+            raise _BadLine(number, f"found {len(cells)} columns in {line!r:.200}; {expected}")
+    return [cells[0] for cells in rows], [cells[-1] for cells in rows]
 
 
 def _written_words(lines: Lines, column: int) -> tuple[list[str], list[str]]:
     words: list[str] = []
-    tags: list[str] = []
-    inside, last = False, 0  # of a range such as 4-5: whether its first part has been seen, and its last number
+    tags: list[list[str]] = []  # of each word those of its parts
+    seen = last = 0  # the last word's number, and that of the last part of the last range such as 4-5
     for number, line in lines:
         if line.startswith("#"):
             continue
@@ -90,23 +98,27 @@ def _written_words(lines: Lines, column: int) -> tuple[list[str], list[str]]:
         if len(cells) != len(_COLUMNS):
             raise _BadLine(number, f"found {len(cells)} columns in {line!r:.200}; expected 10, parted by tabs")
         identifier, form = cells[0], cells[1]
-        if "." in identifier:
+        match = _ID.fullmatch(identifier)
+        if not match:
+            raise _BadLine(number, f"found the id {identifier!r}; expected one such as 4, 4-5 or 4.1")
+        if match["empty"]:
             continue
-        first, dash, end = identifier.partition("-")
-        if not (first.isdecimal() and (end.isdecimal() or not dash)):
-            raise _BadLine(number, f"found the id {identifier!r}; expected 4, 4-5 or 4.1")
-        if dash:
-            words.append(form)
-            inside, last = False, int(end)
-        elif int(first) <= last:
-            tags.append(f"{tags.pop()}+{cells[column]}" if inside else cells[column])
-            inside = True
+        if int(match["first"]) != seen + 1 or (match["last"] and seen < last):
+            raise _BadLine(number, f"found the id {identifier!r}; expected {seen + 1}")
+        if match["last"]:
+            last = int(match["last"])
         else:
+            seen += 1
+        if match["last"] or seen > last:
             words.append(form)
-            tags.append(cells[column])
-    if len(words) != len(tags):
-        raise _BadLine(lines[-1][0], "found a range such as 4-5 without the words it names; expected them behind it")
-    return words, tags
+            tags.append([])
+        if not match["last"]:
+            tags[-1].append(cells[column])
+    if seen < last:
+        raise _BadLine(
+            lines[-1][0], f"found a range up to {last} that ends at {seen}; expected all its words behind it"
+        )
+    return words, ["+".join(parts) for parts in tags]
 
 
 class _BadLine(ValueError):

@@ -1,13 +1,14 @@
 """Texts to pre-train on: whole files, their paragraphs or their lines."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from datasets import Features, Value
 
-from atenta.recipes.reading.lines import decode, read_lines
-from atenta.recipes.reading.records import BadRow, Record
+from atenta.recipes.reading.lines import read_lines
+from atenta.recipes.reading.records import BadRow, Record, expect_any
 from atenta.recipes.reading.texts import expect_text
 
 FEATURES = Features({"text": Value("string")})
@@ -26,43 +27,38 @@ def check(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_documents(path: str | Path, sample_by: str) -> Iterator[Record | BadRow]:
-    """Yield the documents of a UTF-8 text file.
+    """Return the documents of a UTF-8 text file, read one by one. Where a line is malformed its document is bad.
 
     Args:
         path: the file.
         sample_by: what is a document, by the names of `datasets`: `document`, the whole file, which is read at once;
-            `paragraph`, what blank lines part; or `line`. Blank lines are no documents.
+            `paragraph`, what blank lines part; or `line`. What is blank is no document.
 
     Raises:
-        ValueError: another `sample_by`.
+        ValueError: another `sample_by`, or a file without text.
         OSError: the file cannot be read.
     """
-    if sample_by == "document":
-        text = decode(Path(path).read_bytes().removeprefix(b"\xef\xbb\xbf"), str(path))
-        yield text if isinstance(text, BadRow) else (str(path), {"text": text.replace("\r\n", "\n")})
-    elif sample_by == "paragraph":
-        yield from _paragraphs(path)
-    elif sample_by == "line":
-        for number, line in read_lines(path):
-            if isinstance(line, BadRow):
-                yield line
-            elif line.strip():
-                yield f"{path}, line {number}", {"text": line}
-    else:
+    if sample_by not in _PARTS:
         raise ValueError(f"--sample_by {sample_by}: expected document, paragraph or line")
+    return expect_any(_cut(path, _PARTS[sample_by]), f"{path}: found no text; expected at least one line of it")
 
 
-def _paragraphs(path: str | Path) -> Iterator[Record | BadRow]:
-    lines: list[str] = []
-    start = 1
-    for number, line in read_lines(path):
-        if isinstance(line, BadRow):
-            yield line
-        elif line.strip():
-            start = start if lines else number
-            lines.append(line)
-        elif lines:
-            yield f"{path}, line {start}", {"text": "\n".join(lines)}
-            lines = []
-    if lines:
-        yield f"{path}, line {start}", {"text": "\n".join(lines)}
+def _is_blank(line: str | BadRow) -> bool:
+    return isinstance(line, str) and not line.strip()
+
+
+# What consecutive lines of one document have in common.
+_PARTS: dict[str, Callable[[int, str | BadRow], Any]] = {
+    "document": lambda number, line: None,
+    "paragraph": lambda number, line: _is_blank(line),
+    "line": lambda number, line: number,
+}
+
+
+def _cut(path: str | Path, part: Callable[[int, str | BadRow], Any]) -> Iterator[Record | BadRow]:
+    for _, numbered in groupby(read_lines(path), lambda line: part(*line)):
+        numbers, lines = zip(*numbered)
+        if bad := [line for line in lines if isinstance(line, BadRow)]:
+            yield from bad
+        elif not all(map(_is_blank, lines)):
+            yield f"{path}, line {numbers[0]}", {"text": "\n".join(lines)}

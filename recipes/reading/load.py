@@ -6,13 +6,14 @@ from functools import partial
 from pathlib import Path
 
 import datasets
+from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta.recipes.reading.records import BadRow, Record
 from atenta.recipes.reading.report import report
-from atenta.recipes.reading.splits import Check, DataArguments, Reader, Rows, read_splits
+from atenta.recipes.reading.splits import Check, DataArguments, Reader, Rows, code_stamp, read_splits
 from atenta.recipes.reading.tables import read_table
-from atenta.recipes.samples import SAMPLES
+from atenta.recipes.samples import SAMPLES, Sample
 
 
 @dataclass
@@ -56,7 +57,7 @@ def load(
     try:
         with training.main_process_first():
             if not data.named():
-                sample = SAMPLES[data.sample]
+                sample = _sample(data)
                 if sample.rows:
                     made = sample.rows()
                     return {name: datasets.Dataset.from_list(list(rows), features) for name, rows in made.items()}
@@ -69,7 +70,7 @@ def load(
 def about(data: DataArguments) -> Mapping[str, str]:
     """Return what a model's card says of the data."""
     if not data.named():
-        return SAMPLES[data.sample].about
+        return _sample(data).about
     return {"data": data.dataset_name or ", ".join(Path(file).name for file in data.train_file or [])}
 
 
@@ -106,9 +107,23 @@ def encode(
     """
     try:
         with training.main_process_first():
-            return {
-                name: rows.map(function, batched=True, remove_columns=list(rows.features))
-                for name, rows in splits.items()
-            }
+            return {name: _encode(rows, function) for name, rows in splits.items()}
     except ValueError as error:
         raise SystemExit(str(error)) from None
+
+
+def _encode(rows: Rows, function: Callable[..., dict[str, list]]) -> Rows:
+    options = {"batched": True, "remove_columns": list(rows.features)}
+    if isinstance(rows, datasets.Dataset):
+        code = code_stamp(Path(__file__).parents[1] / "encoding")
+        options["new_fingerprint"] = Hasher.hash((rows._fingerprint, function, code))
+    return rows.map(function, **options)
+
+
+def _sample(data: DataArguments) -> Sample:
+    if data.sample not in SAMPLES:
+        raise ValueError(
+            f"Give --train_file and --validation_file, or --dataset_name, or a --sample of {', '.join(SAMPLES)} "
+            f"(found {data.sample!r})."
+        )
+    return SAMPLES[data.sample]

@@ -1,5 +1,6 @@
 """What a format reader yields for each row of a file: what it holds, or what is wrong with it."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 Record = tuple[str, dict[str, Any]]
@@ -14,3 +15,17 @@ class BadRow(ValueError):
         super().__init__(f"{where}: {problem}")
         self.where = where
         self.problem = problem
+
+
+def expect_any(rows: Iterable[Record | BadRow], problem: str) -> Iterator[Record | BadRow]:
+    """Yield the rows, good and bad.
+
+    Raises:
+        ValueError: there are none; `problem` is the message.
+    """
+    empty = True
+    for row in rows:
+        empty = False
+        yield row
+    if empty:
+        raise ValueError(problem)

@@ -51,7 +51,8 @@ def read_splits(
 ) -> dict[str, Rows]:
     """Return the checked rows of `train`, `validation` and `test`; only training rows are ever streamed.
 
-    Rows are cached on disk and mapped into memory; the cache is made anew when a file changes.
+    Rows are cached on disk and mapped into memory; the cache is made anew when a file or the code here changes. Where
+    no test data are named, the validation rows are the test.
 
     Args:
         arguments: names the data.
@@ -62,9 +63,13 @@ def read_splits(
 
     Raises:
         BadRow: the first malformed row, without `skip_bad_rows`.
-        ValueError: train or validation data are missing, or a split has no good row.
+        ValueError: train or validation data are missing, files and a data set are named, or a split has no good row.
         OSError: a file cannot be read.
     """
+    if arguments.dataset_name and (arguments.train_file or arguments.validation_file or arguments.test_file):
+        raise ValueError(
+            f"Give either --dataset_name {arguments.dataset_name} or files, such as --train_file, not both."
+        )
     sources = _hub_sources(arguments) if arguments.dataset_name else _file_sources(arguments, read)
     splits, bad = {}, []
     for name, source in sources.items():
@@ -75,8 +80,9 @@ def read_splits(
         else:
             splits[name], bad_of_split = _cache(name, {"sources": source, **options, "features": features})
             bad += bad_of_split
-    if bad and PartialState().is_main_process:
+    if arguments.skip_bad_rows and PartialState().is_main_process:
         _report_bad_rows(bad, bad_rows_file)
+    splits.setdefault("test", splits["validation"])
     return splits
 
 
@@ -85,8 +91,7 @@ def _file_sources(arguments: DataArguments, read: Reader) -> dict[str, list[Any]
         raise ValueError(
             "Give both --train_file and --validation_file (--test_file is the validation file unless given)."
         )
-    files = {name: getattr(arguments, f"{name}_file") for name in SPLITS}
-    files["test"] = files["test"] or files["validation"]
+    files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
     # Size and time of change are part of what the cache is found by.
     stamps = {name: [(path, *_stamp(path)) for path in paths] for name, paths in files.items()}
     return {name: [FileSource(read, *stamp) for stamp in paths] for name, paths in stamps.items()}
@@ -97,9 +102,14 @@ def _hub_sources(arguments: DataArguments) -> dict[str, list[Any]]:
     loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
     if missing := {"train", "validation"} - set(loaded):
         raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
-    test = loaded.get("test", loaded["validation"])
-    splits = {"train": loaded["train"], "validation": loaded["validation"], "test": test}
-    return {split: [HubSource(f"{name}, split {split}", rows)] for split, rows in splits.items()}
+    return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}
+
+
+def _hub_shards(where: str, rows: Rows) -> list[Any]:
+    if isinstance(rows, datasets.Dataset) or rows.num_shards == 1:
+        return [HubSource(where, rows)]
+    count = rows.num_shards
+    return [HubSource(f"{where}, shard {index + 1}", rows.shard(count, index)) for index in range(count)]
 
 
 @dataclass(frozen=True)
@@ -118,7 +128,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class HubSource:
-    """A split of a data set of the Hub."""
+    """A split of a data set of the Hub, or a shard of one that is streamed."""
 
     name: str
     rows: Rows
@@ -133,14 +143,19 @@ class HubSource:
 
 
 def _class_names(value: Any, feature: Any) -> Any:
-    if isinstance(feature, datasets.ClassLabel) and isinstance(value, int) and value >= 0:
-        return feature.int2str(value)
+    if isinstance(feature, datasets.ClassLabel) and isinstance(value, int):
+        return feature.int2str(value) if value >= 0 else None  # -1 stands for no label
     if isinstance(feature, datasets.List) and isinstance(value, list):
         return [_class_names(inner, feature.feature) for inner in value]
     return value
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def code_stamp(folder: Path) -> tuple[tuple[int, int], ...]:
+    """Return what changes when a module in a folder does: `datasets` finds its caches by the names of functions."""
+    return tuple(_stamp(file) for file in sorted(folder.glob("*.py")))
+
+
+def _stamp(path: str | Path) -> tuple[int, int]:
     status = Path(path).stat()
     return status.st_size, status.st_mtime_ns
 
@@ -169,9 +184,12 @@ def _stream(sources: Sequence[Any], check: Check, skip: bool) -> Iterator[dict[s
 
 
 def _generate(
-    sources: Sequence[Any], check: Check, skip: bool, features: datasets.Features
+    sources: Sequence[Any], check: Check, skip: bool, features: datasets.Features, code: tuple[Any, ...]
 ) -> Iterator[dict[str, Any]]:
-    """Yield rows, and bad ones too: what is cached must tell of them when it is read again."""
+    """Yield rows, and bad ones too: what is cached must tell of them when it is read again.
+
+    The cache is found by all that stands in the arguments; of functions that is their name, so `code` is added.
+    """
     for row in _checked(sources, check, skip):
         if isinstance(row, BadRow):
             yield {**dict.fromkeys(features), "where": row.where, "problem": row.problem}
@@ -183,6 +201,7 @@ def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[t
     text = datasets.Value("string")
     features = datasets.Features({**options["features"], "where": text, "problem": text})
     try:
+        options = {**options, "code": code_stamp(Path(__file__).parent)}
         rows = datasets.Dataset.from_generator(_generate, features, gen_kwargs=options, split=name)
     except DatasetGenerationError as error:
         raise error.__cause__ or error from None
@@ -202,6 +221,6 @@ def _report_bad_rows(bad: Sequence[tuple[str, str]], path: Path) -> None:
         writer = csv.writer(file, delimiter="\t", lineterminator="\n")
         writer.writerow(["where", "problem"])
         writer.writerows(bad)
-    print(f"{len(bad):,} malformed rows are left out, listed in {path}:", flush=True)
+    print(f"{len(bad):,} malformed rows are left out, listed in {path}", flush=True)
     for where, problem in bad[:SHOWN]:
         print(f"  {where}: {problem}")

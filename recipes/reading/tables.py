@@ -2,21 +2,25 @@
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow.parquet
 
 from atenta.recipes.reading.lines import read_lines
-from atenta.recipes.reading.records import BadRow, Record
+from atenta.recipes.reading.records import BadRow, Record, expect_any
 
+csv.field_size_limit(2**31 - 1)  # a text may be longer than Python's limit, 131,072 characters
+
+Line = TypeVar("Line", str, list[str])
+_BATCH = 1_000  # rows of a Parquet file in memory at once
 Cells = tuple[int, list[str] | BadRow]
 """Number of a row's first line, and its cells."""
 
 
 def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Record | BadRow]:
-    """Yield the records of a table by its suffix: .tsv and .txt (parted by tabs), .csv, .jsonl or .parquet.
+    """Return the records of a table by its suffix: .tsv and .txt (parted by tabs), .csv, .jsonl or .parquet.
 
     The first row of tsv and csv files is a header if it names all of `columns`. Without one the cells stand for
     `columns` and then `optional`, and every row has as many as the first. Only csv has quotes.
@@ -34,19 +38,14 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     if suffix in (".tsv", ".txt"):
         records = _from_cells(path, _split_at_tabs(path), columns, optional)
     elif suffix == ".csv":
-        records = _from_cells(path, _read_csv(path), columns, optional)
+        records = _from_cells(path, _without_blank_end(path, _read_csv(path)), columns, optional)
     elif suffix == ".jsonl":
         records = _read_jsonl(path, columns)
     elif suffix == ".parquet":
         records = _read_parquet(path, columns, optional)
     else:
         raise ValueError(f"{path}: found the suffix {suffix!r}; expected .tsv, .txt, .csv, .jsonl or .parquet")
-    empty = True
-    for record in records:
-        empty = False
-        yield record
-    if empty:
-        raise ValueError(f"{path}: found no rows; expected rows of {', '.join(columns)}")
+    return expect_any(records, f"{path}: found no rows; expected rows of {', '.join(columns)}")
 
 
 def _from_cells(
@@ -71,34 +70,51 @@ def _from_cells(
                 yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {', '.join(names)}")
 
 
-def _split_at_tabs(path: str | Path) -> Iterator[Cells]:
-    blank: list[int] = []  # numbers of blank lines, which are no rows at the end of the file
-    for number, line in read_lines(path):
-        if line == "":
+def _without_blank_end(
+    path: str | Path, lines: Iterable[tuple[int, Line | BadRow]]
+) -> Iterator[tuple[int, Line | BadRow]]:
+    """Leave out the blank lines at the end of the file; any other is a bad row."""
+    blank: list[int] = []
+    for number, line in lines:
+        if not line:
             blank.append(number)
             continue
         for earlier in blank:
             problem = "found a blank line; expected one only at the end of the file: remove it"
             yield earlier, BadRow(f"{path}, line {earlier}", problem)
         blank = []
+        yield number, line
+
+
+def _split_at_tabs(path: str | Path) -> Iterator[Cells]:
+    for number, line in _without_blank_end(path, read_lines(path)):
         yield number, line if isinstance(line, BadRow) else line.split("\t")
 
 
 def _read_csv(path: str | Path) -> Iterator[Cells]:
     # Bytes that are not UTF-8 come as lone surrogates, which nothing else can become.
-    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows, number = csv.reader(file), 1
-        for cells in rows:
-            if any("\udc80" <= character <= "\udcff" for cell in cells for character in cell):
-                problem = f"found {cells!r:.200}; expected UTF-8: save the file as UTF-8"
-                yield number, BadRow(f"{path}, line {number}", problem)
-            elif cells:
-                yield number, cells
+    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+        rows = csv.reader(file, strict=True)
+        while True:
             number = rows.line_num + 1
+            where = f"{path}, line {number}"
+            try:
+                cells = next(rows)
+                "".join(cells).encode("utf-8")
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"found malformed CSV ({error}); expected cells parted by commas, quotes in a cell doubled"
+                yield number, BadRow(where, problem)
+            except UnicodeEncodeError as error:
+                byte = ord(error.object[error.start]) - 0xDC00
+                yield number, BadRow(where, f"found byte 0x{byte:02X}; expected UTF-8: save the file as UTF-8")
+            else:
+                yield number, cells
 
 
 def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | BadRow]:
-    for number, line in read_lines(path):
+    for number, line in _without_blank_end(path, read_lines(path)):
         where = f"{path}, line {number}"
         if isinstance(line, BadRow):
             yield line
@@ -115,12 +131,16 @@ def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | B
 
 
 def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record]:
-    with pyarrow.parquet.ParquetFile(path) as file:
+    try:
+        table = pyarrow.parquet.ParquetFile(path)
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{path}: found no Parquet ({error}); expected a whole Parquet file") from None
+    with table as file:
         there = file.schema_arrow.names
         if missing := [name for name in columns if name not in there]:
             raise ValueError(f"{path}: found the columns {', '.join(there)}; expected {', '.join(missing)} too")
         number = 0
-        for batch in file.iter_batches(columns=[name for name in (*columns, *optional) if name in there]):
+        for batch in file.iter_batches(_BATCH, columns=[name for name in (*columns, *optional) if name in there]):
             for fields in batch.to_pylist():
                 number += 1
                 yield f"{path}, row {number}", fields

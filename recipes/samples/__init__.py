@@ -72,8 +72,8 @@ SAMPLES = {
         _about("a part of UD Portuguese-Bosque, CC BY-SA 4.0", "pt", "cc-by-sa-4.0"),
         files=("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
     ),
-    "faquad": Sample(  # its test part is not published
+    "faquad": Sample(  # the validation questions are the test: there are no others
         _about("FaQuAD (Sayama et al., 2019), CC BY 4.0", "pt", "cc-by-4.0"),
-        files=("faquad/train.json", "faquad/dev.json", "faquad/dev.json"),
+        files=("faquad/train.json", "faquad/dev.json"),
     ),
 }

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file
 from transformers import PreTrainedModel, TrainerState
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
+
+from atenta.recipes.training.checkpoints import checkpoints_of, step_of
 
 
 def average_checkpoints(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
@@ -67,8 +68,7 @@ def last_checkpoints(folder: Path, n: int) -> list[Path]:
     Raises:
         ValueError: there are fewer, or `n` is not positive.
     """
-    checkpoints = sorted(_checkpoints(folder), key=_step, reverse=True)
-    return _take(n, checkpoints, f"checkpoints in {folder}")[::-1]
+    return _take(n, checkpoints_of(folder)[::-1], f"checkpoints in {folder}")[::-1]
 
 
 def best_checkpoints(folder: Path, n: int, metric: str, greater_is_better: bool) -> list[Path]:
@@ -87,11 +87,11 @@ def best_checkpoints(folder: Path, n: int, metric: str, greater_is_better: bool)
     """
     metric = f"eval_{metric.removeprefix('eval_')}"
     scores = {}
-    for checkpoint in _checkpoints(folder):
+    for checkpoint in checkpoints_of(folder):
         for entry in TrainerState.load_from_json(str(checkpoint / "trainer_state.json")).log_history:
-            if entry["step"] == _step(checkpoint) and metric in entry:
+            if entry["step"] == step_of(checkpoint) and metric in entry:
                 scores[checkpoint] = entry[metric] if greater_is_better else -entry[metric]
-    best = sorted(scores, key=lambda checkpoint: (scores[checkpoint], _step(checkpoint)), reverse=True)
+    best = sorted(scores, key=lambda checkpoint: (scores[checkpoint], step_of(checkpoint)), reverse=True)
     return _take(n, best, f"checkpoints with {metric} in {folder}")
 
 
@@ -101,14 +101,6 @@ def _take(n: int, checkpoints: list[Path], what: str) -> list[Path]:
     if len(checkpoints) < n:
         raise ValueError(f"Found {len(checkpoints)} {what}; expected {n} at least: raise --save_total_limit.")
     return checkpoints[:n]
-
-
-def _checkpoints(folder: Path) -> list[Path]:
-    return [path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*") if path.name.rpartition("-")[2].isdecimal()]
-
-
-def _step(checkpoint: Path) -> int:
-    return int(checkpoint.name.rpartition("-")[2])
 
 
 def _describe(weight: torch.Tensor | None) -> str:

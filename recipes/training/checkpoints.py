@@ -32,16 +32,31 @@ def mark_whole(checkpoint: Path) -> None:
     (checkpoint / WHOLE).touch()
 
 
+def unmark(checkpoint: Path) -> None:
+    """Say that a checkpoint, if there is one, is about to be deleted or written anew."""
+    (checkpoint / WHOLE).unlink(missing_ok=True)
+
+
+def checkpoints_of(folder: Path) -> list[Path]:
+    """Return the checkpoints that transformers' Trainer left in a folder, whole or not, the oldest of them first."""
+    found = folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*")
+    return sorted((path for path in found if path.name.rpartition("-")[2].isdecimal()), key=step_of)
+
+
+def step_of(checkpoint: Path) -> int:
+    """Return the number of optimizer steps at which a checkpoint was written."""
+    return int(checkpoint.name.rpartition("-")[2])
+
+
 def delete_checkpoint(checkpoint: Path) -> None:
     """Delete a checkpoint, so that one half deleted is not taken for a whole one either."""
-    (checkpoint / WHOLE).unlink(missing_ok=True)
+    unmark(checkpoint)
     shutil.rmtree(checkpoint)
 
 
 def delete_old_checkpoints(folder: Path, limit: int | None, best: str | None) -> None:
     """Keep the last `limit` checkpoints of a folder, all without a limit, and the best one."""
-    checkpoints = sorted(folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"), key=lambda path: int(path.name.split("-")[-1]))
-    for checkpoint in checkpoints[:-limit] if limit else []:
+    for checkpoint in checkpoints_of(folder)[:-limit] if limit else []:
         if best is None or checkpoint.name != Path(best).name:
             delete_checkpoint(checkpoint)
 
@@ -61,17 +76,18 @@ def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path |
         SystemExit: the checkpoint named is not a whole one, or the folder holds those of a run with other options.
     """
     folder = Path(training.output_dir)
+    now = {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
     if training.resume_from_checkpoint:
         named = Path(training.resume_from_checkpoint)
         if not (named / WHOLE).is_file():
             raise SystemExit(f"--resume_from_checkpoint {named}: there is no whole checkpoint of a recipe.")
+        _write_options(folder, training, now)
         return named
     if training.process_index == 0:
-        for checkpoint in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
+        for checkpoint in checkpoints_of(folder):
             if training.overwrite_output_dir or not (checkpoint / WHOLE).is_file():
                 delete_checkpoint(checkpoint)
     last = get_last_checkpoint(folder) if folder.is_dir() else None
-    now = {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
     if last is not None:
         before = yaml.safe_load((folder / OPTIONS).read_text(encoding="utf-8"))
         changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
@@ -82,9 +98,7 @@ def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path |
                 "--overwrite_output_dir to train anew, or --resume_from_checkpoint to go on with the options changed."
             )
         return Path(last)
-    if training.process_index == 0:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / OPTIONS).write_text(yaml.safe_dump(now, allow_unicode=True, sort_keys=False), encoding="utf-8")
+    _write_options(folder, training, now)
     return None
 
 
@@ -92,6 +106,12 @@ def is_finished(checkpoint: Path) -> bool:
     """Tell whether training had ended, by its number of steps or early, when a checkpoint was written."""
     state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
     return state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]
+
+
+def _write_options(folder: Path, training: RecipeArguments, options: dict[str, Any]) -> None:
+    if training.process_index == 0:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / OPTIONS).write_text(yaml.safe_dump(options, allow_unicode=True, sort_keys=False), encoding="utf-8")
 
 
 def _plain(value: Any) -> Any:

@@ -72,8 +72,17 @@ def _read_config(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
     options = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(options, dict):
         parser.error(f"{path}: expected lines of the form 'option: value', found {type(options).__name__}")
-    known = {action.dest for action in parser._actions}
-    if unknown := sorted(set(options) - known):
+    actions = {action.dest: action for action in parser._actions}
+    if unknown := sorted(set(options) - set(actions)):
         parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; see --help for those there are")
-    # argparse converts and checks text only; so 1e-3, which YAML reads as text, and 0.001 come out alike.
-    return {name: str(value) if isinstance(value, int | float | str) else value for name, value in options.items()}
+    return {name: _as_default(value, actions[name]) for name, value in options.items()}
+
+
+def _as_default(value: Any, action: argparse.Action) -> Any:
+    """Return a value as text, which argparse converts and checks; so 1e-3, text to YAML, and 0.001 come out alike."""
+    if value is None:
+        return None
+    if action.nargs == "+":
+        return [str(one) for one in (value if isinstance(value, list) else [value])]
+    # Some options of transformers take a text or more: `report_to: [tensorboard, trackio]`.
+    return value if action.type is str and isinstance(value, list | dict) else str(value)

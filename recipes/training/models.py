@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from peft import LoraConfig, get_peft_model
-from transformers import AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.recipes.training.options import ModelArguments
 
@@ -26,7 +26,7 @@ def load_or_create(
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
         config_class: configuration of a new model.
         create_tokenizer: makes the tokenizer of a new model.
-        head: options of the task's head, such as `id2label`.
+        head: options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
         SystemExit: there is no such model.
@@ -39,6 +39,9 @@ def load_or_create(
     else:
         try:
             tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)
+            saved = AutoConfig.from_pretrained(options.model_name_or_path)
+            if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
+                head = {}
             model = auto_class.from_pretrained(options.model_name_or_path, dropout=options.dropout, **head)
         except OSError as error:
             raise SystemExit(f"--model_name_or_path {options.model_name_or_path}: {error}") from None

@@ -1,6 +1,7 @@
 """The engine of the recipes: transformers' Trainer with batches by budget, whole checkpoints and exact resuming."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,12 @@ from transformers import (
     TrainerControl,
     TrainerState,
 )
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, PredictionOutput
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
 
 from atenta.recipes.reporting.progress import FigureLines
-from atenta.recipes.training.averaging import average_checkpoints, best_checkpoints, last_checkpoints
+from atenta.recipes.training.averaging import average_checkpoints, best_checkpoints, last_checkpoints, load_weights
 from atenta.recipes.training.batching import BucketBatchSampler
-from atenta.recipes.training.checkpoints import delete_old_checkpoints, is_finished, mark_whole
+from atenta.recipes.training.checkpoints import delete_old_checkpoints, is_finished, mark_whole, unmark
 from atenta.recipes.training.options import RecipeArguments
 
 SHUFFLE_BUFFER = 10_000  # rows of a stream among which the next is drawn
@@ -82,6 +83,8 @@ class RecipeTrainer(Trainer):
             raise ValueError("Checkpoints of LoRA hold no whole weights: give --lora_rank or an average, not both.")
         # The folder is pushed when it is complete, and without the Trainer's pickles: see reporting/results.py.
         self.push_when_finished, training.push_to_hub = training.push_to_hub, False
+        # The Trainer would delete old checkpoints before a new one is whole, and at the end the last one.
+        self.checkpoints_kept, training.save_total_limit = training.save_total_limit, None
         super().__init__(
             model,
             training,
@@ -90,6 +93,8 @@ class RecipeTrainer(Trainer):
             processing_class=tokenizer,
             **options,
         )
+        if training.label_smoothing_factor:
+            self._smooth_labels()
         self.length_columns = length_columns
         self.add_callback(LogBeforeSaving)
         if training.early_stopping_patience:
@@ -112,6 +117,8 @@ class RecipeTrainer(Trainer):
             self._move_model_to_device(self.model, self.args.device)
         else:
             self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+            # Its mean loss is of the steps since the run was last started.
+            self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
         folder = Path(self.args.output_dir)
         chosen = []
         if self.args.average_last_checkpoints:
@@ -124,7 +131,7 @@ class RecipeTrainer(Trainer):
                 self.args.greater_is_better,
             )
         if chosen:
-            self.model.load_state_dict(average_checkpoints(chosen))
+            load_weights(self.model, average_checkpoints(chosen))
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model again, which loads without peft
 
@@ -172,18 +179,35 @@ class RecipeTrainer(Trainer):
         finally:
             self.compute_metrics = measure
 
+    def _smooth_labels(self) -> None:
+        """Make transformers' label smoothing shift the labels of a decoder, which it does by names of classes."""
+        if self.label_names != ["labels"]:
+            raise ValueError(
+                f"--label_smoothing_factor reaches `labels` only, and this task learns {', '.join(self.label_names)}: "
+                "leave it out."
+            )
+        model = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
+        if type(model).__name__.endswith("ForCausalLM"):
+            self.label_smoother = partial(self.label_smoother, shift_labels=True)
+
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         """Mark the checkpoint when every process has written its part, and only then delete old ones."""
-        limit, self.args.save_total_limit = self.args.save_total_limit, None
+        folder = Path(self.args.output_dir)
+        checkpoint = folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+        if self.args.should_save:
+            unmark(checkpoint)  # of a run that went further, where this one goes on from an earlier checkpoint
         super()._save_checkpoint(model, trial)
-        self.args.save_total_limit = limit
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            folder = Path(self.args.output_dir)
-            mark_whole(folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}")
-            delete_old_checkpoints(folder, limit, best=self.state.best_model_checkpoint)
+            mark_whole(checkpoint)
+            delete_old_checkpoints(folder, self.checkpoints_kept, best=self.state.best_model_checkpoint)
         self.accelerator.wait_for_everyone()
 
 
 class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
     """`RecipeTrainer` that generates while it evaluates."""
+
+    def evaluation_loop(self, *arguments: Any, **options: Any) -> EvalLoopOutput:
+        """Evaluate each text once: `Seq2SeqTrainer` keeps those that fill up an uneven last batch of all processes."""
+        self.gather_function = self.accelerator.gather_for_metrics
+        return super().evaluation_loop(*arguments, **options)

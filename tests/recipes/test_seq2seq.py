@@ -1,108 +1,213 @@
-"""The recipe end to end, at a size that takes seconds: train, score, save, load in a fresh process, decode, go on."""
+"""Teacher-forced pairs end to end: with tags, n-best outputs, texts masked, a model trained further, two processes."""
 
 import csv
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+import torch
+from transformers import AutoModelForSeq2SeqLM
 
-ROOT = Path(__file__).parents[2]
-TINY = [
-    *("--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "32"),
-    *("--encoder_layers", "1", "--decoder_layers", "1", "--max_steps", "4", "--eval_steps", "2", "--save_steps", "2"),
-    *("--per_device_train_batch_size", "4", "--warmup_steps", "1", "--logging_steps", "1"),
-]
+from atenta.recipes import decode
+from support.ranks import run_ranks
+from support.recipes import (
+    RECIPES,
+    assert_complete,
+    assert_told,
+    load,
+    read_metrics,
+    read_predictions,
+    refusal,
+    run_here,
+    run_recipe,
+    tiny,
+    write_jsonl,
+    write_lines,
+)
+
 ROWS = [("ser", "sou", "V;1;SG"), ("ver", "vês", "V;2;SG"), ("ir", "vão", "V;3;PL"), ("V<V>", "V<3>", "V;3;SG")]
-
-
-def run(*command, check=True):
-    done = subprocess.run([sys.executable, *map(str, command)], capture_output=True, text=True, cwd=ROOT, check=False)
-    assert not check or done.returncode == 0, done.stderr[-3000:]
-    return done
+TEST = [*ROWS, ("ser", "é", "V;1;SG"), ("ver", "vês", "V;2;SG"), ("ir", "foi", "V;3;PL")]  # two cannot be guessed
+BASELINES = {"left as it is", "most frequent in training"}
+LEARNING = {"max_steps": 60, "eval_steps": 30, "save_steps": 30, "logging_steps": 10, "hidden_size": 32}
+SEARCH = {"num_beams": 3, "num_return_sequences": 2}
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("recipe")
-    pairs = folder / "pairs.tsv"
-    pairs.write_text("".join("\t".join(row) + "\n" for row in ROWS * 4), encoding="utf-8")
-    files = ("--train_file", pairs, "--validation_file", pairs, "--output_dir", folder / "model")
-    return folder, run("recipes/seq2seq.py", *files, *TINY)
+def files(tmp_path_factory):
+    """Pairs with tags as tsv, jsonl and, for the test, tsv with a header."""
+    folder = tmp_path_factory.mktemp("pairs")
+    names = ("source", "target", "tags")
+    return {
+        "train_file": write_lines(folder / "train.tsv", *("\t".join(row) for row in ROWS * 4)),
+        "validation_file": write_jsonl(folder / "validation.jsonl", [dict(zip(names, row)) for row in ROWS]),
+        "test_file": write_lines(folder / "test.tsv", "\t".join(names), *("\t".join(row) for row in TEST)),
+    }
 
 
-def test_it_shows_progress_scores_baselines_and_examples(trained):
-    _, done = trained
-    assert "16 train pairs, 16 validation pairs, 16 test pairs" in done.stdout
-    assert all(row in done.stdout for row in ("left as it is", "most frequent in training", "model"))
-    assert done.stdout.count("  gold    ") == 10
-    assert "eval_word_accuracy" in done.stdout
-    assert "4/4" in done.stderr  # the progress bar
+@pytest.fixture(scope="module")
+def trained(files, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    options = {**files, **SEARCH, **LEARNING, "metrics": ["word_accuracy", "exact_match", "chrf"]}
+    return folder / "model", run_recipe("seq2seq", folder, *tiny("seq2seq", output_dir=folder / "model", **options))
 
 
-def test_it_leaves_figures_predictions_a_picture_a_card_and_no_pickle(trained):
+def exact_match(rows):
+    return sum(row["output 1"] == row["gold"] for row in rows) / len(rows)
+
+
+def test_it_shows_data_progress_scores_and_examples(trained):
+    folder, done = trained
+    assert_told(done, folder, steps=60)
+    assert done.stdout.count("\n  gold    ") == len(TEST)
+    assert f"A fresh process loads it and decodes these {len(TEST)} alike" in done.stdout
+
+
+def test_it_leaves_a_folder_that_is_complete(trained):
+    assert_complete(trained[0], "AutoModelForSeq2SeqLM", BASELINES)
+
+
+def test_predictions_are_the_best_outputs_with_their_scores(trained):
     folder, _ = trained
-    files = {path.name for path in (folder / "model").iterdir()}
-    assert {"model.safetensors", "tokenizer.json", "config.json", "generation_config.json", "README.md"} <= files
-    assert {"learning_curve.png", "metrics.json", "predictions.tsv", "modeling_encoder_decoder.py"} <= files
-    assert not [name for name in files if name.endswith((".bin", ".pt", ".pkl"))]
-    metrics = json.loads((folder / "model" / "metrics.json").read_text(encoding="utf-8"))
-    assert set(metrics["test"]) == {"left as it is", "most frequent in training", "model"}
-    assert metrics["test"]["most frequent in training"]["exact_match"] == 1.0
-    with (folder / "model" / "predictions.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    assert [(row["source"], row["gold"]) for row in rows] == [row[:2] for row in ROWS * 4]
+    rows = read_predictions(folder)
+    assert list(rows[0]) == ["source", "gold", "output 1", "score 1", "output 2", "score 2"]
+    assert [(row["source"], row["gold"]) for row in rows] == [row[:2] for row in TEST]
+    tokenizer, model = decode.load(str(folder))
+    sources = [f"{source}\t{tags}" for source, _, tags in TEST]
+    again = decode.decode_n_best(tokenizer, model, sources, **SEARCH)
+    assert [text for _, text, _ in again] == [row[f"output {number}"] for row in rows for number in (1, 2)]
+    scores = [float(row[f"score {number}"]) for row in rows for number in (1, 2)]
+    assert [score for _, _, score in again] == pytest.approx(scores, abs=1e-3)
+
+
+def test_its_scores_are_those_counted_in_predictions(trained):
+    folder, _ = trained
+    rows, scores = read_predictions(folder), read_metrics(folder)["test"]
+    assert 0 < scores["model"]["exact_match"] < 1
+    assert scores["model"]["exact_match"] == pytest.approx(exact_match(rows))
+    assert scores["left as it is"]["exact_match"] == 0
+    assert scores["most frequent in training"]["exact_match"] == pytest.approx(5 / 7)
 
 
 def test_generation_is_not_cut_at_a_default_length(trained):
-    folder, _ = trained
-    generation = json.loads((folder / "model" / "generation_config.json").read_text(encoding="utf-8"))
+    generation = json.loads((trained[0] / "generation_config.json").read_text(encoding="utf-8"))
     assert generation["max_length"] == 2 * len("V<3>\n")  # twice the longest target with its <eos>
 
 
-def test_decode_reads_tags_by_id_and_refuses_unknown_ones(trained):
-    folder, _ = trained
-    assert run("recipes/decode.py", folder / "model", "ser\tV;1;SG", "ver").stdout.count("\n") >= 2
-    refused = run("recipes/decode.py", folder / "model", "ser\tADJ", check=False)
-    assert refused.returncode
-    assert "trained without the tag <ADJ>" in refused.stderr
+def test_it_goes_on_from_a_saved_model(trained, files, tmp_path, capsys):
+    """Without a step of any size the model is the one it started from."""
+    options = {**files, "model_name_or_path": trained[0], "max_steps": 1, "learning_rate": 1e-12}
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", output_dir=tmp_path / "more", **{**options, **SEARCH}))
+    assert f"decodes these {len(TEST)} alike" in capsys.readouterr().out
+    outputs = [[row["output 1"] for row in read_predictions(folder)] for folder in (trained[0], tmp_path / "more")]
+    assert outputs[0] == outputs[1]
 
 
-def test_it_goes_on_from_a_saved_model(trained):
-    folder, _ = trained
-    files = ("--train_file", folder / "pairs.tsv", "--validation_file", folder / "pairs.tsv")
-    again = run(
-        "recipes/seq2seq.py", *files, *TINY, "--output_dir", folder / "more", "--model_name_or_path", folder / "model"
-    )
-    assert "A fresh process loads it and decodes these ten alike" in again.stdout
+def test_lora_leaves_a_plain_model_that_was_changed(trained, files, tmp_path):
+    options = {**files, "model_name_or_path": trained[0], "lora_rank": 2, "max_steps": 2}
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", output_dir=tmp_path / "lora", **options))
+    (_, before), (_, after) = (load(folder, AutoModelForSeq2SeqLM) for folder in (trained[0], tmp_path / "lora"))
+    weights = after.state_dict()
+    assert weights.keys() == before.state_dict().keys()
+    assert any(not torch.equal(weights[name], value) for name, value in before.state_dict().items())
+
+
+def test_a_tag_that_the_model_lacks_is_named(trained, files, tmp_path):
+    new = write_lines(tmp_path / "new.tsv", "ser\tsendo\tGER")
+    told = refusal("seq2seq", tmp_path, "--train_file", new, "--validation_file", new, "--model_name_or_path", trained[0])
+    assert "no tag <GER>" in told
+
+
+@pytest.fixture(scope="module")
+def denoised(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("denoised")
+    verse = ("Ora direis ouvir estrelas", "", "Certo perdeste o senso", "", "E eu vos direi no entanto")
+    text = write_lines(folder / "verse.txt", *verse)
+    options = {"train_file": text, "validation_file": text, "sample_by": "paragraph", "noise_density": 0.2}
+    arguments = tiny("seq2seq", output_dir=folder / "model", **options, max_steps=2)
+    return folder / "model", run_recipe("seq2seq", folder, *arguments, "--denoising"), [line for line in verse if line]
+
+
+def test_denoising_masks_spans_and_asks_for_the_texts_whole(denoised):
+    folder, done, verse = denoised
+    assert_told(done, folder, steps=2)
+    assert_complete(folder, "AutoModelForSeq2SeqLM", BASELINES)
+    rows = read_predictions(folder)
+    assert [row["gold"] for row in rows] == verse
+    for row in rows:
+        kept = len(row["source"].replace("<mask>", ""))
+        assert "<mask>" in row["source"]
+        assert kept == len(row["gold"]) - round(0.2 * len(row["gold"]))
+
+
+def test_what_was_denoised_is_a_start_for_pairs(denoised, tmp_path):
+    folder, _, _ = denoised
+    pairs = write_lines(tmp_path / "pairs.tsv", "ora\tera", "senso\tsentido")
+    options = {"train_file": pairs, "validation_file": pairs, "model_name_or_path": folder, "max_steps": 1}
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", output_dir=tmp_path / "pairs", **options))
+    assert len(read_predictions(tmp_path / "pairs")) == 2
+
+
+def test_a_malformed_row_stops_it_with_file_and_line(tmp_path):
+    bad = write_lines(tmp_path / "bad.tsv", "a\tb", "no tab here")
+    told = refusal("seq2seq", tmp_path, "--train_file", bad, "--validation_file", bad)
+    assert told.startswith(f"{bad}, line 2: found 1 column")
+
+
+def test_malformed_rows_are_skipped_and_listed_when_asked(tmp_path, capsys):
+    bad = write_lines(tmp_path / "bad.tsv", "a\tb", "no tab here", "c\t ", "e\tf")
+    good = write_lines(tmp_path / "good.tsv", "a\tb")
+    options = {"train_file": bad, "validation_file": good, "output_dir": tmp_path / "model", "max_steps": 1}
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", **options), "--skip_bad_rows")
+    assert "2 malformed rows" in capsys.readouterr().out
+    with (tmp_path / "model" / "bad_rows.tsv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert [row["where"] for row in rows] == [f"{bad}, line 2", f"{bad}, line 3"]
+
+
+def test_a_pair_that_is_too_long_stops_it_before_training(tmp_path, capsys):
+    long = write_lines(tmp_path / "long.tsv", "a\tb\tV;PL", "abcdefg\tb\tV;PL")  # tags, text and <eos>
+    told = refusal("seq2seq", tmp_path, "--train_file", long, "--validation_file", long, "--max_length", 9)
+    assert "train, row 1: found 10 tokens" in told
+    assert "longer than 9 tokens" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--train_file", "x.tsv"], "Give both --train_file and --validation_file"),
-        (["--hidden_size", "15"], "does not divide hidden_size=15"),
-        (["--hiden_size", "16"], "--hiden_size"),
+        (["--train_file", "x.tsv", "--validation_file", "x.tsv"], "No such file or directory: 'x.tsv'"),
+        (["--sample", "nothing"], "a --sample of accents, novels"),
+        (["--model_name_or_path", "nowhere/nothing"], "--model_name_or_path nowhere/nothing"),
     ],
 )
-def test_wrong_options_end_it_before_any_training(arguments, message, tmp_path):
-    done = run("recipes/seq2seq.py", "--output_dir", tmp_path, *arguments, check=False)
-    assert done.returncode
-    assert message in done.stderr
+def test_wrong_options_end_it_before_any_training(arguments, message, files, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    data = [] if {"--train_file", "--sample"} & set(arguments) else tiny("seq2seq", **files)
+    assert message in refusal("seq2seq", tmp_path, *data, *arguments)
 
 
-def test_a_malformed_row_ends_it_with_file_and_line(tmp_path):
-    pairs = tmp_path / "pairs.tsv"
-    pairs.write_text("a\tb\nno tab here\n", encoding="utf-8")
-    done = run("recipes/seq2seq.py", "--train_file", pairs, "--validation_file", pairs, check=False)
-    assert done.returncode
-    assert "pairs.tsv, line 2" in done.stderr
-    assert "Traceback" not in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--num_beams", "2", "--num_return_sequences", "3"], "asks for more outputs than --num_beams 2"),
+        (["--hidden_size", "15"], "does not divide hidden_size=15"),
+    ],
+)
+def test_options_that_do_not_go_together_are_errors_before_training(arguments, message, files, tmp_path):
+    with pytest.raises((SystemExit, ValueError), match=message):
+        run_here("seq2seq", tmp_path, *tiny("seq2seq", output_dir=tmp_path, **files), *arguments)
+    assert not list(tmp_path.glob("**/model.safetensors"))
 
 
-def test_decode_says_in_a_line_that_there_is_no_such_model(tmp_path):
-    refused = run("recipes/decode.py", tmp_path / "nothing", "a", check=False)
-    assert refused.returncode
-    assert "nothing is no folder with a model" in refused.stderr
-    assert "Traceback" not in refused.stderr
+@pytest.mark.slow
+def test_two_processes_write_one_set_of_files_and_score_each_pair_once(files, tmp_path):
+    options = {**files, **SEARCH, **LEARNING, "per_device_eval_batch_size": 2}
+    folder = tmp_path / "model"
+    printed = run_ranks(RECIPES / "seq2seq.py", *tiny("seq2seq", output_dir=folder, **options))
+    assert printed.count("most frequent in training") == 1
+    assert_complete(folder, "AutoModelForSeq2SeqLM", BASELINES)
+    rows = read_predictions(folder)
+    assert [(row["source"], row["gold"]) for row in rows] == [row[:2] for row in TEST]
+    assert read_metrics(folder)["test"]["model"]["exact_match"] == pytest.approx(exact_match(rows))
+    tokenizer, model = decode.load(str(folder))
+    again = decode.decode_n_best(tokenizer, model, [f"{source}\t{tags}" for source, _, tags in TEST], **SEARCH)
+    assert [text for _, text, _ in again] == [row[f"output {number}"] for row in rows for number in (1, 2)]

@@ -1,0 +1,102 @@
+"""A decoder that reads texts, end to end: packed rows, bits per character counted by another way, a sample."""
+
+import math
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import AutoModelForCausalLM
+
+from support.recipes import (
+    assert_complete,
+    assert_told,
+    load,
+    read_metrics,
+    refusal,
+    run_here,
+    run_recipe,
+    tiny,
+    write_jsonl,
+    write_lines,
+)
+
+VERSE = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
+TEST = ["muita vez desperto", "e abro as janelas pálido de espanto"]
+BASELINES = {"uniform characters", "unigram characters"}
+SAMPLE = {"prompt": "Ora ", "sample_length": 20}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("texts")
+    return {
+        "train_file": write_lines(folder / "train.txt", *(line for verse in VERSE * 4 for line in (verse, ""))),
+        "validation_file": write_jsonl(folder / "validation.jsonl", [{"text": verse} for verse in VERSE]),
+        "test_file": write_lines(folder / "test.csv", "text", *TEST),
+    }
+
+
+@pytest.fixture(scope="module")
+def trained(files, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained")
+    options = {**files, **SAMPLE, "sample_by": "paragraph", "max_length": 128, "output_dir": folder / "model"}
+    return folder / "model", run_recipe("pretrain_causal", folder, *tiny("pretrain_causal", **options))
+
+
+def test_it_shows_data_progress_scores_and_a_sample(trained):
+    folder, done = trained
+    assert_told(done, folder)
+    sample = (folder / "sample.txt").read_text(encoding="utf-8")
+    assert sample in done.stdout
+    assert sample.startswith("Ora ")
+    assert len("Ora ") < len(sample) <= len("Ora ") + 20
+
+
+def test_it_leaves_a_folder_that_is_complete(trained):
+    assert_complete(trained[0], "AutoModelForCausalLM", BASELINES)
+
+
+def test_its_score_is_what_the_saved_model_gives_each_text_by_itself(trained):
+    """The texts fit in one row each: packing must not show."""
+    folder, _ = trained
+    tokenizer, model = load(folder, AutoModelForCausalLM)
+    nats = 0.0
+    for text in TEST:
+        ids = torch.tensor([[*tokenizer(text).input_ids, tokenizer.eos_token_id]])
+        nats += cross_entropy(model(ids).logits[0, :-1], ids[0, 1:], reduction="sum").item()
+    characters = len("\n".join(TEST))
+    scores = read_metrics(folder)["test"]
+    assert scores["model"]["bits_per_character"] == pytest.approx(nats / characters / math.log(2), rel=1e-4)
+    uniform = math.log2(len(set("".join(VERSE))) + 1)
+    assert scores["uniform characters"]["bits_per_character"] == pytest.approx(uniform)
+
+
+def test_it_goes_on_from_a_saved_model_with_lora(trained, files, tmp_path):
+    options = {**files, "max_length": 128, "sample_by": "line", "model_name_or_path": trained[0], "lora_rank": 2}
+    run_here("pretrain_causal", tmp_path, *tiny("pretrain_causal", output_dir=tmp_path / "more", **options))
+    (_, before), (_, after) = (load(folder, AutoModelForCausalLM) for folder in (trained[0], tmp_path / "more"))
+    # LoRA leaves the embeddings as they are.
+    assert torch.equal(before.get_input_embeddings().weight, after.get_input_embeddings().weight)
+    weights = after.state_dict()
+    assert weights.keys() == before.state_dict().keys()
+    assert any(not torch.equal(weights[name], value) for name, value in before.state_dict().items())
+
+
+def test_texts_are_streamed_without_being_read_whole_first(files, tmp_path):
+    options = {**files, "max_length": 32, "sample_by": "line", "output_dir": tmp_path / "model", "max_steps": 2}
+    run_here("pretrain_causal", tmp_path, *tiny("pretrain_causal", **options), "--streaming")
+    assert not list(tmp_path.glob("cache/generator/*/*/generator-train.arrow"))
+    assert list(tmp_path.glob("cache/generator/*/*/generator-validation.arrow"))
+    assert_complete(tmp_path / "model", "AutoModelForCausalLM", BASELINES)
+
+
+def test_a_malformed_line_stops_it_with_file_and_line(files, tmp_path):
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes("um verso\n".encode() + "cão\n".encode("latin-1"))
+    told = refusal("pretrain_causal", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
+    assert told.startswith(f"{bad}, line 2: found")
+
+
+def test_an_unknown_way_to_cut_texts_is_named(files, tmp_path):
+    arguments = tiny("pretrain_causal", **{**files, "output_dir": tmp_path / "refused", "sample_by": "page"})
+    assert "--sample_by page: expected document, paragraph or line" in refusal("pretrain_causal", tmp_path, *arguments)

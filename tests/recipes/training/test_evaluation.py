@@ -1,0 +1,70 @@
+"""What an evaluation keeps of the logits, against loops over single tokens and against the models' own losses."""
+
+import math
+
+import pytest
+import torch
+
+from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
+from atenta.recipes.training.evaluation import choices, masked_sums, nats_of_texts
+from support.models import assert_close, texts, tiny_model
+
+
+def test_nats_of_texts_by_hand():
+    # The first text has two characters to predict, of probabilities 1/2 and 1/4; the second one, of 1/8.
+    probabilities = torch.tensor([[[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.125, 0.875], [0.5, 0.5]]])
+    labels = torch.tensor([[0, 1, 1], [-100, -100, 0]])
+    nats = nats_of_texts(probabilities.log(), labels)
+    assert_close(nats, torch.tensor([math.log(2) + math.log(4), math.log(8)]))
+
+
+def test_nats_of_texts_sum_up_to_the_model_s_loss():
+    model = tiny_model(AtentaDecoderForCausalLM)
+    labels = texts()
+    labels[1, :4] = -100
+    with torch.no_grad():
+        output = model(input_ids=texts(), labels=labels)
+    predicted = (labels[:, 1:] != -100).sum()
+    assert_close(nats_of_texts(output.logits, labels).sum() / predicted, output.loss)
+
+
+def test_masked_sums_are_those_of_single_tokens_and_of_the_model_s_loss():
+    model = tiny_model(AtentaEncoderForPreTraining)
+    ids, order = texts(), torch.tensor([0, 1, 1])
+    labels = torch.full_like(ids, -100)
+    places = [(0, 2), (0, 5), (2, 7)]
+    for place in places:
+        labels[place] = ids[place]
+    with torch.no_grad():
+        output = model(input_ids=ids, labels=labels, next_sentence_label=order)
+    logits = (output.prediction_logits, output.seq_relationship_logits)
+    labels[0, 2] = output.prediction_logits[0, 2].argmax()  # one at least is guessed
+    sums = masked_sums(logits, (labels, order))
+    expected = torch.zeros(3, 4)
+    for text, position in places:
+        distribution = output.prediction_logits[text, position].log_softmax(-1)
+        expected[text, 0] += 1
+        expected[text, 1] += distribution.argmax() == labels[text, position]
+        expected[text, 2] -= distribution[labels[text, position]]
+    expected[:, 3] = torch.tensor([row.argmax() == label for row, label in zip(logits[1], order)])
+    assert_close(sums, expected)
+    assert expected[0, 1] >= 1
+    with torch.no_grad():
+        order_loss = torch.nn.functional.cross_entropy(logits[1], order)
+        loss = model(input_ids=ids, labels=labels, next_sentence_label=order).loss
+    assert_close(sums[:, 2].sum() / len(places) + order_loss, loss)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_sums_of_half_precision_logits_are_taken_in_float32(dtype):
+    logits, labels = torch.randn(2, 9, 40).to(dtype), texts(2)
+    found = nats_of_texts(logits, labels)
+    assert found.dtype == torch.float32
+    assert_close(found, nats_of_texts(logits.float(), labels))
+
+
+def test_choices_are_the_best_classes_of_texts_and_of_tokens():
+    of_texts = torch.tensor([[0.1, 0.9, 0.2], [3.0, 1.0, 2.0]])
+    labels = torch.tensor([0, 0])
+    assert choices(of_texts, labels).tolist() == [1, 0]
+    assert choices(of_texts.unsqueeze(0), labels).tolist() == [[1, 0]]

@@ -1,0 +1,82 @@
+"""New models by their options, saved ones to go on from, and LoRA around either."""
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
+
+from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaTokenizer
+from atenta.modeling import AtentaEncoderForMaskedLM
+from atenta.recipes.training import StackArguments, label_options, load_or_create
+from support.models import tiny_model
+
+SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 1}
+LABELS = label_options(["fra", "ita", "por"])
+
+
+def tokenizer():
+    return AtentaTokenizer.from_texts(["abc"], family="encoder")
+
+
+def create(auto_class=AutoModelForSequenceClassification, config=AtentaEncoderConfig, head=LABELS, **options):
+    return load_or_create(StackArguments(**(SIZES | options)), auto_class, config, tokenizer, **head)
+
+
+@pytest.fixture
+def pretrained(tmp_path):
+    model = tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer()), dropout=0.3)
+    model.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    return model, tmp_path
+
+
+def test_labels_are_numbered_both_ways():
+    assert LABELS["id2label"] == {0: "fra", 1: "ita", 2: "por"}
+    assert LABELS["label2id"] == {"fra": 0, "ita": 1, "por": 2}
+
+
+def test_a_new_model_has_the_sizes_asked_for():
+    made, model = create(norm_first=True, position_embedding_type="rotary", max_length=77, dropout=0.25)
+    config = model.config
+    assert {name: getattr(config, name) for name in SIZES} == SIZES
+    assert config.norm_first
+    assert (config.position_embedding_type, config.dropout) == ("rotary", 0.25)
+    assert (config.max_position_embeddings, config.vocab_size, config.num_labels) == (77, len(made), 3)
+    assert config.id2label == LABELS["id2label"]
+
+
+def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(pretrained):
+    old, folder = pretrained
+    found, model = create(model_name_or_path=str(folder), hidden_size=99, dropout=0.05)
+    assert found.get_vocab() == tokenizer().get_vocab()
+    assert model.config.hidden_size == old.config.hidden_size
+    assert model.config.dropout == 0.05
+    assert model.config.id2label == LABELS["id2label"]
+    found = model.model.state_dict()
+    assert all(torch.equal(found[name], weight) for name, weight in old.model.state_dict().items())
+
+
+def test_a_missing_model_ends_it_in_a_line(tmp_path):
+    with pytest.raises(SystemExit, match=r"--model_name_or_path .*nothing"):
+        create(model_name_or_path=str(tmp_path / "nothing"))
+
+
+def test_lora_trains_low_ranks_and_a_new_head_only():
+    _, model = create(lora_rank=3)
+    trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
+    ranks = [min(weight.shape) for name, weight in trained.items() if "lora_" in name]
+    assert ranks
+    assert set(ranks) == {3}
+    heads = {name for name in trained if "lora_" not in name}
+    assert heads
+    assert all("modules_to_save" in name and ".model.model." not in name for name in heads)
+
+
+@pytest.mark.parametrize(
+    ("auto_class", "config"),
+    [(AutoModelForCausalLM, AtentaDecoderConfig), (AutoModelForMaskedLM, AtentaEncoderConfig)],
+)
+def test_lora_leaves_the_output_layer_as_it_was_learned(auto_class, config):
+    _, model = create(auto_class, config, head={}, lora_rank=2)
+    assert {name for name, weight in model.named_parameters() if weight.requires_grad and "lora_" not in name} == set()
+    assert not any("lm_head" in name and weight.requires_grad for name, weight in model.named_parameters())
+    assert any(weight.requires_grad for weight in model.parameters())

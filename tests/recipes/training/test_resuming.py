@@ -1,0 +1,131 @@
+"""A run that was killed, at whatever moment, and started again ends as one that never was: to the byte."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "24", "--dropout", "0.2"]
+TINY += ["--use_cpu", "true", "--disable_tqdm", "true", "--logging_steps", "1"]
+TINY += ["--eval_strategy", "steps", "--save_strategy", "steps", "--save_steps", "2", "--eval_steps", "2"]
+# Two batches a step, three steps an epoch. The score never rises: patience ends the run after the evaluation at step
+# 8 of 12, of which those killed before it must remember how much of it was gone.
+CLASSIFICATION = [
+    *("recipes/finetune_classification.py", "--num_hidden_layers", "1", "--per_device_train_batch_size", "4"),
+    *("--gradient_accumulation_steps", "2", "--num_train_epochs", "4", "--learning_rate", "1e-6"),
+    *("--early_stopping_patience", "3", "--load_best_model_at_end", "false", "--save_total_limit", "1"),
+]
+WORDS = [(word, label) for label in ("fra", "por") for word in ("amor", "mer", "ler", "dois", "deux", "um", "une")]
+LINES = [f"Era a frase {number} de {number * 7} palavras." for number in range(60)]
+
+
+def write_words(folder: Path) -> list[str]:
+    rows = [("text", "label"), *(WORDS * 2)[:24]]
+    (folder / "words.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
+    return ["--train_file", "words.tsv", "--validation_file", "words.tsv"]
+
+
+def write_texts(folder: Path) -> list[str]:
+    (folder / "texts.txt").write_text("\n".join(LINES) + "\n", encoding="utf-8")
+    return ["--train_file", "texts.txt", "--validation_file", "texts.txt"]
+
+
+def run(folder: Path, command: Sequence[str], output: str, killed_at: tuple[str, int] | None = None) -> str:
+    """Run a recipe in a folder; returns what it printed. It must end well, or by the signal that it is to get."""
+    driver = ["-m", "support.killed", killed_at[0], str(killed_at[1])] if killed_at else []
+    script, *options = command
+    done = subprocess.run(
+        [sys.executable, *driver, str(ROOT / script), *options, "--output_dir", output],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "tests"), "CUDA_VISIBLE_DEVICES": ""},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == (-signal.SIGKILL if killed_at else 0), done.stderr[-3000:]
+    return done.stdout
+
+
+def result(folder: Path, output: str) -> tuple[bytes, dict]:
+    metrics = json.loads((folder / output / "metrics.json").read_text(encoding="utf-8"))
+    return (folder / output / "model.safetensors").read_bytes(), {name: metrics[name] for name in ("test", "training")}
+
+
+def steps(folder: Path, output: str) -> set[int]:
+    return {int(path.parent.name.removeprefix("checkpoint-")) for path in (folder / output).glob("checkpoint-*/whole")}
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory):
+    """A folder with words to learn, the command, and what a run that is never killed ends with."""
+    folder = tmp_path_factory.mktemp("words")
+    command = [*CLASSIFICATION, *write_words(folder), *TINY]
+    run(folder, command, "never")
+    weights, figures = result(folder, "never")
+    assert figures["training"][-1]["step"] == 8
+    assert steps(folder, "never") == {2, 8}  # the best and the last
+    return folder, command, (weights, figures)
+
+
+@pytest.mark.parametrize(
+    ("place", "number", "whole"),
+    [
+        ("step", 3, set()),  # before the first checkpoint
+        ("step", 10, {2, 4}),  # in step 5: the second of its epoch, with one evaluation's patience gone
+        ("weights", 3, {2, 4}),  # of the checkpoint at step 6
+        ("states", 10, {2, 4}),  # behind its weights
+        ("mark", 3, {2, 4}),  # behind all of it
+        ("deletion", 1, {2, 6}),  # of the checkpoint at step 4, when the one at step 6 was whole
+        ("mark", 4, {2, 6}),  # of the last one
+        ("weights", 5, {2, 8}),  # of the finished model
+    ],
+)
+def test_it_ends_as_one_never_killed(words, place, number, whole):
+    folder, command, expected = words
+    output = f"{place}-{number}"
+    run(folder, command, output, killed_at=(place, number))
+    assert steps(folder, output) == whole
+    again = run(folder, command, output)
+    assert (f"Going on from {output}/checkpoint-{max(whole, default=0)} " in again) is bool(whole)
+    assert result(folder, output) == expected
+    assert steps(folder, output) == {2, 8}
+
+
+def test_it_may_be_killed_more_than_once(words):
+    folder, command, expected = words
+    run(folder, command, "often", killed_at=("step", 6))
+    run(folder, command, "often", killed_at=("mark", 1))
+    run(folder, command, "often", killed_at=("states", 2))
+    run(folder, command, "often")
+    assert result(folder, "often") == expected
+
+
+ONE_STACK = ["--num_hidden_layers", "1"]
+TWO_STACKS = ["--encoder_layers", "1", "--decoder_layers", "1"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(["recipes/pretrain_masked.py", *ONE_STACK], id="masking"),
+        pytest.param(["recipes/seq2seq.py", "--denoising", "true", *TWO_STACKS], id="denoising"),
+        pytest.param(["recipes/pretrain_causal.py", "--streaming", "true", *ONE_STACK], id="stream"),
+    ],
+)
+def test_masks_and_streams_go_on_where_they_were(tmp_path, command):
+    lengths = ["--max_length", "64", "--max_steps", "8", "--per_device_train_batch_size", "8"]
+    command = [*command, *write_texts(tmp_path), *TINY, *lengths, "--learning_rate", "1e-3"]
+    run(tmp_path, command, "never")
+    run(tmp_path, command, "killed", killed_at=("step", 8))
+    assert max(steps(tmp_path, "killed")) == 6
+    run(tmp_path, command, "killed")
+    assert result(tmp_path, "killed") == result(tmp_path, "never")

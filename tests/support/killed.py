@@ -1,0 +1,69 @@
+"""Run a recipe that is killed on its way, as by `kill -9`: `python -m support.killed PLACE NUMBER script.py ...`.
+
+It ends with the signal SIGKILL at the NUMBER-th time that it comes to the PLACE, one of those below, having done half
+of what it does there.
+"""
+
+import itertools
+import os
+import runpy
+import shutil
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from transformers import modeling_utils
+
+from atenta.recipes.training import checkpoints, trainer
+
+FOLDERS = SimpleNamespace(rmtree=shutil.rmtree)  # the one of `checkpoints` alone: libraries delete folders too
+
+
+def write_half(tensors: Any, path: str, **options: Any) -> None:
+    """Write the first half of a file of weights."""
+    save_file(tensors, path, **options)
+    os.truncate(path, Path(path).stat().st_size // 2)
+
+
+def delete_half(folder: Path) -> None:
+    """Delete one file of a checkpoint."""
+    (folder / "optimizer.pt").unlink()
+
+
+def nothing(*arguments: Any, **options: Any) -> None:
+    """Be killed before anything is done."""
+
+
+PLACES: dict[str, tuple[Any, str, Callable]] = {
+    "step": (trainer.RecipeTrainer, "training_step", nothing),
+    "weights": (modeling_utils, "safe_save_file", write_half),
+    "states": (torch, "save", nothing),  # of optimizer, schedule and random numbers, and the options
+    "mark": (trainer, "mark_whole", nothing),
+    "deletion": (FOLDERS, "rmtree", delete_half),
+}
+
+
+def kill_at(place: str, number: int) -> None:
+    """Have this process end when it comes to a place for the given time, counted from 1."""
+    checkpoints.shutil = FOLDERS
+    owner, name, half = PLACES[place]
+    function, times = getattr(owner, name), itertools.count(1)
+
+    def dying(*arguments: Any, **options: Any) -> Any:
+        if next(times) == number:
+            half(*arguments, **options)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*arguments, **options)
+
+    setattr(owner, name, dying)
+
+
+if __name__ == "__main__":
+    _, place, number, *sys.argv = sys.argv
+    kill_at(place, int(number))
+    runpy.run_path(sys.argv[0], run_name="__main__")
