@@ -7,7 +7,9 @@ ENVIRONMENT := .venv/.installed
 OLDEST_ENVIRONMENT := .venv-oldest/.installed
 PYTEST := -m pytest --numprocesses $(WORKERS)
 
-.PHONY: help run test test-slow test-oldest lint format suites clean
+RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
+
+.PHONY: help run recipes pretrain-finetune test test-slow test-oldest lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -15,6 +17,16 @@ help:  ## list the targets
 run: $(ENVIRONMENT)  ## train the accents model, score it, show what it does
 	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
 		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no recipes/seq2seq.py
+
+recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
+	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
+
+pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then learn dialogue from scratch and from it
+	.venv/bin/python recipes/pretrain_causal.py
+	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch
+	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained \
+		--model_name_or_path outputs/pretrain_causal
+	.venv/bin/python recipes/compare.py outputs/dialogue_from_scratch outputs/dialogue_pretrained
 
 test: $(ENVIRONMENT)  ## all tests but the slow ones
 	.venv/bin/python $(PYTEST) -m "not slow"

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
 
-from atenta import AtentaEncoderConfig, AtentaTokenizer
 from atenta.recipes.baselines import majority_label
 from atenta.recipes.encoding.labels import encode_labelled
 from atenta.recipes.metrics import scores
@@ -34,33 +33,19 @@ from atenta.recipes.training.evaluation import choices
 
 def main() -> None:
     """Read the texts, train, score, draw which labels are taken for which, save."""
-    data, sizes, training = options = parse_arguments(
-        DataArguments, StackArguments, RecipeArguments, description=__doc__, default_config="languages.yaml"
-    )
-    checkpoint = start(*options)
+    dataclasses = (DataArguments, StackArguments, RecipeArguments)
+    data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="languages.yaml")
+    checkpoint = start(data, sizes, training)
     splits = load(data, training, check=check, features=FEATURES, columns=["text", "label"], optional=["text_pair"])
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForSequenceClassification,
-        AtentaEncoderConfig,
-        lambda: AtentaTokenizer.from_texts(
-            (row["text"] + (row["text_pair"] or "") for row in splits["train"]), family="encoder"
-        ),
-        **label_options(label_names(chain(*splits.values()))),
-    )
+    texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
+    head = label_options(label_names(chain(*splits.values())))
+    tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
     labels = model.config.id2label  # of a saved classifier its own
     columns = ["text", "text_pair"]
     inspect(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
     encoded = encode(splits, training, partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id))
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        encoded,
-        data_collator=DataCollatorWithPadding(tokenizer),
-        preprocess_logits_for_metrics=choices,
-        compute_metrics=partial(measure, labels=labels),
-    )
+    collator, compute = DataCollatorWithPadding(tokenizer), partial(measure, labels=labels)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute, choices)
     trainer.fit(checkpoint)
 
     gold = list(splits["test"]["label"])

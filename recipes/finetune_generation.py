@@ -5,17 +5,13 @@ With --train_file and --validation_file (tsv, csv, jsonl, parquet with columns `
 it learns any prompts. Give --model_name_or_path a decoder of pretrain_causal.py to go on from.
 """
 
-from collections.abc import Iterator, Sequence
 from functools import partial
 
-from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq
+from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq, EvalPrediction
 
-from atenta import AtentaDecoderConfig, AtentaTokenizer
-from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.decoding.continuation import continue_text
 from atenta.recipes.encoding.prompts import SEPARATOR, encode_prompts
-from atenta.recipes.metrics import scores
-from atenta.recipes.reading import DataArguments, Rows, about, encode, inspect, load
+from atenta.recipes.reading import DataArguments, about, encode, inspect, load
 from atenta.recipes.reading.prompts import FEATURES, check
 from atenta.recipes.reporting.results import finish
 from atenta.recipes.training import (
@@ -26,62 +22,38 @@ from atenta.recipes.training import (
     parse_arguments,
     start,
 )
-from atenta.recipes.training.evaluation import nats_of_texts
+from atenta.recipes.training.evaluation import beside_characters, bits, nats_of_texts
 
 SHOWN, LONGEST_SHOWN = 5, 200  # prompts answered at the end, to be looked at, and characters of such an answer
 
 
 def main() -> None:
     """Read prompts and answers, train, score, answer some, save."""
-    data, sizes, training = options = parse_arguments(
-        DataArguments, StackArguments, RecipeArguments, description=__doc__, default_config="dialogue.yaml"
-    )
-    checkpoint = start(*options)
+    dataclasses = (DataArguments, StackArguments, RecipeArguments)
+    data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="dialogue.yaml")
+    checkpoint = start(data, sizes, training)
     splits = load(data, training, check=check, features=FEATURES, columns=["prompt", "answer"])
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForCausalLM,
-        AtentaDecoderConfig,
-        lambda: AtentaTokenizer.from_texts(
-            (row["prompt"] + "\n" + row["answer"] for row in splits["train"]), family="decoder"
-        ),
-    )
+    texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
+    tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
     inspect(splits, training, ["prompt", "answer"], tokenizer)
     encoded = encode(splits, training, partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length))
     model.generation_config.max_length = sizes.max_length  # the library stops at 20 unless told
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        encoded,
-        data_collator=DataCollatorForSeq2Seq(tokenizer),
-        preprocess_logits_for_metrics=nats_of_texts,
-        compute_metrics=lambda evaluated: bits(evaluated.predictions, list(answers_of(splits["validation"]))),
-    )
+
+    def measure(evaluated: EvalPrediction) -> dict[str, float]:
+        return bits(evaluated.predictions, splits["validation"]["answer"])
+
+    collator = DataCollatorForSeq2Seq(tokenizer)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, measure, nats_of_texts)
     trainer.fit(checkpoint)
 
-    asked = list(splits["test"]["answer"])
-    compared = {
-        "uniform characters": bits(uniform_characters(answers_of(splits["train"]), asked), asked),
-        "unigram characters": bits(unigram_characters(answers_of(splits["train"]), asked), asked),
-        "model": bits(trainer.predict(encoded["test"]).predictions, asked),
-    }
+    nats = trainer.predict(encoded["test"]).predictions
+    compared = beside_characters(nats, splits["train"]["answer"], splits["test"]["answer"])
     if trainer.is_world_process_zero():
         for row in splits["test"].take(SHOWN):
             prompt = row["prompt"] + SEPARATOR
             told = continue_text(trainer.model, tokenizer, prompt, LONGEST_SHOWN, seed=training.seed)
             print(f"\n{told}\n  (in the data: {row['answer']})", flush=True)
     finish(trainer, scores=compared, about=about(data))
-
-
-def answers_of(rows: Rows) -> Iterator[str]:
-    """Yield the answers of rows, one at a time."""
-    return (row["answer"] for row in rows)
-
-
-def bits(nats: Sequence[float], answers: Sequence[str]) -> dict[str, float]:
-    """Return bits per character and perplexities of answers that surprise by so many nats each, ends included."""
-    return scores(["bits_per_character"], predictions=list(nats), references=list(answers))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from functools import partial
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
-from atenta import AtentaEncoderConfig, AtentaTokenizer
 from atenta.recipes.baselines import random_spans
 from atenta.recipes.encoding.questions import answers_from_logits, encode_questions
 from atenta.recipes.metrics import scores
@@ -38,24 +37,17 @@ class QuestionArguments(DataArguments):
 
 def main() -> None:
     """Read the questions, train, score, save."""
-    data, sizes, training = options = parse_arguments(
-        QuestionArguments, StackArguments, RecipeArguments, description=__doc__, default_config="faquad.yaml"
-    )
-    checkpoint = start(*options)
+    dataclasses = (QuestionArguments, StackArguments, RecipeArguments)
+    data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="faquad.yaml")
+    checkpoint = start(data, sizes, training)
     splits = load(
         data, training, check=check, features=FEATURES, columns=list(FEATURES)[:4], readers={".json": read_squad}
     )
     if training.process_index == 0:
         for name, rows in splits.items():
-            print(f"{name}: {sum(row['mended'] for row in rows):,} answers stood elsewhere, and were mended", flush=True)
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForQuestionAnswering,
-        AtentaEncoderConfig,
-        lambda: AtentaTokenizer.from_texts(
-            (row["question"] + row["context"] for row in splits["train"]), family="encoder"
-        ),
-    )
+            print(f"{name}: {sum(rows['mended']):,} answers stood elsewhere, and were mended", flush=True)
+    texts = (row["question"] + row["context"] for row in splits["train"])
+    tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
     inspect(splits, training, ["question", "context"], tokenizer)
     window = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode(splits, training, window)
@@ -63,14 +55,10 @@ def main() -> None:
     def answer(evaluated: EvalPrediction, name: str) -> list[str]:
         return answers_from_logits(*evaluated.predictions, windows[name], splits[name], data.max_answer_length)
 
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        windows,
-        data_collator=DataCollatorWithPadding(tokenizer),
-        compute_metrics=lambda evaluated: compare(answer(evaluated, "validation"), splits["validation"]),
-    )
+    def measure(evaluated: EvalPrediction) -> dict[str, float]:
+        return compare(answer(evaluated, "validation"), splits["validation"])
+
+    trainer = RecipeTrainer(model, training, tokenizer, windows, DataCollatorWithPadding(tokenizer), measure)
     trainer.fit(checkpoint)
 
     output = answer(trainer.predict(windows["test"]), "test")
@@ -78,14 +66,14 @@ def main() -> None:
         "random span": compare(random_spans(splits["train"], splits["test"], training.seed), splits["test"]),
         "model": compare(output, splits["test"]),
     }
-    gold = [" | ".join(row["answers"]["text"]) for row in splits["test"]]
+    gold = [" | ".join(answers["text"]) for answers in splits["test"]["answers"]]
     predictions = {"question": splits["test"]["question"], "output": output, "gold": gold}
     finish(trainer, scores=compared, predictions=predictions, about=about(data))
 
 
 def compare(output: list[str], rows: Rows) -> dict[str, float]:
     """Score answers against all that are accepted."""
-    return scores(["squad"], predictions=output, references=[row["answers"]["text"] for row in rows])
+    return scores(["squad"], predictions=output, references=[answers["text"] for answers in rows["answers"]])
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from itertools import chain
 
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
 
-from atenta import AtentaEncoderConfig, AtentaTokenizer
 from atenta.recipes.baselines import most_frequent_tags
 from atenta.recipes.encoding.words import align_tags, read_tags
 from atenta.recipes.metrics import scores
@@ -41,31 +40,20 @@ class SentenceArguments(DataArguments):
 
 def main() -> None:
     """Read the sentences, train, score, save."""
-    data, sizes, training = options = parse_arguments(
-        SentenceArguments, StackArguments, RecipeArguments, description=__doc__, default_config="lener.yaml"
-    )
-    checkpoint = start(*options)
+    dataclasses = (SentenceArguments, StackArguments, RecipeArguments)
+    data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="lener.yaml")
+    checkpoint = start(data, sizes, training)
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}
     splits = load(data, training, check=check, features=FEATURES, columns=["words", "tags"], readers=readers)
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForTokenClassification,
-        AtentaEncoderConfig,
-        lambda: AtentaTokenizer.from_texts((" ".join(row["words"]) for row in splits["train"]), family="encoder"),
-        **label_options(tag_names(chain(*splits.values()))),
-    )
+    sentences = (" ".join(row["words"]) for row in splits["train"])
+    head = label_options(tag_names(chain(*splits.values())))
+    tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # of a saved tagger its own
     inspect(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
-    encoded = encode(splits, training, partial(align_tags, tokenizer=tokenizer, label2id=model.config.label2id))
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        encoded,
-        data_collator=DataCollatorForTokenClassification(tokenizer),
-        preprocess_logits_for_metrics=choices,
-        compute_metrics=partial(measure, tags=tags),
-    )
+    align = partial(align_tags, tokenizer=tokenizer, label2id=model.config.label2id)
+    encoded = encode(splits, training, align)
+    collator = DataCollatorForTokenClassification(tokenizer)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, partial(measure, tags=tags), choices)
     trainer.fit(checkpoint)
 
     gold, evaluated = list(splits["test"]["tags"]), trainer.predict(encoded["test"])

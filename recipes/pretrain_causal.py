@@ -5,20 +5,15 @@ tsv, jsonl, parquet with a column `text`) or --dataset_name it reads any texts. 
 --max_length tokens and do not see each other.
 """
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, EvalPrediction
 
-from atenta import AtentaDecoderConfig, AtentaTokenizer
-from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.decoding.continuation import continue_text
 from atenta.recipes.encoding.packing import collate_packed, pack
-from atenta.recipes.metrics import scores
-from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load
-from atenta.recipes.reading.documents import FEATURES, check, read_documents
+from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load_documents
 from atenta.recipes.reporting.results import finish
 from atenta.recipes.training import (
     RecipeArguments,
@@ -28,7 +23,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start,
 )
-from atenta.recipes.training.evaluation import nats_of_texts
+from atenta.recipes.training.evaluation import beside_characters, bits, nats_of_texts
 
 
 @dataclass
@@ -43,43 +38,25 @@ class SampleArguments:
 
 def main() -> None:
     """Read the texts, train, score, show a sample, save."""
-    data, sizes, shown, training = options = parse_arguments(
-        DocumentArguments,
-        StackArguments,
-        SampleArguments,
-        RecipeArguments,
-        description=__doc__,
-        default_config="pretrain_causal.yaml",
-    )
+    dataclasses = (DocumentArguments, StackArguments, SampleArguments, RecipeArguments)
+    options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_causal.yaml")
     checkpoint = start(*options)
-    readers = {".txt": partial(read_documents, sample_by=data.sample_by)}
-    splits = load(data, training, check=check, features=FEATURES, columns=["text"], readers=readers)
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForCausalLM,
-        AtentaDecoderConfig,
-        lambda: AtentaTokenizer.from_texts(texts_of(splits["train"]), family="decoder"),
-    )
+    data, sizes, shown, training = options
+    splits = load_documents(data, training)
+    tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", splits["train"]["text"])
     inspect(splits, training, ["text"], tokenizer)
     packed = encode(splits, training, partial(pack, tokenizer=tokenizer, block_size=sizes.max_length))
     model.generation_config.max_length = sizes.max_length  # the library stops at 20 unless told
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        packed,
-        data_collator=partial(collate_packed, pad_token_id=tokenizer.pad_token_id),
-        preprocess_logits_for_metrics=nats_of_texts,
-        compute_metrics=lambda evaluated: bits(evaluated.predictions, whole(splits["validation"])),
-    )
+    collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id)
+
+    def measure(evaluated: EvalPrediction) -> dict[str, float]:
+        return bits([evaluated.predictions.sum()], [whole(splits["validation"])])
+
+    trainer = RecipeTrainer(model, training, tokenizer, packed, collator, measure, nats_of_texts)
     trainer.fit(checkpoint)
 
-    test = whole(splits["test"])
-    compared = {
-        "uniform characters": bits(uniform_characters(texts_of(splits["train"]), [test]), test),
-        "unigram characters": bits(unigram_characters(texts_of(splits["train"]), [test]), test),
-        "model": bits(trainer.predict(packed["test"]).predictions, test),
-    }
+    nats = trainer.predict(packed["test"]).predictions.sum()
+    compared = beside_characters([nats], splits["train"]["text"], [whole(splits["test"])])
     if trainer.is_world_process_zero():
         sample = continue_text(trainer.model, tokenizer, shown.prompt, shown.sample_length, seed=training.seed)
         Path(training.output_dir, "sample.txt").write_text(sample, encoding="utf-8")
@@ -87,19 +64,9 @@ def main() -> None:
     finish(trainer, scores=compared, about=about(data))
 
 
-def texts_of(rows: Rows) -> Iterator[str]:
-    """Yield the texts of rows, one at a time."""
-    return (row["text"] for row in rows)
-
-
 def whole(rows: Rows) -> str:
-    """Join the documents of a split; each one's end, which is predicted too, counts as a character."""
-    return "\n".join(texts_of(rows))
-
-
-def bits(nats: Sequence[float], text: str) -> dict[str, float]:
-    """Return bits per character and perplexities of a text whose parts surprise by so many nats."""
-    return scores(["bits_per_character"], predictions=[float(sum(nats))], references=[text])
+    """Join the documents of a split, which are packed together; each one's end, predicted too, is a character."""
+    return "\n".join(rows["text"])
 
 
 if __name__ == "__main__":

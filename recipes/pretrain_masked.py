@@ -13,11 +13,9 @@ from itertools import chain
 
 from transformers import AutoModelForPreTraining, EvalPrediction
 
-from atenta import AtentaEncoderConfig, AtentaTokenizer
 from atenta.recipes.baselines import unigram_characters
 from atenta.recipes.encoding.masking import MaskingCollator, make_sentence_pairs
-from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load
-from atenta.recipes.reading.documents import FEATURES, check, read_documents
+from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load_documents
 from atenta.recipes.reporting.results import finish
 from atenta.recipes.training import (
     RecipeArguments,
@@ -44,44 +42,17 @@ class MaskingArguments:
 
 def main() -> None:
     """Read the texts, train, score, save."""
-    data, sizes, masking, training = options = parse_arguments(
-        DocumentArguments,
-        StackArguments,
-        MaskingArguments,
-        RecipeArguments,
-        description=__doc__,
-        default_config="pretrain_masked.yaml",
-    )
+    dataclasses = (DocumentArguments, StackArguments, MaskingArguments, RecipeArguments)
+    options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_masked.yaml")
     checkpoint = start(*options)
-    readers = {".txt": partial(read_documents, sample_by=data.sample_by)}
-    splits = load(data, training, check=check, features=FEATURES, columns=["text"], readers=readers)
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForPreTraining,
-        AtentaEncoderConfig,
-        lambda: AtentaTokenizer.from_texts((row["text"] for row in splits["train"]), family="encoder"),
-    )
+    data, sizes, masking, training = options
+    splits = load_documents(data, training)
+    tokenizer, model = load_or_create(sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"])
     inspect(splits, training, ["text"], tokenizer)
-    pairs = encode(
-        splits,
-        training,
-        partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed),
-    )
-    collator = MaskingCollator(
-        tokenizer=tokenizer,
-        seed=training.seed,
-        mlm_probability=masking.mlm_probability,
-        whole_word_probability=masking.whole_word_probability,
-    )
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        pairs,
-        data_collator=collator,
-        preprocess_logits_for_metrics=masked_sums,
-        compute_metrics=measure,
-    )
+    make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
+    pairs = encode(splits, training, make_pairs)
+    collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, **vars(masking))
+    trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, measure, masked_sums)
     trainer.fit(checkpoint)
 
     compared = {
@@ -106,10 +77,9 @@ def most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -> dict
 
     Every character of the test texts is guessed, masked or not: as many as are masked, on average.
     """
-    train, test = ((row["text"] for row in splits[name]) for name in ("train", "test"))
-    counts, text = Counter(chain.from_iterable(train)), "\n".join(test)
-    majority = Counter(row["next_sentence_label"] for row in pairs["train"]).most_common(1)[0][0]
-    order = [row["next_sentence_label"] for row in pairs["test"]]
+    counts, text = Counter(chain.from_iterable(splits["train"]["text"])), "\n".join(splits["test"]["text"])
+    majority = Counter(pairs["train"]["next_sentence_label"]).most_common(1)[0][0]
+    order = list(pairs["test"]["next_sentence_label"])
     return {
         "masked_accuracy": text.count(counts.most_common(1)[0][0]) / len(text),
         "bits_per_masked_character": unigram_characters(counts.elements(), [text])[0] / len(text) / math.log(2),

@@ -20,14 +20,13 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from atenta import AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.recipes.baselines import copy_source, look_up
 from atenta.recipes.decoding.afresh import decode_afresh
 from atenta.recipes.decoding.n_best import decode_n_best
 from atenta.recipes.encoding.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.encoding.pairs import encode_pairs
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import DocumentArguments, Rows, about, documents, encode, inspect, load, pairs
+from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load, load_documents, pairs
 from atenta.recipes.reporting.results import finish
 from atenta.recipes.reporting.tables import n_best_columns
 from atenta.recipes.training import (
@@ -39,6 +38,8 @@ from atenta.recipes.training import (
     start,
 )
 
+# Rows in words (`train`, `test`), rows of ids, and what both are made with.
+Prepared = tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]
 SHOWN = 10  # test pairs that are printed at the end
 
 
@@ -88,31 +89,26 @@ class DenoisingArguments:
 
 def main() -> None:
     """Read the pairs, train, score, show, save, and decode with what was saved."""
-    data, sizes, noise, search, training = options = parse_arguments(
-        DocumentArguments,
-        TwoStackArguments,
-        DenoisingArguments,
-        DecodingArguments,
+    dataclasses = (
+        *(DocumentArguments, TwoStackArguments, DenoisingArguments, DecodingArguments),
         Seq2SeqRecipeArguments,
-        description=__doc__,
-        default_config="accents.yaml",
     )
+    options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
     checkpoint = start(*options)
+    data, sizes, noise, search, training = options
     prepare = prepare_texts if noise.denoising else prepare_pairs
     rows, encoded, tokenizer, model, collator = prepare(data, sizes, noise, training)
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
     model.generation_config.max_length = 2 * longest  # the library stops at 20 unless told
     training.predict_with_generate = True
-    trainer = Seq2SeqRecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        {**encoded, "validation": encoded["validation"].take(search.max_eval_samples or len(encoded["validation"]))},
-        # The source of a text to be masked, which is no longer than the text, is made with the batch.
-        length_columns=["labels" if noise.denoising else "input_ids", "labels"],
-        data_collator=collator,
-        compute_metrics=partial(measure, tokenizer=tokenizer, metrics=search.metrics),
-    )
+    scored = {
+        **encoded,
+        "validation": encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples]),
+    }
+    compute = partial(measure, tokenizer=tokenizer, metrics=search.metrics)
+    # The source of a text to be masked, which is no longer than the text, is made with the batch.
+    columns = ["labels" if noise.denoising else "input_ids", "labels"]
+    trainer = Seq2SeqRecipeTrainer(model, training, tokenizer, scored, collator, compute, length_columns=columns)
     trainer.fit(checkpoint)
 
     outputs = decode_n_best(
@@ -142,19 +138,14 @@ def main() -> None:
 
 def prepare_pairs(
     data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
-) -> tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]:
+) -> Prepared:
     """Read pairs, and encode them as they are."""
     splits = load(
         data, training, check=pairs.check, features=pairs.FEATURES, columns=["source", "target"], optional=["tags"]
     )
     texts = (row["source"] + row["target"] for row in splits["train"])
     tags = pairs.tag_tokens(chain(*splits.values()))
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForSeq2SeqLM,
-        AtentaEncoderDecoderConfig,
-        lambda: AtentaTokenizer.from_texts(texts, family="encoder-decoder", tags=tags),
-    )
+    tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts, tags=tags)
     inputs = [["tags", "source"], ["target"]]
     inspect(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
     encoded = encode(splits, training, partial(encode_pairs, tokenizer=tokenizer))
@@ -163,26 +154,16 @@ def prepare_pairs(
 
 def prepare_texts(
     data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
-) -> tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]:
+) -> Prepared:
     """Read texts, to be masked anew whenever they are learned, and once for all where they are scored."""
-    readers = {".txt": partial(documents.read_documents, sample_by=data.sample_by)}
-    splits = load(
-        data, training, check=documents.check, features=documents.FEATURES, columns=["text"], readers=readers
-    )
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForSeq2SeqLM,
-        AtentaEncoderDecoderConfig,
-        lambda: AtentaTokenizer.from_texts((row["text"] for row in splits["train"]), family="encoder-decoder"),
-    )
+    splits = load_documents(data, training)
+    texts = splits["train"]["text"]
+    tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts)
     inspect(splits, training, ["text"], tokenizer)
     encoded = encode(splits, training, partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length))
     options = {"seed": training.seed, **noise.of_masks()}
-    masked = encode(
-        {"validation": encoded["validation"], "test": encoded["test"]},
-        training,
-        partial(mask_once, tokenizer=tokenizer, **options),
-    )
+    held_out = {name: encoded[name] for name in ("validation", "test")}
+    masked = encode(held_out, training, partial(mask_once, tokenizer=tokenizer, **options))
     rows = {"train": [], "test": [as_pair(row, tokenizer) for row in masked["test"]]}
     return rows, {**encoded, **masked}, tokenizer, model, DenoisingCollator(tokenizer, model, **options)
 

@@ -18,6 +18,7 @@ def continue_text(
     """
     set_seed(seed)
     inputs = tokenizer(prompt, return_tensors="pt").to(model.device)
+    longest = inputs.input_ids.shape[1] + max_new_tokens
     with torch.inference_mode():
-        ids = model.eval().generate(**inputs, do_sample=True, temperature=0.8, top_k=0, max_new_tokens=max_new_tokens)
+        ids = model.eval().generate(**inputs, do_sample=True, temperature=0.8, top_k=0, max_length=longest)
     return tokenizer.decode(ids[0], skip_special_tokens=True)

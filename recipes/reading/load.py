@@ -9,6 +9,7 @@ import datasets
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from atenta.recipes.reading import documents
 from atenta.recipes.reading.records import BadRow, Record
 from atenta.recipes.reading.report import report
 from atenta.recipes.reading.splits import Check, DataArguments, Reader, Rows, code_stamp, read_splits
@@ -65,6 +66,12 @@ def load(
             return read_splits(data, read, check, features, Path(training.output_dir) / "bad_rows.tsv")
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None
+
+
+def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
+    """Return the texts of `train`, `validation` and `test`, those of txt files cut by `sample_by`: see `load`."""
+    readers = {".txt": partial(documents.read_documents, sample_by=data.sample_by)}
+    return load(data, training, check=documents.check, features=documents.FEATURES, columns=["text"], readers=readers)
 
 
 def about(data: DataArguments) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ def draw_learning_curve(path: Path, log_history: Sequence[Mapping[str, float]], 
     Args:
         path: the picture's file.
         log_history: what transformers' Trainer logged (`trainer.state.log_history`).
-        metric: name of the validation metric, without `eval_`.
+        metric: name of the validation metric, without `eval_`; `loss` draws no second curve of it.
     """
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
@@ -22,12 +22,12 @@ def draw_learning_curve(path: Path, log_history: Sequence[Mapping[str, float]], 
         lines += axes.plot(*zip(*points), marker=".", label=label) if points else []
     axes.set(xlabel="training step", ylabel="loss (nats)", yscale="log")
     points = [(entry["step"], entry[f"eval_{metric}"]) for entry in log_history if f"eval_{metric}" in entry]
-    if points:
+    if points and metric != "loss":
         name = metric.replace("_", " ")
         right = axes.twinx()
         lines += right.plot(*zip(*points), marker="o", color="tab:green", label=f"validation {name}")
         right.set_ylabel(name)
-    axes.legend(handles=lines, loc="center right")
+    figure.legend(handles=lines, loc="outside lower center", ncols=3)
     figure.savefig(path, dpi=150)
 
 

@@ -44,7 +44,8 @@ def finish(
     print(f"\n{table(scores)}\n", flush=True)
     if predictions is not None:
         write_predictions(folder / "predictions.tsv", predictions)
-    draw_learning_curve(folder / "learning_curve.png", history, trainer.args.metric_for_best_model or "loss")
+    metric = (trainer.args.metric_for_best_model or "loss").removeprefix("eval_")  # the Trainer takes both names
+    draw_learning_curve(folder / "learning_curve.png", history, metric)
     model = trainer.accelerator.unwrap_model(trainer.model)
     card = {"scores": scores["model"], **about}
     write_model_card(folder, model, model_name=folder.as_posix(), **card)

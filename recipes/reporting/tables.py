@@ -17,17 +17,23 @@ from atenta.recipes.decoding.n_best import Hypothesis
 
 
 def table(rows: Mapping[str, Mapping[str, float]]) -> str:
-    """Lay out `{row: {column: figure}}` as text, a line a row, with four decimals; `-` where a row has no figure."""
+    """Lay out `{row: {column: figure}}` as text, a line a row, four decimals below 1,000; `-` where it has none."""
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     names = [column.replace("_", " ") for column in columns]
     width = max(map(len, rows))
     lines = [" " * width + "".join(f"  {name:>8}" for name in names)]
     for label, row in rows.items():
-        cells = [f"{row[column]:.4f}" if column in row else "-" for column in columns]
+        cells = [_figure(row.get(column)) for column in columns]
         lines.append(
             f"{label:<{width}}" + "".join(f"  {cell:>{max(8, len(name))}}" for name, cell in zip(names, cells))
         )
     return "\n".join(lines)
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if value < 1000 else f"{value:,.0f}"
 
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:

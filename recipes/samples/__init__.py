@@ -49,7 +49,10 @@ SAMPLES = {
     "novels": Sample(_about("tales and novels of Machado de Assis, public domain", "pt"), rows=novels),
     "plays": Sample(_about("plays of Machado de Assis, public domain", "pt"), rows=dialogue_prompts),
     "languages": Sample(
-        _about("words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis", "it", "cc-by-sa-3.0"),
+        {
+            "data": "words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis",
+            "licence": "cc-by-sa-3.0",
+        },
         rows=language_words,
     ),
     "french_g2p": Sample(

@@ -4,8 +4,13 @@ Each function is a `preprocess_logits_for_metrics` of transformers' Trainer. The
 in `compute_metrics`, where sums over them are exact: no mean of means.
 """
 
+from collections.abc import Iterable, Sequence
+
 import torch
 from torch.nn.functional import cross_entropy
+
+from atenta.recipes.baselines import uniform_characters, unigram_characters
+from atenta.recipes.metrics import scores
 
 
 def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -19,6 +24,28 @@ def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         (batch,) in nats, the sum over the text's tokens that are predicted.
     """
     return cross_entropy(logits[:, :-1].float().transpose(1, 2), labels[:, 1:], reduction="none").sum(1)
+
+
+def bits(nats: Iterable[float], texts: Sequence[str]) -> dict[str, float]:
+    """Return bits per character and perplexities of texts that surprise by so many nats, their ends included."""
+    return scores(["bits_per_character"], predictions=list(nats), references=list(texts))
+
+
+def beside_characters(
+    nats: Iterable[float], train_texts: Iterable[str], texts: Sequence[str]
+) -> dict[str, dict[str, float]]:
+    """Return a model's `bits` beside those of two baselines that know characters only.
+
+    Args:
+        nats: of each text, by the model.
+        train_texts: what the model was trained on; read twice.
+        texts: that the model did not see.
+    """
+    return {
+        "uniform characters": bits(uniform_characters(train_texts, texts), texts),
+        "unigram characters": bits(unigram_characters(train_texts, texts), texts),
+        "model": bits(nats, texts),
+    }
 
 
 def masked_sums(logits: tuple[torch.Tensor, torch.Tensor], labels: tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:

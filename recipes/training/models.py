@@ -1,12 +1,19 @@
 """The model and tokenizer that a recipe trains: new ones, or saved ones to go on from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from peft import LoraConfig, get_peft_model
-from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.recipes.training.options import ModelArguments
+
+_CONFIGURATIONS = {
+    "encoder": AtentaEncoderConfig,
+    "decoder": AtentaDecoderConfig,
+    "encoder-decoder": AtentaEncoderDecoderConfig,
+}
 
 # Options of a recipe that no configuration has.
 _NOT_OF_THE_CONFIGURATION = {"model_name_or_path", "lora_rank", "max_length"}
@@ -15,8 +22,10 @@ _NOT_OF_THE_CONFIGURATION = {"model_name_or_path", "lora_rank", "max_length"}
 def load_or_create(
     options: ModelArguments,
     auto_class: type,
-    config_class: type[PreTrainedConfig],
-    create_tokenizer: Callable[[], PreTrainedTokenizerBase],
+    family: str,
+    texts: Iterable[str],
+    *,
+    tags: Sequence[str] = (),
     **head: Any,
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """Return the tokenizer and the model that the options name, or else new ones.
@@ -24,18 +33,19 @@ def load_or_create(
     Args:
         options: `model_name_or_path` to go on from, or sizes; `lora_rank` wraps the model in peft's LoRA.
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
-        config_class: configuration of a new model.
-        create_tokenizer: makes the tokenizer of a new model.
+        family: of a new model: `encoder`, `decoder` or `encoder-decoder`.
+        texts: whose characters become the alphabet of a new model.
+        tags: tokens of its feature tags.
         head: options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
         SystemExit: there is no such model.
     """
     if options.model_name_or_path is None:
-        tokenizer = create_tokenizer()
+        tokenizer = AtentaTokenizer.from_texts(texts, family=family, tags=tags)
         sizes = {name: value for name, value in vars(options).items() if name not in _NOT_OF_THE_CONFIGURATION}
-        config = config_class(vocab_size=len(tokenizer), max_position_embeddings=options.max_length, **sizes, **head)
-        model = auto_class.from_config(config)
+        sizes |= {"vocab_size": len(tokenizer), "max_position_embeddings": options.max_length}
+        model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
     else:
         try:
             tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)

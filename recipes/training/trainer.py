@@ -1,7 +1,6 @@
 """The engine of the recipes: transformers' Trainer with batches by budget, whole checkpoints and exact resuming."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from peft import PeftModel
 from torch.utils.data import DataLoader
 from transformers import (
     EarlyStoppingCallback,
+    EvalPrediction,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     ProgressCallback,
@@ -61,9 +61,11 @@ class RecipeTrainer(Trainer):
         training: RecipeArguments,
         tokenizer: PreTrainedTokenizerBase,
         encoded: Mapping[str, datasets.Dataset | datasets.IterableDataset],
+        data_collator: Callable[..., dict[str, torch.Tensor]],
+        compute_metrics: Callable[[EvalPrediction], dict[str, float]] | None = None,
+        preprocess_logits_for_metrics: Callable[..., Any] | None = None,
         *,
         length_columns: Sequence[str] = ("input_ids",),
-        **options: Any,
     ):
         """Take model, data and how they are scored.
 
@@ -72,8 +74,10 @@ class RecipeTrainer(Trainer):
             training: how.
             tokenizer: saved beside the model.
             encoded: rows of ids, `train` and `validation`.
+            data_collator: makes rows a batch.
+            compute_metrics: scores the validation rows, of which it may hold more than the ids.
+            preprocess_logits_for_metrics: what is kept of the logits for that: see `evaluation.py`.
             length_columns: columns of lists whose lengths decide which texts come together.
-            options: as in `Trainer`: `data_collator`, `compute_metrics`, `preprocess_logits_for_metrics`.
 
         Raises:
             ValueError: options that exclude each other.
@@ -91,10 +95,15 @@ class RecipeTrainer(Trainer):
             train_dataset=encoded["train"],
             eval_dataset=encoded["validation"],
             processing_class=tokenizer,
-            **options,
+            data_collator=data_collator,
+            compute_metrics=compute_metrics,
+            preprocess_logits_for_metrics=preprocess_logits_for_metrics,
         )
-        if training.label_smoothing_factor:
-            self._smooth_labels()
+        if training.label_smoothing_factor and self.label_names != ["labels"]:
+            raise ValueError(
+                f"--label_smoothing_factor reaches `labels` only, and this task learns {', '.join(self.label_names)}: "
+                "leave it out."
+            )
         self.length_columns = length_columns
         self.add_callback(LogBeforeSaving)
         if training.early_stopping_patience:
@@ -178,17 +187,6 @@ class RecipeTrainer(Trainer):
             return super().predict(test_dataset, *arguments, **options)
         finally:
             self.compute_metrics = measure
-
-    def _smooth_labels(self) -> None:
-        """Make transformers' label smoothing shift the labels of a decoder, which it does by names of classes."""
-        if self.label_names != ["labels"]:
-            raise ValueError(
-                f"--label_smoothing_factor reaches `labels` only, and this task learns {', '.join(self.label_names)}: "
-                "leave it out."
-            )
-        model = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
-        if type(model).__name__.endswith("ForCausalLM"):
-            self.label_smoother = partial(self.label_smoother, shift_labels=True)
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         """Mark the checkpoint when every process has written its part, and only then delete old ones."""

@@ -7,12 +7,12 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
-from support.ranks import run_ranks
 from support.recipes import (
-    RECIPES,
     assert_complete,
     assert_picture,
     assert_told,
+    launch_one,
+    launch_two,
     load,
     read_metrics,
     read_predictions,
@@ -38,7 +38,9 @@ def files(tmp_path_factory):
     rows = [{"text": text, "label": label} for text, label in TEST]
     datasets.Dataset.from_list(rows).to_parquet(folder / "test.parquet")
     return {
-        "train_file": write_lines(folder / "train.csv", "label,text", *(f'{label},"{text}"' for text, label in ROWS * 4)),
+        "train_file": write_lines(
+            folder / "train.csv", "label,text", *(f'{label},"{text}"' for text, label in ROWS * 4)
+        ),
         "validation_file": write_jsonl(folder / "validation.jsonl", rows[: len(ROWS)]),
         "test_file": folder / "test.parquet",
     }
@@ -130,10 +132,12 @@ def test_a_text_that_is_too_long_stops_it_before_training(files, tmp_path):
 
 
 @pytest.mark.slow
-def test_two_processes_write_one_set_of_files_and_score_each_text_once(files, tmp_path):
+@pytest.mark.parametrize("launch", [launch_one, launch_two])
+def test_launched_processes_write_one_set_of_files_and_score_each_text_once(files, tmp_path, monkeypatch, launch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "model"
     options = {**files, **LEARNING, "per_device_eval_batch_size": 2, "output_dir": folder}
-    printed = run_ranks(RECIPES / f"{NAME}.py", *tiny(NAME, **options))
+    printed = launch(NAME, *tiny(NAME, **options))
     assert printed.count("most frequent label") == 1
     assert_complete(folder, "AutoModelForSequenceClassification", BASELINES)
     rows = read_predictions(folder)

@@ -92,7 +92,9 @@ def test_it_goes_on_from_a_decoder_that_was_pre_trained(tmp_path, lora):
     assert before.keys() == same.keys() == changed.keys()
     assert all(torch.allclose(before[name], same[name], atol=1e-6) for name in before)
     assert not all(torch.allclose(before[name], changed[name], atol=1e-3) for name in before)
-    scores = [read_metrics(tmp_path / name)["test"]["model"]["bits_per_character"] for name in ("as it was", "changed")]
+    scores = [
+        read_metrics(tmp_path / name)["test"]["model"]["bits_per_character"] for name in ("as it was", "changed")
+    ]
     assert scores[1] < scores[0]
 
 

@@ -92,7 +92,7 @@ def test_texts_are_streamed_without_being_read_whole_first(files, tmp_path):
 
 def test_a_malformed_line_stops_it_with_file_and_line(files, tmp_path):
     bad = tmp_path / "bad.txt"
-    bad.write_bytes("um verso\n".encode() + "cão\n".encode("latin-1"))
+    bad.write_bytes(b"um verso\n" + "cão\n".encode("latin-1"))
     told = refusal("pretrain_causal", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
     assert told.startswith(f"{bad}, line 2: found")
 

@@ -8,11 +8,11 @@ import torch
 from transformers import AutoModelForSeq2SeqLM
 
 from atenta.recipes import decode
-from support.ranks import run_ranks
 from support.recipes import (
-    RECIPES,
     assert_complete,
     assert_told,
+    launch_one,
+    launch_two,
     load,
     read_metrics,
     read_predictions,
@@ -112,7 +112,9 @@ def test_lora_leaves_a_plain_model_that_was_changed(trained, files, tmp_path):
 
 def test_a_tag_that_the_model_lacks_is_named(trained, files, tmp_path):
     new = write_lines(tmp_path / "new.tsv", "ser\tsendo\tGER")
-    told = refusal("seq2seq", tmp_path, "--train_file", new, "--validation_file", new, "--model_name_or_path", trained[0])
+    told = refusal(
+        "seq2seq", tmp_path, "--train_file", new, "--validation_file", new, "--model_name_or_path", trained[0]
+    )
     assert "no tag <GER>" in told
 
 
@@ -199,10 +201,12 @@ def test_options_that_do_not_go_together_are_errors_before_training(arguments, m
 
 
 @pytest.mark.slow
-def test_two_processes_write_one_set_of_files_and_score_each_pair_once(files, tmp_path):
+@pytest.mark.parametrize("launch", [launch_one, launch_two])
+def test_launched_processes_write_one_set_of_files_and_score_each_pair_once(files, tmp_path, monkeypatch, launch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     options = {**files, **SEARCH, **LEARNING, "per_device_eval_batch_size": 2}
     folder = tmp_path / "model"
-    printed = run_ranks(RECIPES / "seq2seq.py", *tiny("seq2seq", output_dir=folder, **options))
+    printed = launch("seq2seq", *tiny("seq2seq", output_dir=folder, **options))
     assert printed.count("most frequent in training") == 1
     assert_complete(folder, "AutoModelForSeq2SeqLM", BASELINES)
     rows = read_predictions(folder)

@@ -9,16 +9,17 @@ from importlib import import_module
 from pathlib import Path
 
 import datasets
-import atenta  # noqa: F401  its models load with no remote code to trust
 import pytest
 import torch
 import yaml
 from matplotlib.image import imread
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from atenta.recipes.reporting.tables import table
+from support.ranks import run_module, run_ranks
+
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
-NO_TRAINING = ("--max_steps", "1")  # what is held is how the recipe starts or ends
 
 _SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32, "position_embedding_type": "rotary"}
 _STACKS = {"seq2seq": {"encoder_layers": 1, "decoder_layers": 1}}
@@ -75,6 +76,17 @@ def refusal(name: str, folder: Path, *arguments: object) -> str:
     assert not list(output.glob("**/model.safetensors"))
     assert isinstance(stopped.value.code, str), "it would end as if all were well, or without a reason"
     return stopped.value.code
+
+
+def launch_one(name: str, *arguments: object) -> str:
+    """Run a recipe by `accelerate launch` in one process, and return what it printed."""
+    config = ("--config_file", RECIPES / "launch" / "cpu.yaml")
+    return run_module("accelerate.commands.launch", *config, RECIPES / f"{name}.py", *map(str, arguments))
+
+
+def launch_two(name: str, *arguments: object) -> str:
+    """Run a recipe by `torchrun` in two processes, and return what they printed."""
+    return run_ranks(RECIPES / f"{name}.py", *map(str, arguments))
 
 
 def write_lines(path: Path, *lines: str) -> Path:
@@ -161,9 +173,6 @@ def assert_told(done: subprocess.CompletedProcess[str], folder: Path, *, steps: 
     for entry in metrics["training"]:
         if "eval_loss" in entry:
             assert f"validation  step {entry['step']:>6,}  epoch {entry['epoch']:.2f}" in done.stdout
-    lines = done.stdout.splitlines()
-    for name, scores in metrics["test"].items():
-        cells = "  ".join(f"{value:.4f}" for value in scores.values())
-        assert any(line.startswith(name) and "  ".join(line.removeprefix(name).split()) == cells for line in lines)
+    assert f"\n{table(metrics['test'])}\n" in done.stdout
     assert f"{steps}/{steps}" in done.stderr  # the progress bar
     assert "Traceback" not in done.stderr

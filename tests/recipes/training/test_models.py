@@ -4,21 +4,22 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
-from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaTokenizer
+from atenta import AtentaTokenizer
 from atenta.modeling import AtentaEncoderForMaskedLM
 from atenta.recipes.training import StackArguments, label_options, load_or_create
 from support.models import tiny_model
 
 SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 1}
+TEXTS = ["abc"]
 LABELS = label_options(["fra", "ita", "por"])
 
 
 def tokenizer():
-    return AtentaTokenizer.from_texts(["abc"], family="encoder")
+    return AtentaTokenizer.from_texts(TEXTS, family="encoder")
 
 
-def create(auto_class=AutoModelForSequenceClassification, config=AtentaEncoderConfig, head=LABELS, **options):
-    return load_or_create(StackArguments(**(SIZES | options)), auto_class, config, tokenizer, **head)
+def create(auto_class=AutoModelForSequenceClassification, family="encoder", head=LABELS, **options):
+    return load_or_create(StackArguments(**(SIZES | options)), auto_class, family, TEXTS, **head)
 
 
 @pytest.fixture
@@ -72,11 +73,10 @@ def test_lora_trains_low_ranks_and_a_new_head_only():
 
 
 @pytest.mark.parametrize(
-    ("auto_class", "config"),
-    [(AutoModelForCausalLM, AtentaDecoderConfig), (AutoModelForMaskedLM, AtentaEncoderConfig)],
+    ("auto_class", "family"), [(AutoModelForCausalLM, "decoder"), (AutoModelForMaskedLM, "encoder")]
 )
-def test_lora_leaves_the_output_layer_as_it_was_learned(auto_class, config):
-    _, model = create(auto_class, config, head={}, lora_rank=2)
+def test_lora_leaves_the_output_layer_as_it_was_learned(auto_class, family):
+    _, model = create(auto_class, family, head={}, lora_rank=2)
     assert {name for name, weight in model.named_parameters() if weight.requires_grad and "lora_" not in name} == set()
     assert not any("lm_head" in name and weight.requires_grad for name, weight in model.named_parameters())
     assert any(weight.requires_grad for weight in model.parameters())

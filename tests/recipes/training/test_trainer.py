@@ -66,9 +66,16 @@ def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(tmp_path, m
     expected = {name: (weight - weight.grad).detach().clone() for name, weight in model.named_parameters()}
     for batches in (1, 2):
         trainer = trainer_of(
-            *(tmp_path, {"train": rows}, tiny(model_class)),
-            **{"max_steps": 1, "per_device_train_batch_size": 4 // batches, "gradient_accumulation_steps": batches},
-            **{"optim": "sgd", "learning_rate": 1.0, "max_grad_norm": 0.0, "label_smoothing_factor": smoothing},
+            tmp_path,
+            {"train": rows},
+            tiny(model_class),
+            max_steps=1,
+            per_device_train_batch_size=4 // batches,
+            gradient_accumulation_steps=batches,
+            optim="sgd",
+            learning_rate=1.0,
+            max_grad_norm=0.0,
+            label_smoothing_factor=smoothing,
         )
         trainer.fit(None)
         for name, weight in trainer.model.named_parameters():
@@ -106,8 +113,11 @@ def test_a_stream_is_learned_for_as_many_steps_as_are_asked_for(tmp_path):
         return collate(features)
 
     trainer = trainer_of(
-        *(tmp_path, {"train": rows.to_iterable_dataset()}),
-        **{"options": {"data_collator": record}, "max_steps": 9, "per_device_train_batch_size": 2},
+        tmp_path,
+        {"train": rows.to_iterable_dataset()},
+        options={"data_collator": record},
+        max_steps=9,
+        per_device_train_batch_size=2,
     )
     trainer.fit(None)
     assert trainer.state.global_step == 9
@@ -118,9 +128,14 @@ def test_a_stream_is_learned_for_as_many_steps_as_are_asked_for(tmp_path):
 
 def test_early_stopping_stops_when_the_score_does_not_rise(tmp_path):
     trainer = trainer_of(
-        *(tmp_path, {"train": PAIRS, "validation": PAIRS}),
-        **{"options": {"compute_metrics": scripted(0.1, 0.5, 0.4, 0.5, 0.9)}, "early_stopping_patience": 2},
-        **{"metric_for_best_model": "score", "load_best_model_at_end": True, "max_steps": 20, **EVERY_STEP},
+        tmp_path,
+        {"train": PAIRS, "validation": PAIRS},
+        options={"compute_metrics": scripted(0.1, 0.5, 0.4, 0.5, 0.9)},
+        early_stopping_patience=2,
+        metric_for_best_model="score",
+        load_best_model_at_end=True,
+        max_steps=20,
+        **EVERY_STEP,
     )
     trainer.fit(None)
     assert trainer.state.global_step == 4
@@ -131,9 +146,14 @@ def test_early_stopping_stops_when_the_score_does_not_rise(tmp_path):
 @pytest.mark.parametrize(("limit", "kept"), [(1, [2, 5]), (2, [2, 4, 5]), (None, [1, 2, 3, 4, 5])])
 def test_the_last_checkpoints_and_the_best_are_kept_and_the_best_is_loaded(tmp_path, limit, kept):
     trainer = trainer_of(
-        *(tmp_path, {"train": PAIRS, "validation": PAIRS}),
-        **{"options": {"compute_metrics": scripted(0.1, 0.5, 0.4, 0.2, 0.3)}, "max_steps": 5, **EVERY_STEP},
-        **{"metric_for_best_model": "score", "load_best_model_at_end": True, "save_total_limit": limit},
+        tmp_path,
+        {"train": PAIRS, "validation": PAIRS},
+        options={"compute_metrics": scripted(0.1, 0.5, 0.4, 0.2, 0.3)},
+        max_steps=5,
+        **EVERY_STEP,
+        metric_for_best_model="score",
+        load_best_model_at_end=True,
+        save_total_limit=limit,
     )
     trainer.fit(None)
     assert [step_of(checkpoint) for checkpoint in checkpoints_of(tmp_path)] == kept
@@ -146,9 +166,14 @@ def test_the_last_checkpoints_and_the_best_are_kept_and_the_best_is_loaded(tmp_p
 def test_a_finished_run_is_not_trained_further(tmp_path):
     def trainer():
         return trainer_of(
-            *(tmp_path, {"train": PAIRS, "validation": PAIRS}),
-            **{"options": {"compute_metrics": scripted(0.1, 0.5, 0.4)}, "max_steps": 3, **EVERY_STEP},
-            **{"metric_for_best_model": "score", "load_best_model_at_end": True, "save_total_limit": 1},
+            tmp_path,
+            {"train": PAIRS, "validation": PAIRS},
+            options={"compute_metrics": scripted(0.1, 0.5, 0.4)},
+            max_steps=3,
+            **EVERY_STEP,
+            metric_for_best_model="score",
+            load_best_model_at_end=True,
+            save_total_limit=1,
         )
 
     find_checkpoint(trainer().args, [])
@@ -167,9 +192,14 @@ def test_a_finished_run_is_not_trained_further(tmp_path):
 def test_the_mean_of_checkpoints_is_kept(tmp_path, tied, which, averaged):
     model = tiny(AtentaEncoderDecoderForConditionalGeneration, tie_word_embeddings=tied)
     trainer = trainer_of(
-        *(tmp_path, {"train": PAIRS, "validation": PAIRS}, model),
-        **{"options": {"compute_metrics": scripted(0.1, 0.5, 0.4, 0.2, 0.3)}, "max_steps": 5, **EVERY_STEP},
-        **{"metric_for_best_model": "score", f"average_{which}_checkpoints": 3},
+        tmp_path,
+        {"train": PAIRS, "validation": PAIRS},
+        model,
+        options={"compute_metrics": scripted(0.1, 0.5, 0.4, 0.2, 0.3)},
+        max_steps=5,
+        **EVERY_STEP,
+        metric_for_best_model="score",
+        **{f"average_{which}_checkpoints": 3},
     )
     trainer.fit(None)
     saved = [load_file(tmp_path / f"checkpoint-{step}" / "model.safetensors") for step in averaged]
@@ -266,8 +296,12 @@ def test_one_seed_gives_one_result(tmp_path):
 
 def test_the_loss_is_logged_before_a_checkpoint_is_written(tmp_path):
     trainer = trainer_of(
-        *(tmp_path, {"train": PAIRS}),
-        **{"logging_steps": 4, "save_strategy": "steps", "save_steps": 3, "max_steps": 6},
+        tmp_path,
+        {"train": PAIRS},
+        logging_steps=4,
+        save_strategy="steps",
+        save_steps=3,
+        max_steps=6,
     )
     trainer.fit(None)
     assert [entry["step"] for entry in trainer.state.log_history if "loss" in entry] == [3, 4, 6]
@@ -275,7 +309,8 @@ def test_the_loss_is_logged_before_a_checkpoint_is_written(tmp_path):
 
 def test_predictions_are_not_scored_by_what_knows_the_validation_rows(tmp_path):
     trainer = trainer_of(
-        *(tmp_path, {"train": PAIRS, "validation": PAIRS}),
+        tmp_path,
+        {"train": PAIRS, "validation": PAIRS},
         options={"compute_metrics": lambda _: pytest.fail("it scores")},
         per_device_eval_batch_size=3,
     )

@@ -47,21 +47,29 @@ def learn(folder: Path, processes: int, rank: int, checkpoint: str | None = None
 
     model.register_forward_pre_hook(record, with_kwargs=True)
     trainer = trainer_of(
-        *(folder / str(rank), {"train": TRAIN, "validation": TEST}, model),
-        **{"options": {"compute_metrics": partial(measure, tokenizer=tokenizer, metrics=["character_error_rate"])}},
-        **{
-            "per_device_train_batch_size": BATCH // processes,
-            "per_device_eval_batch_size": 2,
-            "max_steps": 8,
-            "learning_rate": 0.003,
-        },
-        **{"save_strategy": "steps", "save_steps": 4, "eval_strategy": "steps", "eval_steps": 4},
-        **{"resume_from_checkpoint": checkpoint, "predict_with_generate": True},
+        folder / str(rank),
+        {"train": TRAIN, "validation": TEST},
+        model,
+        options={"compute_metrics": partial(measure, tokenizer=tokenizer, metrics=["character_error_rate"])},
+        per_device_train_batch_size=BATCH // processes,
+        per_device_eval_batch_size=2,
+        max_steps=8,
+        learning_rate=0.003,
+        save_strategy="steps",
+        save_steps=4,
+        eval_strategy="steps",
+        eval_steps=4,
+        resume_from_checkpoint=checkpoint,
+        predict_with_generate=True,
     )
     trainer.fit(start(trainer.args))
     decoded = decode_n_best(
-        *(trainer.model, trainer.get_test_dataloader(TEST), tokenizer),
-        **{"num_beams": 3, "num_return_sequences": 2, "accelerator": trainer.accelerator},
+        trainer.model,
+        trainer.get_test_dataloader(TEST),
+        tokenizer,
+        num_beams=3,
+        num_return_sequences=2,
+        accelerator=trainer.accelerator,
     )
     predicted = trainer.predict(TEST).predictions
     answers = [hypotheses[0].text for hypotheses in decoded]

@@ -1,0 +1,97 @@
+"""The recipes of an installed wheel, far from the repository: they ship no data, and run on the user's own."""
+
+import os
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from support.packaging import build, copy_source, install
+from support.recipes import assert_complete, read_predictions, tiny, write_lines
+
+RECIPES = {
+    "seq2seq": "accents",
+    "pretrain_causal": "novels",
+    "finetune_classification": "languages",
+    "finetune_tagging": "lener_br",
+}
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("wheel")
+    return build("wheel", copy_source(folder / "source"), folder / "dist")
+
+
+@pytest.fixture(scope="module")
+def python(wheel, tmp_path_factory):
+    """A Python with the wheel installed."""
+    return install(wheel, environment=tmp_path_factory.mktemp("installed") / "environment")
+
+
+@pytest.fixture
+def run_installed(python, tmp_path):
+    """Run a module of the installed package in an empty folder."""
+
+    def run_installed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+        here = tmp_path / "here"
+        here.mkdir()
+        environment = {**os.environ, "HF_HOME": str(tmp_path / "cache"), "PYTHONPATH": ""}
+        command = [python, "-m", *map(str, arguments)]
+        return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
+
+    return run_installed
+
+
+def test_the_wheel_holds_configurations_and_no_data(wheel):
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {"atenta/recipes/configs/accents.yaml", "atenta/recipes/launch/cpu.yaml"} <= names
+    assert {f"atenta/recipes/{name}.py" for name in RECIPES} <= names
+    assert not [name for name in names if "recipes/data/" in name]
+    assert not [
+        name
+        for name in names
+        if name.endswith((".txt", ".tsv", ".conll", ".conllu", ".json")) and ".dist-info/" not in name
+    ]
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_without_data_a_recipe_says_which_flag_to_give(run_installed, name):
+    done = run_installed(f"atenta.recipes.{name}")
+    assert done.returncode == 1
+    assert "name your own files with --train_file and --validation_file" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_with_data_a_recipe_runs_and_its_output_loads_in_a_fresh_process(run_installed, tmp_path):
+    """seq2seq itself decodes with what it saved, in a process of its own."""
+    pairs = write_lines(tmp_path / "pairs.tsv", "ser\tsou", "ver\tvês")
+    options = {"train_file": pairs, "validation_file": pairs, "output_dir": tmp_path / "model", "max_steps": 2}
+    done = run_installed("atenta.recipes.seq2seq", *tiny("seq2seq", **options))
+    assert done.returncode == 0, done.stderr
+    assert "decodes these 2 alike" in done.stdout
+    assert_complete(tmp_path / "model", "AutoModelForSeq2SeqLM", {"left as it is", "most frequent in training"})
+
+
+def test_accelerate_launches_a_recipe_by_its_module(run_installed, tmp_path):
+    texts = write_lines(tmp_path / "texts.tsv", "casa\tnome", "falar\tverbo")
+    options = {"train_file": texts, "validation_file": texts, "output_dir": tmp_path / "model", "max_steps": 2}
+    done = run_installed(
+        *("accelerate.commands.launch", "--cpu", "--num_processes", "1", "--num_machines", "1"),
+        *("--mixed_precision", "no", "--dynamo_backend", "no"),
+        *("-m", "atenta.recipes.finetune_classification", *tiny("finetune_classification", **options)),
+    )
+    assert done.returncode == 0, done.stderr
+    assert [row["text"] for row in read_predictions(tmp_path / "model")] == ["casa", "falar"]
+
+
+def test_help_is_there_through_accelerate(run_installed):
+    done = run_installed(
+        "accelerate.commands.launch", "--cpu", "-m", "atenta.recipes.finetune_classification", "--help"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "--train_file" in done.stdout
+    assert "languages" in done.stdout  # the default configuration is the installed one
