@@ -62,7 +62,8 @@ def load(
                 if sample.rows:
                     made = sample.rows()
                     return {name: datasets.Dataset.from_list(list(rows), features) for name, rows in made.items()}
-                data = replace(data, **{f"{name}_file": [file] for name, file in sample.split_files().items()})
+                files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
+                data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has some, which are listed
             return read_splits(data, read, check, features, Path(training.output_dir) / "bad_rows.tsv")
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None

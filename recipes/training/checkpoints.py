@@ -76,7 +76,8 @@ def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path |
         SystemExit: the checkpoint named is not a whole one, or the folder holds those of a run with other options.
     """
     folder = Path(training.output_dir)
-    now = {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
+    now = {"processes": training.world_size}
+    now |= {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
     if training.resume_from_checkpoint:
         named = Path(training.resume_from_checkpoint)
         if not (named / WHOLE).is_file():

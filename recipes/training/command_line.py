@@ -29,8 +29,8 @@ def parse_arguments(
         arguments: in place of the command line's.
 
     Raises:
-        SystemExit: an unknown option, in the file or on the command line, or a value of the wrong type. The message
-            names it.
+        SystemExit: an unknown option, in the file or on the command line, a value of the wrong type, or options that
+            do not go together. The message names them.
     """
     config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     config.add_argument(
@@ -50,9 +50,12 @@ def parse_arguments(
     for action in parser._actions:
         if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
             action.help = argparse.SUPPRESS
-    *filled, _, unknown = parser.parse_args_into_dataclasses(
-        arguments, look_for_args_file=False, return_remaining_strings=True
-    )
+    try:
+        *filled, _, unknown = parser.parse_args_into_dataclasses(
+            arguments, look_for_args_file=False, return_remaining_strings=True
+        )
+    except ValueError as error:  # options that do not go together
+        parser.error(str(error))
     if unknown:
         parser.error(f"unknown {' '.join(unknown)}; see --help for the options there are")
     return tuple(filled)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, get_peft_model
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -39,13 +40,16 @@ def load_or_create(
         head: options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
-        SystemExit: there is no such model.
+        SystemExit: there is no such model, or the sizes do not go together.
     """
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(texts, family=family, tags=tags)
         sizes = {name: value for name, value in vars(options).items() if name not in _NOT_OF_THE_CONFIGURATION}
         sizes |= {"vocab_size": len(tokenizer), "max_position_embeddings": options.max_length}
-        model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
+        try:
+            model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
+        except (ValueError, StrictDataclassError) as error:
+            raise SystemExit(str(error)) from None
     else:
         try:
             tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)

@@ -27,5 +27,5 @@ def test_models_stand_below_each_other_and_the_baseline_once(tmp_path):
 
 
 def test_a_folder_without_scores_is_named(tmp_path):
-    with pytest.raises(SystemExit, match="found no .*metrics.json"):
+    with pytest.raises(SystemExit, match=r"found no .*metrics.json"):
         compare([tmp_path])

@@ -144,7 +144,7 @@ def test_wrong_offsets_are_mended_and_told_or_stop_it(files, tmp_path, capsys):
     """1839 stands once, `nasceu` twice."""
     wrong = squad(tmp_path / "wrong.json", [(ROWS[0][0], 0, {"1839": 3}), ROWS[1], ("Que fez?", 0, {"nasceu": 3})])
     given = {"train_file": wrong, "validation_file": files["validation_file"], **WINDOWS}
-    told = refusal(NAME, tmp_path, *tiny(NAME, **given, skip_bad_rows=False, output_dir=tmp_path / "refused"))
+    told = refusal(NAME, tmp_path, *tiny(NAME, **given, output_dir=tmp_path / "refused"))
     assert told.startswith(f"{wrong}, question question 2: found 'hado n' at answer_start 3")
     assert "2 times in the context" in told
 

@@ -1,8 +1,11 @@
 import pytest
+import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.training.batching import BucketBatchSampler
+from atenta.recipes.training.command_line import CONFIGS
 
 
 def epochs_of(lengths, epoch=0, **options):
@@ -74,3 +77,11 @@ def test_texts_longer_than_the_budget_and_too_few_texts_are_named():
         BucketBatchSampler([3, 12], batch_size=1, max_tokens=10)
     with pytest.raises(ValueError, match="Found 1 texts"):
         BucketBatchSampler([3], batch_size=1, num_processes=2)
+
+
+def test_less_than_a_twentieth_of_the_accents_task_is_padding():
+    options = yaml.safe_load((CONFIGS / "accents.yaml").read_text(encoding="utf-8"))
+    pairs = accent_pairs()["train"]
+    lengths = [(len(pair["source"]) + 1, len(pair["target"]) + 1) for pair in pairs]  # each with its <eos>
+    sampler = BucketBatchSampler(lengths, batch_size=1, max_tokens=options["max_tokens_per_batch"])
+    assert sampler.padding_share() < 0.05
