@@ -34,7 +34,10 @@ def parse_arguments(
     """
     config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     config.add_argument(
-        "--config", type=Path, default=CONFIGS / default_config, help="YAML file of options; flags override it"
+        "--config",
+        type=Path,
+        default=CONFIGS / default_config,
+        help="YAML file of options, here or in recipes/configs; flags override it",
     )
     parser = HfArgumentParser(
         dataclasses,
@@ -70,8 +73,9 @@ class _Formatter(argparse.ArgumentDefaultsHelpFormatter):
 
 
 def _read_config(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    path = path if path.is_file() else CONFIGS / path
     if not path.is_file():
-        parser.error(f"--config {path}: there is no such file")
+        parser.error(f"--config {path.name}: there is no such file here, nor in {CONFIGS}")
     options = yaml.safe_load(path.read_text(encoding="utf-8"))
     if not isinstance(options, dict):
         parser.error(f"{path}: expected lines of the form 'option: value', found {type(options).__name__}")

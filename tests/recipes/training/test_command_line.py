@@ -107,7 +107,7 @@ def test_options_of_transformers_take_what_it_takes(config):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--config", "nowhere.yaml"], "nowhere.yaml: there is no such file"),
+        (["--config", "nowhere.yaml"], "nowhere.yaml: there is no such file here"),
         (["--learning_rat", "1"], "unknown --learning_rat 1"),
         (["--learning_rate", "fast"], "argument --learning_rate"),
         (["words"], "unknown words"),
@@ -165,3 +165,13 @@ def test_shipped_files_are_flat_maps(file):
     options = yaml.safe_load(Path(file).read_text(encoding="utf-8"))
     assert all(not isinstance(value, dict) for value in options.values())
     assert options["output_dir"].startswith("outputs/")
+
+
+def test_a_file_that_is_not_here_is_one_of_those_that_come_with_the_recipes(config, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("atenta.recipes.training.command_line.CONFIGS", tmp_path / "shipped")
+    (tmp_path / "shipped").mkdir()
+    (tmp_path / "shipped" / "task.yaml").write_text("sample: shipped\n", encoding="utf-8")
+    assert parse(config, "--config", "task.yaml").sample == "shipped"
+    (tmp_path / "task.yaml").write_text("sample: mine\n", encoding="utf-8")
+    assert parse(config, "--config", "task.yaml").sample == "mine"

@@ -5,6 +5,7 @@ from collections import Counter
 import pytest
 import torch
 from safetensors.torch import load_file
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
@@ -324,3 +325,10 @@ def test_tokens_over_the_budget_are_refused_before_training(tmp_path):
     with pytest.raises(ValueError, match="more than --max_tokens_per_batch 20"):
         trainer_of(tmp_path, {"train": PAIRS}, max_tokens_per_batch=20).fit(None)
     assert not list(tmp_path.iterdir())
+
+
+def test_figures_reach_tensorboard(tmp_path):
+    fitted(trainer_of(tmp_path, {"train": many()}, report_to="tensorboard", max_steps=2))
+    (folder,) = {path.parent for path in tmp_path.rglob("events.out.tfevents.*")}
+    events = EventAccumulator(str(folder)).Reload()
+    assert [event.step for event in events.Scalars("train/loss")] == [1, 2]
