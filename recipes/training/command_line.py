@@ -33,12 +33,8 @@ def parse_arguments(
             do not go together. The message names them.
     """
     config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    config.add_argument(
-        "--config",
-        type=Path,
-        default=CONFIGS / default_config,
-        help="YAML file of options, here or in recipes/configs; flags override it",
-    )
+    told = "YAML file of options, here or in recipes/configs; flags override it"
+    config.add_argument("--config", type=Path, default=CONFIGS / default_config, help=told)
     parser = HfArgumentParser(
         dataclasses,
         description=description,
