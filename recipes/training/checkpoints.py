@@ -14,17 +14,13 @@ from atenta.recipes.training.options import RecipeArguments
 
 WHOLE = "whole"  # an empty file, written into a checkpoint's folder last and deleted from it first
 OPTIONS = "options.yaml"
-# What may differ between the command that was stopped and the one that goes on: it does not touch the result.
+# What may differ between the command that was stopped and the one that goes on: it does not touch the training.
 _INCIDENTAL = {
-    "resume_from_checkpoint",
-    "overwrite_output_dir",
-    "report_to",
-    "disable_tqdm",
-    "log_level",
-    "logging_dir",
+    *("resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name", "logging_dir"),
+    *("disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
+    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo"),
+    *("num_beams", "num_return_sequences", "prompt", "sample_length"),  # how a run that ended is scored and shown
 }
-_INCIDENTAL |= {"push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "run_name", "dataloader_pin_memory"}
-_INCIDENTAL |= {"local_rank", "ddp_timeout", "config"}
 
 
 def mark_whole(checkpoint: Path) -> None:
@@ -91,7 +87,8 @@ def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path |
     last = get_last_checkpoint(folder) if folder.is_dir() else None
     if last is not None:
         before = yaml.safe_load((folder / OPTIONS).read_text(encoding="utf-8"))
-        changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+        named = (before.keys() | now.keys()) - _INCIDENTAL
+        changed = [name for name in sorted(named) if before.get(name) != now.get(name)]
         if changed:
             differences = ", ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in changed)
             raise SystemExit(

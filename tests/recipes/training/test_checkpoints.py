@@ -27,6 +27,11 @@ def options_of(folder, sizes=None, **training):
     return (sizes or Sizes(), RecipeArguments(output_dir=str(folder), use_cpu=True, report_to="none", **training))
 
 
+@dataclass
+class Shown:
+    prompt: str
+
+
 def find(folder, sizes=None, **training):
     options = options_of(folder, sizes, **training)
     return find_checkpoint(options[-1], options)
@@ -95,6 +100,12 @@ def test_what_does_not_touch_the_result_may_differ(tmp_path):
     find(tmp_path)
     checkpoint = write(tmp_path, 5)
     assert find(tmp_path, disable_tqdm=True, run_name="again", push_to_hub=True) == checkpoint
+
+
+def test_a_run_that_ended_can_be_shown_otherwise(tmp_path):
+    find(tmp_path, Shown(prompt="Era uma vez"))
+    checkpoint = write(tmp_path, 5)
+    assert find(tmp_path, Shown(prompt="Um dia")) == checkpoint
 
 
 def test_overwriting_deletes_all_and_trains_anew(tmp_path):
