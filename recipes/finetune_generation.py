@@ -48,10 +48,11 @@ def main() -> None:
 
     nats = trainer.predict(encoded["test"]).predictions
     compared = beside_characters(nats, splits["train"]["answer"], splits["test"]["answer"])
-    if trainer.is_world_process_zero():
-        for row in splits["test"].take(SHOWN):
-            prompt = row["prompt"] + SEPARATOR
-            told = continue_text(trainer.model, tokenizer, prompt, LONGEST_SHOWN, seed=training.seed)
+    for row in splits["test"].select(range(min(SHOWN, len(splits["test"])))):
+        prompt = row["prompt"] + SEPARATOR
+        # Every process writes it: where they share the model, each has a part of it.
+        told = continue_text(trainer.model, tokenizer, prompt, LONGEST_SHOWN, seed=training.seed)
+        if trainer.is_world_process_zero():
             print(f"\n{told}\n  (in the data: {row['answer']})", flush=True)
     finish(trainer, scores=compared, about=about(data))
 

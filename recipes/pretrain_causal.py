@@ -57,8 +57,9 @@ def main() -> None:
 
     nats = trainer.predict(packed["test"]).predictions.sum()
     compared = beside_characters([nats], splits["train"]["text"], [whole(splits["test"])])
+    # Every process writes it: where they share the model, each has a part of it.
+    sample = continue_text(trainer.model, tokenizer, shown.prompt, shown.sample_length, seed=training.seed)
     if trainer.is_world_process_zero():
-        sample = continue_text(trainer.model, tokenizer, shown.prompt, shown.sample_length, seed=training.seed)
         Path(training.output_dir, "sample.txt").write_text(sample, encoding="utf-8")
         print(f"\n{sample}", flush=True)
     finish(trainer, scores=compared, about=about(data))
