@@ -26,6 +26,7 @@ EXAMPLES = {
     "exact_match": TEXTS,
     "character_error_rate": TEXTS,
     "word_error_rate": TEXTS,
+    "phone_error_rate": TEXTS,
     "word_accuracy": TEXTS,
     "chrf": TEXTS,
     "bleu": TEXTS,

@@ -9,6 +9,10 @@ def test_a_tagged_sentence():
     assert check(fields) == {"words": fields["words"], "tags": fields["tags"]}
 
 
+def test_a_word_may_be_a_number_written_with_a_space():
+    assert check({"words": ["34 470", "contos"], "tags": ["NUM", "NOUN"]})["words"] == ["34 470", "contos"]
+
+
 @pytest.mark.parametrize(
     ("words", "tags", "message"),
     [
@@ -18,9 +22,9 @@ def test_a_tagged_sentence():
         (["a", "b"], ["O"], r"found 2 word\(s\) and 1 tag\(s\); expected one tag a word"),
         (["a", ""], ["O", "O"], "found an empty word 2; expected"),
         (["a", "\u00a0"], ["O", "O"], "found an empty word 2; expected"),
-        (["a", "b c"], ["O", "O"], "found white space in the word 2, 'b c'; expected none"),
-        (["a", "b\u2003"], ["O", "O"], "found white space in the word 2"),
-        (["a", "b"], ["O", "B X"], "found white space in the tag 2, 'B X'; expected none"),
+        (["a", "b "], ["O", "O"], "found white space around the word 2, 'b '; expected none"),
+        (["a", "b\u2003"], ["O", "O"], "found white space around the word 2"),
+        (["a", "b"], ["O", " X"], "found white space around the tag 2, ' X'; expected none"),
         (["a", "b"], ["O", ""], "found an empty tag 2; expected"),
         (["a", "b"], ["O", 3], r"found 3 \(int\) as the tag 2; expected a text"),
         (["a", "\ud800"], ["O", "O"], "found the lone surrogate .* of the word 2; expected"),
