@@ -8,6 +8,7 @@ import argparse
 import csv
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 import torch
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
@@ -23,6 +24,8 @@ def load(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     Raises:
         SystemExit: there is no such model.
     """
+    if Path(name).is_dir() and not Path(name, "config.json").is_file():
+        sys.exit(f"{name} is no folder with a model: there is no config.json in it")
     try:
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
         model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=True)
@@ -122,7 +125,8 @@ def _generate(
             output = model.generate(**batch, **search, return_dict_in_generate=True, output_scores=True)
         cut = (output.sequences[:, 1:] != tokenizer.eos_token_id).all(-1).sum().item()
         if cut:
-            print(f"{cut} output(s) reached the longest length without an end: shorten the sources.", file=sys.stderr)
+            told = "reached the longest length without an end: train the model longer, or shorten the sources."
+            print(f"{cut} output(s) {told}", file=sys.stderr)
         yield output
 
 

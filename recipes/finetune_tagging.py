@@ -28,7 +28,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start,
 )
-from atenta.recipes.training.evaluation import choices
+from atenta.recipes.training.evaluation import choices, expect_metric
 
 
 @dataclass
@@ -53,6 +53,7 @@ def main() -> None:
     align = partial(align_tags, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode(splits, training, align)
     collator = DataCollatorForTokenClassification(tokenizer)
+    expect_metric(training, compare(splits["validation"]["tags"], splits["validation"]["tags"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, partial(measure, tags=tags), choices)
     trainer.fit(checkpoint)
 

@@ -25,7 +25,7 @@ from atenta.recipes.decoding.afresh import decode_afresh
 from atenta.recipes.decoding.n_best import decode_n_best
 from atenta.recipes.encoding.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.encoding.pairs import encode_pairs
-from atenta.recipes.metrics import scores
+from atenta.recipes.metrics import METRICS, scores
 from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load, load_documents, pairs
 from atenta.recipes.reporting.results import finish
 from atenta.recipes.reporting.tables import n_best_columns
@@ -37,6 +37,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start,
 )
+from atenta.recipes.training.evaluation import expect_metric
 
 # Rows in words (`train`, `test`), rows of ids, and what both are made with.
 Prepared = tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]
@@ -60,11 +61,13 @@ class DecodingArguments:
     )
 
     def __post_init__(self) -> None:
-        """Check that the search can find as many outputs as are asked for.
+        """Check that there are such metrics, and that the search can find as many outputs as are asked for.
 
         Raises:
-            ValueError: it cannot.
+            ValueError: there are not, or it cannot.
         """
+        if unknown := sorted(set(self.metrics) - set(METRICS)):
+            raise ValueError(f"--metrics {' '.join(unknown)}: expected some of {', '.join(METRICS)}.")
         if self.num_return_sequences > self.num_beams:
             raise ValueError(
                 f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
@@ -101,6 +104,7 @@ def main() -> None:
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
     model.generation_config.max_length = 2 * longest  # the library stops at 20 unless told
     training.predict_with_generate = True
+    expect_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
     scored = {
         **encoded,
         "validation": encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples]),
@@ -126,12 +130,15 @@ def main() -> None:
         "model": [hypotheses[0].text for hypotheses in outputs],
     }
     compared = {name: scores(search.metrics, predictions=given, references=gold) for name, given in answers.items()}
-    columns = {"source": sources, "gold": gold, **n_best_columns(outputs)}
+    tags = [" ".join(row["tags"]) for row in rows["test"]]
+    given = {"source": sources, "tags": tags} if any(tags) else {"source": sources}
+    columns = {**given, "gold": gold, **n_best_columns(outputs)}
     finish(trainer, scores=compared, predictions=columns, about=about(data))
     if trainer.is_world_process_zero():
         shown = [rows["test"][index] for index in range(min(SHOWN, len(rows["test"])))]
         for row, output in zip(shown, answers["model"]):
-            print(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
+            source = " ".join([row["source"], *row["tags"]])
+            print(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
         if not noise.denoising:
             decode_afresh(training.output_dir, shown, answers["model"][:SHOWN], search.num_beams)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import evaluate
 
+METRICS = sorted({file.stem for file in Path(__file__).parent.glob("*.py")} - {"__init__", "inputs"})
+
 
 def scores(names: Iterable[str], *, predictions: Sequence[Any], references: Sequence[Any]) -> dict[str, float]:
     """Return every figure of the metrics named, in one dictionary.

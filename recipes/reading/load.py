@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import datasets
@@ -13,7 +14,7 @@ from atenta.recipes.reading import documents
 from atenta.recipes.reading.records import BadRow, Record
 from atenta.recipes.reading.report import report
 from atenta.recipes.reading.splits import Check, DataArguments, Reader, Rows, code_stamp, read_splits
-from atenta.recipes.reading.tables import read_table
+from atenta.recipes.reading.tables import lacks_header, read_table
 from atenta.recipes.samples import SAMPLES, Sample
 
 
@@ -64,6 +65,8 @@ def load(
                     return {name: datasets.Dataset.from_list(list(rows), features) for name, rows in made.items()}
                 files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
                 data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has some, which are listed
+            if training.process_index == 0:
+                _tell_of_missing_headers(data, columns)
             return read_splits(data, read, check, features, Path(training.output_dir) / "bad_rows.tsv")
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None
@@ -126,6 +129,13 @@ def _encode(rows: Rows, function: Callable[..., dict[str, list]]) -> Rows:
         code = code_stamp(Path(__file__).parents[1] / "encoding")
         options["new_fingerprint"] = Hasher.hash((rows._fingerprint, function, code))
     return rows.map(function, **options)
+
+
+def _tell_of_missing_headers(data: DataArguments, columns: Sequence[str]) -> None:
+    for path in chain(data.train_file or [], data.validation_file or [], data.test_file or []):
+        if lacks_header(path, columns):
+            order = ", ".join(columns)
+            print(f"{path}: its first row does not name {order}; it is read as data, its cells in this order.")
 
 
 def _sample(data: DataArguments) -> Sample:

@@ -48,6 +48,16 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     return expect_any(records, f"{path}: found no rows; expected rows of {', '.join(columns)}")
 
 
+def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
+    """Tell whether a file is csv whose first row does not name the columns, so that its cells are read in order.
+
+    Raises:
+        OSError: the file cannot be read.
+    """
+    first = next(_read_csv(path), None) if Path(path).suffix == ".csv" else None
+    return first is not None and not isinstance(first[1], BadRow) and not set(columns) <= set(first[1])
+
+
 def _from_cells(
     path: str | Path, rows: Iterator[Cells], columns: Sequence[str], optional: Sequence[str]
 ) -> Iterator[Record | BadRow]:

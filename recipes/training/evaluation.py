@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
+from atenta.recipes.training.options import RecipeArguments
 
 
 def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -24,6 +25,17 @@ def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         (batch,) in nats, the sum over the text's tokens that are predicted.
     """
     return cross_entropy(logits[:, :-1].float().transpose(1, 2), labels[:, 1:], reduction="none").sum(1)
+
+
+def expect_metric(training: RecipeArguments, figures: Iterable[str]) -> None:
+    """Check, before any training, that the figure that chooses the best checkpoint will be there.
+
+    Raises:
+        SystemExit: it will not; the message names those that will.
+    """
+    known, named = ["loss", *figures], training.metric_for_best_model
+    if named and named.removeprefix("eval_") not in known:
+        raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
 
 
 def bits(nats: Iterable[float], texts: Sequence[str]) -> dict[str, float]:

@@ -1,6 +1,7 @@
 """The model and tokenizer that a recipe trains: new ones, or saved ones to go on from."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
@@ -51,6 +52,9 @@ def load_or_create(
         except (ValueError, StrictDataclassError) as error:
             raise SystemExit(str(error)) from None
     else:
+        folder = Path(options.model_name_or_path)
+        if folder.is_dir() and not (folder / "config.json").is_file():
+            raise SystemExit(f"--model_name_or_path {folder}: there is no config.json in it, and so no model.")
         try:
             tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)
             saved = AutoConfig.from_pretrained(options.model_name_or_path)

@@ -68,7 +68,7 @@ def test_it_leaves_a_folder_that_is_complete(trained):
 def test_predictions_are_the_best_outputs_with_their_scores(trained):
     folder, _ = trained
     rows = read_predictions(folder)
-    assert list(rows[0]) == ["source", "gold", "output 1", "score 1", "output 2", "score 2"]
+    assert list(rows[0]) == ["source", "tags", "gold", "output 1", "score 1", "output 2", "score 2"]
     assert [(row["source"], row["gold"]) for row in rows] == [row[:2] for row in TEST]
     tokenizer, model = decode.load(str(folder))
     sources = [f"{source}\t{tags}" for source, _, tags in TEST]
@@ -192,6 +192,8 @@ def test_wrong_options_end_it_before_any_training(arguments, message, files, tmp
     [
         (["--num_beams", "2", "--num_return_sequences", "3"], "asks for more outputs than --num_beams 2"),
         (["--hidden_size", "15"], "does not divide hidden_size=15"),
+        (["--metrics", "wer"], "--metrics wer: expected some of accuracy"),
+        (["--metric_for_best_model", "f1"], "--metric_for_best_model f1: expected one of loss, word_accuracy"),
     ],
 )
 def test_options_that_do_not_go_together_are_errors_before_training(arguments, message, files, tmp_path, capsys):
