@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import atenta
-from support.packaging import FOLDERS, ROOT, build, copy_source, install, run
+from support.wheels import FOLDERS, ROOT, build, copy_source, install, run
 
 # Saves a model, whose card and code come from the package's files, and loads a recipe's configuration.
 USE = """

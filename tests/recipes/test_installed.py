@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from support.packaging import build, copy_source, install
 from support.recipes import assert_complete, read_predictions, tiny, write_lines
+from support.wheels import build, copy_source, install
 
 RECIPES = {
     "seq2seq": "accents",
