@@ -9,11 +9,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 
 from transformers import AutoModelForPreTraining, EvalPrediction
 
-from atenta.recipes.baselines import unigram_characters
+from atenta.recipes.baselines import most_frequent_character, unigram_characters
 from atenta.recipes.encoding.masking import MaskingCollator, make_sentence_pairs
 from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load_documents
 from atenta.recipes.reporting.results import finish
@@ -77,12 +76,12 @@ def most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -> dict
 
     Every character of the test texts is guessed, masked or not: as many as are masked, on average.
     """
-    counts, text = Counter(chain.from_iterable(splits["train"]["text"])), "\n".join(splits["test"]["text"])
+    train, text = splits["train"]["text"], "\n".join(splits["test"]["text"])
     majority = Counter(pairs["train"]["next_sentence_label"]).most_common(1)[0][0]
     order = list(pairs["test"]["next_sentence_label"])
     return {
-        "masked_accuracy": text.count(counts.most_common(1)[0][0]) / len(text),
-        "bits_per_masked_character": unigram_characters(counts.elements(), [text])[0] / len(text) / math.log(2),
+        "masked_accuracy": text.count(most_frequent_character(train)) / len(text),
+        "bits_per_masked_character": unigram_characters(train, [text])[0] / len(text) / math.log(2),
         "next_sentence_accuracy": order.count(majority) / len(order),
     }
 
