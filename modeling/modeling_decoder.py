@@ -1,5 +1,7 @@
 """The decoder family (documents 2 and 4; GPT: Radford et al., 2018): every position sees itself and earlier ones."""
 
+from itertools import islice
+
 import torch
 from torch import nn
 from transformers import Cache, DynamicCache, EncoderDecoderCache
@@ -17,8 +19,10 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ..configuration.configuration_decoder import AtentaDecoderConfig
+from .bare_blocks import BareBlocks
 from .block import TransformerBlock
 from .embeddings import Embeddings
+from .growing_cache import let_grow
 from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
 from .positions import RotaryPositions, position_ids_from_mask
 
@@ -48,6 +52,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps) if config.norm_first else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
+        self.bare_blocks = BareBlocks(self.layers)
 
     @property
     def depth(self) -> int:
@@ -103,26 +108,36 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             if self.has_cross_attention:
                 past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
 
-        self_attention_cache = past_key_values
-        if isinstance(past_key_values, EncoderDecoderCache):
-            self_attention_cache = past_key_values.self_attention_cache
-        # Position ids that were given may mark packed texts; those that are counted here never do.
-        mask = create_causal_mask(
-            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
-        )
-        if encoder_attention_mask is not None:
-            encoder_attention_mask = create_bidirectional_mask(
-                self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states=encoder_hidden_states
-            )
+        given_position_ids = position_ids
         if position_ids is None:
             past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
             position_ids = position_ids_from_mask(
                 attention_mask, inputs_embeds.shape[1], past_length, inputs_embeds.device
             )
-
         hidden_states = self.embeddings(inputs_embeds, position_ids)
         position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
-        for layer in self.layers[: self.depth]:
+        if not kwargs and self._is_bare_step(hidden_states, attention_mask, encoder_attention_mask, past_key_values):
+            hidden_states = self.bare_blocks.step(
+                hidden_states, attention_mask, encoder_attention_mask, position_embeddings, past_key_values
+            )
+            return BaseModelOutputWithPastAndCrossAttentions(
+                last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
+            )
+
+        self_attention_cache = past_key_values
+        if isinstance(past_key_values, EncoderDecoderCache):
+            self_attention_cache = past_key_values.self_attention_cache
+        if self_attention_cache is not None:
+            let_grow(self_attention_cache)
+        # Position ids that were given may mark packed texts; those that are counted here never do.
+        mask = create_causal_mask(
+            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=given_position_ids
+        )
+        if encoder_attention_mask is not None:
+            encoder_attention_mask = create_bidirectional_mask(
+                self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states=encoder_hidden_states
+            )
+        for layer in islice(self.layers, self.depth):
             hidden_states = layer(
                 hidden_states,
                 encoder_hidden_states,  # by position: gradient checkpointing follows only such gradients
@@ -135,6 +150,28 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
         )
+
+    def _is_bare_step(
+        self,
+        hidden_states: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        encoder_attention_mask: torch.Tensor | None,
+        past_key_values: Cache | None,
+    ) -> bool:
+        """Whether this is one more character for texts in a cache that grows in place, and the blocks are bare."""
+        if (
+            past_key_values is None
+            or hidden_states.shape[1] != 1
+            or torch.is_grad_enabled()
+            or torch.compiler.is_compiling()
+            or torch.is_autocast_enabled(hidden_states.device.type)
+            or self.config._attn_implementation != "sdpa"
+            or any(mask is not None and mask.ndim != 2 for mask in (attention_mask, encoder_attention_mask))
+        ):
+            return False
+        if not self.bare_blocks.is_stack_of(islice(self.layers, self.depth)):
+            self.bare_blocks = BareBlocks(islice(self.layers, self.depth))
+        return self.bare_blocks.can_read(past_key_values) and self.bare_blocks.are_bare()
 
 
 class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):

@@ -29,36 +29,64 @@ def position_ids_from_mask(
 def position_angles(position_ids: torch.Tensor, size: int, theta: float) -> torch.Tensor:
     """Angle of each position in each of `size / 2` planes: position · theta^(-2i / size) (document 3).
 
-    Computed in float32 on the model's device for the positions at hand, once a step for all blocks. There is no table:
-    it would end at some length, and a model cast to bfloat16 would round it.
+    In float32, whatever the model's type: bfloat16 would round the positions.
 
     Args:
-        position_ids: (batch, length).
+        position_ids: (...).
         size: width of the vector to be filled or turned; even.
         theta: base of the wavelengths.
 
     Returns:
-        (batch, length, size / 2), in radians.
+        (..., size / 2), in radians.
     """
     exponents = torch.arange(0, size, 2, device=position_ids.device, dtype=torch.float32) / size
     return position_ids[..., None].float() * theta**-exponents
 
 
-class SinusoidalPositions(nn.Module):
-    """Sines and cosines in turn: even columns hold sines, odd ones cosines (document 3; Vaswani et al., section 3.5).
+class ComputedPositions(nn.Module):
+    """Vectors that depend on nothing but the position, for any length. Nothing is learned or saved.
 
-    Any length works: nothing is learned and no table is kept.
+    On a CPU they are kept once computed: for a single position the sines alone would cost as much as a block.
     """
+
+    longest_table = 16384  # rows, beyond which they are computed anew at each step
+
+    def __init__(self):
+        super().__init__()
+        self.table: torch.Tensor | None = None  # no buffer: a cast of the model to bfloat16 would round it
+
+    def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """Integers of any shape → float32 of that shape and one dimension more."""
+        raise NotImplementedError
+
+    def look_up(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """What `compute` gives, from the table where there can be one."""
+        if position_ids.device.type != "cpu" or torch.compiler.is_compiling():
+            return self.compute(position_ids)
+        length = int(position_ids.max()) + 1
+        if length > self.longest_table:
+            return self.compute(position_ids)
+        if self.table is None or length > len(self.table):
+            self.table = self.compute(torch.arange(min(2 * length + 256, self.longest_table)))
+        return nn.functional.embedding(position_ids, self.table)
+
+
+class SinusoidalPositions(ComputedPositions):
+    """Sines and cosines in turn: even columns hold sines, odd ones cosines (document 3; Vaswani et al., 2017)."""
 
     def __init__(self, config: PreTrainedConfig):
         super().__init__()
         self.size = config.hidden_size
         self.theta = config.position_embedding_theta
 
-    def forward(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """(batch, length) integers → (batch, length, hidden_size) in float32."""
+    def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """Integers (...) → (..., hidden_size) in float32."""
         angles = position_angles(position_ids, self.size, self.theta)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+
+    def forward(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """(batch, length) integers → (batch, length, hidden_size) in float32."""
+        return self.look_up(position_ids)
 
 
 class LearnedPositions(nn.Embedding):
@@ -81,22 +109,23 @@ class LearnedPositions(nn.Embedding):
         return super().forward(position_ids)
 
 
-class RotaryPositions(nn.Module):
-    """Cosines and sines that turn queries and keys, so that scores depend on distances (Su et al., 2021, equation 34).
-
-    Any length works: nothing is learned and no table is kept.
-    """
+class RotaryPositions(ComputedPositions):
+    """Cosines and sines that turn queries and keys, so that scores depend on distances (Su et al., 2021)."""
 
     def __init__(self, config: PreTrainedConfig):
         super().__init__()
         self.size = config.head_dim
         self.theta = config.position_embedding_theta
 
-    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-        """(batch, length) integers → two tensors (batch, length, head_dim) of type `dtype`."""
+    def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
+        """Integers (...) → (..., 2 * head_dim) in float32: the cosines, then the sines, of each plane twice."""
         angles = position_angles(position_ids, self.size, self.theta)
         angles = torch.cat((angles, angles), dim=-1)
-        return angles.cos().to(dtype), angles.sin().to(dtype)
+        return torch.cat((angles.cos(), angles.sin()), dim=-1)
+
+    def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
+        """(batch, length) integers → cosines and sines, (batch, length, head_dim) of type `dtype` each."""
+        return self.look_up(position_ids).to(dtype).chunk(2, dim=-1)
 
 
 def apply_rotary(states: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:

@@ -1,0 +1,266 @@
+"""Steps on the blocks' bare parameters: equal to the blocks' own, taken whenever they may be, and not otherwise."""
+
+from contextlib import nullcontext
+from itertools import product
+
+import pytest
+import torch
+from accelerate import cpu_offload
+from peft import LoraConfig, get_peft_model
+from torch import nn
+from torch.nn.utils import parametrizations
+from transformers import EncoderDecoderCache, StaticCache
+
+from atenta.modeling import AtentaDecoderForCausalLM
+from atenta.modeling.bare_blocks import BareBlocks
+from support.models import GENERATORS, assert_close, every_layout, named, pad, texts, tiny_model
+
+every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    """The inputs of the steps that were taken on bare parameters."""
+    taken, step = [], BareBlocks.step
+
+    def counted(self, *args):
+        taken.append(args)
+        return step(self, *args)
+
+    monkeypatch.setattr(BareBlocks, "step", counted)
+    return taken
+
+
+def decode(model, ids, mask=None, source=None, source_mask=None, **options):
+    """Scores of all but the first four characters, each read by itself: (batch, length - 4, vocab_size)."""
+    given = {"use_cache": True, **options}
+    if model.config.is_encoder_decoder:
+        given |= {"input_ids": texts(len(ids), 7, seed=3) if source is None else source, "attention_mask": source_mask}
+        names = ("decoder_input_ids", "decoder_attention_mask")
+    else:
+        names = ("input_ids", "attention_mask")
+    cache, logits = None, []
+    for start, end in ((0, 4), *((position, position + 1) for position in range(4, ids.shape[1]))):
+        inputs = dict(zip(names, (ids[:, start:end], None if mask is None else mask[:, :end])))
+        outputs = model(**inputs, past_key_values=cache, **given)
+        cache = outputs.past_key_values
+        logits.append(outputs.logits[:, -1])
+    return torch.stack(logits[1:], dim=1)
+
+
+def through_modules(model, *args, **options):
+    """The same with a hook on a block, which does nothing but forbid steps on bare parameters."""
+    decoder = (model.get_decoder() if model.config.is_encoder_decoder else model.model).layers[0]
+    hook = decoder.register_forward_hook(lambda *_: None)
+    try:
+        return decode(model, *args, **options)
+    finally:
+        hook.remove()
+
+
+@every_layout
+@every_generator
+@pytest.mark.parametrize(
+    "options",
+    [{"attention_bias": bias, "hidden_act": act} for bias, act in product((False, True), ("relu", "gelu"))],
+    ids=str,
+)
+@torch.no_grad()
+def test_equal_to_the_blocks(model_class, layout, options, steps):
+    model, ids = tiny_model(model_class, **layout, **options), texts()
+    expected = through_modules(model, ids)
+    assert not steps
+    assert_close(decode(model, ids), expected)
+    assert len(steps) == 5
+
+
+@every_layout
+@every_generator
+@pytest.mark.parametrize("side", ["left", "right"])
+@torch.no_grad()
+def test_equal_to_the_blocks_with_padding(model_class, layout, side, steps):
+    model, (ids, mask) = tiny_model(model_class, **layout), pad(texts(), [9, 7, 5], side)
+    source, source_mask = pad(texts(3, 7, seed=3), [7, 3, 1], side)
+    expected = through_modules(model, ids, mask, source, source_mask)
+    assert not steps
+    assert_close(decode(model, ids, mask, source, source_mask), expected)
+    assert len(steps) == 5
+
+
+@every_generator
+def test_generation_takes_them(model_class, steps):
+    model, ids = tiny_model(model_class), texts()
+    model.generation_config.eos_token_id = None
+    model.generate(ids, max_new_tokens=9, do_sample=False)
+    assert len(steps) == 8  # the first character comes with the prompt
+
+
+@every_generator
+@torch.no_grad()
+def test_bfloat16(model_class, steps):
+    model, ids = tiny_model(model_class).bfloat16(), texts()
+    assert_close(decode(model, ids).float(), through_modules(model, ids).float(), 0.05)
+    assert len(steps) == 5
+
+
+@torch.no_grad()
+def test_new_weights_are_seen(steps):
+    """Parameters are read at every step, also those that were put in the place of others."""
+    model, other, ids = tiny_model(AtentaDecoderForCausalLM), tiny_model(AtentaDecoderForCausalLM, seed=1), texts()
+    decode(model, ids)
+    for mine, its in zip(model.modules(), other.modules()):
+        for name, parameter in its._parameters.items():
+            mine._parameters[name] = parameter
+    steps.clear()
+    assert_close(decode(model, ids), decode(other, ids), 0)
+    assert len(steps) == 10
+
+
+@torch.no_grad()
+def test_another_block_is_seen(steps):
+    model, other, ids = tiny_model(AtentaDecoderForCausalLM), tiny_model(AtentaDecoderForCausalLM, seed=1), texts()
+    decode(model, ids)
+    model.model.layers[1] = other.model.layers[1]
+    model.model.layers[0].feed_forward = other.model.layers[0].feed_forward
+    expected = through_modules(model, ids)
+    steps.clear()
+    assert_close(decode(model, ids), expected)
+    assert len(steps) == 5
+
+
+class Doubled(nn.Linear):
+    def forward(self, states):
+        return 2 * super().forward(states)
+
+
+def in_place_of_a_module(model):
+    block = model.model.layers[1]
+    block.self_attn.v_proj, old = Doubled(32, 32, bias=False), block.self_attn.v_proj
+    block.self_attn.v_proj.load_state_dict(old.state_dict())
+
+
+def in_place_of_an_activation(model):
+    model.model.layers[0].feed_forward.activation = nn.Dropout(0.0)
+
+
+def hooked(model):
+    model.model.layers[0].self_attn.o_proj.register_forward_hook(lambda module, inputs, output: output + 1)
+
+
+def hooked_before(model):
+    model.model.layers[1].feed_forward.register_forward_pre_hook(lambda module, inputs: (inputs[0] * 2,))
+
+
+def wrapped(model):
+    block = model.model.layers[1]
+    forward = block.feed_forward.forward
+    block.feed_forward.forward = lambda states: forward(states) * 2
+
+
+def with_lora(model):
+    adapted = get_peft_model(model, LoraConfig(target_modules="all-linear", init_lora_weights=False))
+    adapted.eval()
+
+
+def with_parametrization(model):
+    parametrizations.weight_norm(model.model.layers[0].feed_forward.up_proj)
+
+
+def in_int8(model):
+    torch.ao.quantization.quantize_dynamic(model.model, {nn.Linear}, dtype=torch.qint8, inplace=True)
+
+
+def fetched_by_accelerate(model):
+    cpu_offload(model, execution_device="cpu")
+
+
+def dropping_out(model):
+    torch.manual_seed(0)
+    for module in model.model.layers.modules():
+        if isinstance(module, nn.Dropout):
+            module.train()
+
+
+def attending_eagerly(model):
+    model.set_attn_implementation("eager")
+
+
+CHANGES = [
+    in_place_of_a_module,
+    in_place_of_an_activation,
+    hooked,
+    hooked_before,
+    wrapped,
+    with_lora,
+    with_parametrization,
+    in_int8,
+    fetched_by_accelerate,
+    dropping_out,
+    attending_eagerly,
+]
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # torch.ao, which torchao is to replace
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+@torch.no_grad()
+def test_not_taken_with_anything_around_the_parameters_or_in_their_place(change, steps):
+    """And what was put there has its effect: cached equals uncached."""
+    model, ids = tiny_model(AtentaDecoderForCausalLM, dropout=0.5 if change is dropping_out else 0.0), texts()
+    decode(model, ids)
+    assert len(steps) == 5
+    steps.clear()
+    change(model)
+    actual = decode(model, ids)
+    assert not steps
+    if change is dropping_out:
+        assert not torch.equal(actual, decode(model, ids))
+    else:
+        assert_close(actual, model(ids, use_cache=False).logits[:, 4:], 0.2 if change is in_int8 else 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("options", "context"),
+    [
+        ({"output_attentions": True}, nullcontext()),
+        ({"output_hidden_states": True}, nullcontext()),
+        ({}, torch.enable_grad()),
+        ({}, torch.autocast("cpu", torch.bfloat16)),
+    ],
+    ids=["attentions asked for", "hidden states asked for", "gradients", "autocast"],
+)
+@every_generator
+def test_not_taken_where_more_is_asked_for(model_class, options, context, steps):
+    model = tiny_model(model_class)
+    with torch.no_grad(), context:
+        decode(model, texts(), **options)
+    assert not steps
+
+
+@torch.no_grad()
+def test_not_taken_with_a_static_cache(steps):
+    model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
+    cache = StaticCache(model.config, 16)
+    parts = [model(part, past_key_values=cache).logits for part in ids.split([4, 1, 1, 1, 1, 1], dim=1)]
+    assert not steps
+    assert_close(torch.cat(parts, dim=1), model(ids, use_cache=False).logits)
+
+
+@torch.no_grad()
+def test_fewer_blocks_while_an_assistant_leaves_early(steps):
+    model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
+    model.config.num_hidden_layers = 1  # as `generate(assistant_early_exit=1)` does
+    expected = through_modules(model, ids)
+    steps.clear()
+    assert_close(decode(model, ids), expected)
+    assert len(steps) == 5
+    model.config.num_hidden_layers = 2
+    assert_close(decode(model, ids), through_modules(model, ids))
+
+
+@torch.no_grad()
+def test_an_encoder_decoder_needs_the_source_in_its_cache(steps):
+    """The first character of a target is read before the source's keys and values are cached."""
+    model = tiny_model(GENERATORS[1])
+    model(input_ids=texts(), decoder_input_ids=texts(3, 1), use_cache=True)
+    assert not steps
+    assert isinstance(model(input_ids=texts(), decoder_input_ids=texts(3, 1)).past_key_values, EncoderDecoderCache)
