@@ -24,7 +24,7 @@ from .modeling import (
     AtentaEncoderModel,
 )
 from .registration import AUTO_CLASSES, register_auto_classes
-from .tokenization import DEFAULT_ALPHABET, AtentaTokenizer, character_span, check_texts
+from .tokenization import DEFAULT_ALPHABET, AtentaTokenizer, CharacterTable, character_span, check_texts
 
 __version__ = version("atenta")
 
@@ -46,6 +46,7 @@ __all__ = [
     "AtentaEncoderForTokenClassification",
     "AtentaEncoderModel",
     "AtentaTokenizer",
+    "CharacterTable",
     "__version__",
     "character_span",
     "check_texts",

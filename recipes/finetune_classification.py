@@ -43,7 +43,8 @@ def main() -> None:
     labels = model.config.id2label  # of a saved classifier its own
     columns = ["text", "text_pair"]
     inspect(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
-    encoded = encode(splits, training, partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id))
+    label = partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id)
+    encoded = encode(splits, training, label, data.preprocessing_num_workers)
     collator, compute = DataCollatorWithPadding(tokenizer), partial(measure, labels=labels)
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute, choices)
     trainer.fit(checkpoint)

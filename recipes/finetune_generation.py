@@ -36,7 +36,8 @@ def main() -> None:
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
     inspect(splits, training, ["prompt", "answer"], tokenizer)
-    encoded = encode(splits, training, partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length))
+    join = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)
+    encoded = encode(splits, training, join, data.preprocessing_num_workers)
     model.generation_config.max_length = sizes.max_length  # the library stops at 20 unless told
 
     def measure(evaluated: EvalPrediction) -> dict[str, float]:

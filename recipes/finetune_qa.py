@@ -50,7 +50,7 @@ def main() -> None:
     tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
     inspect(splits, training, ["question", "context"], tokenizer)
     window = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
-    windows = encode(splits, training, window)
+    windows = encode(splits, training, window, data.preprocessing_num_workers)
 
     def answer(evaluated: EvalPrediction, name: str) -> list[str]:
         return answers_from_logits(*evaluated.predictions, windows[name], splits[name], data.max_answer_length)

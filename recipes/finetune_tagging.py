@@ -51,7 +51,7 @@ def main() -> None:
     tags = model.config.id2label  # of a saved tagger its own
     inspect(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
     align = partial(align_tags, tokenizer=tokenizer, label2id=model.config.label2id)
-    encoded = encode(splits, training, align)
+    encoded = encode(splits, training, align, data.preprocessing_num_workers)
     collator = DataCollatorForTokenClassification(tokenizer)
     expect_metric(training, compare(splits["validation"]["tags"], splits["validation"]["tags"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, partial(measure, tags=tags), choices)

@@ -45,9 +45,11 @@ def main() -> None:
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", splits["train"]["text"])
     inspect(splits, training, ["text"], tokenizer)
-    packed = encode(splits, training, partial(pack, tokenizer=tokenizer, block_size=sizes.max_length))
+    packing = partial(pack, tokenizer=tokenizer, block_size=sizes.max_length)
+    packed = encode(splits, training, packing, data.preprocessing_num_workers)
+    packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
     model.generation_config.max_length = sizes.max_length  # the library stops at 20 unless told
-    collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id)
+    collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
     def measure(evaluated: EvalPrediction) -> dict[str, float]:
         return bits([evaluated.predictions.sum()], [whole(splits["validation"])])

@@ -49,7 +49,7 @@ def main() -> None:
     tokenizer, model = load_or_create(sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"])
     inspect(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
-    pairs = encode(splits, training, make_pairs)
+    pairs = encode(splits, training, make_pairs, data.preprocessing_num_workers)
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, **vars(masking))
     trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, measure, masked_sums)
     trainer.fit(checkpoint)

@@ -155,7 +155,7 @@ def prepare_pairs(
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts, tags=tags)
     inputs = [["tags", "source"], ["target"]]
     inspect(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
-    encoded = encode(splits, training, partial(encode_pairs, tokenizer=tokenizer))
+    encoded = encode(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
     return splits, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
 
 
@@ -167,10 +167,12 @@ def prepare_texts(
     texts = splits["train"]["text"]
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts)
     inspect(splits, training, ["text"], tokenizer)
-    encoded = encode(splits, training, partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length))
+    segment = partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length)
+    encoded = encode(splits, training, segment, data.preprocessing_num_workers)
     options = {"seed": training.seed, **noise.of_masks()}
     held_out = {name: encoded[name] for name in ("validation", "test")}
-    masked = encode(held_out, training, partial(mask_once, tokenizer=tokenizer, **options))
+    mask = partial(mask_once, tokenizer=tokenizer, **options)
+    masked = encode(held_out, training, mask, data.preprocessing_num_workers)
     rows = {"train": [], "test": [as_pair(row, tokenizer) for row in masked["test"]]}
     return rows, {**encoded, **masked}, tokenizer, model, DenoisingCollator(tokenizer, model, **options)
 

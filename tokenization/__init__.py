@@ -1,6 +1,7 @@
 """The character tokenizer of every family, and what recipes need around it."""
 
 from .alphabet import DEFAULT_ALPHABET
+from .character_table import CharacterTable
 from .offsets import character_span
 from .text_checks import check_texts
 from .tokenization_atenta import INPUT_FORMATS, AtentaTokenizer, Family, InputFormat
@@ -9,6 +10,7 @@ __all__ = [
     "DEFAULT_ALPHABET",
     "INPUT_FORMATS",
     "AtentaTokenizer",
+    "CharacterTable",
     "Family",
     "InputFormat",
     "character_span",

@@ -109,25 +109,37 @@ def inspect(
 
 
 def encode(
-    splits: Mapping[str, Rows], training: TrainingArguments, function: Callable[..., dict[str, list]]
+    splits: Mapping[str, Rows],
+    training: TrainingArguments,
+    function: Callable[..., dict[str, list]],
+    num_proc: int | None = None,
 ) -> dict[str, Rows]:
     """Map rows to ids in batches, all columns replaced; what is not streamed is cached on disk.
+
+    Args:
+        splits: rows.
+        training: tells the main process, which encodes; the others find its cache.
+        function: makes a batch of ids of a batch of rows.
+        num_proc: processes that share the rows out among them, each a stretch of them, where they are not streamed;
+            None: this one encodes.
 
     Raises:
         SystemExit: a row that cannot be encoded, such as one that is too long, in a line.
     """
     try:
         with training.main_process_first():
-            return {name: _encode(rows, function) for name, rows in splits.items()}
+            return {name: _encode(rows, function, num_proc) for name, rows in splits.items()}
     except ValueError as error:
         raise SystemExit(str(error)) from None
 
 
-def _encode(rows: Rows, function: Callable[..., dict[str, list]]) -> Rows:
+def _encode(rows: Rows, function: Callable[..., dict[str, list]], num_proc: int | None) -> Rows:
     options = {"batched": True, "remove_columns": list(rows.features)}
     if isinstance(rows, datasets.Dataset):
         code = code_stamp(Path(__file__).parents[1] / "encoding")
-        options["new_fingerprint"] = Hasher.hash((rows._fingerprint, function, code))
+        # Which rows come together in a batch depends on the number of processes.
+        options["new_fingerprint"] = Hasher.hash((rows._fingerprint, function, code, num_proc))
+        options["num_proc"] = num_proc
     return rows.map(function, **options)
 
 

@@ -22,7 +22,11 @@ SHOWN = 10  # bad rows that are printed; the file lists all
 
 @dataclass
 class DataArguments:
-    """Which data are read."""
+    """Which data are read.
+
+    Raises:
+        ValueError: `preprocessing_num_workers` is below 1.
+    """
 
     _argument_group_name = "data"
 
@@ -35,7 +39,14 @@ class DataArguments:
     streaming: bool = field(
         default=False, metadata={"help": "read the training data while learning: they may be larger than the disk"}
     )
+    preprocessing_num_workers: int | None = field(
+        default=None, metadata={"help": "processes that turn rows into ids; None: this one; a stream has none"}
+    )
     skip_bad_rows: bool = field(default=False, metadata={"help": "list malformed rows in bad_rows.tsv, and go on"})
+
+    def __post_init__(self) -> None:
+        if self.preprocessing_num_workers is not None and self.preprocessing_num_workers < 1:
+            raise ValueError(f"--preprocessing_num_workers is {self.preprocessing_num_workers}; expected 1 or more.")
 
     def named(self) -> bool:
         """Tell whether any data are named."""

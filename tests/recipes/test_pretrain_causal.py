@@ -40,6 +40,7 @@ def files(tmp_path_factory):
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     options = {**files, **SAMPLE, "sample_by": "paragraph", "max_length": 128, "output_dir": folder / "model"}
+    options["preprocessing_num_workers"] = 2
     return folder / "model", run_recipe("pretrain_causal", folder, *tiny("pretrain_causal", **options))
 
 

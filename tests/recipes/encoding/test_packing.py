@@ -3,7 +3,7 @@ from itertools import pairwise
 
 import pytest
 import torch
-from datasets import Dataset
+from datasets import Dataset, List, Value
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,9 +17,18 @@ PAD, BOS, EOS = TOKENIZER.pad_token_id, TOKENIZER.bos_token_id, TOKENIZER.eos_to
 documents = st.lists(st.text("abcdé 𝄞"), min_size=1, max_size=6)
 
 
-def rows_of(texts, block_size):
+collate = partial(collate_packed, pad_token_id=PAD, eos_token_id=EOS)
+
+
+def packed(texts, block_size):
     columns = pack({"text": texts}, TOKENIZER, block_size)
-    return [dict(zip(columns, (ids.tolist() for ids in row))) for row in zip(*columns.values())]
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+def rows_of(texts, block_size):
+    """What a decoder gets of each packed row."""
+    batches = [collate([row]) for row in packed(texts, block_size)]
+    return [{name: values.tolist()[0] for name, values in batch.items()} for batch in batches]
 
 
 def pieces_of(row):
@@ -68,7 +77,7 @@ def test_a_block_needs_two_tokens(block_size):
 
 
 def test_padding_is_a_piece_of_its_own():
-    batch = collate_packed(rows_of(["abc", "de"], 6), PAD)
+    batch = collate(packed(["abc", "de"], 6))
     d, e = TOKENIZER.convert_tokens_to_ids(["d", "e"])
     assert batch.keys() == {"input_ids", "position_ids", "labels"}
     assert batch["input_ids"][1].tolist() == [BOS, d, e, EOS, PAD, PAD]
@@ -83,19 +92,32 @@ def test_the_loss_of_a_packed_batch_is_that_of_its_pieces_alone(texts, block_siz
     model = tiny_model(AtentaDecoderForCausalLM, vocab_size=len(TOKENIZER))
     rows = rows_of(texts, block_size)
     with torch.no_grad():
-        packed = model(**collate_packed(rows, PAD), use_cache=False, num_items_in_batch=1).loss
+        together = model(**collate(packed(texts, block_size)), use_cache=False, num_items_in_batch=1).loss
         pieces = [torch.tensor([piece]) for row in rows for piece in pieces_of(row) if len(piece) > 1]
         alone = sum(model(piece, labels=piece, num_items_in_batch=1).loss for piece in pieces)
-    torch.testing.assert_close(packed, alone, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
 
 
 def test_it_maps_a_dataset_and_a_stream_alike():
     rows = Dataset.from_dict({"text": ["abc", "d", "efgh" * 5]})
     options = {"batched": True, "remove_columns": ["text"], "fn_kwargs": {"tokenizer": TOKENIZER, "block_size": 8}}
-    expected = collate_packed(rows_of(rows["text"][:], 8), PAD)
+    expected = collate(packed(rows["text"][:], 8))
     for mapped in (rows.map(pack, **options), rows.to_iterable_dataset().map(pack, **options)):
-        batch = collate_packed(mapped, PAD)
-        assert all(torch.equal(batch[name], expected[name]) for name in expected)
+        for of_one_format in (mapped, mapped.with_format("numpy")):
+            batch = collate(of_one_format)
+            assert all(torch.equal(batch[name], expected[name]) for name in expected)
+
+
+def test_only_ids_are_stored_two_bytes_each():
+    rows = Dataset.from_dict({"text": ["abc", "d"]})
+    mapped = rows.map(partial(pack, tokenizer=TOKENIZER, block_size=4), batched=True, remove_columns="text")
+    assert mapped.features == {"input_ids": List(Value("uint16"))}
+
+
+def test_special_tokens_in_a_text_are_characters():
+    tokenizer = AtentaTokenizer.from_alphabet("<>abdeops", family="decoder")
+    (row,) = pack({"text": ["a<eos><bos><pad>b"]}, tokenizer, 99)["input_ids"]
+    assert row.tolist() == [BOS, *tokenizer.convert_tokens_to_ids(list("a<eos><bos><pad>b")), EOS]
 
 
 def test_the_cache_is_found_again_after_the_tokenizer_was_used():

@@ -151,6 +151,30 @@ def test_another_tokenizer_encodes_anew(load_pairs, files, training, tokenizer):
     assert encoded["train"]["input_ids"][:] == other(["ser", "ver"]).input_ids
 
 
+def test_other_processes_encode_the_same_rows_in_the_same_order(load_pairs, files, training, tokenizer):
+    splits = load_pairs(DataArguments(**files))
+    function = partial(counted, tokenizer=tokenizer)
+    shared = encode(splits, training, function, num_proc=2)
+    assert calls == []
+    own = encode(splits, training, function)
+    assert calls == [2, 1]  # it does not find what batches of other rows became
+    assert {name: rows.to_list() for name, rows in shared.items()} == {
+        name: rows.to_list() for name, rows in own.items()
+    }
+
+
+def test_a_row_that_another_process_cannot_encode_ends_it_in_a_line(load_pairs, training, files, tokenizer, tmp_path):
+    files["train_file"] = [str(write_lines(tmp_path / "tags.tsv", "ser\tsou\tV", "ver\tvês\tV"))]
+    with pytest.raises(SystemExit, match="no tag <V>"):
+        encode(load_pairs(DataArguments(**files)), training, partial(encode_pairs, tokenizer=tokenizer), num_proc=2)
+
+
+@pytest.mark.parametrize("number", [0, -1])
+def test_one_process_has_to_encode(number):
+    with pytest.raises(ValueError, match=f"--preprocessing_num_workers is {number}; expected 1 or more"):
+        DataArguments(preprocessing_num_workers=number)
+
+
 def test_a_stream_is_encoded_as_it_is_read(load_pairs, files, training, tokenizer):
     splits = load_pairs(DataArguments(**files, streaming=True))
     encoded = encode({"train": splits["train"]}, training, partial(counted, tokenizer=tokenizer))

@@ -1,0 +1,194 @@
+"""Ids by a table over code points, against the tokenizer that it was made from."""
+
+import sys
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
+from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
+
+from atenta import AtentaTokenizer, CharacterTable
+from atenta.tokenization import DEFAULT_ALPHABET, INPUT_FORMATS
+from atenta.tokenization.alphabet import NORMALIZER
+
+DEVANAGARI = "".join(map(chr, range(0x0900, 0x0980)))
+HEBREW = "".join(map(chr, (*range(0x05B0, 0x05C8), *range(0x05D0, 0x05EB), *range(0xFB1D, 0xFB50))))
+VIETNAMESE = "aăâeêioôơuưy" + "".join(map(chr, range(0x1EA0, 0x1EFA)))
+HANGUL = "".join(map(chr, (*range(0x1100, 0x1200), *range(0xAC00, 0xAC80))))
+MARKS = "".join(map(chr, range(0x0300, 0x0345)))
+SCRIPTS = {
+    "Portuguese": DEFAULT_ALPHABET,
+    "Devanagari": DEVANAGARI + " a<eos>",
+    "Hebrew": HEBREW + " ",
+    "Vietnamese": VIETNAMESE + MARKS + " ",
+    "Hangul": HANGUL + " 😀",
+}
+
+
+def in_nfc(characters):
+    return "".join(dict.fromkeys(c for c in characters if NORMALIZER.normalize_str(c) == c))
+
+
+TOKENIZERS = {
+    script: AtentaTokenizer.from_alphabet(in_nfc(characters), family="decoder", tags=["<V>"])
+    for script, characters in SCRIPTS.items()
+}
+TABLES = {script: CharacterTable(tokenizer) for script, tokenizer in TOKENIZERS.items()}
+every_script = pytest.mark.parametrize("script", SCRIPTS)
+
+SPECIAL = ["<eos>", "<mask>", "<V>", "<0x41>"]
+texts = st.one_of(
+    st.text(),
+    st.text(st.sampled_from("aeiou" + MARKS)),
+    st.text(st.sampled_from("가\u1100\u1161\u11a8\u1162 a\U00011131\U00011127\u09c7\u09be\u0b47\u0b56")),
+    *[st.text(st.sampled_from(characters)) for characters in SCRIPTS.values()],
+    st.lists(st.one_of(st.sampled_from(SPECIAL), st.text("ação e\u0301😀\u212b"))).map("".join),
+)
+many_texts = settings(derandomize=True, max_examples=500)
+
+
+def ids_of(tokenizer, texts):
+    return tokenizer(texts, add_special_tokens=False, split_special_tokens=True).input_ids
+
+
+@many_texts
+@given(texts)
+@example("")
+@example("\u0301")
+@example("a\u0301")
+@example("a\u0301\u0323 b\u0327\u0301")
+@every_script
+def test_ids_are_the_tokenizer_s(script, text):
+    assert TABLES[script].encode(text).tolist() == ids_of(TOKENIZERS[script], text)
+
+
+def test_each_character_of_the_first_planes_behind_one_that_it_may_change():
+    """Also those newer than the tokenizer's tables; the planes beyond hold no marks but U+E0100 to U+E01EF."""
+    codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0xE0100, 0xE01F0)]
+    texts = ["e" + "e".join(map(chr, codes[start : start + 256])) for start in range(0, len(codes), 256)]
+    encoded = TABLES["Portuguese"].encode_batch(texts)
+    assert [ids.tolist() for ids in encoded] == ids_of(TOKENIZERS["Portuguese"], texts)
+
+
+def test_what_a_call_or_a_change_leaves_in_the_tokenizer_does_not_reach_the_table():
+    tokenizer = AtentaTokenizer.from_alphabet("abc", family="encoder", model_max_length=4)
+    tokenizer(["a", "abcabc"], padding=True, truncation=True)
+    table = CharacterTable(tokenizer)
+    tokenizer(["a", "abcabc"], padding=True, truncation=True)
+    tokenizer.add_tokens(["é"])
+    expected = AtentaTokenizer.from_alphabet("abc", family="encoder")
+    texts = ["é", "éabcabcabc", "a<mask>é"]
+    assert [ids.tolist() for ids in table.encode_batch(texts)] == ids_of(expected, texts)
+
+
+def composed():
+    """Characters that Unicode composes of two: the two, and what they become."""
+    for code in range(sys.maxunicode + 1):
+        parts = unicodedata.decomposition(chr(code)).split()
+        if len(parts) == 2 and not parts[0].startswith("<"):
+            yield "".join(chr(int(part, 16)) for part in parts), chr(code)
+
+
+def test_every_pair_that_composes():
+    pairs = [pair for pair, _ in composed()] + ["\u1100\u1161", "가\u11a8"]
+    alphabet = in_nfc("".join(pairs) + "".join(one for _, one in composed()))
+    tokenizer = AtentaTokenizer.from_alphabet(alphabet, family="encoder")
+    table = CharacterTable(tokenizer)
+    assert len(pairs) > 1000
+    assert [table.encode(pair).tolist() for pair in pairs] == [ids_of(tokenizer, pair) for pair in pairs]
+
+
+@many_texts
+@given(st.lists(texts, max_size=6))
+def test_texts_together_are_encoded_each_by_itself(batch):
+    encoded = TABLES["Portuguese"].encode_batch(batch)
+    assert [ids.tolist() for ids in encoded] == [ids_of(TOKENIZERS["Portuguese"], text) for text in batch]
+
+
+@pytest.mark.parametrize("rare", ["", "e\u0301", "😀"])
+def test_a_long_text(rare):
+    text = ("Não há nada melhor.\n" * 5000 + rare) * 3
+    assert TABLES["Portuguese"].encode(text).tolist() == ids_of(TOKENIZERS["Portuguese"], text)
+
+
+@pytest.mark.parametrize("family", INPUT_FORMATS)
+def test_a_saved_tokenizer_has_the_same_table(family, tmp_path):
+    tokenizer = AtentaTokenizer.from_alphabet("ação ", family=family, tags=["<V>"])
+    tokenizer.save_pretrained(tmp_path)
+    loaded = AutoTokenizer.from_pretrained(tmp_path)
+    loaded.add_special_tokens({"extra_special_tokens": ["<N>", "x"]})  # tokens that the model does not have
+    for text in ("ação", "ac\u0327a\u0303o <eos><V><N>x", ""):
+        assert CharacterTable(loaded).encode(text).tolist() == ids_of(tokenizer, text)
+
+
+def test_ids_take_no_more_room_than_they_need():
+    assert TABLES["Portuguese"].dtype == TABLES["Portuguese"].encode("a😀").dtype == np.uint16
+    assigned = (chr(code) for code in range(0x3400, 0x32000) if unicodedata.category(chr(code)) == "Lo")
+    tokenizer = AtentaTokenizer.from_alphabet(in_nfc("".join(assigned)), family="decoder")
+    table = CharacterTable(tokenizer)
+    text = "\u3400\U0002a6d0a"
+    assert len(tokenizer) > 1 << 16
+    assert table.dtype == table.encode(text).dtype == np.int32
+    assert table.encode(text).tolist() == ids_of(tokenizer, text)
+
+
+@pytest.mark.parametrize("text", ["ab\ud83d", "\udc00\u0301"])
+def test_lone_surrogates_are_refused_as_elsewhere(text, tmp_path):
+    TOKENIZERS["Hebrew"].save_pretrained(tmp_path)
+    for table in (TABLES["Portuguese"], CharacterTable(AutoTokenizer.from_pretrained(tmp_path))):
+        with pytest.raises(ValueError, match=r"`texts\[0\]` has the lone surrogate '.*' at position"):
+            table.encode(text)
+        with pytest.raises(ValueError, match=r"`texts\[1\]` has the lone surrogate"):
+            table.encode_batch(["a", text])
+
+
+def test_what_is_no_text_is_refused():
+    with pytest.raises(TypeError, match="expected str instance, bytes found"):
+        TABLES["Portuguese"].encode(b"a")
+    with pytest.raises(TypeError, match="sequence item 1: expected str instance, NoneType found"):
+        TABLES["Portuguese"].encode_batch(["a", None])
+    with pytest.raises(TypeError, match="`texts` is one str"):
+        TABLES["Portuguese"].encode_batch("abc")
+
+
+def character_tokenizer(**options):
+    """Like that of `AtentaTokenizer`, but for the options of its model."""
+    model = {"vocab": {"a": 0, "b": 1, "ab": 2, "<0x41>": 3}, "merges": [], "byte_fallback": True}
+    backend = Tokenizer(BPE(**model | options))
+    backend.normalizer = NORMALIZER
+    return PreTrainedTokenizerFast(tokenizer_object=backend)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"merges": [("a", "b")]}, r"merges \[\['a', 'b'\]\]"),
+        ({"byte_fallback": False}, "byte_fallback False"),
+        ({"ignore_merges": True}, "ignore_merges True"),
+        ({"end_of_word_suffix": "b"}, "end_of_word_suffix 'b'"),
+    ],
+)
+def test_another_model_is_refused_by_what_it_has(options, named):
+    CharacterTable(character_tokenizer())
+    with pytest.raises(ValueError, match=f"Not a character tokenizer, by its {named}.*one that AtentaTokenizer made"):
+        CharacterTable(character_tokenizer(**options))
+
+
+def test_another_normalizer_and_added_words_are_refused():
+    tokenizer = character_tokenizer()
+    tokenizer.add_tokens(["ab"])
+    with pytest.raises(ValueError, match=r"added_tokens \['ab'\]"):
+        CharacterTable(tokenizer)
+    tokenizer = character_tokenizer()
+    tokenizer.backend_tokenizer.normalizer = None
+    with pytest.raises(ValueError, match="normalizer None"):
+        CharacterTable(tokenizer)
+
+
+def test_a_tokenizer_without_a_backend_is_refused():
+    with pytest.raises(ValueError, match="ByT5Tokenizer has no backend"):
+        CharacterTable(ByT5Tokenizer())
