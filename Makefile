@@ -9,7 +9,7 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run recipes pretrain-finetune test test-slow test-oldest lint format suites clean
+.PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -27,6 +27,9 @@ pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then learn dialogue f
 	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained \
 		--model_name_or_path outputs/pretrain_causal
 	.venv/bin/python recipes/compare.py outputs/dialogue_from_scratch outputs/dialogue_pretrained
+
+bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: a quarter of an hour
+	.venv/bin/python -m benchmarks
 
 test: $(ENVIRONMENT)  ## all tests but the slow ones
 	.venv/bin/python $(PYTEST) -m "not slow"
