@@ -5,6 +5,8 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch.utils.data import Sampler
 
+MUCH_PADDING = 0.05  # share of a batch's tokens for which it is cut once half full
+
 
 class BucketBatchSampler(Sampler[list[int]]):
     """The batches of one process: texts of like length each, in an order that is new in every epoch.
@@ -32,7 +34,8 @@ class BucketBatchSampler(Sampler[list[int]]):
                 such as a source and a target.
             batch_size: texts in a batch of one process, where `max_tokens` is not given.
             max_tokens: tokens in a batch of one process, padding included: texts times the longest, added over the
-                parts. A text that is longer by itself is an error.
+                parts. A text that is longer by itself is an error. A batch ends early, once half full, where the next
+                text would make more than a twentieth of it padding.
             seed: the order depends on it and on the epoch.
             num_processes: that share each batch.
             process_index: which of them this one is.
@@ -74,19 +77,30 @@ class BucketBatchSampler(Sampler[list[int]]):
         return 1 - self.lengths.sum().item() / padded
 
     def _sorted(self, order: torch.Tensor) -> torch.Tensor:
+        """Sort by the first part's length, then by the next one's, up and down in turn: neighbours stay alike.
+
+        Where sources get longer by one, targets go on from where they are, long or short, and do not start again.
+        """
+        turns = 1 - 2 * (self.lengths.cumsum(1) - self.lengths).remainder(2)  # 1 or -1, by the parts before
         for part in reversed(range(self.lengths.shape[1])):  # stable: texts of one length stay as they are ordered
-            order = order[self.lengths[order, part].argsort(stable=True)]
+            order = order[(turns * self.lengths)[order, part].argsort(stable=True)]
         return order
 
     def _cut(self, ordered: list[list[int]], batch_size: int, max_tokens: int | None) -> list[int]:
-        sizes, size, longest = [], 0, ordered[0]
+        sizes, size, longest, tokens = [], 0, ordered[0], 0
         for lengths in ordered:
             longer = list(map(max, longest, lengths))
             share = -(-(size + 1) // self.num_processes)  # texts of the process that has most
-            if share > batch_size if max_tokens is None else share * sum(longer) > max_tokens:
+            if max_tokens is None:
+                full = share > batch_size
+            else:
+                padding = 1 - (tokens + sum(lengths)) / ((size + 1) * sum(longer))
+                half_full = size >= self.num_processes and share * sum(longest) > max_tokens / 2
+                full = share * sum(longer) > max_tokens or (half_full and padding > MUCH_PADDING)
+            if full:
                 sizes.append(size)
-                size, longer = 0, lengths
-            size, longest = size + 1, longer
+                size, longer, tokens = 0, lengths, 0
+            size, longest, tokens = size + 1, longer, tokens + sum(lengths)
         if sizes and size < self.num_processes:  # too few for all: they join the batch before
             size += sizes.pop()
         return [*sizes, size]

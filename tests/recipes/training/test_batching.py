@@ -1,8 +1,12 @@
+from pathlib import Path
+
 import pytest
+import torch
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.training.batching import BucketBatchSampler
 from atenta.recipes.training.command_line import CONFIGS
@@ -79,9 +83,31 @@ def test_texts_longer_than_the_budget_and_too_few_texts_are_named():
         BucketBatchSampler([3], batch_size=1, num_processes=2)
 
 
-def test_less_than_a_twentieth_of_the_accents_task_is_padding():
-    options = yaml.safe_load((CONFIGS / "accents.yaml").read_text(encoding="utf-8"))
-    pairs = accent_pairs()["train"]
-    lengths = [(len(pair["source"]) + 1, len(pair["target"]) + 1) for pair in pairs]  # each with its <eos>
+def test_targets_go_on_from_where_they_are_when_sources_get_longer():
+    """Of two sources, the longer one begins with its long targets, which the shorter one ended with."""
+    lengths = [(source, target) for source in (4, 5) for target in (1, 1, 9, 9)]
+    sampler = BucketBatchSampler(lengths, batch_size=4)
+    order = sampler._sorted(torch.arange(len(lengths)))
+    assert sampler.lengths[order].tolist() == [[4, 1], [4, 1], [4, 9], [4, 9], [5, 9], [5, 9], [5, 1], [5, 1]]
+
+
+def test_a_batch_ends_half_full_where_more_would_be_padding():
+    def sizes(lengths):
+        return BucketBatchSampler(lengths, batch_size=1, max_tokens=80).sizes
+
+    assert sizes([10] * 4 + [20]) == [4, 1]  # five times 20 would be over the budget
+    assert sizes([10] * 5 + [13]) == [5, 1]  # within it, but 15 of 78 places would be padding
+    assert sizes([10] * 3 + [13]) == [4]  # as many of 52, but the batch is not yet half full
+
+
+@pytest.mark.parametrize("task", ["accents", "french_g2p", "italian_g2p", "hebrew"])
+def test_less_than_a_twentieth_of_a_task_is_padding(task):
+    options = yaml.safe_load((CONFIGS / f"{task}.yaml").read_text(encoding="utf-8"))
+    if task == "accents":
+        pairs = [(pair["source"], pair["target"]) for pair in accent_pairs()["train"]]
+    else:
+        file = SAMPLES[task].split_files()["train"]
+        pairs = [line.split("\t")[:2] for line in Path(file).read_text(encoding="utf-8").splitlines()]
+    lengths = [(len(source) + 1, len(target) + 1) for source, target in pairs]  # each with its <eos>
     sampler = BucketBatchSampler(lengths, batch_size=1, max_tokens=options["max_tokens_per_batch"])
     assert sampler.padding_share() < 0.05
