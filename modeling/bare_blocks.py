@@ -17,11 +17,12 @@ from transformers import Cache, EncoderDecoderCache
 
 from .attention import MultiHeadAttention
 from .block import AddAndNorm, TransformerBlock
+from .dropout import Dropout
 from .feed_forward import FeedForward
 from .growing_cache import GrowingLayer
 from .positions import apply_rotary
 
-PLAIN_MODULES = {TransformerBlock, MultiHeadAttention, AddAndNorm, FeedForward, nn.Linear, nn.LayerNorm, nn.Dropout}
+PLAIN_MODULES = {TransformerBlock, MultiHeadAttention, AddAndNorm, FeedForward, nn.Linear, nn.LayerNorm, Dropout}
 PLAIN_TENSORS = {nn.Parameter, NoneType}
 
 

@@ -6,6 +6,7 @@ from transformers import Cache, PreTrainedConfig
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .attention import MultiHeadAttention
+from .dropout import Dropout
 from .feed_forward import FeedForward
 
 
@@ -19,7 +20,7 @@ class AddAndNorm(nn.Module):
         super().__init__()
         self.norm_first = config.norm_first
         self.norm = nn.LayerNorm(config.hidden_size, eps=config.layer_norm_eps)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def before(self, hidden_states: torch.Tensor) -> torch.Tensor:
         """What the sub-layer reads: (batch, length, hidden_size), of the same shape."""

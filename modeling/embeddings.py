@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from transformers import PreTrainedConfig
 
+from .dropout import Dropout
 from .positions import ADDED_POSITIONS
 
 
@@ -20,7 +21,7 @@ class Embeddings(nn.Module):
         self.embed_segments = nn.Embedding(type_vocab_size, config.hidden_size) if type_vocab_size else None
         positions = ADDED_POSITIONS.get(config.position_embedding_type)
         self.positions = positions(config) if positions else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self,

@@ -21,6 +21,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_decoder import AtentaDecoderConfig
 from .bare_blocks import BareBlocks
 from .block import TransformerBlock
+from .dropout import classifier_dropout
 from .embeddings import Embeddings
 from .growing_cache import let_grow
 from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
@@ -243,7 +244,7 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = AtentaDecoderModel(config)
-        self.dropout = nn.Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)
+        self.dropout = classifier_dropout(config)
         self.score = nn.Linear(config.hidden_size, config.num_labels, bias=False)
         self.post_init()
 

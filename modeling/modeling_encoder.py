@@ -20,6 +20,7 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .block import TransformerBlock
+from .dropout import classifier_dropout
 from .embeddings import Embeddings
 from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
 from .positions import RotaryPositions, position_ids_from_mask
@@ -442,8 +443,3 @@ class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
         )
-
-
-def classifier_dropout(config: AtentaEncoderConfig) -> nn.Dropout:
-    """Dropout before a classification head: `classifier_dropout`, or else `dropout`."""
-    return nn.Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)
