@@ -17,9 +17,9 @@ from transformers import Cache, EncoderDecoderCache
 
 from .attention import MultiHeadAttention
 from .block import AddAndNorm, TransformerBlock
+from .cache_layers import GrowingLayer, SourceLayer
 from .dropout import Dropout
 from .feed_forward import FeedForward
-from .growing_cache import GrowingLayer
 from .positions import apply_rotary
 
 PLAIN_MODULES = {TransformerBlock, MultiHeadAttention, AddAndNorm, FeedForward, nn.Linear, nn.LayerNorm, Dropout}
@@ -95,6 +95,9 @@ class BareBlocks:
         """
         own, source = _caches(past_key_values)
         mask, source_mask = _hide_padding(attention_mask), _hide_padding(encoder_attention_mask)
+        if source is not None:
+            beams = _rows_of_a_source(source, source_mask)
+            source_mask = source_mask[::beams] if source_mask is not None else None
         states = hidden_states.squeeze(1)  # (batch, hidden_size)
         for index, block in enumerate(self.layers):
             parts = block._modules
@@ -106,14 +109,22 @@ class BareBlocks:
             if position_embeddings is not None:
                 query, key = apply_rotary(query, *position_embeddings), apply_rotary(key, *position_embeddings)
             key, value = own.layers[index].update(key, value)
-            states = _after(frame, residual, _attend(attention, query, key, value, mask))
+            output = scaled_dot_product_attention(query, key, value, mask, scale=attention.scaling)
+            states = _after(frame, residual, _project(attention, "o_proj", output.flatten(1)))
             if source is not None:
                 attention, frame = parts["cross_attn"], parts["cross_attn_frame"]
                 residual, states = states, _before(frame, states)
                 seen = source.layers[index]
-                query = _heads(attention, "q_proj", states)
-                states = _attend(attention, query, seen.keys, seen.values, source_mask)
-                states = _after(frame, residual, states)
+                query = _project(attention, "q_proj", states).view(len(states) // beams, beams, -1, attention.head_dim)
+                output = scaled_dot_product_attention(
+                    query.transpose(1, 2),
+                    seen.keys[::beams],
+                    seen.values[::beams],
+                    source_mask,
+                    scale=attention.scaling,
+                )  # (sources, heads, beams, head_dim)
+                output = output.transpose(1, 2).reshape(len(states), -1)
+                states = _after(frame, residual, _project(attention, "o_proj", output))
             network, frame = parts["feed_forward"], parts["feed_forward_frame"]
             residual, states = states, _before(frame, states)
             states = network._modules["activation"](_project(network, "up_proj", states))
@@ -146,15 +157,13 @@ def _heads(attention: MultiHeadAttention, name: str, states: torch.Tensor) -> to
     return _project(attention, name, states).view(len(states), -1, 1, attention.head_dim)
 
 
-def _attend(
-    attention: MultiHeadAttention,
-    query: torch.Tensor,
-    key: torch.Tensor,
-    value: torch.Tensor,
-    mask: torch.Tensor | None,
-) -> torch.Tensor:
-    output = scaled_dot_product_attention(query, key, value, mask, scale=attention.scaling)
-    return _project(attention, "o_proj", output.reshape(len(output), -1))  # (batch, hidden_size)
+def _rows_of_a_source(source: Cache, mask: torch.Tensor | None) -> int:
+    """How many rows share a source, in the cache of each block and in the mask: the beams of a text, or 1."""
+    shared = {layer.sharing() if type(layer) is SourceLayer else 1 for layer in source.layers}
+    beams = shared.pop() if len(shared) == 1 else 1
+    if beams > 1 and mask is not None and not torch.equal(mask[::beams].repeat_interleave(beams, 0), mask):
+        return 1
+    return beams
 
 
 def _before(frame: AddAndNorm, states: torch.Tensor) -> torch.Tensor:

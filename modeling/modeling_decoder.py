@@ -21,9 +21,9 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_decoder import AtentaDecoderConfig
 from .bare_blocks import BareBlocks
 from .block import TransformerBlock
+from .cache_layers import GrowingLayer, SourceLayer, replace_layers
 from .dropout import classifier_dropout
 from .embeddings import Embeddings
-from .growing_cache import let_grow
 from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
 from .positions import RotaryPositions, position_ids_from_mask
 
@@ -128,8 +128,9 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         self_attention_cache = past_key_values
         if isinstance(past_key_values, EncoderDecoderCache):
             self_attention_cache = past_key_values.self_attention_cache
+            replace_layers(past_key_values.cross_attention_cache, SourceLayer)
         if self_attention_cache is not None:
-            let_grow(self_attention_cache)
+            replace_layers(self_attention_cache, GrowingLayer)
         # Position ids that were given may mark packed texts; those that are counted here never do.
         mask = create_causal_mask(
             self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=given_position_ids

@@ -10,6 +10,7 @@ from peft import LoraConfig, get_peft_model
 from torch import nn
 from torch.nn.utils import parametrizations
 from transformers import EncoderDecoderCache, StaticCache
+from transformers.modeling_outputs import BaseModelOutput
 
 from atenta.modeling import AtentaDecoderForCausalLM
 from atenta.modeling.bare_blocks import BareBlocks
@@ -85,6 +86,43 @@ def test_equal_to_the_blocks_with_padding(model_class, layout, side, steps):
     assert not steps
     assert_close(decode(model, ids, mask, source, source_mask), expected)
     assert len(steps) == 5
+
+
+@every_layout
+@pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
+@torch.no_grad()
+def test_equal_to_the_blocks_where_beams_share_a_source(layout, padded, steps):
+    """Three targets of each of two sources, each read once for all three."""
+    model, ids = tiny_model(GENERATORS[1], **layout), texts(6)
+    source, source_mask = pad(texts(2, 7, seed=3), [7, 4 if padded else 7], "right")
+    source, source_mask = source.repeat_interleave(3, 0), source_mask.repeat_interleave(3, 0)
+    expected = through_modules(model, ids, None, source, source_mask)
+    assert_close(decode(model, ids, None, source, source_mask), expected)
+    assert len(steps) == 5
+    assert {layer.sharing() for layer in steps[-1][-1].cross_attention_cache.layers} == {3}
+
+
+@torch.no_grad()
+def test_rows_that_see_different_parts_of_one_source(steps):
+    """Keys and values are alike, masks are not: given by hand, as no encoder gives them."""
+    model, ids = tiny_model(GENERATORS[1]), texts(2)
+    encoded = BaseModelOutput(torch.randn(1, 7, 32).expand(2, -1, -1))
+    mask = torch.ones(2, 7, dtype=torch.long)
+    mask[1, 3:] = 0
+    expected = through_modules(model, ids, source=None, source_mask=mask, encoder_outputs=encoded)
+    assert_close(decode(model, ids, source=None, source_mask=mask, encoder_outputs=encoded), expected)
+    assert len(steps) == 5
+
+
+@pytest.mark.parametrize("padded", [False, True], ids=["whole", "padded"])
+def test_beam_search_gives_what_the_blocks_give(padded, steps):
+    model = tiny_model(GENERATORS[1])
+    source, mask = pad(texts(3, 7, seed=3), [7, 4, 2] if padded else [7, 7, 7], "right")
+    options = {"attention_mask": mask, "num_beams": 4, "num_return_sequences": 3, "max_new_tokens": 12}
+    actual = model.generate(source, **options)
+    assert steps
+    model.model.decoder.layers[0].register_forward_hook(lambda *_: None)
+    assert torch.equal(actual, model.generate(source, **options))
 
 
 @every_generator

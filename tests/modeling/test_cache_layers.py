@@ -1,4 +1,4 @@
-"""The cache that grows in place against transformers' own, which concatenates."""
+"""The cache's layers against transformers' own, which concatenate and reorder whatever they hold."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from transformers.cache_utils import DynamicLayer, StaticLayer
 
 from atenta.configuration import AtentaDecoderConfig
 from atenta.modeling import AtentaDecoderForCausalLM
-from atenta.modeling.growing_cache import GrowingLayer, let_grow
+from atenta.modeling.cache_layers import GrowingLayer, SourceLayer, replace_layers
 from support.models import assert_close, texts, tiny_config, tiny_model
 
 
@@ -87,13 +87,49 @@ def test_a_wider_type_is_not_rounded():
         assert torch.equal(values, expected[1])
 
 
+def repeated(counts, length=5):
+    """Keys and values of sources, each in as many rows."""
+    return tuple(each.repeat_interleave(torch.tensor(counts), 0) for each in states(length, batch=len(counts)))
+
+
+@pytest.mark.parametrize(
+    ("counts", "sharing"),
+    [([3, 3], 3), ([1, 1, 1], 1), ([2, 3], 1), ([4], 4), ([1], 1), ([2, 2, 2], 2), ([1, 2, 2], 1)],
+    ids=str,
+)
+def test_rows_that_share_a_source_are_counted(counts, sharing):
+    layer = SourceLayer()
+    layer.update(*repeated(counts))
+    assert layer.sharing() == sharing
+    layer.values = layer.values.clone()
+    layer.values[0] += 1  # alike in keys alone
+    layer.keys = layer.keys.clone()
+    assert layer.sharing() == (1 if sum(counts) > 1 else sharing)
+
+
+@pytest.mark.parametrize(
+    "beam_idx",
+    [[0, 1, 2, 3, 4, 5], [2, 0, 0, 5, 5, 3], [3, 4, 5, 0, 1, 2], [0, 0, 0, 0, 0, 0], [5, 1], [2, 1, 0]],
+    ids=str,
+)
+def test_sources_are_reordered_where_beams_change_places_with_another_texts(beam_idx):
+    ours, theirs = SourceLayer(), DynamicLayer()
+    ours.update(*repeated([3, 3])), theirs.update(*repeated([3, 3]))
+    before = ours.keys
+    for layer in (ours, theirs):
+        layer.reorder_cache(torch.tensor(beam_idx))
+    assert_equal_layers(ours, theirs)
+    stays = [index // 3 for index in beam_idx] == [0, 0, 0, 1, 1, 1]
+    assert (ours.keys is before) == stays
+
+
 def test_only_empty_dynamic_layers_are_replaced():
     config = tiny_config(AtentaDecoderConfig)
     empty, lazy, filled = DynamicCache(config=config), DynamicCache(), DynamicCache(config=config)
     filled.update(*states(2), layer_idx=0)
     static = StaticCache(config, 8)
     for cache in (empty, lazy, filled, static):
-        let_grow(cache)
+        replace_layers(cache, GrowingLayer)
     lazy.update(*states(2), layer_idx=0)
     assert {type(layer) for layer in empty.layers} == {type(lazy.layers[0])} == {GrowingLayer}
     assert [type(layer) for layer in filled.layers] == [DynamicLayer, GrowingLayer]
@@ -114,7 +150,7 @@ def test_models_use_it_whoever_makes_the_cache():
 def test_an_offloaded_cache_stays_as_it_is():
     cache = DynamicCache(config=tiny_config(AtentaDecoderConfig))
     cache.offloading = True  # transformers makes such a cache only where there is a GPU
-    let_grow(cache)
+    replace_layers(cache, GrowingLayer)
     assert {type(layer) for layer in cache.layers} == {DynamicLayer}
 
 
