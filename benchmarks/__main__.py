@@ -10,7 +10,7 @@ from time import perf_counter
 import torch
 from transformers.utils import logging
 
-from benchmarks import corpus, decoding, growth, imports, memory, padding, tokenizers, training
+from benchmarks import corpus, decoding, growth, imports, memory, padding, tokenizers, training, variants
 from benchmarks.machine import machine, versions
 from benchmarks.pictures import draw_growth
 from benchmarks.report import (
@@ -27,7 +27,7 @@ from benchmarks.settings import Settings
 
 SECTIONS = {
     module.__name__.removeprefix("benchmarks."): module
-    for module in (decoding, training, tokenizers, corpus, padding, imports, memory, growth)
+    for module in (decoding, training, tokenizers, corpus, padding, imports, memory, growth, variants)
 }
 
 
