@@ -6,7 +6,7 @@ parameters. `BareBlocks` says when they may: not when anything stands in a modul
 """
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, repeat
 from operator import itemgetter
 from types import NoneType
 
@@ -45,9 +45,9 @@ class BareBlocks:
         self.attributes = [module.__dict__ for module in modules]
         self.parameters = [module._parameters for module in modules]
 
-    def is_stack_of(self, layers: Iterable[TransformerBlock]) -> bool:
+    def is_stack_of(self, layers: list[TransformerBlock]) -> bool:
         """Whether the blocks are these, with the modules that they were made of."""
-        return self.layers == list(layers) and self.children == self._children()
+        return self.layers == layers and self.children == self._children()
 
     def are_bare(self) -> bool:
         """Whether the parameters are all that there is.
@@ -60,7 +60,7 @@ class BareBlocks:
             self.plain_types.issuperset(map(type, self.modules))
             and not any(self.hooks)
             and not any(map(itemgetter("training"), self.attributes))
-            and not any("forward" in attributes for attributes in self.attributes)
+            and not any(map(dict.__contains__, self.attributes, repeat("forward")))
             and PLAIN_TENSORS.issuperset(map(type, chain.from_iterable(map(dict.values, self.parameters))))
         )
 

@@ -1,5 +1,7 @@
 """The decoder family (documents 2 and 4; GPT: Radford et al., 2018): every position sees itself and earlier ones."""
 
+from collections.abc import Callable
+from functools import wraps
 from itertools import islice
 
 import torch
@@ -34,6 +36,17 @@ class AtentaDecoderPreTrainedModel(AtentaPreTrainedModel):
     config: AtentaDecoderConfig
 
 
+def bare_steps_first(forward: Callable) -> Callable:
+    """Try `_bare_step` before all that transformers does around `forward`, which takes longer than a block."""
+
+    @wraps(forward)
+    def step_or_forward(self, *args, **kwargs):
+        output = None if args else self._bare_step(**kwargs)
+        return forward(self, *args, **kwargs) if output is None else output
+
+    return step_or_forward
+
+
 class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
     """Embeddings and a stack of causal blocks. The encoder-decoder's decoder adds cross-attention to each block."""
 
@@ -60,6 +73,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         """Number of blocks. It is lower while `generate(assistant_early_exit=...)` guesses with the first ones."""
         return self.config.num_hidden_layers
 
+    @bare_steps_first
     @merge_with_config_defaults
     @capture_outputs
     def forward(
@@ -109,22 +123,6 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             if self.has_cross_attention:
                 past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
 
-        given_position_ids = position_ids
-        if position_ids is None:
-            past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
-            position_ids = position_ids_from_mask(
-                attention_mask, inputs_embeds.shape[1], past_length, inputs_embeds.device
-            )
-        hidden_states = self.embeddings(inputs_embeds, position_ids)
-        position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
-        if not kwargs and self._is_bare_step(hidden_states, attention_mask, encoder_attention_mask, past_key_values):
-            hidden_states = self.bare_blocks.step(
-                hidden_states, attention_mask, encoder_attention_mask, position_embeddings, past_key_values
-            )
-            return BaseModelOutputWithPastAndCrossAttentions(
-                last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
-            )
-
         self_attention_cache = past_key_values
         if isinstance(past_key_values, EncoderDecoderCache):
             self_attention_cache = past_key_values.self_attention_cache
@@ -133,12 +131,13 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             replace_layers(self_attention_cache, GrowingLayer)
         # Position ids that were given may mark packed texts; those that are counted here never do.
         mask = create_causal_mask(
-            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=given_position_ids
+            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
         )
         if encoder_attention_mask is not None:
             encoder_attention_mask = create_bidirectional_mask(
                 self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states=encoder_hidden_states
             )
+        hidden_states, position_embeddings = self._embed(inputs_embeds, attention_mask, position_ids, past_key_values)
         for layer in islice(self.layers, self.depth):
             hidden_states = layer(
                 hidden_states,
@@ -153,27 +152,66 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
         )
 
-    def _is_bare_step(
+    def _bare_step(
         self,
-        hidden_states: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        encoder_attention_mask: torch.Tensor | None,
-        past_key_values: Cache | None,
-    ) -> bool:
-        """Whether this is one more character for texts in a cache that grows in place, and the blocks are bare."""
+        input_ids: torch.LongTensor | None = None,
+        attention_mask: torch.Tensor | None = None,
+        position_ids: torch.LongTensor | None = None,
+        past_key_values: Cache | None = None,
+        inputs_embeds: torch.Tensor | None = None,
+        use_cache: bool | None = None,
+        encoder_hidden_states: torch.Tensor | None = None,
+        encoder_attention_mask: torch.Tensor | None = None,
+        **kwargs,
+    ) -> BaseModelOutputWithPastAndCrossAttentions | None:
+        """What `forward` gives for one more character of texts whose cache grows in place, or `None` for all else."""
         if (
             past_key_values is None
-            or hidden_states.shape[1] != 1
+            or kwargs
+            or input_ids is None
+            or inputs_embeds is not None
+            or input_ids.shape[1] != 1
             or torch.is_grad_enabled()
             or torch.compiler.is_compiling()
-            or torch.is_autocast_enabled(hidden_states.device.type)
-            or self.config._attn_implementation != "sdpa"
+            or torch.is_autocast_enabled(input_ids.device.type)
             or any(mask is not None and mask.ndim != 2 for mask in (attention_mask, encoder_attention_mask))
+            or self.has_cross_attention != (encoder_hidden_states is not None)
+            or self.config._attn_implementation != "sdpa"
+            or self.config.output_attentions
+            or self.config.output_hidden_states
+            or not self.config.return_dict
         ):
-            return False
-        if not self.bare_blocks.is_stack_of(islice(self.layers, self.depth)):
-            self.bare_blocks = BareBlocks(islice(self.layers, self.depth))
-        return self.bare_blocks.can_read(past_key_values) and self.bare_blocks.are_bare()
+            return None
+        layers = list(islice(self.layers, self.depth))
+        if not self.bare_blocks.is_stack_of(layers):
+            self.bare_blocks = BareBlocks(layers)
+        if not (self.bare_blocks.can_read(past_key_values) and self.bare_blocks.are_bare()):
+            return None
+        hidden_states, position_embeddings = self._embed(
+            self.embeddings.embed_tokens(input_ids), attention_mask, position_ids, past_key_values
+        )
+        hidden_states = self.bare_blocks.step(
+            hidden_states, attention_mask, encoder_attention_mask, position_embeddings, past_key_values
+        )
+        return BaseModelOutputWithPastAndCrossAttentions(
+            last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
+        )
+
+    def _embed(
+        self,
+        inputs_embeds: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        position_ids: torch.LongTensor | None,
+        past_key_values: Cache | None,
+    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
+        """What the first block reads, (batch, length, hidden_size), and rotary cosines and sines where there are."""
+        if position_ids is None:
+            past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
+            position_ids = position_ids_from_mask(
+                attention_mask, inputs_embeds.shape[1], past_length, inputs_embeds.device
+            )
+        hidden_states = self.embeddings(inputs_embeds, position_ids)
+        return hidden_states, self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
 
 
 class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):

@@ -274,6 +274,29 @@ def test_not_taken_where_more_is_asked_for(model_class, options, context, steps)
     assert not steps
 
 
+@pytest.mark.parametrize("name", ["attentions", "hidden_states"])
+@every_generator
+@torch.no_grad()
+def test_not_taken_where_the_configuration_asks_for_more(model_class, name, steps):
+    model, ids = tiny_model(model_class, attn_implementation="eager"), texts()
+    prefix = "decoder_" if model.config.is_encoder_decoder else ""
+    source = {"input_ids": ids} if prefix else {}
+    cache = model(**source, **{f"{prefix}input_ids": ids}, use_cache=True).past_key_values
+    setattr(model.config, f"output_{name}", True)
+    outputs = model(**source, **{f"{prefix}input_ids": ids[:, :1]}, past_key_values=cache)
+    assert not steps
+    assert len(outputs[f"{prefix}{name}"]) == 2 + (name == "hidden_states")
+
+
+@torch.no_grad()
+def test_not_taken_where_a_tuple_is_to_be_returned(steps):
+    model, ids = tiny_model(AtentaDecoderForCausalLM).model, texts()
+    cache = model(ids, use_cache=True).past_key_values
+    model.config.return_dict = False
+    assert isinstance(model(input_ids=ids[:, :1], past_key_values=cache), tuple)
+    assert not steps
+
+
 @torch.no_grad()
 def test_not_taken_with_a_static_cache(steps):
     model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
