@@ -13,6 +13,7 @@ from types import NoneType
 import torch
 from torch import nn
 from torch.nn.functional import linear, scaled_dot_product_attention
+from torch.nn.modules.module import _has_any_global_hook
 from transformers import Cache, EncoderDecoderCache
 
 from .attention import MultiHeadAttention
@@ -42,8 +43,8 @@ class BareBlocks:
         self.modules = modules
         self.plain_types = PLAIN_MODULES | {type(layer.feed_forward.activation) for layer in self.layers}
         self.hooks = [hooks for module in modules for hooks in (module._forward_hooks, module._forward_pre_hooks)]
-        self.attributes = [module.__dict__ for module in modules]
         self.parameters = [module._parameters for module in modules]
+        self.parameter_count = sum(map(len, self.parameters))
 
     def is_stack_of(self, layers: list[TransformerBlock]) -> bool:
         """Whether the blocks are these, with the modules that they were made of."""
@@ -53,15 +54,20 @@ class BareBlocks:
         """Whether the parameters are all that there is.
 
         They are not where a module was replaced (LoRA, int8, parametrizations) or wrapped (accelerate's device map
-        puts a `forward` of its own there), has hooks (tensor parallelism), is in training, or where a parameter is
-        more than a tensor.
+        puts a `forward` of its own there), has hooks (tensor parallelism; those with which transformers records
+        attentions or hidden states stay once they were asked for), is in training, or where a parameter is more than a
+        tensor or stands elsewhere.
         """
+        attributes = list(map(vars, self.modules))
+        tensors = list(map(type, chain.from_iterable(map(dict.values, self.parameters))))
         return (
             self.plain_types.issuperset(map(type, self.modules))
             and not any(self.hooks)
-            and not any(map(itemgetter("training"), self.attributes))
-            and not any(map(dict.__contains__, self.attributes, repeat("forward")))
-            and PLAIN_TENSORS.issuperset(map(type, chain.from_iterable(map(dict.values, self.parameters))))
+            and not _has_any_global_hook()
+            and not any(map(itemgetter("training"), attributes))
+            and not any(map(dict.__contains__, attributes, repeat("forward")))
+            and len(tensors) == self.parameter_count
+            and PLAIN_TENSORS.issuperset(tensors)
         )
 
     def can_read(self, past_key_values: Cache) -> bool:

@@ -13,8 +13,8 @@ class GrowingLayer(DynamicLayer):
     such as a selection of the batch, is moved into new buffers at the next step.
     """
 
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self):
+        super().__init__()
         self.buffers: list[torch.Tensor] = []  # of keys and of values, (batch, heads, capacity, head_dim) each
         self.spares: list[torch.Tensor] = []  # as large, for `reorder_cache`
         self.views: tuple[torch.Tensor | None, torch.Tensor | None] = (None, None)
@@ -35,11 +35,14 @@ class GrowingLayer(DynamicLayer):
         """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
-        # Gradients and compilers do not follow what is written into a buffer, and it cannot hold a wider type.
-        differentiable = torch.is_grad_enabled() and key_states.requires_grad
-        if differentiable or torch.compiler.is_compiling() or key_states.dtype != self.keys.dtype:
-            return super().update(key_states, value_states, *args, **kwargs)
         length, new_length = self.get_seq_length(), key_states.shape[2]
+        if (
+            torch.is_grad_enabled()  # gradients do not follow what is written into a buffer
+            or torch.compiler.is_compiling()
+            or key_states.dtype != self.keys.dtype
+            or (length and key_states.shape[:2] != self.keys.shape[:2])
+        ):
+            return super().update(key_states, value_states, *args, **kwargs)
         if not self._is_in_buffers() or length + new_length > self.buffers[0].shape[2]:
             self._move(key_states, length, length + new_length)
         keys, values = self.buffers
@@ -51,7 +54,7 @@ class GrowingLayer(DynamicLayer):
         """Remove the last positions.
 
         Args:
-            tokens_to_remove: how many, as a negative number.
+            tokens_to_remove: as the installed transformers reads it; in 5.23, how many, as a negative number.
         """
         in_buffers = self._is_in_buffers()
         super().crop(tokens_to_remove)
@@ -76,7 +79,7 @@ class GrowingLayer(DynamicLayer):
     def reset(self) -> None:
         """Forget everything."""
         super().reset()
-        self.buffers, self.spares = [], []
+        self.buffers, self.spares, self.views = [], [], (None, None)
 
     def _is_in_buffers(self) -> bool:
         return (
@@ -107,8 +110,8 @@ class SourceLayer(DynamicLayer):
     another are equal, and stay so, there is nothing to reorder and each source need be read but once.
     """
 
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
+    def __init__(self):
+        super().__init__()
         self.counted: torch.Tensor | None = None
         self.rows_of_a_source = 1
 
@@ -134,9 +137,11 @@ class SourceLayer(DynamicLayer):
             beam_idx: (batch,), for each row the one that takes its place.
         """
         rows = self.sharing() if self.is_initialized else 1
-        sources = beam_idx.div(rows, rounding_mode="floor")
-        if rows == 1 or not torch.equal(sources, torch.arange(len(self.keys)).div(rows, rounding_mode="floor")):
-            super().reorder_cache(beam_idx)
+        if rows > 1:
+            own_rows = torch.arange(len(self.keys), device=beam_idx.device)
+            if torch.equal(beam_idx // rows, own_rows // rows):
+                return
+        super().reorder_cache(beam_idx)
 
 
 def replace_layers(cache: Cache, layer_class: type[DynamicLayer]) -> None:

@@ -22,7 +22,7 @@ class Dropout(nn.Dropout):
         left_out = round(self.p * CHOICES)
         if hidden_states.device.type != "cpu" or left_out == CHOICES or torch.compiler.is_compiling():
             return super().forward(hidden_states)
-        draws = torch.empty(-(-hidden_states.numel() // 4), dtype=torch.int64).random_(-(1 << 63), None)
+        draws = torch.empty(-(-hidden_states.numel() // 4), dtype=torch.int64, device="cpu").random_(-(1 << 63), None)
         chosen = draws.view(torch.int16)[: hidden_states.numel()].view(hidden_states.shape)
         kept = (chosen >= left_out - CHOICES // 2).to(hidden_states.dtype)
         return hidden_states * kept.mul_(CHOICES / (CHOICES - left_out))

@@ -166,15 +166,16 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
     ) -> BaseModelOutputWithPastAndCrossAttentions | None:
         """What `forward` gives for one more character of texts whose cache grows in place, or `None` for all else."""
         if (
-            past_key_values is None
+            torch.compiler.is_compiling()
+            or past_key_values is None
             or kwargs
             or input_ids is None
             or inputs_embeds is not None
             or input_ids.shape[1] != 1
             or torch.is_grad_enabled()
-            or torch.compiler.is_compiling()
             or torch.is_autocast_enabled(input_ids.device.type)
-            or any(mask is not None and mask.ndim != 2 for mask in (attention_mask, encoder_attention_mask))
+            or (attention_mask is not None and attention_mask.shape[1:] != (past_key_values.get_seq_length() + 1,))
+            or (encoder_attention_mask is not None and encoder_attention_mask.ndim != 2)
             or self.has_cross_attention != (encoder_hidden_states is not None)
             or self.config._attn_implementation != "sdpa"
             or self.config.output_attentions

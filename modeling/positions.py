@@ -61,14 +61,22 @@ class ComputedPositions(nn.Module):
 
     def look_up(self, position_ids: torch.Tensor) -> torch.Tensor:
         """What `compute` gives, from the table where there can be one."""
-        if position_ids.device.type != "cpu" or torch.compiler.is_compiling():
+        if (
+            position_ids.device.type != "cpu"
+            or type(position_ids) is not torch.Tensor  # stands for one without numbers
+            or position_ids.numel() == 0
+            or torch.compiler.is_compiling()
+            or torch.jit.is_tracing()
+        ):
             return self.compute(position_ids)
-        length = int(position_ids.max()) + 1
-        if length > self.longest_table:
+        first, last = map(int, position_ids.aminmax())
+        if first < 0 or last >= self.longest_table:
             return self.compute(position_ids)
-        if self.table is None or length > len(self.table):
-            self.table = self.compute(torch.arange(min(2 * length + 256, self.longest_table)))
-        return nn.functional.embedding(position_ids, self.table)
+        table = self.table
+        if table is None or last >= len(table):
+            places = torch.arange(min(2 * last + 256, self.longest_table), device="cpu")
+            table = self.table = self.compute(places)
+        return nn.functional.embedding(position_ids, table)
 
 
 class SinusoidalPositions(ComputedPositions):

@@ -1,5 +1,7 @@
 """Steps on the blocks' bare parameters: equal to the blocks' own, taken whenever they may be, and not otherwise."""
 
+import copy
+import pickle
 from contextlib import nullcontext
 from itertools import product
 
@@ -8,6 +10,7 @@ import torch
 from accelerate import cpu_offload
 from peft import LoraConfig, get_peft_model
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 from torch.nn.utils import parametrizations
 from transformers import EncoderDecoderCache, StaticCache
 from transformers.modeling_outputs import BaseModelOutput
@@ -177,10 +180,6 @@ def in_place_of_a_module(model):
     block.self_attn.v_proj.load_state_dict(old.state_dict())
 
 
-def in_place_of_an_activation(model):
-    model.model.layers[0].feed_forward.activation = nn.Dropout(0.0)
-
-
 def hooked(model):
     model.model.layers[0].self_attn.o_proj.register_forward_hook(lambda module, inputs, output: output + 1)
 
@@ -225,7 +224,6 @@ def attending_eagerly(model):
 
 CHANGES = [
     in_place_of_a_module,
-    in_place_of_an_activation,
     hooked,
     hooked_before,
     wrapped,
@@ -295,6 +293,63 @@ def test_not_taken_where_a_tuple_is_to_be_returned(steps):
     model.config.return_dict = False
     assert isinstance(model(input_ids=ids[:, :1], past_key_values=cache), tuple)
     assert not steps
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))], ids=["copy", "pickle"]
+)
+@torch.no_grad()
+def test_a_copy_decides_for_itself(copied, steps):
+    model, ids = tiny_model(AtentaDecoderForCausalLM, dropout=0.5), texts()
+    expected = decode(model, ids)
+    steps.clear()
+    other = copied(model.train()).eval()
+    assert_close(decode(other, ids), expected, 0)
+    assert len(steps) == 5
+    other.train()
+    steps.clear()
+    cache = other.eval()(ids, use_cache=True).past_key_values
+    other.train()
+    other(ids[:, :1], past_key_values=cache)
+    assert not steps
+
+
+@torch.no_grad()
+def test_not_taken_with_a_hook_on_all_modules(steps):
+    model, ids, seen = tiny_model(AtentaDecoderForCausalLM), texts(), []
+    hook = register_module_forward_hook(lambda module, *_: seen.append(module))
+    try:
+        decode(model, ids)
+    finally:
+        hook.remove()
+    assert not steps
+    assert seen.count(model.model.layers[0].self_attn.q_proj) == 6
+
+
+@torch.no_grad()
+def test_masks_of_another_length_than_the_cache(steps):
+    """Longer ones are cut, and shorter ones filled up with zeros, by the blocks' own path."""
+    model, (ids, mask) = tiny_model(AtentaDecoderForCausalLM), pad(texts(), [9, 7, 5], "left")
+    cache = model(ids[:, :4], attention_mask=mask[:, :4], use_cache=True).past_key_values
+    expected = model(ids[:, :5], attention_mask=mask[:, :5], use_cache=False).logits[:, -1]
+    places = (mask.cumsum(1) - 1).clamp(min=0)[:, 4:5]
+    actual = model(ids[:, 4:5], attention_mask=mask, position_ids=places, past_key_values=cache).logits[:, -1]
+    assert not steps
+    real = mask[:, 4].bool()
+    assert_close(actual[real], expected[real])
+
+
+@torch.no_grad()
+def test_position_ids_given_by_hand(steps):
+    model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
+    places = torch.tensor([[7], [2], [40]])
+    cache = model(ids[:, :4], use_cache=True).past_key_values
+    actual = model(ids[:, 4:5], position_ids=places, past_key_values=cache).logits
+    assert len(steps) == 1
+    model.model.layers[0].register_forward_hook(lambda *_: None)
+    cache = model(ids[:, :4], use_cache=True).past_key_values
+    assert_close(actual, model(ids[:, 4:5], position_ids=places, past_key_values=cache).logits)
+    assert len(steps) == 1
 
 
 @torch.no_grad()

@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from transformers import DynamicCache, EncoderDecoderCache, StaticCache
+from torch.nn.functional import scaled_dot_product_attention
+from transformers import DynamicCache, StaticCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
 from atenta.configuration import AtentaDecoderConfig
@@ -36,6 +37,7 @@ CHANGES = {
 }
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_holds_what_concatenation_holds(change):
     """Past several growths, with something done to the cache halfway, and again after it."""
@@ -52,6 +54,7 @@ def test_holds_what_concatenation_holds(change):
         change(ours), change(theirs)
 
 
+@torch.no_grad()
 def test_a_step_copies_nothing_that_is_there():
     """The buffer stays where it is for most steps; by concatenation every step would have a new one."""
     layer = GrowingLayer()
@@ -60,22 +63,38 @@ def test_a_step_copies_nothing_that_is_there():
     assert len(set(places)) < 25
 
 
-def test_gradients_reach_what_is_cached():
-    layer, (key, value) = GrowingLayer(), states(3)
-    key.requires_grad_()
-    layer.update(key, value)
-    layer.update(*states(1, seed=1))[0].sum().backward()
-    assert torch.equal(key.grad, torch.ones_like(key))
+@pytest.mark.parametrize("differentiable", ["keys", "values", "queries"])
+def test_gradients_reach_what_is_cached(differentiable):
+    """Attention keeps what it was given until gradients come back: nothing may be written into it meanwhile."""
+    grown, (key, value) = {}, states(3)
+    query = torch.randn(3, 2, 1, 4)
+    {"keys": key, "values": value, "queries": query}[differentiable].requires_grad_()
+    for layer in (GrowingLayer(), DynamicLayer()):
+        outputs = [scaled_dot_product_attention(query, *layer.update(key, value))]
+        outputs += [scaled_dot_product_attention(query, *layer.update(*states(1, seed=step))) for step in range(3)]
+        parameter = {"keys": key, "values": value, "queries": query}[differentiable]
+        (grown[type(layer)],) = torch.autograd.grad(sum(output.sum() for output in outputs), parameter)
+    assert torch.equal(grown[GrowingLayer], grown[DynamicLayer])
+
+
+@pytest.mark.parametrize(("cached", "new"), [(3, 1), (1, 3)])
+@torch.no_grad()
+def test_a_step_of_other_texts_than_are_cached_is_refused(cached, new):
+    for layer in (GrowingLayer(), DynamicLayer()):
+        layer.update(*states(4, batch=cached))
+        with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
+            layer.update(*states(1, batch=new))
 
 
 def test_what_inference_mode_wrote_may_go_on_outside():
     ours, theirs = GrowingLayer(), DynamicLayer()
     for step, mode in enumerate([True, False, True, False]):
-        with torch.inference_mode(mode):
+        with torch.inference_mode() if mode else torch.no_grad():
             new = states(2, seed=step)
             assert all(map(torch.equal, ours.update(*new), theirs.update(*new)))
 
 
+@torch.no_grad()
 def test_a_wider_type_is_not_rounded():
     ours, theirs = GrowingLayer(), DynamicLayer()
     for step, dtype in enumerate([torch.bfloat16, torch.float32]):
@@ -142,9 +161,7 @@ def test_models_use_it_whoever_makes_the_cache():
         made = model(ids, past_key_values=cache, use_cache=True).past_key_values
         assert {type(layer) for layer in made.layers} == {GrowingLayer}
     generated = model.generate(ids, max_new_tokens=3, do_sample=False, return_dict_in_generate=True)
-    cache = generated.past_key_values
-    own = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-    assert {type(layer) for layer in own.layers} == {GrowingLayer}
+    assert {type(layer) for layer in generated.past_key_values.layers} == {GrowingLayer}
 
 
 def test_an_offloaded_cache_stays_as_it_is():

@@ -130,3 +130,23 @@ def test_positions_keep_their_precision_in_half_precision():
         )
         assert not torch.allclose(table[0, 0].float(), table[0, 1].float(), atol=1e-2)
         assert model(texts(1, 5)).last_hidden_state.dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("positions_class", [SinusoidalPositions, RotaryPositions])
+def test_what_is_kept_is_what_would_be_computed(positions_class):
+    """The table grows, ends somewhere, and gives way to the formula for positions that it cannot hold."""
+    positions = positions_class(tiny_config(AtentaDecoderConfig))
+    for ids in ([[3, 0]], [[300, 700]], [[5, 16383]], [[2, 16384]], [[1_000_000]], [[-1, 4]], [[6, 7]]):
+        ids = torch.tensor(ids)
+        assert torch.equal(positions.look_up(ids), positions.compute(ids))
+        assert positions.table is None or len(positions.table) <= positions.longest_table
+    assert positions.look_up(torch.zeros(0, 4, dtype=torch.long)).shape[:2] == (0, 4)
+    assert not positions.state_dict()
+
+
+def test_what_inference_mode_kept_may_be_trained_with():
+    model, ids = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="rotary"), texts()
+    with torch.inference_mode():
+        model(ids)
+    model.train()(ids, labels=ids).loss.backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
