@@ -13,9 +13,9 @@ from benchmarks.results import LIMIT, Target, Work
 from benchmarks.settings import Settings
 from benchmarks.sizes import COMPARED, FIRST_CHARACTER, SMALL, VOCABULARY, Size
 
-SECONDS = 210
-ROUNDS = {SMALL: 5}
-ROUNDS_OF_LARGER = 2
+SECONDS = 190
+ROUNDS = {SMALL: 11}
+ROUNDS_OF_LARGER = 5
 PROMPT = 16
 NEW = 64
 BEAMS = 5

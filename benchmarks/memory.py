@@ -22,7 +22,7 @@ def run(settings: Settings) -> Iterator[Work]:
     competing = {"decoding": FAMILIES, "training": TRAINED}
     for work, families in competing.items():
         for family, contestants in families.items():
-            name = f"peak memory, {work} {family} {size}"
+            name = f"peak memory, {work} {family} {size}{', no dropout' if work == 'training' else ''}"
             megabytes = {one.name: partial(_megabytes, work, family, one.name, settings.device) for one in contestants}
             yield Work(name, "MB", interleave(megabytes, settings.rounds or ROUNDS, name, warm_up=False))
 

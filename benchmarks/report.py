@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,7 @@ def _of_device(folder: Path, readme: Path) -> str:
         told = f"`{about['command']}`, {about['date']}, {about['versions']}, {about['seconds']:.0f} s."
         parts += [f"### {name.capitalize()}", told, as_markdown(FIGURES, figure_cells(section["rows"]))]
         if (picture := folder / f"{name}.png").is_file():
-            parts.append(f"![{name}]({picture.resolve().relative_to(readme.parent.resolve()).as_posix()})")
+            parts.append(f"![{name}]({Path(relpath(picture, readme.parent)).as_posix()})")
     return "\n\n".join(parts)
 
 
