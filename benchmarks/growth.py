@@ -19,7 +19,7 @@ from benchmarks.sizes import GROWING, Size
 
 SECONDS = 120
 ROUNDS = 2
-ROUNDS_OF_ADDED = 5
+ROUNDS_OF_ADDED = 15
 LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192)
 BATCHES = (1, 2, 4, 8, 16, 32, 64)
 SHORT, LONG = 100, 4000  # characters
