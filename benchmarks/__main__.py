@@ -64,9 +64,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, help="of every work, in place of each section's own number")
     parser.add_argument("--threads", type=int, default=2, help="that torch computes with on the CPU")
     parser.add_argument("--output_dir", type=Path, default=FOLDER / "results", help="of JSON and picture")
-    parser.add_argument("--readme", type=Path, help="what the tables are written to; README.md above --output_dir")
+    parser.add_argument("--readme", type=Path, help="what the tables are written to; README.md in --output_dir")
     options = parser.parse_args(arguments)
-    options.readme = options.readme or options.output_dir.parent / "README.md"
+    if options.readme is None:
+        own = options.output_dir == parser.get_default("output_dir")
+        options.readme = (FOLDER if own else options.output_dir) / "README.md"
+    if options.threads < 1:
+        parser.error(f"--threads {options.threads}: expected 1 or more")
     if options.rounds is not None and options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: expected 1 or more")
     if options.device == "cuda" and not torch.cuda.is_available():

@@ -59,7 +59,11 @@ class CharacterTable:
             TypeError: `text` is not a str.
             ValueError: it has a lone surrogate.
         """
-        return self.encode_batch([text])[0]
+        if not isinstance(text, str):
+            raise TypeError(
+                f"`text` is {text!r:.80} ({type(text).__name__}), expected a str. `encode_batch` takes a list of them."
+            )
+        return self._encode([text], ["text"])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Encode texts, each by itself as `encode` does, in one look-up: many short ones take far less time so.
@@ -68,14 +72,24 @@ class CharacterTable:
             TypeError: `texts` is one str, or something in it is not a str.
             ValueError: a text has a lone surrogate.
         """
-        if isinstance(texts, str):
-            raise TypeError("`texts` is one str, expected a list of str: give [text].")
+        if not isinstance(texts, (list, tuple)):
+            raise TypeError(
+                f"`texts` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str. "
+                "Give [text] for one text, or list(texts)."
+            )
+        names = [f"texts[{index}]" for index in range(len(texts))]
+        for name, text in zip(names, texts):
+            if not isinstance(text, str):
+                raise TypeError(f"`{name}` is {text!r:.80} ({type(text).__name__}), expected a str.")
+        return self._encode(texts, names)
+
+    def _encode(self, texts: Sequence[str], names: Sequence[str]) -> list[np.ndarray]:
         ids = self._look_up("".join(texts))
         ends = np.cumsum([len(text) for text in texts])
         encoded = [ids[start:end] for start, end in pairwise([0, *ends.tolist()])]
         absent = np.flatnonzero(ids == self._absent)
         for index in np.unique(np.searchsorted(ends, absent, side="right")).tolist():
-            check_texts(texts[index], f"texts[{index}]")
+            check_texts(texts[index], names[index])
             encoded[index] = np.concatenate(list(self._splice(texts[index], encoded[index])))
         return encoded
 
@@ -116,7 +130,10 @@ def _character_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        raise ValueError(f"{type(tokenizer).__name__} has no backend of `tokenizers`: expected a character tokenizer.")
+        raise ValueError(
+            f"`tokenizer` is {tokenizer!r:.80} ({type(tokenizer).__name__}), which has no backend of `tokenizers`: "
+            "expected a character tokenizer, an AtentaTokenizer or what AutoTokenizer loaded of one."
+        )
     description = backend.to_str()
     parts = json.loads(description)
     kind = {
