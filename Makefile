@@ -9,7 +9,7 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest lint format suites clean
+.PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,6 +39,10 @@ test-slow: $(ENVIRONMENT)  ## the slow tests
 
 test-oldest: $(OLDEST_ENVIRONMENT)  ## all tests but the slow ones, with the oldest dependencies allowed
 	.venv-oldest/bin/python $(PYTEST) -m "not slow"
+
+docs: $(ENVIRONMENT)  ## run the course's notebooks and build the site, docs/_build/html/index.html: ten minutes
+	.venv/bin/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
+	.venv/bin/linkchecker --no-warnings docs/_build/html/index.html
 
 lint: $(ENVIRONMENT)  ## check style and formatting
 	.venv/bin/ruff check
