@@ -2,12 +2,14 @@
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_base import AtentaConfig
+from .configuration_transformer import AtentaTransformerConfig
 
 
 @strict
-class AtentaDecoderConfig(AtentaConfig):
-    r"""Hyper-parameters of a decoder (document 4; GPT: Radford et al., 2018). Options: see [`AtentaConfig`].
+class AtentaDecoderConfig(AtentaTransformerConfig):
+    r"""Hyper-parameters of a decoder (document 4; GPT: Radford et al., 2018).
+
+    Options: see [`AtentaTransformerConfig`].
 
     Args:
         num_hidden_layers (`int`, defaults to 6): number of blocks.

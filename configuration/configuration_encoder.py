@@ -2,12 +2,14 @@
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_base import AtentaConfig
+from .configuration_transformer import AtentaTransformerConfig
 
 
 @strict
-class AtentaEncoderConfig(AtentaConfig):
-    r"""Hyper-parameters of an encoder (documents 4 and 5; BERT: Devlin et al., 2019). Options: see [`AtentaConfig`].
+class AtentaEncoderConfig(AtentaTransformerConfig):
+    r"""Hyper-parameters of an encoder (documents 4 and 5; BERT: Devlin et al., 2019).
+
+    Options: see [`AtentaTransformerConfig`].
 
     Args:
         num_hidden_layers (`int`, defaults to 6): number of blocks.
@@ -32,10 +34,10 @@ class AtentaEncoderConfig(AtentaConfig):
     classifier_dropout: float | int | None = None
 
     def validate_architecture(self) -> None:
-        """Check values, as in [`AtentaConfig`].
+        """Check values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: `type_vocab_size` is negative, or as in [`AtentaConfig`].
+            ValueError: `type_vocab_size` is negative, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         if self.type_vocab_size < 0:

@@ -2,14 +2,15 @@
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_base import AtentaConfig
+from .configuration_transformer import AtentaTransformerConfig
 
 
 @strict
-class AtentaEncoderDecoderConfig(AtentaConfig):
-    r"""Hyper-parameters of an encoder-decoder (documents 3 and 4; Vaswani et al., 2017). Options: [`AtentaConfig`].
+class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
+    r"""Hyper-parameters of an encoder-decoder (documents 3 and 4; Vaswani et al., 2017).
 
-    One vocabulary serves source and target. `num_hidden_layers` is another name of `encoder_layers`, as in BART.
+    Options: see [`AtentaTransformerConfig`]. One vocabulary serves source and target. `num_hidden_layers` is another
+    name of `encoder_layers`, as in BART.
 
     Args:
         encoder_layers (`int`, defaults to 6): number of encoder blocks.

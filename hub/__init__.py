@@ -1,4 +1,4 @@
-"""Character-level Transformers for Hugging Face transformers: encoder, decoder, encoder-decoder.
+"""Character-level Transformers for Hugging Face transformers: encoder, decoder, encoder-decoder; and pair votes.
 
 Importing the package makes transformers' auto classes and pipelines know the models, and lets what is saved load
 where the package is not installed.
@@ -8,7 +8,12 @@ from importlib.metadata import version
 
 from .bundle import save_code_with
 from .card import write_cards_of_models
-from .configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from .configuration import (
+    AtentaDecoderConfig,
+    AtentaEncoderConfig,
+    AtentaEncoderDecoderConfig,
+    AtentaPairVotesConfig,
+)
 from .modeling import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
@@ -22,6 +27,7 @@ from .modeling import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
+    AtentaPairVotesForCausalLM,
 )
 from .registration import AUTO_CLASSES, register_auto_classes
 from .tokenization import DEFAULT_ALPHABET, AtentaTokenizer, CharacterTable, character_span, check_texts
@@ -45,6 +51,8 @@ __all__ = [
     "AtentaEncoderForSequenceClassification",
     "AtentaEncoderForTokenClassification",
     "AtentaEncoderModel",
+    "AtentaPairVotesConfig",
+    "AtentaPairVotesForCausalLM",
     "AtentaTokenizer",
     "CharacterTable",
     "__version__",

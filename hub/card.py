@@ -10,6 +10,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from .modeling.modeling_base import AtentaPreTrainedModel
+from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
 from .registration import AUTO_CLASSES
 
 CARD = "README.md"
@@ -61,12 +62,13 @@ def write_model_card(
     model_name = model_name or path.absolute().parent.name
     auto_class = _auto_class(model)
     task = PIPELINE_TAGS.get(auto_class)
+    counts = isinstance(model, AtentaPairVotesForCausalLM)
     metadata = ModelCardData(
         language=language,
         license=licence or "unknown",
         library_name="transformers",
         pipeline_tag=task,
-        tags=["atenta", "character-level", *tags],
+        tags=["atenta", "pair-votes" if counts else "character-level", *tags],
         model_name=model_name if scores else None,
         eval_results=[
             EvalResult(
@@ -87,15 +89,16 @@ def write_model_card(
         class_name=type(model).__name__,
         auto_class=auto_class,
         family=model.config.model_type.removeprefix("atenta_").replace("_", "-"),
+        counts=counts,
         generates=model.can_generate(),
         told=any((data, language, licence, scores, limits)),
-        sizes=_sizes(model),
+        sizes=_sizes_of_votes(model.config) if counts else _sizes(model),
         data=data,
         language=language,
         licence=licence,
         scores=scores,
         limits=limits,
-        longest=_longest_text(model.config),
+        longest=None if counts else _longest_text(model.config),
         versions=_versions(),
     )
     card.save(path)
@@ -132,6 +135,16 @@ def _longest_text(config: PreTrainedConfig) -> str:
     return "It reads texts of any length, but those longer than its training texts less well."
 
 
+def _sizes_of_votes(config: PreTrainedConfig) -> dict[str, str]:
+    return {
+        "pairs": f"{config.num_pairs:,}",
+        "triples": f"{config.num_triples:,}",
+        "largest distance": "any" if config.max_distance is None else f"{config.max_distance} tokens",
+        "smoothing": f"{config.smoothing} votes",
+        "vocabulary": f"{config.vocab_size} tokens",
+    }
+
+
 def _versions() -> str:
     packages = ("atenta", "transformers", "tokenizers", "torch")
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)])
@@ -142,8 +155,13 @@ def write_cards_of_models() -> None:
 
     A card that a person wrote is kept, in the folder and on the Hub. On the Hub, one that nobody wrote is replaced.
     """
-    save_model = AtentaPreTrainedModel.save_pretrained
-    upload_files = AtentaPreTrainedModel._upload_modified_files
+    for base in (AtentaPreTrainedModel, AtentaPairVotesForCausalLM):
+        _write_cards_of(base)
+
+
+def _write_cards_of(base: type[PreTrainedModel]) -> None:
+    save_model = base.save_pretrained
+    upload_files = base._upload_modified_files
 
     @functools.wraps(save_model)
     def save_pretrained(self, save_directory, is_main_process=True, **kwargs):
@@ -159,5 +177,5 @@ def write_cards_of_models() -> None:
             write_model_card(working_dir, self, model_name=repo_id, tags=card.data.tags or ())
         return upload_files(self, working_dir, repo_id, *args, **kwargs)
 
-    AtentaPreTrainedModel.save_pretrained = save_pretrained
-    AtentaPreTrainedModel._upload_modified_files = _upload_modified_files
+    base.save_pretrained = save_pretrained
+    base._upload_modified_files = _upload_modified_files

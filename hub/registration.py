@@ -3,7 +3,12 @@
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
-from .configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from .configuration import (
+    AtentaDecoderConfig,
+    AtentaEncoderConfig,
+    AtentaEncoderDecoderConfig,
+    AtentaPairVotesConfig,
+)
 from .modeling import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
@@ -17,6 +22,7 @@ from .modeling import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
+    AtentaPairVotesForCausalLM,
 )
 
 AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
@@ -39,6 +45,9 @@ AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
         "AutoModel": AtentaEncoderDecoderModel,
         "AutoModelForPreTraining": AtentaEncoderDecoderForConditionalGeneration,
         "AutoModelForSeq2SeqLM": AtentaEncoderDecoderForConditionalGeneration,
+    },
+    AtentaPairVotesConfig: {
+        "AutoModelForCausalLM": AtentaPairVotesForCausalLM,
     },
 }
 

@@ -1,4 +1,7 @@
-"""The models: building blocks (attention, feed_forward, positions, embeddings, block) and a file a family."""
+"""The models: building blocks (attention, feed_forward, positions, embeddings, block) and a file a family.
+
+The votes of pairs stand apart: a table (vote_table) that is filled by counting (triple_counts).
+"""
 
 from .modeling_decoder import (
     AtentaDecoderForCausalLM,
@@ -21,6 +24,7 @@ from .modeling_encoder_decoder import (
     AtentaEncoderDecoderModel,
     AtentaEncoderDecoderPreTrainedModel,
 )
+from .modeling_pair_votes import AtentaPairVotesForCausalLM, AtentaPairVotesOutput
 
 __all__ = [
     "AtentaDecoderForCausalLM",
@@ -38,4 +42,6 @@ __all__ = [
     "AtentaEncoderForTokenClassification",
     "AtentaEncoderModel",
     "AtentaEncoderPreTrainedModel",
+    "AtentaPairVotesForCausalLM",
+    "AtentaPairVotesOutput",
 ]

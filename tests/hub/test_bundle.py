@@ -48,7 +48,7 @@ def load_run_save_and_load(folder: str) -> None:
     from safetensors.torch import load_file
 
     first, again = Path(folder), Path(folder) / "again"
-    auto_map = json.loads((first / "AutoModel" / "config.json").read_text(encoding="utf-8"))["auto_map"]
+    auto_map = json.loads(next(first.glob("*/config.json")).read_text(encoding="utf-8"))["auto_map"]
     for auto_class in auto_map.keys() - {"AutoConfig"}:
         inputs = load_file(first / f"{auto_class}-inputs.safetensors")
         expected = load_file(first / f"{auto_class}-outputs.safetensors")

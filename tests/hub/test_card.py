@@ -7,7 +7,12 @@ import transformers
 from huggingface_hub import ModelCard
 from transformers import BertConfig, BertModel
 
-from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderModel
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderModel,
+    AtentaPairVotesForCausalLM,
+)
 from atenta.card import write_model_card
 from atenta.registration import AUTO_CLASSES
 from support.models import named, tiny_model
@@ -38,7 +43,8 @@ def test_metadata(model_class, tmp_path):
     metadata = ModelCard.load(tmp_path / "README.md").data
     assert metadata.library_name == "transformers"
     assert metadata.license == "unknown"
-    assert {"atenta", "character-level"} <= set(metadata.tags)
+    kind = "pair-votes" if model_class is AtentaPairVotesForCausalLM else "character-level"
+    assert {"atenta", kind} <= set(metadata.tags)
     assert metadata.eval_results is None
     if metadata.pipeline_tag not in (None, "question-answering"):  # the pipeline of that name is gone
         transformers.pipelines.check_task(metadata.pipeline_tag)
@@ -55,6 +61,19 @@ def test_unknown_is_said_and_sizes_are_the_model_s(tmp_path):
     assert "| heads | 4 of 8 |" in text
     assert "| vocabulary | 40 tokens |" in text
     assert f"transformers {transformers.__version__}" in text
+
+
+@pytest.mark.parametrize(("max_distance", "said"), [(None, "any"), (8, "8 tokens")])
+def test_card_of_votes_says_what_was_counted(max_distance, said, tmp_path):
+    model = tiny_model(AtentaPairVotesForCausalLM, max_distance=max_distance)
+    model.save_pretrained(tmp_path)
+    text = ModelCard.load(tmp_path / "README.md").text
+    assert f"| triples | {len(model.table.votes):,} |" in text
+    assert f"| pairs | {len(model.table.pair_keys):,} |" in text
+    assert f"| largest distance | {said} |" in text
+    assert "| smoothing | 0.1 votes |" in text
+    for false_here in ("Transformer:", "layers", "heads", "attention", "A character is a token"):
+        assert false_here not in text
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
+    AtentaPairVotesForCausalLM,
 )
+from support.models import named
 from support.saved import save_with_tokenizer
 
 PROMPT = "Era uma vez, em São João d'El-Rei, uma"
@@ -32,15 +34,22 @@ def load(tmp_path):
     return load_pipeline
 
 
-def test_text_generation_continues_a_portuguese_prompt(load):
-    generate = load("text-generation", AtentaDecoderForCausalLM)
+every_causal_model = pytest.mark.parametrize(
+    "model_class", named([AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM])
+)
+
+
+@every_causal_model
+def test_text_generation_continues_a_portuguese_prompt(load, model_class):
+    generate = load("text-generation", model_class)
     text = generate(PROMPT, max_new_tokens=12, do_sample=False, eos_token_id=None)[0]["generated_text"]
     assert text.startswith(PROMPT)
     assert len(text) > len(PROMPT)
 
 
-def test_text_generation_of_prompts_together_is_as_one_by_one(load):
-    generate = load("text-generation", AtentaDecoderForCausalLM)
+@every_causal_model
+def test_text_generation_of_prompts_together_is_as_one_by_one(load, model_class):
+    generate = load("text-generation", model_class)
     prompts = [PROMPT, "Ó", "Não há de quê"]
     together = generate(prompts, max_new_tokens=8, do_sample=False, batch_size=3)
     assert together == [generate(prompt, max_new_tokens=8, do_sample=False) for prompt in prompts]

@@ -9,6 +9,7 @@ from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForTokenClassification,
+    AtentaPairVotesForCausalLM,
 )
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
@@ -17,6 +18,7 @@ from support.saved import save_with_tokenizer
 
 REPOSITORY = "tester/tiny-model"
 CODE = {"attention.py", "block.py", "configuration_base.py", "embeddings.py", "feed_forward.py", "modeling_base.py"}
+CODE_OF_VOTES = {"configuration_base.py", "modeling_pair_votes.py", "triple_counts.py", "vote_table.py"}
 
 
 @pytest.fixture
@@ -117,6 +119,7 @@ def card_of(hub: LocalHub) -> ModelCard:
         ("AutoModelForTokenClassification", AtentaEncoderForTokenClassification),
         ("AutoModelForCausalLM", AtentaDecoderForCausalLM),
         ("AutoModelForSeq2SeqLM", AtentaEncoderDecoderForConditionalGeneration),
+        ("AutoModelForCausalLM", AtentaPairVotesForCausalLM),
     ],
 )
 def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, run_with, tmp_path):
@@ -125,7 +128,7 @@ def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, ru
 
     files = hub.storage.files(REPOSITORY)
     assert {"model.safetensors", "config.json", "README.md", "tokenizer.json", "tokenizer_config.json"} <= set(files)
-    assert set(files) >= CODE
+    assert set(files) >= (CODE_OF_VOTES if model_class is AtentaPairVotesForCausalLM else CODE)
     assert ("generation_config.json" in files) == model.can_generate()
     assert not [name for name in files if name.endswith((".bin", ".pt", ".pth", ".pkl", ".pickle"))]
     auto_map = json.loads(files["config.json"])["auto_map"]

@@ -11,8 +11,6 @@ from atenta.modeling import (
     AtentaEncoderForPreTraining,
     AtentaEncoderModel,
 )
-from atenta.tokenization import AtentaTokenizer
-from support.documents import worked_example
 from support.models import assert_close, inputs_for, named, texts, tiny_model
 
 WITH_OUTPUT_LAYER = (
@@ -119,13 +117,3 @@ def test_embeddings_of_padding_start_at_zero_and_are_not_learned():
     ids[:, -1] = 0
     model(ids).last_hidden_state.sum().backward()
     assert (model.embeddings.embed_tokens.weight.grad[0] == 0).all()
-
-
-def test_ids_of_characters():
-    """Document 3: the special tokens come first, then the alphabet in its order, and each id has its row."""
-    inputs, exact = worked_example("3/tokens")
-    tokenizer = AtentaTokenizer.from_alphabet(inputs["alphabet"], family="encoder")
-    ids = tokenizer(inputs["text"], return_tensors="pt").input_ids
-    assert ids[0].tolist() == exact["ids"].tolist()
-    model = tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer))
-    assert torch.equal(model.get_input_embeddings()(ids)[0], model.get_input_embeddings().weight[ids[0]])

@@ -1,28 +1,12 @@
-"""The feed-forward network: document 1's feature detector, and every activation of transformers."""
+"""The feed-forward network: every activation of transformers."""
 
 import pytest
 import torch
-from torch import nn
 from transformers.activations import ACT2FN
 
 from atenta.configuration import AtentaEncoderConfig
 from atenta.modeling.feed_forward import FeedForward
-from support.documents import LAST_DIGIT, worked_example
 from support.models import assert_close, tiny_config
-
-
-def test_feature_detector():
-    """Document 1: hand-set weights find pairs of features, ReLU keeps what is found."""
-    inputs, exact = worked_example("1/feature-detector")
-    inner, width = inputs["W1"].shape
-    network = FeedForward(
-        AtentaEncoderConfig(hidden_size=width, num_attention_heads=1, intermediate_size=inner)
-    ).double()
-    network.up_proj.weight = nn.Parameter(inputs["W1"])
-    network.up_proj.bias = nn.Parameter(inputs["b1"])
-    network.down_proj = nn.Identity()
-    assert_close(network.up_proj(inputs["context"]), exact["hidden"], LAST_DIGIT)
-    assert_close(network(inputs["context"]), exact["relu"], LAST_DIGIT)
 
 
 @pytest.mark.parametrize("hidden_act", sorted(ACT2FN))

@@ -1,4 +1,4 @@
-"""Positions: the documents' table, lengths beyond training, distances, and how positions are counted."""
+"""Positions: lengths beyond training, distances, and how positions are counted."""
 
 import pytest
 import torch
@@ -14,18 +14,7 @@ from atenta.modeling.positions import (
     apply_rotary,
     position_ids_from_mask,
 )
-from support.documents import LAST_DIGIT, worked_example
 from support.models import assert_close, texts, tiny_config, tiny_model
-
-
-def test_sinusoidal_table():
-    """Document 3, five positions of width 4."""
-    inputs, exact = worked_example("3/sinusoidal-positions")
-    config = AtentaDecoderConfig(
-        hidden_size=inputs["d_model"], num_attention_heads=1, position_embedding_theta=inputs["theta"]
-    )
-    table = SinusoidalPositions(config)(torch.arange(inputs["tokens"])[None])[0]
-    assert_close(table.double(), exact["table"], LAST_DIGIT)
 
 
 def test_positions_are_added_to_the_scaled_embeddings():

@@ -6,7 +6,12 @@ import pytest
 import torch
 from transformers import set_seed
 
-from atenta.configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from atenta.configuration import (
+    AtentaDecoderConfig,
+    AtentaEncoderConfig,
+    AtentaEncoderDecoderConfig,
+    AtentaPairVotesConfig,
+)
 from atenta.modeling import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
@@ -20,6 +25,7 @@ from atenta.modeling import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
+    AtentaPairVotesForCausalLM,
 )
 
 ENCODERS = (
@@ -65,6 +71,8 @@ def named(model_classes):
 
 def tiny_config(config_class, **options):
     """A small configuration. Its weights start larger than usual, or attention would be all but uniform."""
+    if config_class is AtentaPairVotesConfig:
+        return config_class(**({"vocab_size": 40} | options))
     sizes = {
         "vocab_size": 40,
         "hidden_size": 32,
@@ -80,10 +88,13 @@ def tiny_config(config_class, **options):
 def tiny_model(model_class, seed=0, **options):
     """A small model in evaluation mode, with the same weights at every call.
 
-    Biases and norms, which start at 0 and 1, get random values: a model that left one out would be found out.
+    Biases and norms, which start at 0 and 1, get random values: a model that left one out would be found out. Votes
+    are counted in random texts.
     """
     set_seed(seed)
     model = model_class(tiny_config(model_class.config_class, **options)).eval()
+    if model_class is AtentaPairVotesForCausalLM:
+        return model.fit(texts(batch=50, length=20, seed=seed, vocab_size=model.config.vocab_size))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.ndim == 1:

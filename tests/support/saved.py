@@ -11,7 +11,7 @@ from support.models import tiny_model
 def save_with_tokenizer(model_class: type[PreTrainedModel], folder: Path, **options) -> PreTrainedModel:
     """Save a tiny model over the default alphabet and its tokenizer, and return the model."""
     family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
-    tokenizer = AtentaTokenizer.from_alphabet(family=family)
+    tokenizer = AtentaTokenizer.from_alphabet(family="decoder" if family == "pair-votes" else family)
     model = tiny_model(model_class, vocab_size=len(tokenizer), **options)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -9,7 +9,6 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 from atenta.tokenization import DEFAULT_ALPHABET, INPUT_FORMATS, AtentaTokenizer
 from atenta.tokenization.alphabet import NORMALIZER
 from support.clean_process import run_function
-from support.documents import EXAMPLES
 
 DOCUMENT_ALPHABET = "abcdefghijklmnopqrstuvwxyz .,"  # document 3: a is 3, z 28, the space 29
 PAD, BOS, EOS, A, B, C = range(6)
@@ -29,12 +28,6 @@ def saved(tokenizer, folder):
 
 
 # Ids
-
-
-def test_ids_of_the_document():
-    inputs, exact = EXAMPLES["3/tokens"]["inputs"], EXAMPLES["3/tokens"]["exact"]
-    tokenizer = AtentaTokenizer.from_alphabet(inputs["alphabet"], family="encoder")
-    assert tokenizer(inputs["text"]).input_ids == exact["ids"]
 
 
 @every_family

@@ -1,0 +1,232 @@
+"""Aggregation of pairwise features (document 1): every earlier token votes, with the last one, for what follows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from transformers import PreTrainedModel
+from transformers import initialization as init
+from transformers.generation import GenerationMixin, GenerationMode
+from transformers.processing_utils import Unpack
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
+
+from ..configuration.configuration_pair_votes import AtentaPairVotesConfig
+from .triple_counts import Document, count_triples
+from .vote_table import VoteTable
+
+PAIRS_AT_ONCE = 2**18
+
+
+@dataclass
+class AtentaPairVotesOutput(ModelOutput):
+    """What [`AtentaPairVotesForCausalLM`] returns, in float32 (float64 for a model of that dtype).
+
+    Args:
+        loss: mean cross-entropy in nats, where there are labels.
+        logits: (batch, positions kept, vocab_size) logarithms of the smoothed votes, which are probabilities.
+        votes: (batch, positions kept, vocab_size) the sum of the votes of the earlier tokens.
+    """
+
+    loss: torch.Tensor | None = None
+    logits: torch.Tensor | None = None
+    votes: torch.Tensor | None = None
+
+
+class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
+    r"""Score the next token by the votes of all pairs (earlier token, current token); counted, not learned.
+
+    Document 1: the vote of an earlier token w_i, together with the current one w_t, for a token k is the share of k
+    among all that followed w_t where w_i stood before it, at most `max_distance` tokens back. The votes of all earlier
+    tokens are summed, each multiplied by its number in the feature mask:
+
+        votes_k = sum over i < t of mask_i * C(w_i, w_t, k) / sum over w of C(w_i, w_t, w)
+
+    They are smoothed by the shares u of the single tokens, counted with one added to each (Laplace's rule), and by
+    their sum become probabilities:
+
+        p(k) = (votes_k + smoothing * u_k) / (sum over w of votes_w + smoothing)
+        u_k = (C(k) + 1) / (sum over w of C(w) + vocab_size)
+
+    C(k) counts every token but a document's first, by the document's weight. Where no pair is known, p is u.
+    """
+
+    config: AtentaPairVotesConfig
+    _supported_generation_modes = [
+        GenerationMode.GREEDY_SEARCH,
+        GenerationMode.SAMPLE,
+        GenerationMode.BEAM_SEARCH,
+        GenerationMode.BEAM_SAMPLE,
+    ]
+
+    def __init__(self, config: AtentaPairVotesConfig):
+        super().__init__(config)
+        self.table = VoteTable(config.vocab_size, config.num_pairs, config.num_triples)
+        self.token_logits = nn.Parameter(torch.zeros(config.vocab_size), requires_grad=False)  # log(C(k) + 1)
+        self.post_init()
+
+    def _init_weights(self, module: nn.Module) -> None:
+        for parameter in module.parameters(recurse=False):
+            init.zeros_(parameter)
+
+    @classmethod
+    def _supports_default_dynamic_cache(cls) -> bool:
+        return False  # there is nothing to keep: each step looks its pairs up
+
+    def fit(
+        self, documents: Iterable[Document], weights: Iterable[float] | None = None
+    ) -> "AtentaPairVotesForCausalLM":
+        """Count the triples of documents, in place of all that was counted before.
+
+        A document is what pairs do not reach across: a sentence or a paragraph. The documents are read once, as they
+        come; one of fewer than three tokens adds no votes. The table's sizes, `num_pairs` and `num_triples`, are set
+        in `config`, with which the model is saved.
+
+        Args:
+            documents: token ids of each.
+            weights: of each document, above 0; 1 for all unless given.
+
+        Returns:
+            The model itself.
+
+        Raises:
+            ValueError: as in [`count_triples`]. The model is then as it was.
+        """
+        counts = count_triples(documents, weights, self.config.vocab_size, self.config.max_distance)
+        self.table.fill(counts)
+        self.config.num_pairs, self.config.num_triples = len(self.table.pair_keys), len(self.table.votes)
+        self.token_logits.data = torch.from_numpy(counts.token_counts).log1p().to(self.token_logits)
+        return self
+
+    @can_return_tuple
+    def forward(
+        self,
+        input_ids: torch.LongTensor,
+        attention_mask: torch.Tensor | None = None,
+        feature_mask: torch.Tensor | None = None,
+        labels: torch.LongTensor | None = None,
+        logits_to_keep: int | torch.Tensor = 0,
+        **kwargs: Unpack[TransformersKwargs],
+    ) -> AtentaPairVotesOutput:
+        """Sum the votes at each position kept. Gradients flow to the feature mask alone.
+
+        Args:
+            input_ids: (batch, length).
+            attention_mask: (batch, length), 1 for real tokens and 0 for padding, which neither votes nor is voted on.
+            feature_mask: (batch, length) numbers from 0 to 1 that the votes of each earlier token are multiplied by
+                (document 1's Hadamard product): 0 and 1 select, numbers between weigh. 1 for all unless given.
+            labels: (batch, length), usually a copy of `input_ids` with -100 where nothing is scored. They are shifted
+                here: position t is scored on label t + 1.
+            logits_to_keep: number of last positions to score (0 for all), or their indices.
+            kwargs: for the loss, such as `num_items_in_batch`.
+
+        Raises:
+            ValueError: there is no id, one is outside the vocabulary, a mask is not of the ids' shape, or the feature
+                mask not of numbers from 0 to 1.
+        """
+        self._check(input_ids, attention_mask, feature_mask)
+        positions = torch.arange(input_ids.shape[1], device=input_ids.device)
+        kept = positions[-logits_to_keep:] if isinstance(logits_to_keep, int) else positions[logits_to_keep]
+        votes = self._sum_votes(input_ids, kept, attention_mask, feature_mask)
+        logits = self._log_probabilities(votes)
+        loss = None
+        if labels is not None:
+            loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
+        return AtentaPairVotesOutput(loss=loss, logits=logits, votes=votes)
+
+    def votes_by_feature(self, input_ids: torch.LongTensor) -> torch.Tensor:
+        """The votes of each earlier token, one a row, for what follows the last one: document 1's figure 2.
+
+        Args:
+            input_ids: (length,) or (1, length).
+
+        Returns:
+            (length - 1, vocab_size). Their sum is `votes` at the last position. Rows of tokens that are further back
+            than `max_distance` are 0.
+
+        Raises:
+            ValueError: the ids are none, of several texts, or outside the vocabulary.
+        """
+        if input_ids.ndim > 2 or (input_ids.ndim == 2 and len(input_ids) != 1):
+            raise ValueError(f"input_ids is {tuple(input_ids.shape)}: give one text, (length,) or (1, length).")
+        ids = input_ids.flatten()
+        self._check(ids[None])
+        voters = torch.arange(len(ids) - 1, device=ids.device)[len(ids) - 1 - self._reach(len(ids)) :]
+        votes = torch.zeros(len(ids) - 1, self.config.vocab_size, dtype=self._sum_dtype, device=ids.device)
+        self.table.add_votes(votes, voters, ids[voters], ids[-1].expand(len(voters)), votes.new_ones(len(voters)))
+        return votes
+
+    def prepare_inputs_for_generation(
+        self,
+        input_ids: torch.LongTensor,
+        next_sequence_length: int | None = None,
+        feature_mask: torch.Tensor | None = None,
+        **kwargs,
+    ) -> dict:
+        """All tokens at each step, as there is no cache; those that were generated vote in full."""
+        if feature_mask is not None:
+            generated = input_ids.shape[1] - feature_mask.shape[1]
+            feature_mask = nn.functional.pad(feature_mask, (0, generated), value=1)
+        return super().prepare_inputs_for_generation(input_ids, feature_mask=feature_mask, **kwargs)
+
+    @property
+    def _sum_dtype(self) -> torch.dtype:
+        return torch.promote_types(self.dtype, torch.float32)
+
+    def _reach(self, length: int) -> int:
+        """The largest distance from which a vote can come."""
+        return min(length - 1, self.config.max_distance or length)
+
+    def _check(
+        self,
+        input_ids: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        feature_mask: torch.Tensor | None = None,
+    ) -> None:
+        if input_ids.ndim != 2 or not input_ids.numel():
+            raise ValueError(f"input_ids is {tuple(input_ids.shape)}: it must be (batch, length), and not empty.")
+        outside = (input_ids < 0) | (input_ids >= self.config.vocab_size)
+        if outside.any():
+            raise ValueError(
+                f"input_ids has {int(input_ids[outside][0])}, outside the vocabulary: ids run from 0 to "
+                f"{self.config.vocab_size - 1}. Encode with the tokenizer that the model was fitted with."
+            )
+        for name, mask in (("attention_mask", attention_mask), ("feature_mask", feature_mask)):
+            if mask is not None and mask.shape != input_ids.shape:
+                raise ValueError(f"{name} is {tuple(mask.shape)}: it must be {tuple(input_ids.shape)}, as input_ids.")
+        if feature_mask is not None and not ((feature_mask >= 0) & (feature_mask <= 1)).all():
+            raise ValueError(f"feature_mask must hold numbers from 0 to 1 alone, not {feature_mask!r:.200}.")
+
+    def _sum_votes(
+        self,
+        input_ids: torch.Tensor,
+        kept: torch.Tensor,
+        attention_mask: torch.Tensor | None,
+        feature_mask: torch.Tensor | None,
+    ) -> torch.Tensor:
+        """(batch, positions kept, vocab_size), with a bounded number of pairs in memory beside it."""
+        batch, length = input_ids.shape
+        real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
+        weights = torch.ones_like(input_ids) if feature_mask is None else feature_mask
+        real, weights = real.bool(), weights.to(self._sum_dtype)
+        votes = torch.zeros(batch * len(kept), self.config.vocab_size, dtype=self._sum_dtype, device=input_ids.device)
+        distances = torch.arange(1, self._reach(length) + 1, device=input_ids.device)
+        for some_distances in distances.split(max(1, PAIRS_AT_ONCE // len(votes))):
+            places = kept[:, None] - some_distances
+            voting = (places >= 0) & real[:, kept, None] & real[:, places.clamp(min=0)]
+            text, position, distance = voting.nonzero(as_tuple=True)
+            earlier, current = places[position, distance], kept[position]
+            self.table.add_votes(
+                votes,
+                rows=text * len(kept) + position,
+                earlier=input_ids[text, earlier],
+                current=input_ids[text, current],
+                weights=weights[text, earlier],
+            )
+        return votes.view(batch, len(kept), -1)
+
+    def _log_probabilities(self, votes: torch.Tensor) -> torch.Tensor:
+        """Votes smoothed by the shares of single tokens, as the class docstring says."""
+        shares = self.token_logits.detach().to(votes.dtype).softmax(-1)
+        smoothing = self.config.smoothing
+        return (votes + smoothing * shares).log() - (votes.sum(-1, keepdim=True) + smoothing).log()

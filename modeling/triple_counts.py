@@ -1,0 +1,142 @@
+"""Counting (earlier token, current token, next token) over documents (document 1), in memory that does not grow."""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count, repeat, zip_longest
+
+import numpy as np
+import torch
+
+TOKENS_AT_ONCE = 2**18
+TRIPLES_AT_ONCE = 2**22
+
+Document = Sequence[int] | np.ndarray | torch.Tensor
+
+
+@dataclass
+class TripleCounts:
+    """Sums of document weights over the occurrences of each triple and of each token.
+
+    Attributes:
+        earlier, current, next: (distinct triples,) int64, sorted by earlier, then current, then next.
+        counts: (distinct triples,) float64, each above 0.
+        token_counts: (vocab_size,) float64: every token but a document's first, which follows none.
+    """
+
+    earlier: np.ndarray
+    current: np.ndarray
+    next: np.ndarray
+    counts: np.ndarray
+    token_counts: np.ndarray
+
+
+def count_triples(
+    documents: Iterable[Document], weights: Iterable[float] | None, vocab_size: int, max_distance: int | None
+) -> TripleCounts:
+    """Count C(earlier, current, next) of document 1: at each inner place of a document, for each earlier token.
+
+    It reads the documents once. Beside some 300 MB it needs memory for the longest document and up to 100 bytes for
+    each distinct triple. The time grows with the occurrences: for each token, `max_distance`, or half its document's
+    length.
+
+    Args:
+        documents: token ids of each. One of fewer than three tokens has no triple.
+        weights: of each document, above 0; 1 for all unless given.
+        vocab_size: number of tokens, at most 2,097,151.
+        max_distance: largest distance from the current token back to an earlier one; any unless given.
+
+    Raises:
+        ValueError: there is no document, a document is no sequence of ids inside the vocabulary, a weight is not
+            above 0 or not finite, or there are more documents than weights or the other way round.
+    """
+    triples, sums = np.empty(0, dtype=np.int64), np.empty(0)
+    token_counts = np.zeros(vocab_size)
+    pending: list[tuple[np.ndarray, np.ndarray]] = []
+    size = 0
+    for tokens, lengths, token_weights in _batches(_checked(documents, weights, vocab_size)):
+        places = _places(lengths)
+        follows = places > 0
+        token_counts += np.bincount(tokens[follows], token_weights[follows], minlength=vocab_size)
+        for found in _occurrences(tokens, lengths, places, token_weights, vocab_size, max_distance):
+            pending.append(found)
+            size += len(found[0])
+            if size >= max(TRIPLES_AT_ONCE, len(triples)):  # so that what is counted is sorted again only rarely
+                triples, sums = _add_up([(triples, sums), *pending])
+                pending, size = [], 0
+    triples, sums = _add_up([(triples, sums), *pending])
+    pairs, following = np.divmod(triples, vocab_size)
+    return TripleCounts(*np.divmod(pairs, vocab_size), following, sums, token_counts)
+
+
+def _checked(
+    documents: Iterable[Document], weights: Iterable[float] | None, vocab_size: int
+) -> Iterator[tuple[np.ndarray, float]]:
+    """Each document's ids as an array, and its weight."""
+    missing = object()
+    weighted = zip(documents, repeat(1.0)) if weights is None else zip_longest(documents, weights, fillvalue=missing)
+    number = -1
+    for number, (document, weight) in enumerate(weighted):
+        if document is missing or weight is missing:
+            more, fewer = ("weights", "documents") if document is missing else ("documents", "weights")
+            raise ValueError(f"there are more {more} than {fewer}, of which there are {number}: give one for each.")
+        if not (weight > 0 and math.isfinite(weight)):
+            raise ValueError(f"the weight of document {number} is {weight}: a finite number above 0 is needed.")
+        ids = np.asarray(document)
+        if ids.ndim != 1 or (ids.size and ids.dtype.kind not in "iu"):
+            raise ValueError(f"document {number} is {document!r:.80}: a sequence of token ids is needed.")
+        outside = (ids < 0) | (ids >= vocab_size)
+        if outside.any():
+            raise ValueError(
+                f"document {number} has the id {ids[outside][0]}, outside the vocabulary: ids run from 0 to "
+                f"{vocab_size - 1}. Encode with the tokenizer whose length is the configuration's vocab_size."
+            )
+        yield ids.astype(np.int64), float(weight)
+    if number < 0:
+        raise ValueError("there is no document to count.")
+
+
+def _batches(weighted: Iterable[tuple[np.ndarray, float]]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Documents laid one after the other: their tokens, their lengths, and a weight for each token."""
+    documents, size = [], 0
+    for document in chain(weighted, [None]):
+        if document is not None:
+            documents.append(document)
+            size += len(document[0])
+        if documents and (document is None or size >= TOKENS_AT_ONCE):
+            lengths = np.array([len(ids) for ids, _ in documents])
+            yield (
+                np.concatenate([ids for ids, _ in documents]),
+                lengths,
+                np.repeat([weight for _, weight in documents], lengths),
+            )
+            documents, size = [], 0
+
+
+def _places(lengths: np.ndarray) -> np.ndarray:
+    """Of each token in its document, from 0."""
+    return np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
+
+
+def _occurrences(
+    tokens: np.ndarray,
+    lengths: np.ndarray,
+    places: np.ndarray,
+    weights: np.ndarray,
+    vocab_size: int,
+    max_distance: int | None,
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """For each distance, the triples as single numbers, and their weights."""
+    current = np.flatnonzero((places > 0) & (places < np.repeat(lengths, lengths) - 1))
+    for distance in count(1):
+        current = current[places[current] >= distance]
+        if not len(current) or (max_distance is not None and distance > max_distance):
+            return
+        pairs = tokens[current - distance] * vocab_size + tokens[current]
+        yield pairs * vocab_size + tokens[current + 1], weights[current]
+
+
+def _add_up(parts: list[tuple[np.ndarray, np.ndarray]]) -> tuple[np.ndarray, np.ndarray]:
+    """Distinct numbers in order, and the sum of the weights of each."""
+    numbers, places = np.unique(np.concatenate([numbers for numbers, _ in parts]), return_inverse=True)
+    return numbers, np.bincount(places, np.concatenate([weights for _, weights in parts]), minlength=len(numbers))

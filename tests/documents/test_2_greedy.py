@@ -1,0 +1,46 @@
+"""Document 2, greedy decoding: the most probable word goes on."""
+
+import pytest
+import torch
+
+from atenta.modeling import AtentaDecoderForCausalLM
+from atenta.recipes.decoding.steps import decoding_steps
+from support.documents import word_tokenizer, worked_example
+from support.models import tiny_model
+
+
+@pytest.fixture
+def words():
+    """A tokenizer of the example's words, the most probable one last."""
+    inputs = worked_example("2/greedy").inputs
+    return word_tokenizer([inputs["prefix"], *reversed(inputs["probabilities"])])
+
+
+@pytest.fixture
+def model(words):
+    """A decoder whose output layer gives the document's probabilities, whatever it reads."""
+    probabilities = worked_example("2/greedy").inputs["probabilities"]
+    model = tiny_model(AtentaDecoderForCausalLM, vocab_size=len(words)).requires_grad_(False)
+    model.lm_head.weight.zero_()
+    model.lm_head.bias.fill_(-torch.inf)
+    for word, probability in probabilities.items():
+        model.lm_head.bias[words.convert_tokens_to_ids(word)] = torch.tensor(probability).log()
+    return model
+
+
+def test_greedy_goes_on_with_the_most_probable_word(words, model):
+    example = worked_example("2/greedy")
+    ids = words(example.inputs["prefix"], return_tensors="pt").input_ids
+    generated = model.generate(ids, max_new_tokens=1, do_sample=False)
+    assert words.decode(generated[0]) == f"{example.inputs['prefix']} {example.exact['greedy']}"
+    assert example.printed == example.exact
+
+
+def test_the_step_tells_every_words_probability(words, model):
+    example = worked_example("2/greedy")
+    ids = words(example.inputs["prefix"], return_tensors="pt").input_ids
+    (step,) = decoding_steps(model, ids, max_new_tokens=1, do_sample=False, num_candidates=4)
+    candidates = step.hypotheses[0].candidates
+    told = {words.decode(candidate.token_id): candidate.probability for candidate in candidates}
+    assert told == pytest.approx(example.inputs["probabilities"])
+    assert [words.decode(candidate.token_id) for candidate in candidates if candidate.chosen] == ["dormindo"]

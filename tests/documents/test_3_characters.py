@@ -1,0 +1,111 @@
+"""Document 3, characters, tokens and padding."""
+
+import string
+
+import pytest
+import torch
+
+from atenta.modeling import AtentaEncoderModel
+from atenta.tokenization import DEFAULT_ALPHABET, AtentaTokenizer
+from support.clean_process import run_function
+from support.documents import worked_example
+from support.models import assert_close, tiny_model
+
+ALPHABET = worked_example("3/tokens").inputs["alphabet"]
+ANIMALS = ["gato", "elefante", "peixe", "pássaro", "cão"]
+
+
+def test_ids_of_a_word():
+    """The special tokens come first, then the alphabet in its order, and each id has its row of the embeddings."""
+    example = worked_example("3/tokens")
+    tokenizer = AtentaTokenizer.from_alphabet(ALPHABET, family="encoder")
+    ids = tokenizer(example.inputs["text"], return_tensors="pt").input_ids
+    assert ids[0].tolist() == example.exact["ids"].tolist() == example.printed["ids"].tolist()
+    embeddings = tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer)).get_input_embeddings()
+    assert torch.equal(embeddings(ids)[0], embeddings.weight[ids[0]])
+
+
+def test_the_id_of_a():
+    """Printed: 1, 3 and 4 in turn. It is 3 after three special tokens, and 13 where the digits come first."""
+    tokenizer = AtentaTokenizer.from_alphabet(ALPHABET, family="encoder")
+    assert tokenizer.convert_tokens_to_ids(["<bos>", "a", "b", "z", " ", ".", ","]) == [1, 3, 4, 28, 29, 30, 31]
+    assert AtentaTokenizer.from_alphabet(string.printable, family="encoder").convert_tokens_to_ids(["0", "a"]) == [
+        3,
+        13,
+    ]
+
+
+def test_the_printed_batch_of_padded_ids():
+    """Printed: the ids of the first table beside `<bos>` = 1 and `<eos>` = 2. They are read as other characters."""
+    printed = [[1, 7, 1, 20, 15, 2, 0, 0, 0, 0], [1, 5, 12, 5, 6, 1, 14, 20, 5, 2]]
+    tokenizer = AtentaTokenizer.from_alphabet(ALPHABET, family="encoder")
+    assert tokenizer.batch_decode(printed, skip_special_tokens=True) == ["erm", "cjcdlrc"]
+
+    padded = tokenizer(["gato", "elefante"], padding=True).input_ids
+    assert padded == [[1, 9, 3, 22, 17, 2, 0, 0, 0, 0], [1, 7, 14, 7, 8, 3, 16, 22, 7, 2]]
+    assert tokenizer.batch_decode(padded, skip_special_tokens=True) == ["gato", "elefante"]
+
+
+def test_the_printed_alphabet_lacks_the_printed_examples():
+    """Printed: `string.printable`, with `pássaro` and `cão` as examples. A table of it has no `á` and no `ã`."""
+    printable = AtentaTokenizer.from_alphabet(string.printable, family="encoder")
+    table = printable.get_vocab()
+    for animal, missing in (("pássaro", "á"), ("cão", "ã")):
+        with pytest.raises(KeyError, match=missing):
+            [table[character] for character in animal]
+
+    default = AtentaTokenizer.from_alphabet(DEFAULT_ALPHABET, family="encoder")
+    for animal in ANIMALS:
+        assert default.tokenize(animal) == list(animal)
+        for tokenizer in (printable, default):  # what the first has no id for goes through as bytes
+            assert tokenizer.decode(tokenizer(animal).input_ids, skip_special_tokens=True) == animal
+
+
+def test_a_batch_of_texts_is_padded_and_embedded():
+    """Printed: a batch function and an embedder, neither of which runs. The package's give each text as if alone."""
+    tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
+    model = tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer))
+    batch = tokenizer(ANIMALS, padding=True, return_tensors="pt")
+    assert batch.attention_mask.sum(-1).tolist() == [len(animal) + 2 for animal in ANIMALS]
+    embedded = model.get_input_embeddings()(batch.input_ids)
+    assert embedded.shape == (5, 10, 32)
+    for row, animal in zip(embedded, ANIMALS):
+        alone = model.get_input_embeddings()(tokenizer(animal, return_tensors="pt").input_ids)[0]
+        assert_close(row[: len(alone)], alone, 0)
+        assert not row[len(alone) :].any()  # `<pad>`
+
+
+def ids_by_the_order_of_a_set(folder, alphabet, text):
+    """Make and save a tokenizer from a set of characters, and print its ids, a saved one's and a string's."""
+    from pathlib import Path
+
+    from transformers import AutoTokenizer
+
+    from atenta.tokenization import AtentaTokenizer
+
+    tokenizer = AtentaTokenizer.from_alphabet(set(alphabet), family="encoder")
+    if not Path(folder).exists():
+        tokenizer.save_pretrained(folder)
+    saved = AutoTokenizer.from_pretrained(folder)
+    ordered = AtentaTokenizer.from_alphabet(alphabet, family="encoder")
+    for one in (tokenizer, saved, ordered):
+        print(one(text).input_ids)
+
+
+def test_the_order_of_a_set_changes_from_process_to_process(tmp_path):
+    """Printed: ids are drawn from `set(vocab)`. The ids that last are those of a fixed order, or of a saved one."""
+    (first, first_saved, first_ordered), (second, second_saved, second_ordered) = (
+        run_function(
+            ids_by_the_order_of_a_set,
+            tmp_path / "saved",
+            ALPHABET,
+            "gato",
+            home=tmp_path,
+            with_package=True,
+            environment={"PYTHONHASHSEED": seed},
+        ).splitlines()
+        for seed in ("1", "2")
+    )
+    assert first != second
+    assert first == first_saved == second_saved
+    assert first_ordered == second_ordered == str([1, 9, 3, 22, 17, 2])

@@ -1,0 +1,139 @@
+"""Generation from pairwise votes: by `generate` and by transformers' pipeline, with no cache and no warnings."""
+
+import warnings
+from itertools import product
+
+import pytest
+import torch
+from transformers import GenerationConfig, pipeline
+from transformers.testing_utils import CaptureLogger
+from transformers.utils.logging import get_logger
+
+from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM
+from support.documents import word_tokenizer
+from support.models import pad, texts, tiny_model
+
+EIGHT = {"max_new_tokens": 8, "min_new_tokens": 8}
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings():
+    with warnings.catch_warnings(), CaptureLogger(get_logger("transformers")) as log:
+        warnings.simplefilter("error")
+        yield
+    assert log.out.replace("Device set to use cpu", "").strip() == ""
+
+
+def tiny_votes(**options):
+    return tiny_model(AtentaPairVotesForCausalLM, **options)
+
+
+def continued(model, ids, steps, feature_mask=None):
+    """The likeliest token at each step, without `generate`; what is new votes in full."""
+    for _ in range(steps):
+        outputs = model(ids, feature_mask=feature_mask)
+        best = outputs.logits[:, -1:].index_fill(-1, torch.tensor([2]), -torch.inf).argmax(-1)
+        ids = torch.cat([ids, best], dim=1)
+        if feature_mask is not None:
+            feature_mask = torch.cat([feature_mask, torch.ones(len(ids), 1)], dim=1)
+    return ids
+
+
+@pytest.mark.parametrize("max_distance", [None, 3])
+@pytest.mark.parametrize("use_cache", [None, False, True])
+def test_greedy_is_the_likeliest_at_each_step(max_distance, use_cache):
+    model, ids = tiny_votes(max_distance=max_distance), texts()
+    options = {} if use_cache is None else {"use_cache": use_cache}
+    actual = model.generate(ids, attention_mask=torch.ones_like(ids), **EIGHT, **options)
+    assert torch.equal(actual, continued(model, ids, 8))
+
+
+def test_a_feature_mask_grows_with_the_text():
+    model, ids = tiny_votes(), texts(seed=4)
+    feature_mask = torch.tensor([[0, 0, 0, 0, 0, 0, 1, 0, 0], [1, 0, 0.5, 0, 0, 0, 0, 0, 0], [0] * 9])
+    options = {"attention_mask": torch.ones_like(ids), "feature_mask": feature_mask} | EIGHT
+    masked = model.generate(ids, **options)
+    assert torch.equal(masked, continued(model, ids, 8, feature_mask))
+    assert not torch.equal(masked, continued(model, ids, 8))
+    assert torch.equal(
+        model.generate(ids, **options, num_beams=2, num_return_sequences=2)[:, :9].unique(dim=0), ids.unique(dim=0)
+    )
+
+
+def test_padding_on_the_left_changes_nothing():
+    model, ids = tiny_votes(), texts()
+    padded, mask = pad(ids, [9, 5, 2], "left")
+    together = model.generate(padded, attention_mask=mask, **EIGHT)[:, 9:]
+    for row, length in enumerate([9, 5, 2]):
+        alone = model.generate(ids[row : row + 1, :length], attention_mask=torch.ones(1, length), **EIGHT)
+        assert torch.equal(together[row], alone[0, length:])
+
+
+def test_enough_beams_find_the_likeliest_of_all_texts():
+    ids = texts(20, 12, vocab_size=7) - 3
+    model = AtentaPairVotesForCausalLM(
+        AtentaPairVotesConfig(vocab_size=4, pad_token_id=None, bos_token_id=None, eos_token_id=None)
+    ).fit(ids)
+    prompt = torch.tensor([[0, 1]])
+    every_text = torch.cat([prompt.expand(64, -1), torch.tensor(list(product(range(4), repeat=3)))], dim=1)
+    log_probabilities = model(every_text).logits[:, 1:-1].gather(-1, every_text[:, 2:, None]).sum((1, 2))
+    found = model.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        num_beams=16,
+        max_new_tokens=3,
+        return_dict_in_generate=True,
+        output_scores=True,
+        length_penalty=0.0,
+    )
+    assert torch.equal(found.sequences[0], every_text[log_probabilities.argmax()])
+    assert found.sequences_scores[0].item() == pytest.approx(log_probabilities.max().item(), abs=1e-5)
+
+
+def test_sampling_draws_by_the_probabilities():
+    model, prompt = tiny_votes(), texts(1, 4)
+    drawn = model.generate(
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        do_sample=True,
+        top_k=0,
+        max_new_tokens=1,
+        num_return_sequences=4000,
+    )[:, -1]
+    shares = drawn.bincount(minlength=40) / 4000
+    expected = model(prompt).logits[0, -1].exp()
+    assert (shares - expected).abs().max() < 4 * 0.5 / 4000**0.5
+
+
+def test_one_position_is_looked_up_a_step():
+    model, ids, shapes = tiny_votes(), texts(), []
+    model.register_forward_hook(lambda _, __, outputs: shapes.append(tuple(outputs.votes.shape)))
+    model.generate(ids, attention_mask=torch.ones_like(ids), **EIGHT)
+    assert shapes == [(3, 1, 40)] * 8
+
+
+def test_guessing_ahead_is_refused_as_it_needs_a_cache():
+    model, ids = tiny_votes(), texts(1)
+    with pytest.raises(ValueError, match="only supports"):
+        model.generate(ids, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **EIGHT)
+
+
+def test_a_text_ends_with_eos():
+    model = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=6)).fit([[1, 3, 4, 5, 2]])
+    settings = GenerationConfig(max_new_tokens=10, eos_token_id=2, pad_token_id=0)
+    prompt = torch.tensor([[1, 3]])
+    assert model.generate(prompt, generation_config=settings).tolist() == [[1, 3, 4, 5, 2]]
+
+
+def test_pipeline_over_words(tmp_path):
+    """Document 1's own example, continued: a tokenizer of words, as `tokenizers` makes it."""
+    documents = ["ele executou o programa por isso obteve os resultados", "a bateria acabou por favor"]
+    tokenizer = word_tokenizer(documents)
+    options = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"))
+    model = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=len(tokenizer), **options))
+    model.fit(tokenizer(documents).input_ids)
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    generate = pipeline("text-generation", model=str(tmp_path))
+    text = generate("ele executou o", max_new_tokens=6, do_sample=False, return_full_text=False)[0]["generated_text"]
+    assert text == "programa por isso obteve os resultados"

@@ -1,0 +1,129 @@
+"""The counts of triples: those of document 1's formula, however the documents come, in bounded memory."""
+
+import tracemalloc
+from collections import Counter
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta.modeling import triple_counts
+from atenta.modeling.triple_counts import count_triples
+from support.pair_votes import MAX_DISTANCES, VOCAB_SIZE, WEIGHTED_DOCUMENTS, counts_of
+
+
+def count(weighted_documents, max_distance=None):
+    documents, weights = zip(*weighted_documents)
+    return count_triples(iter(documents), iter(weights), VOCAB_SIZE, max_distance)
+
+
+def as_dictionary(counted):
+    columns = (counted.earlier, counted.current, counted.next, counted.counts)
+    return {
+        triple: count for *triple, count in zip(*(column.tolist() for column in columns)) for triple in [(*triple,)]
+    }
+
+
+def assert_same(actual, expected):
+    for column in ("earlier", "current", "next", "counts", "token_counts"):
+        np.testing.assert_array_equal(getattr(actual, column), getattr(expected, column))
+
+
+@given(WEIGHTED_DOCUMENTS, MAX_DISTANCES)
+def test_counts_are_the_formulas(weighted_documents, max_distance):
+    expected = {
+        (*pair, token): count
+        for pair, following in counts_of(weighted_documents, max_distance).items()
+        for token, count in following.items()
+    }
+    counted = count(weighted_documents, max_distance)
+    assert as_dictionary(counted) == expected
+    assert list(as_dictionary(counted)) == sorted(expected)
+
+
+@given(WEIGHTED_DOCUMENTS)
+def test_every_token_but_the_first_is_counted_alone(weighted_documents):
+    expected = Counter()
+    for document, weight in weighted_documents:
+        for token in document[1:]:
+            expected[token] += weight
+    assert count(weighted_documents).token_counts.tolist() == [expected[token] for token in range(VOCAB_SIZE)]
+
+
+@given(WEIGHTED_DOCUMENTS, MAX_DISTANCES, st.integers(1, 20), st.integers(1, 50))
+def test_counted_in_parts_as_at_once(weighted_documents, max_distance, tokens, triples):
+    at_once = count(weighted_documents, max_distance)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(triple_counts, "TOKENS_AT_ONCE", tokens)
+        patch.setattr(triple_counts, "TRIPLES_AT_ONCE", triples)
+        assert_same(count(weighted_documents, max_distance), at_once)
+
+
+def test_memory_does_not_grow_with_the_occurrences(monkeypatch):
+    """A million occurrences, 16 bytes each, of which some thousands are distinct."""
+    monkeypatch.setattr(triple_counts, "TOKENS_AT_ONCE", 2**10)
+    monkeypatch.setattr(triple_counts, "TRIPLES_AT_ONCE", 2**12)
+    document = np.random.default_rng(0).integers(0, 400, 500)
+    tracemalloc.start()
+    try:
+        counted = count_triples((document for _ in range(250)), None, 400, 8)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    occurrences = int(counted.counts.sum())
+    assert occurrences == 250 * (498 * 8 - 28)
+    assert peak < 16 * occurrences / 10
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        ([0, 1, 2, 3], [3, 2, 1, 0]),
+        [(0, 1, 2, 3), range(3, -1, -1)],
+        np.array([[0, 1, 2, 3], [3, 2, 1, 0]], dtype=np.uint8),
+        torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]]),
+    ],
+    ids=["lists", "tuple and range", "array", "tensor"],
+)
+def test_documents_of_any_kind(documents):
+    assert as_dictionary(count_triples(documents, None, VOCAB_SIZE, 1)) == {
+        (0, 1, 2): 1,
+        (1, 2, 3): 1,
+        (3, 2, 1): 1,
+        (2, 1, 0): 1,
+    }
+
+
+def test_short_documents_have_no_triples():
+    assert as_dictionary(count([([], 1.0), ([1], 1.0), ([1, 2], 1.0)])) == {}
+
+
+def test_the_largest_vocabulary_has_room():
+    largest = 2_097_151
+    counted = count_triples([[largest - 1, largest - 2, largest - 3]], None, largest, None)
+    assert as_dictionary(counted) == {(largest - 1, largest - 2, largest - 3): 1}
+
+
+@pytest.mark.parametrize(
+    ("documents", "weights", "message"),
+    [
+        ([], None, "no document"),
+        ([[0, 1], [0, 6]], None, r"document 1 has the id 6, outside the vocabulary: ids run from 0 to 5"),
+        ([[-1]], None, r"document 0 has the id -1"),
+        ([[0.5, 1.0]], None, r"document 0 is \[0.5, 1.0\]: a sequence of token ids"),
+        (["um texto"], None, r"document 0 is 'um texto': a sequence of token ids"),
+        ([[[0, 1]]], None, "a sequence of token ids"),
+        ([0, 1], None, "document 0 is 0: a sequence of token ids"),
+        ([[0, 1]], [0.0], r"weight of document 0 is 0\.0: a finite number above 0"),
+        ([[0, 1]], [-1], "weight of document 0 is -1"),
+        ([[0, 1], [1]], [1, float("nan")], "weight of document 1 is nan"),
+        ([[0, 1]], [float("inf")], "weight of document 0 is inf"),
+        ([[0, 1], [1]], [1.0], "more documents than weights, of which there are 1"),
+        ([[0, 1]], [1.0, 2.0], "more weights than documents, of which there are 1"),
+    ],
+)
+def test_errors_say_which_document(documents, weights, message):
+    with pytest.raises(ValueError, match=message):
+        count_triples(documents, weights, VOCAB_SIZE, None)

@@ -1,0 +1,93 @@
+"""The votes that are drawn are the model's, and add up to what it decides by."""
+
+import numpy as np
+import pytest
+import torch
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import WhitespaceSplit
+from transformers import PreTrainedTokenizerFast
+
+from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM, AtentaTokenizer
+from atenta.recipes.pictures.votes import MOST_CANDIDATES, draw_votes
+
+SENTENCES = ["o log do programa foi executado por mim", "a bateria do carro foi trocada por mim", "o log foi lido"]
+TEXT = "a bateria do programa foi"
+
+
+def words():
+    vocabulary = ["[UNK]", *dict.fromkeys(" ".join(SENTENCES).split())]
+    backend = Tokenizer(WordLevel({word: index for index, word in enumerate(vocabulary)}, unk_token="[UNK]"))
+    backend.pre_tokenizer = WhitespaceSplit()
+    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+
+
+def fit(tokenizer, sentences=SENTENCES):
+    config = AtentaPairVotesConfig(vocab_size=len(tokenizer))
+    return AtentaPairVotesForCausalLM(config).fit([tokenizer(sentence).input_ids for sentence in sentences])
+
+
+def panels(figure):
+    """The votes and their sum with the labels of their rows and columns."""
+    return [
+        (
+            [label.get_text() for label in axes.get_yticklabels()],
+            [label.get_text() for label in axes.get_xticklabels()],
+            np.asarray(axes.get_images()[0].get_array()),
+        )
+        for axes in figure.axes
+    ]
+
+
+def test_each_earlier_word_votes_for_the_candidates_and_the_best_stands_first():
+    figure = draw_votes(fit(words()), words(), TEXT)
+    (rows, _, votes), (sum_row, candidates, total) = panels(figure)
+    assert rows == ["a", "bateria", "do", "programa"]
+    assert sum_row == ["sum"]
+    assert candidates == ["trocada", "executado"]
+    np.testing.assert_allclose(votes, [[1, 0], [1, 0], [0.5, 0.5], [0, 1]])
+    np.testing.assert_allclose(total, [[2.5, 1.5]])
+    assert figure.get_suptitle() == "votes for what follows “foi”"
+    assert figure.axes[1].get_xlabel() == "2 of 2 candidates"
+    assert [text.get_text() for text in figure.axes[1].texts] == ["2.50", "1.50"]
+
+
+@pytest.mark.parametrize("mask", [[0, 0, 0, 1, 0], [0.5, 0, 0.25, 1, 1]], ids=["hard", "soft"])
+def test_the_mask_weighs_the_votes_as_the_model_does(mask):
+    tokenizer = words()
+    model = fit(tokenizer)
+    (rows, _, votes), (_, candidates, total) = panels(draw_votes(model, tokenizer, TEXT, mask))
+    ids = torch.tensor([tokenizer(TEXT).input_ids])
+    expected = model(ids, feature_mask=torch.tensor([mask], dtype=torch.float32)).votes[0, -1]
+    shown = tokenizer.convert_tokens_to_ids(candidates)
+    np.testing.assert_allclose(total[0], expected[shown])
+    np.testing.assert_allclose(votes.sum(0), total[0])
+    assert expected.sum() == pytest.approx(total.sum())
+    assert rows == [f"{weight:g} × {word}" for weight, word in zip(mask, TEXT.split()[:-1])]
+
+
+def test_characters_vote_too_and_of_many_candidates_the_best_are_drawn():
+    sentences = [f"a{letter}" for letter in "bcdefghijklmnop"]
+    tokenizer = AtentaTokenizer.from_texts(sentences, family="decoder")
+    figure = draw_votes(fit(tokenizer, [*sentences, "ap"]), tokenizer, "a")
+    (rows, _, _), (_, candidates, total) = panels(figure)
+    assert rows == ["⟨bos⟩"]
+    assert candidates[0] == "p"
+    assert len(candidates) == MOST_CANDIDATES
+    np.testing.assert_allclose(total[0], [2 / 16] + [1 / 16] * (MOST_CANDIDATES - 1), rtol=1e-6)
+    assert figure.axes[1].get_xlabel() == "10 of 15 candidates"
+
+
+@pytest.mark.parametrize(
+    ("text", "mask", "message"),
+    [
+        ("foi", None, "at least two"),
+        ("o log", [1.0], r"1 number\(s\) for 2 tokens"),
+        ("mim o", None, "Nobody votes"),
+        ("do foi", [0, 1], "Nobody votes"),
+    ],
+    ids=["one word", "short mask", "unseen", "masked"],
+)
+def test_what_cannot_be_drawn_is_refused(text, mask, message):
+    with pytest.raises(ValueError, match=message):
+        draw_votes(fit(words()), words(), text, mask)
