@@ -15,9 +15,9 @@ from transformers import AutoModelForSequenceClassification, DataCollatorWithPad
 from atenta.recipes.baselines import majority_label
 from atenta.recipes.encoding.labels import encode_labelled
 from atenta.recipes.metrics import scores
+from atenta.recipes.pictures.confusion import draw_confusion
 from atenta.recipes.reading import DataArguments, about, encode, inspect, load
 from atenta.recipes.reading.labelled import FEATURES, check, label_names
-from atenta.recipes.reporting.pictures import draw_confusion
 from atenta.recipes.reporting.results import finish
 from atenta.recipes.training import (
     RecipeArguments,
@@ -56,7 +56,8 @@ def main() -> None:
         "model": compare(output, gold),
     }
     if trainer.is_world_process_zero():
-        draw_confusion(Path(training.output_dir, "confusion.png"), gold, output, sorted(labels.values()))
+        confusion = draw_confusion(gold, output, sorted(labels.values()))
+        confusion.savefig(Path(training.output_dir, "confusion.png"), dpi=150)
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
     finish(trainer, scores=compared, predictions=predictions, about=about(data))
 

@@ -7,7 +7,7 @@ from typing import Any
 from huggingface_hub import HfApi
 
 from atenta.card import write_model_card
-from atenta.recipes.reporting.pictures import draw_learning_curve
+from atenta.recipes.pictures.learning_curve import draw_learning_curve
 from atenta.recipes.reporting.progress import figures
 from atenta.recipes.reporting.tables import table, write_metrics, write_predictions
 from atenta.recipes.training.trainer import RecipeTrainer
@@ -45,7 +45,7 @@ def finish(
     if predictions is not None:
         write_predictions(folder / "predictions.tsv", predictions)
     metric = (trainer.args.metric_for_best_model or "loss").removeprefix("eval_")  # the Trainer takes both names
-    draw_learning_curve(folder / "learning_curve.png", history, metric)
+    draw_learning_curve(history, metric).savefig(folder / "learning_curve.png", dpi=150)
     model = trainer.accelerator.unwrap_model(trainer.model)
     card = {"scores": scores["model"], **about}
     write_model_card(folder, model, model_name=folder.as_posix(), **card)
