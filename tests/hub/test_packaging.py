@@ -64,7 +64,7 @@ def test_wheel(source, install_and_use, tmp_path):
         for folder in ("configs", "launch")
         for path in (source / "recipes" / folder).glob("*.yaml")
     }
-    assert names == modules | settings | {"atenta/hub_card.md"}
+    assert names == modules | settings | {"atenta/hub_card.md", "atenta/recipes/pictures/attention_page.html"}
 
 
 @pytest.mark.slow
