@@ -28,11 +28,15 @@ def main() -> None:
     search.add_argument("--num_beams", type=int, default=1, help="width of the beam search; 1 is greedy (default: 1)")
     search.add_argument("--do_sample", action="store_true", help="draw each token")
     for name, kind, text in (
-        ("temperature", float, "below 1 draws are surer, above 1 more varied"),
-        ("top_k", int, "draw among so many tokens, the most probable; 0: among all"),
-        ("top_p", float, "draw among the most probable tokens that together reach this probability"),
+        ("temperature", float, "below 1 draws are surer, above 1 more varied (default: the model's, or 1)"),
+        ("top_k", int, "draw among so many tokens, the most probable; 0: among all (default: the model's, or 50)"),
+        (
+            "top_p",
+            float,
+            "draw among the most probable that have this much together (default: the model's, or 1)",
+        ),
     ):
-        parser.add_argument(f"--{name}", type=kind, help=f"with --do_sample: {text} (default: as the model is set)")
+        parser.add_argument(f"--{name}", type=kind, help=f"with --do_sample: {text}")
     parser.add_argument("--seed", type=int, default=42, help="of the draws (default: 42)")
     parser.add_argument("--output_dir", type=Path, default=Path("outputs/pictures"), help="(default: %(default)s)")
     options = parser.parse_args()

@@ -5,14 +5,15 @@ from math import ceil
 from textwrap import fill
 
 from matplotlib.axes import Axes
+from matplotlib.colors import to_hex
 from matplotlib.figure import Figure  # no pyplot: no display is needed
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch, Rectangle
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep, Hypothesis
+from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep
 from atenta.recipes.pictures.labels import readable_tokens
-from atenta.recipes.reporting.decoding_table import changed, readable_text
+from atenta.recipes.reporting.decoding_table import changed, end_of, readable_text, start_of
 
 STEPS_A_ROW = 7
 STEP_WIDTH, LINE_HEIGHT = 1.3, 0.2  # inches
@@ -20,6 +21,7 @@ TEXT_LENGTH, TOKEN_LENGTH = 13, 9  # characters that there is room for
 WHOLE_BAR = 0.76  # of the width of a step, for a probability of 1
 FONT_SIZE = 7.5  # points
 RESULT, CHOSEN, KEPT, DROPPED = "#f4a259", "#7fb2e5", "#dbe9f6", "#eeeeee"
+LABELS = {RESULT: "chosen, in the result", CHOSEN: "chosen", KEPT: "not chosen", DROPPED: "dropped before choosing"}
 
 
 def draw_decoding(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizerBase) -> Figure:
@@ -56,7 +58,7 @@ def draw_decoding(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizerB
             _draw_step(axes, step, following, tokenizer, lane_height, len(prompt), result)
     title = readable_text(tokenizer, result) if result else f"{readable_text(tokenizer, prompt)} …"
     figure.suptitle(fill(title, TEXT_LENGTH * columns), fontsize=FONT_SIZE + 2, parse_math=False)
-    figure.legend(handles=_legend(hypotheses), loc="outside lower center", ncols=3, fontsize=FONT_SIZE, frameon=False)
+    figure.legend(handles=_legend(figure), loc="outside lower center", ncols=3, fontsize=FONT_SIZE, frameon=False)
     return figure
 
 
@@ -77,8 +79,7 @@ def _draw_step(
     for lane, hypothesis in enumerate(step.hypotheses):
         top = lane * lane_height
         so_far = readable_text(tokenizer, hypothesis.token_ids[prompt_length:])
-        so_far = so_far if len(so_far) <= TEXT_LENGTH else "…" + so_far[1 - TEXT_LENGTH :]
-        axes.text(left, top, so_far, color="dimgray", style="italic", **text)
+        axes.text(left, top, end_of(so_far, TEXT_LENGTH), color="dimgray", style="italic", **text)
         tokens = readable_tokens(tokenizer, [candidate.token_id for candidate in hypothesis.candidates])
         for line, (candidate, token) in enumerate(zip(hypothesis.candidates, tokens), start=top + 1):
             continued = (*hypothesis.token_ids, candidate.token_id)
@@ -88,8 +89,8 @@ def _draw_step(
                 after = [left, left + WHOLE_BAR * candidate.kept_probability]
                 axes.plot(after, [line + 0.42] * 2, color="black", linewidth=1.5, solid_capstyle="butt")
             ink = "black" if candidate.kept else "darkgray"
-            token = token if len(token) <= TOKEN_LENGTH else token[: TOKEN_LENGTH - 1] + "…"
-            axes.text(left + 0.02, line, token, color=ink, weight="bold" if candidate.chosen else "normal", **text)
+            weight = "bold" if candidate.chosen else "normal"
+            axes.text(left + 0.02, line, start_of(token, TOKEN_LENGTH), color=ink, weight=weight, **text)
             axes.text(right, line, f"{candidate.probability:.2f}", color=ink, ha="right", **text)
             if candidate.chosen and continued in lane_of:
                 target = lane_of[continued] * lane_height
@@ -102,15 +103,10 @@ def _colour(candidate: Candidate, in_result: bool) -> str:
     return KEPT if candidate.kept else DROPPED
 
 
-def _legend(hypotheses: Sequence[Hypothesis]) -> list[Patch | Line2D]:
+def _legend(figure: Figure) -> list[Patch | Line2D]:
     """Name the colours that occur."""
-    candidates = [candidate for hypothesis in hypotheses for candidate in hypothesis.candidates]
-    handles = [Patch(color=RESULT, label="chosen, in the result")]
-    if len(hypotheses) > len({len(hypothesis.token_ids) for hypothesis in hypotheses}):
-        handles.append(Patch(color=CHOSEN, label="chosen, another beam"))
-    handles.append(Patch(color=KEPT, label="not chosen"))
-    if not all(candidate.kept for candidate in candidates):
-        handles.append(Patch(color=DROPPED, label="dropped before choosing"))
-    if any(changed(candidate) for candidate in candidates):
-        handles.append(Line2D([], [], color="black", label="after temperature, top-k, top-p"))
+    drawn = {to_hex(bar.get_facecolor()) for axes in figure.axes for bar in axes.patches}
+    handles = [Patch(color=colour, label=label) for colour, label in LABELS.items() if colour in drawn]
+    if any(line.get_color() == "black" for axes in figure.axes for line in axes.lines):
+        handles.append(Line2D([], [], color="black", label="after temperature, top-k, top-p, …"))
     return handles

@@ -23,7 +23,8 @@ class DocumentArguments(DataArguments):
     """Which texts are read, and how they are cut."""
 
     sample_by: str = field(
-        default="document", metadata={"help": "what of a txt file is a document: document (all), paragraph or line"}
+        default="document",
+        metadata={"help": "what of a txt file or sample is a document: document (all), paragraph, line, sentence"},
     )
 
 
@@ -73,9 +74,13 @@ def load(
 
 
 def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
-    """Return the texts of `train`, `validation` and `test`, those of txt files cut by `sample_by`: see `load`."""
+    """Return the texts of `train`, `validation` and `test`, txt files and samples cut by `sample_by`: see `load`."""
     readers = {".txt": partial(documents.read_documents, sample_by=data.sample_by)}
-    return load(data, training, check=documents.check, features=documents.FEATURES, columns=["text"], readers=readers)
+    options = {"check": documents.check, "features": documents.FEATURES, "columns": ["text"], "readers": readers}
+    splits = load(data, training, **options)
+    if data.named() or data.sample_by == "document":
+        return splits
+    return encode(splits, training, partial(documents.cut_documents, sample_by=data.sample_by))
 
 
 def about(data: DataArguments) -> Mapping[str, str]:
@@ -136,7 +141,7 @@ def encode(
 def _encode(rows: Rows, function: Callable[..., dict[str, list]], num_proc: int | None) -> Rows:
     options = {"batched": True, "remove_columns": list(rows.features)}
     if isinstance(rows, datasets.Dataset):
-        code = code_stamp(Path(__file__).parents[1] / "encoding")
+        code = [code_stamp(Path(__file__).parents[1] / folder) for folder in ("encoding", "reading")]
         # Which rows come together in a batch depends on the number of processes.
         options["new_fingerprint"] = Hasher.hash((rows._fingerprint, function, code, num_proc))
         options["num_proc"] = num_proc

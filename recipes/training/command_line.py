@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from transformers import HfArgumentParser
+from transformers import HfArgumentParser, TrainingArguments
 
 from atenta.recipes.training.options import SHOWN_IN_HELP
 
 CONFIGS = Path(__file__).parents[1] / "configs"
+TRAINING_OPTIONS = "Every other option of transformers.TrainingArguments is taken too, by its name there."
 
 
 def parse_arguments(
@@ -38,7 +39,7 @@ def parse_arguments(
     parser = HfArgumentParser(
         dataclasses,
         description=description,
-        epilog="Every other option of transformers.TrainingArguments is taken too, by its name there.",
+        epilog=TRAINING_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None,
         parents=[config],
         usage="%(prog)s [--config FILE.yaml] [options]",
         formatter_class=partial(_Formatter, width=110),
@@ -85,7 +86,7 @@ def _as_default(value: Any, action: argparse.Action) -> Any:
     """Return a value as text, which argparse converts and checks; so 1e-3, text to YAML, and 0.001 come out alike."""
     if value is None:
         return None
-    if action.nargs == "+":
-        return [str(one) for one in (value if isinstance(value, list) else [value])]
+    if action.nargs == "+":  # argparse converts no lists
+        return [action.type(str(one)) for one in (value if isinstance(value, list) else [value])]
     # Some options of transformers take a text or more: `report_to: [tensorboard, trackio]`.
     return value if action.type is str and isinstance(value, list | dict) else str(value)

@@ -100,4 +100,6 @@ def test_a_malformed_line_stops_it_with_file_and_line(files, tmp_path):
 
 def test_an_unknown_way_to_cut_texts_is_named(files, tmp_path):
     arguments = tiny("pretrain_causal", **{**files, "output_dir": tmp_path / "refused", "sample_by": "page"})
-    assert "--sample_by page: expected document, paragraph or line" in refusal("pretrain_causal", tmp_path, *arguments)
+    assert "--sample_by page: expected document, paragraph, line or sentence" in refusal(
+        "pretrain_causal", tmp_path, *arguments
+    )

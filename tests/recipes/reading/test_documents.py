@@ -2,8 +2,10 @@ import tracemalloc
 
 import pytest
 from datasets import load_dataset
+from hypothesis import given
+from hypothesis import strategies as st
 
-from atenta.recipes.reading.documents import FEATURES, check, read_documents
+from atenta.recipes.reading.documents import FEATURES, check, cut_documents, cut_sentences, read_documents
 from atenta.recipes.reading.records import BadRow
 
 TEXT = "Capítulo I\nUma noite destas\n\nvindo da cidade\n\nencontrei um rapaz\nno trem"
@@ -37,13 +39,15 @@ def test_where_a_text_begins(write):
     assert [where for where, _ in read_documents(path, "document")] == [f"{path}, line 1"]
 
 
-@pytest.mark.parametrize("sample_by", ["document", "paragraph", "line"])
+@pytest.mark.parametrize("sample_by", ["document", "paragraph", "line", "sentence"])
 def test_windows_line_ends_and_byte_order_mark_are_no_text(write, sample_by):
     plain = texts(write(TEXT), sample_by)
     assert texts(write("\ufeff" + TEXT.replace("\n", "\r\n")), sample_by) == plain
 
 
-@pytest.mark.parametrize(("sample_by", "good"), [("document", []), ("paragraph", ["e"]), ("line", ["a", "d", "e"])])
+@pytest.mark.parametrize(
+    ("sample_by", "good"), [("document", []), ("paragraph", ["e"]), ("line", ["a", "d", "e"]), ("sentence", ["e"])]
+)
 def test_a_text_with_bytes_that_are_not_utf_8_is_bad_as_a_whole(write, sample_by, good):
     rows = list(read_documents(write(b"a\nb\xe3\nd\n\ne"), sample_by))
     assert [row[1]["text"] for row in rows if not isinstance(row, BadRow)] == good
@@ -52,7 +56,7 @@ def test_a_text_with_bytes_that_are_not_utf_8_is_bad_as_a_whole(write, sample_by
     assert "found byte 0xE3 at byte 2" in str(bad)
 
 
-@pytest.mark.parametrize("sample_by", ["document", "paragraph", "line"])
+@pytest.mark.parametrize("sample_by", ["document", "paragraph", "line", "sentence"])
 @pytest.mark.parametrize("content", ["", " \n\n", "\ufeff\r\n"])
 def test_a_file_without_text_is_refused(write, sample_by, content):
     with pytest.raises(ValueError, match=r"novel.txt: found no text"):
@@ -60,8 +64,44 @@ def test_a_file_without_text_is_refused(write, sample_by, content):
 
 
 def test_another_way_to_cut_is_refused(write):
-    with pytest.raises(ValueError, match="--sample_by sentence: expected document, paragraph or line"):
-        texts(write(TEXT), "sentence")
+    for cut in (lambda: texts(write(TEXT), "page"), lambda: cut_documents({"text": [TEXT]}, "page")):
+        with pytest.raises(ValueError, match="--sample_by page: expected document, paragraph, line or sentence"):
+            cut()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Sim. Não! Será?… Talvez", ["Sim.", "Não!", "Será?…", "Talvez"]),
+        ("Disse: “Vem.” E foi (à tarde.) — Só?", ["Disse: “Vem.”", "E foi (à tarde.)", "— Só?"]),
+        ("  um texto\nque segue.\n\tOutro \n", ["um texto\nque segue.", "Outro"]),
+        ("1.5 é 3.0/2... ponto.com", ["1.5 é 3.0/2...", "ponto.com"]),
+        ("o Sr. Alves", ["o Sr.", "Alves"]),
+        ("", []),
+    ],
+)
+def test_where_a_sentence_ends(text, sentences):
+    assert [sentence for _, sentence in cut_sentences(text)] == sentences
+
+
+def test_the_line_where_a_sentence_begins(write):
+    path = write("Título\num. dois\ntrês. quatro\n\ncinco. Seis")
+    found = [(where.rpartition(" ")[2], fields["text"]) for where, fields in read_documents(path, "sentence")]
+    expected = [("1", "Título\num."), ("2", "dois\ntrês."), ("3", "quatro"), ("5", "cinco."), ("5", "Seis")]
+    assert found == expected
+
+
+@given(text=st.text(alphabet='ab.!?…”)"\n \u2028\u0301', max_size=40))
+def test_sentences_keep_every_character_that_is_not_white_space(text):
+    kept = "".join(sentence for _, sentence in cut_sentences(text))
+    assert "".join(kept.split()) == "".join(text.split())
+
+
+@pytest.mark.parametrize("sample_by", ["document", "paragraph", "line", "sentence"])
+def test_texts_in_memory_are_cut_as_files_are_and_once_for_all(write, sample_by):
+    of_file = texts(write(TEXT), sample_by)
+    assert cut_documents({"text": [TEXT]}, sample_by) == {"text": of_file}
+    assert cut_documents({"text": of_file}, sample_by) == {"text": of_file}
 
 
 @pytest.mark.parametrize("sample_by", ["paragraph", "line"])

@@ -1,0 +1,79 @@
+"""The pages in two languages: the same cells in both, and notebooks that end with exercises and solutions."""
+
+import ast
+import re
+from pathlib import Path
+
+import jupytext
+import pytest
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
+NOTEBOOKS = [page for page in PAGES if page[0].isdigit()]
+LAST_SECTIONS = {"en": ["Exercises", "Solutions"], "pt": ["Exercícios", "Soluções"]}
+
+
+class Blanked(ast.NodeTransformer):
+    """Code without its texts: strings are empty, and f-strings keep only what they compute."""
+
+    def visit_Constant(self, node):
+        return ast.Constant("") if isinstance(node.value, str) else node
+
+    def visit_JoinedStr(self, node):
+        values = [self.visit(value) for value in node.values if isinstance(value, ast.FormattedValue)]
+        return ast.JoinedStr(values) if values else ast.Constant("")
+
+
+def without_texts(code):
+    lines = [f"_magic({line!r})" if line.startswith(("%", "!")) else line for line in code.splitlines()]
+    magics = [line for line in lines if line.startswith("_magic(")]
+    return magics, ast.dump(Blanked().visit(ast.parse("\n".join(lines))))
+
+
+def cells(language, page):
+    """Code cells of a page: number, code without texts, tags."""
+    notebook = jupytext.read(DOCS / language / page)
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    return [(number, *without_texts(cell.source), cell.metadata.get("tags")) for number, cell in enumerate(code, 1)]
+
+
+def sections(language, page):
+    notebook = jupytext.read(DOCS / language / page)
+    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    return re.findall(r"^## (.+)$", text, re.MULTILINE)
+
+
+def test_texts_are_all_that_is_overlooked():
+    same = 'print("one", f"{x:.2f} nats")  # one', "print('um', f'{x:.2f}' ' nats, isto é')"
+    assert len({str(without_texts(code)) for code in same}) == 1
+    unlike = 'print("one")', 'print("one", 1)', 'print(f"{x}")', 'print(f"{y}")', "%matplotlib inline", "%time x"
+    assert len({str(without_texts(code)) for code in unlike}) == len(unlike)
+
+
+def test_every_page_is_there_in_both_languages():
+    assert {path.name for path in (DOCS / "pt").glob("*.md")} == set(PAGES)
+    assert [int(page.split("_")[0]) for page in NOTEBOOKS] == list(range(1, 9))
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_code_is_the_same_in_both_languages_but_for_its_texts(page):
+    for english, portuguese in zip(cells("en", page), cells("pt", page), strict=True):
+        assert english == portuguese
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_sections_are_as_many_in_both_languages(page):
+    assert len(sections("en", page)) == len(sections("pt", page))
+
+
+@pytest.mark.parametrize("language", LAST_SECTIONS)
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_a_notebook_ends_with_exercises_and_their_solutions(language, page):
+    assert sections(language, page)[-2:] == LAST_SECTIONS[language]
+
+
+@pytest.mark.parametrize("language", LAST_SECTIONS)
+@pytest.mark.parametrize("page", PAGES)
+def test_the_index_links_to_every_page(language, page):
+    index = (DOCS / language / "index.md").read_text(encoding="utf-8")
+    assert page == "index.md" or (f"]({page})" in index and f"\n{page.removesuffix('.md')}\n" in index)
