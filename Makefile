@@ -40,9 +40,10 @@ test-slow: $(ENVIRONMENT)  ## the slow tests
 test-oldest: $(OLDEST_ENVIRONMENT)  ## all tests but the slow ones, with the oldest dependencies allowed
 	.venv-oldest/bin/python $(PYTEST) -m "not slow"
 
-docs: $(ENVIRONMENT)  ## run the course's notebooks and build the site, docs/_build/html/index.html: ten minutes
-	.venv/bin/sphinx-build --fail-on-warning --keep-going --quiet docs docs/_build/html
-	.venv/bin/linkchecker --no-warnings docs/_build/html/index.html
+# A thread for each notebook, as many notebooks at once as there are workers; all anew, whatever stands there.
+docs: $(ENVIRONMENT)  ## run the course's notebooks and build the site, docs/_build/html/index.html: some minutes
+	OMP_NUM_THREADS=1 .venv/bin/sphinx-build --fail-on-warning --keep-going --fresh-env --jobs $(WORKERS) \
+		docs docs/_build/html
 
 lint: $(ENVIRONMENT)  ## check style and formatting
 	.venv/bin/ruff check

@@ -38,12 +38,12 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
 
     Document 1: the vote of an earlier token w_i, together with the current one w_t, for a token k is the share of k
     among all that followed w_t where w_i stood before it, at most `max_distance` tokens back. The votes of all earlier
-    tokens are summed, each multiplied by its number in the feature mask:
+    tokens are summed, each multiplied by its number in the feature mask::
 
         votes_k = sum over i < t of mask_i * C(w_i, w_t, k) / sum over w of C(w_i, w_t, w)
 
     They are smoothed by the shares u of the single tokens, counted with one added to each (Laplace's rule), and by
-    their sum become probabilities:
+    their sum become probabilities::
 
         p(k) = (votes_k + smoothing * u_k) / (sum over w of votes_w + smoothing)
         u_k = (C(k) + 1) / (sum over w of C(w) + vocab_size)

@@ -105,8 +105,8 @@ def _draw(attention: AttentionMap, title: str, heads: dict[str, torch.Tensor]) -
             attention.query_labels,
             attention.key_labels,
             title=name,
-            xlabel="key: character looked at",
-            ylabel="query: character that looks",
+            xlabel="key: token looked at",
+            ylabel="query: token that looks",
             norm=scale,
         )
     for axes in panels[len(heads) :]:

@@ -53,11 +53,11 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
     unit = nn.functional.normalize(vectors, dim=-1)
     alike = unit @ unit.T  # (length, length)
     kind = config.position_embedding_type
-    figure = Figure(figsize=(14, 4.4), layout="constrained")
-    left, middle, right = figure.subplots(1, 3)
+    figure = Figure(figsize=(9, 7), layout="constrained")
+    panels = figure.subplot_mosaic("VS;DD", height_ratios=(3, 2))
     largest = vectors.abs().max().item()
     image = draw_heatmap(
-        left,
+        panels["V"],
         vectors,
         title="vector of each position",
         xlabel="cosine and sine of each plane" if kind == "rotary" else "column of the vector",
@@ -67,9 +67,9 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
         vmin=-largest,
         vmax=largest,
     )
-    figure.colorbar(image, ax=left)
+    figure.colorbar(image, ax=panels["V"])
     image = draw_heatmap(
-        middle,
+        panels["S"],
         alike,
         title="cosine similarity of positions",
         xlabel="position",
@@ -78,8 +78,8 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
         vmin=-1,
         vmax=1,
     )
-    figure.colorbar(image, ax=middle)
-    _draw_by_distance(right, alike)
+    figure.colorbar(image, ax=panels["S"])
+    _draw_by_distance(panels["D"], alike)
     figure.suptitle(f"{kind} positions")
     return figure
 
@@ -87,7 +87,8 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
 def _draw_by_distance(axes: Axes, alike: torch.Tensor) -> None:
     diagonals = [alike.diagonal(distance) for distance in range(len(alike))]
     distances = range(len(alike))
-    axes.fill_between(distances, [d.min() for d in diagonals], [d.max() for d in diagonals], alpha=0.3, label="range")
+    least, most = [d.min() for d in diagonals], [d.max() for d in diagonals]
+    axes.fill_between(distances, least, most, alpha=0.3, linewidth=5, label="range")  # seen also where it is nothing
     axes.plot(distances, [d.mean() for d in diagonals], label="mean")
     axes.set_title("cosine similarity by distance", fontsize=FONT_SIZE + 2)
     axes.set_xlabel("distance", fontsize=FONT_SIZE)
