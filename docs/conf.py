@@ -48,6 +48,7 @@ os.environ |= {
     "IPYTHONDIR": str(profile.parent),
     "HF_HUB_OFFLINE": "1",
     "HF_DATASETS_DISABLE_PROGRESS_BARS": "1",
+    "OMP_NUM_THREADS": "1",  # as many pages are run at once as there are jobs
     "PYTHONWARNINGS": "ignore:IProgress not found",  # progress bars are text here
 }
 
