@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure  # no pyplot: no display is needed
+from matplotlib.ticker import LogFormatter
 
 LogHistory = Sequence[Mapping[str, float]]
 
@@ -21,6 +22,8 @@ def draw_learning_curve(log_history: LogHistory, metric: str) -> Figure:
         points = _points(log_history, key)
         lines += axes.plot(*zip(*points), marker=".", label=label) if points else []
     axes.set(xlabel="training step", ylabel="loss (nats)", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")  # 1 and 2, not 10⁰ and 2 × 10⁰
+    axes.yaxis.set_minor_formatter(LogFormatter())
     points = _points(log_history, f"eval_{metric}")
     if points and metric != "loss":
         name = metric.replace("_", " ")
