@@ -5,6 +5,7 @@ tsv, jsonl, parquet with a column `text`) or --dataset_name it reads any texts. 
 which no vote reaches. The validation texts choose how far back votes come from, the test texts are scored once.
 """
 
+import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +16,12 @@ from huggingface_hub.errors import StrictDataclassError
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 
-from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM
+from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 from atenta.card import write_model_card
 from atenta.recipes.decoding.continuation import continue_text
-from atenta.recipes.encoding.cutting import encode_documents
+from atenta.recipes.encoding.documents import encode_documents
+from atenta.recipes.encoding.word_level import expect_room_for_words
 from atenta.recipes.reading import DocumentArguments, Rows, about, encode, load_documents
-from atenta.recipes.reading.documents import expect_way_to_cut
 from atenta.recipes.reporting.tables import table, write_metrics
 from atenta.recipes.training import parse_arguments
 from atenta.recipes.training.levels import LEVELS
@@ -29,20 +30,12 @@ from atenta.recipes.training.scoring import nats_by_votes
 
 @dataclass
 class VoteDocumentArguments(DocumentArguments):
-    """Which texts are read, and what no vote reaches across.
-
-    Raises:
-        ValueError: an unknown `sample_by`.
-    """
+    """Which texts are read, and what no vote reaches across."""
 
     sample_by: str = field(
         default="paragraph",
         metadata={"help": "what is a document: document (a whole text), paragraph, line, sentence"},
     )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        expect_way_to_cut(self.sample_by)
 
 
 @dataclass
@@ -66,6 +59,7 @@ class VoteArguments:
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"--level {self.level}: expected one of {', '.join(LEVELS)}")
+        expect_room_for_words(self.vocab_size)
         try:
             for distance in self.max_distance:
                 AtentaPairVotesConfig(max_distance=distance, smoothing=self.smoothing)
@@ -75,7 +69,11 @@ class VoteArguments:
 
 @dataclass
 class RunArguments:
-    """What the run leaves, and shows at its end."""
+    """What the run leaves, and shows at its end.
+
+    Raises:
+        ValueError: `sample_length` is below 1, or `compare_with` holds a model that is no decoder.
+    """
 
     _argument_group_name = "run"
 
@@ -88,6 +86,16 @@ class RunArguments:
     sample_length: int = field(default=200, metadata={"help": "tokens of the sample"})
     seed: int = field(default=42, metadata={"help": "of the sample"})
 
+    def __post_init__(self) -> None:
+        if self.sample_length < 1:
+            raise ValueError(f"--sample_length is {self.sample_length}; expected 1 or more")
+        config, expected = Path(self.compare_with, "config.json"), AtentaDecoderConfig.model_type
+        if (
+            config.is_file()
+            and (found := json.loads(config.read_text(encoding="utf-8")).get("model_type")) != expected
+        ):
+            raise ValueError(f"--compare_with {self.compare_with}: found a model of type {found}; expected {expected}")
+
 
 def main() -> None:
     """Read the texts, count, choose, score, show a sample, save."""
@@ -99,8 +107,8 @@ def main() -> None:
     level, training = LEVELS[sizes.level], TrainingArguments(output_dir=run.output_dir, report_to="none")
     splits = load_documents(data, training)
     tokenizer = level.make_tokenizer(splits["train"]["text"], sizes.vocab_size)
-    cut = partial(encode_documents, tokenizer=tokenizer, sample_by=data.sample_by)
-    encoded = encode(splits, training, cut, data.preprocessing_num_workers)
+    from_bos_to_eos = partial(encode_documents, tokenizer=tokenizer)
+    encoded = encode(splits, training, from_bos_to_eos, data.preprocessing_num_workers)
     rows = {name: of_split.with_format("numpy") for name, of_split in encoded.items()}
     level.describe(rows, tokenizer, training)
 

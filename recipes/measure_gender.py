@@ -24,6 +24,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.pictures.gender import draw_gender
+from atenta.recipes.pictures.saving import save_picture
 from atenta.recipes.samples.nouns import NOUNS, Noun
 
 FRAMES = ("Era {}.", "Falei com {}.", "Olhei para {}.", "Quem veio foi {}.")
@@ -93,7 +94,11 @@ def count_gender(texts: Iterable[str], nouns: Sequence[Noun] = NOUNS) -> dict[No
 
 def right_controls(bits: Mapping[Noun, float]) -> tuple[int, int]:
     """Return how many of the controls have their own gender, and how many controls there are."""
-    right = [(value > 0) == (noun.group == "masculine") for noun, value in bits.items() if noun.group in DETERMINERS]
+    right = [
+        value > 0 if noun.group == "masculine" else value < 0
+        for noun, value in bits.items()
+        if noun.group in DETERMINERS
+    ]
     return sum(right), len(right)
 
 
@@ -121,14 +126,19 @@ def main() -> None:
     options = parser.parse_args()
     if missing := [str(file) for file in options.text_files if not file.is_file()]:
         parser.error(f"--text_files: there is no file {', '.join(missing)}")
+    texts = []
+    for file in options.text_files:
+        try:
+            texts.append(file.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            parser.error(f"--text_files: {file} is no text in UTF-8: {error}")
     tokenizer, model = load_model(options.model)
     if model.config.is_encoder_decoder or not model.can_generate():
         sys.exit(f"{options.model} holds {type(model).__name__}; expected a causal language model")
     bits = measure_gender(model, tokenizer)
-    texts = [file.read_text(encoding="utf-8") for file in options.text_files]
     print(gender_table(bits, count_gender(texts) if texts else None))
     if options.picture:
-        draw_gender(bits).savefig(options.picture, dpi=150)
+        save_picture(draw_gender(bits), options.picture)
 
 
 if __name__ == "__main__":

@@ -23,6 +23,7 @@ from atenta.recipes.retrieval.recall import DEPTHS, chance_recall, nearest_by_ng
 from atenta.recipes.training import parse_arguments
 
 ENCODER = "outputs/pretrain_masked"
+LINES_SHOWN = 12  # of a passage, which may be a whole book
 
 
 @dataclass
@@ -96,8 +97,9 @@ def read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
         ValueError: options that do not go together, or malformed data.
         OSError: data that cannot be read.
     """
-    if options.num_results < 1:
-        raise ValueError(f"--num_results is {options.num_results}; expected 1 or more")
+    for name in ("num_results", "batch_size"):
+        if getattr(options, name) < 1:
+            raise ValueError(f"--{name} is {getattr(options, name)}; expected 1 or more")
     passages, queries = (
         read_questions() if options.text_folder is None else (read_folder(options.text_folder, options.sample_by), [])
     )
@@ -126,11 +128,16 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
 
 
 def show(query: str, scores: Sequence[float], passages: Mapping[str, Sequence[str]]) -> str:
-    """Lay out what was found for a query: rank, score, where it stands, and under that the passage."""
+    """Lay out what was found for a query: rank, score, where it stands, and under that the passage.
+
+    Of a long passage the first lines are shown; … stands for the rest.
+    """
     lines = [f"“{query}”"]
     for rank, (score, place, text) in enumerate(zip(scores, passages["id"], passages["text"]), start=1):
         lines.append(f"{rank:>3}  {score:.4f}  {place}")
-        lines.append(textwrap.fill(text, width=100, initial_indent=" " * 5, subsequent_indent=" " * 5))
+        lines += textwrap.wrap(
+            text, 100, initial_indent=" " * 5, subsequent_indent=" " * 5, max_lines=LINES_SHOWN, placeholder=" …"
+        )
     return "\n".join(lines)
 
 

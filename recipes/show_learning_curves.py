@@ -21,7 +21,10 @@ def main() -> None:
         file = folder / "metrics.json"
         if not file.is_file():
             sys.exit(f"found no {file}; expected the output folder of a recipe that ran to its end")
-        log_histories[str(folder)] = json.loads(file.read_text(encoding="utf-8"))["training"]
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+        if "training" not in metrics:
+            sys.exit(f"{file} tells of no training; expected the output folder of a recipe that trains by gradient")
+        log_histories[str(folder)] = metrics["training"]
     try:
         figure = draw_learning_curves(log_histories, options.metric)
     except ValueError as error:

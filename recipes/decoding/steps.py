@@ -46,6 +46,8 @@ def decoding_steps(
 def _search(
     model: PreTrainedModel, input_ids: torch.Tensor, *, generation_config: GenerationConfig, **prepared: Any
 ) -> Iterator[DecodingStep]:
+    if generation_config.num_beams < 1:
+        raise ValueError(f"num_beams is {generation_config.num_beams}, expected 1 (no beam search) or more.")
     mode = generation_config.get_generation_mode()
     searches = {
         GenerationMode.GREEDY_SEARCH: _follow_one,

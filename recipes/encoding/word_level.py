@@ -22,8 +22,7 @@ def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedToke
     Raises:
         ValueError: `vocab_size` is below 5.
     """
-    if vocab_size <= len(SPECIAL):
-        raise ValueError(f"--vocab_size is {vocab_size}; expected {len(SPECIAL) + 1} or more: {', '.join(SPECIAL)} …")
+    expect_room_for_words(vocab_size)
     backend = Tokenizer(models.WordLevel(unk_token=UNKNOWN))
     backend.normalizer = normalizers.NFC()
     backend.pre_tokenizer = pre_tokenizers.Whitespace()
@@ -42,3 +41,13 @@ def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedToke
         split_special_tokens=True,
         model_input_names=["input_ids", "attention_mask"],
     )
+
+
+def expect_room_for_words(vocab_size: int) -> None:
+    """Check the option.
+
+    Raises:
+        ValueError: it is below 5.
+    """
+    if vocab_size <= len(SPECIAL):
+        raise ValueError(f"--vocab_size is {vocab_size}; expected {len(SPECIAL) + 1} or more: {', '.join(SPECIAL)} …")

@@ -31,16 +31,19 @@ def draw_votes(
             the votes of each are multiplied by it. That of the last token, which is half of each pair, has no effect.
 
     Raises:
-        ValueError: the text has less than two tokens, the mask is not as long as the text, or nobody votes.
+        ValueError: the text has less than two tokens, the mask is not as long as the text or not of numbers from 0 to
+            1, or nobody votes.
     """
     ids = tokenizer(text).input_ids
+    if len(ids) < 2:
+        raise ValueError(f"{text!r} has {len(ids)} token(s): at least two are needed, an earlier one and the last.")
     *features, last = readable_tokens(tokenizer, ids)
-    if not features:
-        raise ValueError(f"{text!r} has {len(ids)} token: at least two are needed, an earlier one and the last.")
     votes = model.votes_by_feature(torch.tensor(ids, device=model.device)).float().cpu()  # (features, vocab_size)
     if feature_mask is not None:
         if len(feature_mask) != len(ids):
             raise ValueError(f"The mask has {len(feature_mask)} number(s) for {len(ids)} tokens: give one for each.")
+        if not all(0 <= weight <= 1 for weight in feature_mask):
+            raise ValueError(f"The mask is {feature_mask}: give numbers from 0 to 1.")
         features = [f"{weight:g} × {feature}" for weight, feature in zip(feature_mask, features)]
         votes = votes * torch.tensor(feature_mask[:-1], dtype=torch.float32)[:, None]
     total, candidates = votes.sum(0).sort(descending=True, stable=True)

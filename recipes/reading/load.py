@@ -20,12 +20,20 @@ from atenta.recipes.samples import SAMPLES, Sample
 
 @dataclass
 class DocumentArguments(DataArguments):
-    """Which texts are read, and how they are cut."""
+    """Which texts are read, and how they are cut.
+
+    Raises:
+        ValueError: an unknown `sample_by`.
+    """
 
     sample_by: str = field(
         default="document",
-        metadata={"help": "what of a txt file or sample is a document: document (all), paragraph, line, sentence"},
+        metadata={"help": "what of a text is a document: document (all of it), paragraph, line or sentence"},
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        documents.expect_way_to_cut(self.sample_by)
 
 
 def load(
@@ -74,13 +82,15 @@ def load(
 
 
 def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
-    """Return the texts of `train`, `validation` and `test`, txt files and samples cut by `sample_by`: see `load`."""
+    """Return the documents of `train`, `validation` and `test`, texts cut by `sample_by`: see `load`."""
     readers = {".txt": partial(documents.read_documents, sample_by=data.sample_by)}
     options = {"check": documents.check, "features": documents.FEATURES, "columns": ["text"], "readers": readers}
     splits = load(data, training, **options)
-    if data.named() or data.sample_by == "document":
+    if data.sample_by == "document":
         return splits
-    return encode(splits, training, partial(documents.cut_documents, sample_by=data.sample_by))
+    # Those of txt files, cut as they are read, stay as they are.
+    cut = partial(documents.cut_documents, sample_by=data.sample_by)
+    return encode(splits, training, cut, data.preprocessing_num_workers, features=documents.FEATURES)
 
 
 def about(data: DataArguments) -> Mapping[str, str]:
@@ -118,6 +128,8 @@ def encode(
     training: TrainingArguments,
     function: Callable[..., dict[str, list]],
     num_proc: int | None = None,
+    *,
+    features: datasets.Features | None = None,
 ) -> dict[str, Rows]:
     """Map rows to ids in batches, all columns replaced; what is not streamed is cached on disk.
 
@@ -127,19 +139,22 @@ def encode(
         function: makes a batch of ids of a batch of rows.
         num_proc: processes that share the rows out among them, each a stretch of them, where they are not streamed;
             None: this one encodes.
+        features: columns of the new rows; found out from them unless given, but not of a stream.
 
     Raises:
         SystemExit: a row that cannot be encoded, such as one that is too long, in a line.
     """
     try:
         with training.main_process_first():
-            return {name: _encode(rows, function, num_proc) for name, rows in splits.items()}
+            return {name: _encode(rows, function, num_proc, features) for name, rows in splits.items()}
     except ValueError as error:
         raise SystemExit(str(error)) from None
 
 
-def _encode(rows: Rows, function: Callable[..., dict[str, list]], num_proc: int | None) -> Rows:
-    options = {"batched": True, "remove_columns": list(rows.features)}
+def _encode(
+    rows: Rows, function: Callable[..., dict[str, list]], num_proc: int | None, features: datasets.Features | None
+) -> Rows:
+    options = {"batched": True, "remove_columns": list(rows.features), "features": features}
     if isinstance(rows, datasets.Dataset):
         code = [code_stamp(Path(__file__).parents[1] / folder) for folder in ("encoding", "reading")]
         # Which rows come together in a batch depends on the number of processes.

@@ -51,8 +51,12 @@ def embed(
 
 
 def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
-    """Return a SHA-256 of what the vectors depend on: weights, vocabulary and length of a window."""
-    digest = hashlib.sha256(safetensors.torch.save(model.state_dict()))
+    """Return a SHA-256 of what the vectors depend on: weights, vocabulary and length of a window.
+
+    A pooler is no part of it: they do not depend on it, and one that was not saved is drawn at each loading.
+    """
+    weights = {name: weight for name, weight in model.state_dict().items() if not name.startswith("pooler.")}
+    digest = hashlib.sha256(safetensors.torch.save(weights))
     digest.update(tokenizer.backend_tokenizer.to_str().encode())
     digest.update(str(model.config.max_position_embeddings).encode())
     return digest.hexdigest()

@@ -4,7 +4,6 @@ The vectors are searched by FAISS, exhaustively, through `datasets`. Nothing is 
 """
 
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -28,7 +27,7 @@ class Made(NamedTuple):
 
 
 def save_index(folder: Path, passages: Dataset, vectors: np.ndarray, made_of: Mapping[str, Made]) -> None:
-    """Write an index, in place of one that is there.
+    """Write an index, in place of one that is there. Other files in the folder stay as they are.
 
     Args:
         folder: made if missing.
@@ -38,7 +37,6 @@ def save_index(folder: Path, passages: Dataset, vectors: np.ndarray, made_of: Ma
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _MADE_OF).unlink(missing_ok=True)  # an index half written is none
-    shutil.rmtree(folder / _TEXTS, ignore_errors=True)
     passages.save_to_disk(folder / _TEXTS)
     indexed = passages.select(range(len(passages)))  # what has an index cannot be saved: the caller's has none
     indexed.add_faiss_index_from_external_arrays(vectors, NAME, metric_type=faiss.METRIC_INNER_PRODUCT)

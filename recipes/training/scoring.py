@@ -22,7 +22,7 @@ def nats_by_votes(model: AtentaPairVotesForCausalLM, documents: Iterable[Sequenc
         model: fitted.
         documents: ids of each, `<bos> tokens <eos>`; all but the first are foreseen.
     """
-    return sum(_nats_of_document(model, torch.as_tensor(np.asarray(ids))) for ids in documents)
+    return sum(_nats_of_document(model, torch.as_tensor(np.asarray(ids), device=model.device)) for ids in documents)
 
 
 def _nats_of_document(model: AtentaPairVotesForCausalLM, ids: torch.Tensor) -> float:
@@ -55,6 +55,7 @@ def nats_by_decoder(
 
     nats = 0.0
     for batch in DataLoader(rows, batch_size, collate_fn=collate):
+        batch = {name: values.to(model.device) for name, values in batch.items()}
         labels = batch.pop("labels")
         with torch.inference_mode():
             nats += nats_of_texts(model(**batch, use_cache=False).logits, labels).sum().item()

@@ -148,6 +148,8 @@ def test_words_are_scored_by_the_word_with_the_share_of_unknown_ones(files, tmp_
         ({"sample_by": "page"}, "--sample_by page: expected document, paragraph, line or sentence"),
         ({"max_distance": 0}, "max_distance=0: it must be at least 1"),
         ({"smoothing": 0}, "smoothing=0.0: a finite number"),
+        ({"vocab_size": 4}, "--vocab_size is 4; expected 5 or more"),
+        ({"sample_length": 0}, "--sample_length is 0; expected 1 or more"),
     ],
 )
 def test_options_out_of_range_are_refused_before_anything_is_read(option, message, tmp_path, capsys):
@@ -156,6 +158,13 @@ def test_options_out_of_range_are_refused_before_anything_is_read(option, messag
     assert message in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_model_to_compare_with_that_is_no_decoder_is_refused_before_anything_is_read(fitted, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", compare_with=fitted[0]))
+    assert "found a model of type atenta_pair_votes; expected atenta_decoder" in capsys.readouterr().err
+
+
 def test_missing_texts_are_named(tmp_path):
+    options = {"train_file": "nowhere.txt", "validation_file": "nowhere.txt", "output_dir": tmp_path / "model"}
     with pytest.raises(SystemExit, match=r"nowhere\.txt"):
-        run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", validation_file="nowhere.txt"))
+        run_here(NAME, tmp_path, *arguments(**options))

@@ -113,6 +113,7 @@ def test_nouns_are_counted_behind_articles_and_contractions_in_any_spelling():
 def test_controls_are_right_on_their_own_side_alone():
     assert right_controls({BOOK: 0.1, HOUSE: -0.1, ARTIST: -5.0}) == (2, 2)
     assert right_controls({BOOK: -0.1, HOUSE: 0.1}) == (0, 2)
+    assert right_controls({BOOK: 0.0, HOUSE: 0.0}) == (0, 2)
 
 
 def test_the_table_has_groups_bits_probabilities_and_counts():
@@ -152,9 +153,10 @@ def test_the_command_prints_the_table_and_draws_the_picture(decoder, tokenizer, 
     folder = save(tmp_path / "model", decoder, tokenizer)
     text = tmp_path / "text.txt"
     text.write_text("o médico, a médica, a médica", encoding="utf-8")
-    printed = run("--model", folder, "--text_files", text, "--picture", tmp_path / "gender.png")
-    assert printed == gender_table(measure_gender(decoder, tokenizer), count_gender([text.read_text("utf-8")])) + "\n"
-    assert (tmp_path / "gender.png").read_bytes().startswith(b"\x89PNG")
+    printed = run("--model", folder, "--text_files", text, "--picture", tmp_path / "new" / "gender.png")
+    table = gender_table(measure_gender(decoder, tokenizer), count_gender([text.read_text("utf-8")]))
+    assert printed == f"{table}\n{tmp_path / 'new' / 'gender.png'}\n"
+    assert (tmp_path / "new" / "gender.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(
@@ -168,7 +170,11 @@ def test_a_model_of_another_kind_is_refused_by_name(model_class, family, run, tm
         run("--model", folder)
 
 
-def test_a_missing_text_is_told_before_the_model_is_loaded(run, capsys, tmp_path):
+@pytest.mark.parametrize(("content", "message"), [(None, "there is no file"), (b"a\xe3o", "is no text in UTF-8")])
+def test_a_text_that_cannot_be_read_is_told_before_the_model_is_loaded(content, message, run, capsys, tmp_path):
+    text = tmp_path / "text.txt"
+    if content is not None:
+        text.write_bytes(content)
     with pytest.raises(SystemExit):
-        run("--model", "nowhere", "--text_files", tmp_path / "none.txt")
-    assert "there is no file" in capsys.readouterr().err
+        run("--model", "nowhere", "--text_files", text)
+    assert message in capsys.readouterr().err

@@ -98,8 +98,7 @@ def test_a_malformed_line_stops_it_with_file_and_line(files, tmp_path):
     assert told.startswith(f"{bad}, line 2: found")
 
 
-def test_an_unknown_way_to_cut_texts_is_named(files, tmp_path):
-    arguments = tiny("pretrain_causal", **{**files, "output_dir": tmp_path / "refused", "sample_by": "page"})
-    assert "--sample_by page: expected document, paragraph, line or sentence" in refusal(
-        "pretrain_causal", tmp_path, *arguments
-    )
+def test_an_unknown_way_to_cut_texts_is_refused_before_any_is_read(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here("pretrain_causal", tmp_path, "--sample_by", "page", "--train_file", "nowhere.txt")
+    assert "--sample_by page: expected document, paragraph, line or sentence" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from atenta import AtentaTokenizer
 from atenta.modeling import AtentaEncoderDecoderModel, AtentaEncoderForPreTraining
 from atenta.recipes.reporting.tables import table
 from atenta.recipes.retrieval.embedding import embed
-from atenta.recipes.search import load_encoder
+from atenta.recipes.search import load_encoder, show
 from support.models import tiny_model
 from support.recipes import read_metrics, run_here, run_recipe, write_lines
 
@@ -66,6 +66,15 @@ def test_it_shows_passages_and_scores(searched, given):
         assert PASSAGES[last] not in shown
 
 
+def test_of_a_long_passage_the_beginning_is_shown():
+    lines = show("mar", [0.5, 0.25], {"id": ["a.txt:1", "b.txt:1"], "text": ["rio " * 1_000, "mar"]}).splitlines()
+    assert lines[:2] == ["“mar”", "  1  0.5000  a.txt:1"]
+    assert set(" ".join(lines[2:-2]).split()) == {"rio", "…"}
+    assert lines[-3].endswith("rio …")
+    assert lines[-2:] == ["  2  0.2500  b.txt:1", "     mar"]
+    assert len(lines) < 20
+
+
 def test_recall_is_counted_beside_chance_and_shared_characters(searched, given):
     folder, _ = searched
     scores = read_metrics(folder)["test"]
@@ -118,6 +127,7 @@ def _with_one_more(texts, folder):
     [
         ({"text_folder": "nowhere"}, "--text_folder nowhere: found no txt file"),
         ({"num_results": 0}, "--num_results is 0; expected 1 or more"),
+        ({"batch_size": -1}, "--batch_size is -1; expected 1 or more"),
         ({"sample_by": "page"}, "--sample_by page: expected document, paragraph, line or sentence"),
         ({"queries_file": "nowhere.tsv"}, "nowhere.tsv"),
     ],

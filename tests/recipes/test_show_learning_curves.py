@@ -39,6 +39,12 @@ def test_a_run_without_the_metric_is_named(command, tmp_path):
         command(folder_of(tmp_path / "a", eval_loss=2.0), "--metric", "accuracy")
 
 
+def test_a_run_without_training_is_named(command, tmp_path):
+    (tmp_path / "metrics.json").write_text(json.dumps({"test": {}}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"metrics.json tells of no training"):
+        command(tmp_path)
+
+
 def test_a_folder_without_a_run_is_named(command, tmp_path):
     with pytest.raises(SystemExit, match=r"found no .*metrics.json"):
         command(tmp_path)

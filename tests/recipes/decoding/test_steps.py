@@ -190,6 +190,7 @@ def test_a_step_is_taken_when_it_is_asked_for_and_leaves_gradients_as_they_were(
         (1, {"do_sample": True, "num_return_sequences": 2}, "num_return_sequences at 1"),
         (1, {"do_sample": True, "num_beams": 2}, "beam_sample, expected one of greedy_search, sample, beam_search"),
         (1, {"num_candidates": 0}, "num_candidates is 0"),
+        (1, {"num_beams": 0}, "num_beams is 0"),
         (1, {"temperatura": 2.0}, "temperatura"),
     ],
     ids=str,

@@ -81,12 +81,15 @@ def test_characters_vote_too_and_of_many_candidates_the_best_are_drawn():
 @pytest.mark.parametrize(
     ("text", "mask", "message"),
     [
-        ("foi", None, "at least two"),
+        ("", None, r"0 token\(s\): at least two"),
+        ("foi", None, r"1 token\(s\): at least two"),
         ("o log", [1.0], r"1 number\(s\) for 2 tokens"),
+        ("o log", [5.0, 1.0], "numbers from 0 to 1"),
+        ("o log", [float("nan"), 1.0], "numbers from 0 to 1"),
         ("mim o", None, "Nobody votes"),
         ("do foi", [0, 1], "Nobody votes"),
     ],
-    ids=["one word", "short mask", "unseen", "masked"],
+    ids=["no word", "one word", "short mask", "large mask", "no number", "unseen", "masked"],
 )
 def test_what_cannot_be_drawn_is_refused(text, mask, message):
     with pytest.raises(ValueError, match=message):

@@ -10,9 +10,19 @@ from transformers import TrainingArguments
 
 from atenta import AtentaTokenizer
 from atenta.recipes.encoding.pairs import encode_pairs
-from atenta.recipes.reading import DataArguments, about, documents, encode, inspect, load, pairs
+from atenta.recipes.reading import (
+    DataArguments,
+    DocumentArguments,
+    about,
+    documents,
+    encode,
+    inspect,
+    load,
+    load_documents,
+    pairs,
+)
 from atenta.recipes.samples import SAMPLES, Sample
-from support.recipes import write_lines
+from support.recipes import write_jsonl, write_lines
 
 COLUMNS = ["source", "target"]
 calls = []
@@ -73,6 +83,18 @@ def test_a_suffix_may_have_a_reader_of_its_own(training, tmp_path):
         readers={".txt": partial(documents.read_documents, sample_by="line")},
     )
     assert splits["train"]["text"][:] == ["um", "dois"]
+
+
+@pytest.mark.parametrize("streaming", [False, True])
+def test_texts_of_any_kind_of_file_are_cut(training, tmp_path, streaming):
+    text = [str(write_lines(tmp_path / "text.txt", "Um. Dois.", "", "Três"))]
+    table = [str(write_jsonl(tmp_path / "text.jsonl", [{"text": "Um. Dois.\n\nTrês"}]))]
+    data = DocumentArguments(train_file=table, validation_file=text, sample_by="sentence", streaming=streaming)
+    splits = load_documents(data, training)
+    assert splits.keys() == {"train", "validation", "test"}
+    for rows in splits.values():
+        assert [row["text"] for row in rows] == ["Um.", "Dois.", "Três"]
+    assert splits["train"].features == documents.FEATURES
 
 
 def test_a_sample_made_of_rows_has_the_features_of_the_task(load_pairs, monkeypatch):

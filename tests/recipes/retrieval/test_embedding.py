@@ -4,7 +4,7 @@ import torch
 from torch.nn.functional import normalize
 
 from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderModel
+from atenta.modeling import AtentaEncoderForMaskedLM, AtentaEncoderModel
 from atenta.recipes.retrieval.embedding import embed, fingerprint
 from support.models import tiny_model
 from support.trainers import tiny_tokenizer
@@ -55,3 +55,10 @@ def test_the_fingerprint_changes_with_weights_vocabulary_and_window(tokenizer):
     found = [fingerprint(model, tokenizer) for model in models] + [fingerprint(models[0], other)]
     assert len(set(found)) == 4
     assert fingerprint(model_of(tokenizer), tokenizer) == found[0]
+
+
+def test_a_pooler_drawn_at_loading_changes_no_fingerprint(tokenizer, tmp_path):
+    tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer)).save_pretrained(tmp_path)
+    first, second = (AtentaEncoderModel.from_pretrained(tmp_path) for _ in range(2))
+    assert not torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)
+    assert fingerprint(first, tokenizer) == fingerprint(second, tokenizer)

@@ -30,7 +30,11 @@ def test_an_index_of_others_is_refused_by_name(tmp_path):
         assert str(other) in str(refused.value)
 
 
-def test_an_index_takes_the_place_of_another(tmp_path):
+def test_an_index_takes_the_place_of_another_and_of_nothing_else(tmp_path):
+    (tmp_path / "passages").mkdir()
+    text = tmp_path / "passages" / "text.txt"  # a folder of the user's own may have that name
+    text.write_text("um", encoding="utf-8")
     save_index(tmp_path, PASSAGES, VECTORS, MADE_OF)
     save_index(tmp_path, PASSAGES.select([2]), VECTORS[:1], MADE_OF)
     assert load_index(tmp_path)["text"] == ["três"]
+    assert text.read_text(encoding="utf-8") == "um"

@@ -4,7 +4,7 @@ from collections import Counter
 import pytest
 from datasets import Dataset
 
-from atenta.recipes.encoding.cutting import encode_documents
+from atenta.recipes.encoding.documents import encode_documents
 from atenta.recipes.training.levels import LEVELS
 
 TRAIN = ["o gato viu o rato", "o rato viu"]
@@ -12,7 +12,7 @@ TEST = ["o gato fugiu", "viu"]
 
 
 def rows_of(texts, tokenizer):
-    return Dataset.from_dict(encode_documents({"text": texts}, tokenizer, "line"))
+    return Dataset.from_dict(encode_documents({"text": texts}, tokenizer))
 
 
 @pytest.mark.parametrize(
