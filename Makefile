@@ -12,7 +12,7 @@ RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finet
 .PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
 run: $(ENVIRONMENT)  ## train the accents model, score it, show what it does
 	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
@@ -63,6 +63,7 @@ clean:  ## remove environments, caches and builds; what was trained stays
 
 # constraints.txt names no build of torch: pip takes the best it can reach, on Linux the one for CUDA.
 $(ENVIRONMENT): pyproject.toml constraints.txt
+	@echo "Making the environment in .venv: some minutes."
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	.venv/bin/python tests/support/fetch_hf_suites.py

@@ -33,7 +33,6 @@ nb_execution_timeout = 300  # seconds for one cell
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
-nb_code_prompt_show = nb_code_prompt_hide = "Código · Code"  # over cells that are folded
 nb_ipywidgets_js = {}  # its default loads scripts from the network
 profile = HERE / "_build" / "ipython" / "profile_default"
 profile.mkdir(parents=True, exist_ok=True)

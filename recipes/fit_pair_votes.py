@@ -130,6 +130,7 @@ def main() -> None:
     (folder / "sample.txt").write_text(sample, encoding="utf-8")
     write_model_card(folder, model, model_name=folder.as_posix(), scores=scores["model"], **about(data))
     write_metrics(folder / "metrics.json", {"test": scores, "validation": by_distance})
+    print(f"\nSaved in {folder}")
 
 
 def choose(

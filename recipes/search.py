@@ -72,6 +72,8 @@ def main() -> None:
     except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None
     index = load_index(folder)
+    if not (queries or options.query):
+        print("Give a --query to search for, or a --queries_file to count recall on.")
 
     for query in options.query or []:
         vectors = embed(model, tokenizer, [query], batch_size=1)
@@ -103,6 +105,8 @@ def read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
     passages, queries = (
         read_questions() if options.text_folder is None else (read_folder(options.text_folder, options.sample_by), [])
     )
+    if options.query:
+        queries = []  # who asks something does not wait for the sample's questions
     if options.queries_file is not None:
         queries = read_queries(options.queries_file, passages)
     return passages, queries

@@ -12,6 +12,7 @@ from transformers import (
     PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
+    logging,
 )
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
 
@@ -30,12 +31,19 @@ def load_model(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """
     if Path(name).is_dir() and not Path(name, "config.json").is_file():
         sys.exit(f"{name} is no folder with a model: there is no config.json in it")
+    beside = [] if Path(name).exists() else sorted(Path(name).parent.glob("*/config.json"))
+    if beside:  # a folder of models, not of the Hub's: it would take half a minute to be told so offline
+        sys.exit(f"there is no {name}; models beside it: {', '.join(config.parent.name for config in beside)}")
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_error()  # that a head is left out is as it should be
     try:
         config = AutoConfig.from_pretrained(name, trust_remote_code=True)
         tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
         model = auto_class_of(config).from_pretrained(name, trust_remote_code=True)
     except OSError as error:
         sys.exit(f"{name} is no folder with a model, and was not found on the Hub: {error}")
+    finally:
+        logging.set_verbosity(verbosity)
     return tokenizer, model.eval()
 
 

@@ -11,7 +11,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from atenta.recipes.pictures.heatmap import FONT_SIZE, draw_heatmap, heatmap_size
 from atenta.recipes.pictures.labels import readable_tokens
 from atenta.recipes.pictures.watching import WatchedAttention, watch_attention
+from atenta.recipes.reporting.decoding_table import start_of
 
+TEXT_LENGTH = 24  # characters of a text that stand above its panels
 SEEN, PADDING, LATER = range(3)
 COLOURS = {"seen": "tab:blue", "hidden: padding": "lightgray", "hidden: a later character": "moccasin"}
 
@@ -24,6 +26,8 @@ def draw_masks(
 ) -> Figure:
     """Draw the masks that the attention layers are given: a row of panels a text, a column a kind of attention.
 
+    Above each row stands its text, … for what of it is beyond 24 characters.
+
     Args:
         model: an encoder, decoder or encoder-decoder of this package.
         tokenizer: the model's.
@@ -35,11 +39,11 @@ def draw_masks(
     """
     watched = watch_attention(model, tokenizer, texts, targets)
     sizes = [heatmap_size(one.query_ids.shape[1], one.key_ids.shape[1]) for one in watched]
-    width, height = sum(width for width, _ in sizes), max(height for _, height in sizes)
-    figure = Figure(figsize=(width, len(texts) * height + 1), layout="compressed")
+    widths, heights = zip(*sizes)
+    figure = Figure(figsize=(sum(widths), len(texts) * max(heights) + 1), layout="constrained")
     figure.get_layout_engine().set(h_pad=0.1)
-    panels = figure.subplots(len(texts), len(watched), squeeze=False)
-    for row, text_panels in enumerate(panels):
+    panels = figure.subplots(len(texts), len(watched), squeeze=False, width_ratios=widths)
+    for row, (text, text_panels) in enumerate(zip(texts, panels)):
         for axes, one in zip(text_panels, watched):
             draw_heatmap(
                 axes,
@@ -53,6 +57,10 @@ def draw_masks(
                 vmin=0,
                 vmax=len(COLOURS) - 1,
             )
+        tokens = readable_tokens(tokenizer, tokenizer.encode(text, add_special_tokens=False))
+        shown = start_of("".join(tokens), TEXT_LENGTH)
+        # The line end leaves room for the name of the panel.
+        text_panels[0].set_title(f"“{shown}”\n", loc="left", fontsize=FONT_SIZE + 2, weight="bold", parse_math=False)
     figure.legend(
         handles=[Patch(color=colour, label=name) for name, colour in COLOURS.items()],
         loc="outside lower center",

@@ -1,6 +1,7 @@
 """The steps of decoding as a table on the screen."""
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from math import isclose
 
 from transformers import PreTrainedTokenizerBase
@@ -16,8 +17,8 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
     """Lay out the steps of decoding as text, a line or two a hypothesis.
 
     Each line has the step, Σ log p of the text generated so far (in nats), that text, and the candidates for its next
-    token with the model's probabilities: → chosen, ✓ kept. Where temperature, top-k, top-p or other options change
-    probabilities, a second line has those after them. Below a step stands what it ended.
+    token with the model's probabilities: → chosen. Where temperature, top-k, top-p or other options change
+    probabilities, a second line has those after them, and ✓ is at what they allow. Below a step stands what it ended.
 
     Args:
         steps: `list(decoding_steps(...))`.
@@ -38,7 +39,7 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
 
     lines = [
         f"starts with  {readable_text(tokenizer, prompt)}",
-        "→ chosen  ✓ kept",
+        "→ chosen  ✓ allowed, not chosen" if processed else "→ chosen",
         *["second line: after temperature, top-k, top-p and other options"] * processed,
         *["ended: with log p / number of tokens ** length_penalty"] * beams,
         "",
@@ -65,8 +66,14 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
 
 
 def readable_text(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> str:
-    """Return the text of tokens, special ones by name, a space as ␣, a line end as ↵."""
-    return "".join(VISIBLE.get(character, character) for character in tokenizer.decode(list(token_ids)))
+    """Return the text of tokens, special ones as ⟨bos⟩, a space as ␣, a line end as ↵."""
+    special = set(tokenizer.all_special_ids)
+    return "".join(
+        "".join(readable_tokens(tokenizer, list(run)))
+        if are_special
+        else tokenizer.decode(list(run)).translate(str.maketrans(VISIBLE))
+        for are_special, run in groupby(token_ids, key=special.__contains__)
+    )
 
 
 def start_of(text: str, length: int) -> str:
@@ -80,8 +87,9 @@ def end_of(text: str, length: int) -> str:
 
 
 def changed(candidate: Candidate) -> bool:
-    """Temperature, top-k, top-p or another option made this candidate more or less probable."""
-    return not isclose(candidate.probability, candidate.kept_probability, abs_tol=5e-4)
+    """Temperature, top-k, top-p or another option dropped this candidate, or made it more or less probable."""
+    dropped = candidate.probability > 0 and not candidate.kept
+    return dropped or not isclose(candidate.probability, candidate.kept_probability, abs_tol=5e-4)
 
 
 def _rows_of_cells(
@@ -92,7 +100,7 @@ def _rows_of_cells(
     cells_a_line = max(1, (width + 2) // (token_width + 10))
     for start in range(0, len(candidates), cells_a_line):
         row = candidates[start : start + cells_a_line]
-        marks = ["→" if candidate.chosen else "✓" if candidate.kept else " " for candidate in row]
+        marks = ["→" if candidate.chosen else "✓" if processed and candidate.kept else " " for candidate in row]
         yield "  ".join(
             f"{mark} {shown[candidate.token_id]:<{token_width}} {candidate.probability:.3f}"
             for mark, candidate in zip(marks, row)

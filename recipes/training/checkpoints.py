@@ -69,7 +69,8 @@ def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path |
         options: all dataclasses of options of the recipe, `training` among them.
 
     Raises:
-        SystemExit: the checkpoint named is not a whole one, or the folder holds those of a run with other options.
+        SystemExit: the checkpoint named is not a whole one, or the folder holds those of a run with other options, or
+            a model or checkpoints that no recipe left.
     """
     folder = Path(training.output_dir)
     now = {"processes": training.world_size}
@@ -80,6 +81,12 @@ def find_checkpoint(training: RecipeArguments, options: Sequence[Any]) -> Path |
             raise SystemExit(f"--resume_from_checkpoint {named}: there is no whole checkpoint of a recipe.")
         _write_options(folder, training, now)
         return named
+    others = [] if (folder / OPTIONS).is_file() else [*checkpoints_of(folder), *folder.glob("config.json")]
+    if others and not training.overwrite_output_dir:
+        raise SystemExit(
+            f"{others[0]} is of no run of a recipe: there is no {OPTIONS} beside it. Give another --output_dir, or "
+            "--overwrite_output_dir to replace it."
+        )
     if training.process_index == 0:
         for checkpoint in checkpoints_of(folder):
             if training.overwrite_output_dir or not (checkpoint / WHOLE).is_file():

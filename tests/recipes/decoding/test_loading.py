@@ -62,3 +62,9 @@ def test_a_folder_without_a_model_is_refused(tmp_path):
 def test_what_is_nowhere_is_refused(tmp_path):
     with pytest.raises(SystemExit, match="is no folder with a model, and was not found on the Hub"):
         load_model("nobody/nothing")
+
+
+def test_a_misspelt_folder_beside_models_is_refused_at_once(tmp_path):
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path / "accents")
+    with pytest.raises(SystemExit, match=r"there is no .*acents; models beside it: accents"):
+        load_model(str(tmp_path / "acents"))

@@ -108,8 +108,9 @@ def test_the_legend_names_what_occurs():
 def test_the_title_is_what_generate_returns_and_before_its_end_the_prompt():
     steps = steps_of()
     result = TOKENIZER.decode(steps[-1].finished[0].token_ids).replace(" ", "␣").replace("\n", "↵")
+    result = result.replace("<bos>", "⟨bos⟩").replace("<eos>", "⟨eos⟩")
     assert draw_decoding(steps, TOKENIZER).get_suptitle().replace("\n", "") == result
-    assert draw_decoding(steps[:2], TOKENIZER).get_suptitle() == "<bos>a␣b …"
+    assert draw_decoding(steps[:2], TOKENIZER).get_suptitle() == "⟨bos⟩a␣b …"
 
 
 def test_no_steps_are_refused():

@@ -1,5 +1,7 @@
 """The masks that are drawn: padding, what comes later, and who sees what."""
 
+from io import BytesIO
+
 import pytest
 
 from atenta import AtentaTokenizer
@@ -44,6 +46,33 @@ def test_an_encoder_decoder_hides_the_source_s_padding_and_the_target_s_future()
         ("decoder self-attention", ["#.._", "##._", "###_", "####"]),
         ("cross-attention", ["####"] * 4),
     ]
+
+
+def row_titles(model_class, family, texts, targets=None):
+    tokenizer = AtentaTokenizer.from_texts(["abc $\n"], family=family)
+    model = tiny_model(model_class, vocab_size=len(tokenizer))
+    figure = draw_masks(model, tokenizer, texts, targets)
+    figure.savefig(BytesIO())  # a $ begins no formula
+    return [axes.get_title(loc="left").strip() for axes in figure.axes]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a b\n", "“a␣b↵”"),
+        ("$ab", "“$ab”"),
+        ("a" * 24, f"“{'a' * 24}”"),
+        ("a" * 25, f"“{'a' * 23}…”"),
+    ],
+    ids=["space", "dollar", "as long as there is room for", "too long"],
+)
+def test_each_row_is_named_by_its_text(text, shown):
+    assert row_titles(AtentaDecoderModel, "decoder", ["c", text]) == ["“c”", shown]
+
+
+def test_the_source_stands_above_the_first_panel_of_a_row():
+    titles = row_titles(AtentaEncoderDecoderModel, "encoder-decoder", ["a", "bc"], ["b", "c"])
+    assert titles == ["“a”", "", "", "“bc”", "", ""]
 
 
 @pytest.mark.parametrize("name", COLOURS)

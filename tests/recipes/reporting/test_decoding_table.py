@@ -6,11 +6,11 @@ import torch
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep, Finished, Hypothesis
 from atenta.recipes.decoding.steps import decoding_steps
-from atenta.recipes.reporting.decoding_table import decoding_table, end_of, start_of
+from atenta.recipes.reporting.decoding_table import decoding_table, end_of, readable_text, start_of
 from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc \n"], family="decoder")
-BOS, EOS = TOKENIZER.bos_token_id, TOKENIZER.eos_token_id
+EOS = TOKENIZER.eos_token_id
 
 
 def ids(text):
@@ -48,8 +48,8 @@ def test_sampling_has_a_second_line_and_signs_for_what_was_kept_and_chosen():
         ),
     ]
     assert decoding_table(steps, TOKENIZER).splitlines() == [
-        "starts with  <bos>a␣b",
-        "→ chosen  ✓ kept",
+        "starts with  ⟨bos⟩a␣b",
+        "→ chosen  ✓ allowed, not chosen",
         "second line: after temperature, top-k, top-p and other options",
         "",
         "step    log p  text so far         candidates",
@@ -57,8 +57,8 @@ def test_sampling_has_a_second_line_and_signs_for_what_was_kept_and_chosen():
         "                                           0.800          0.200              -",
         "   2   -1.609  ↵                   → ⟨eos⟩ 1.000",
         "                                           1.000",
-        "       -1.609  ↵<eos>  ended",
-        "result  <bos>a␣b↵<eos>  with score -1.609",
+        "       -1.609  ↵⟨eos⟩  ended",
+        "result  ⟨bos⟩a␣b↵⟨eos⟩  with score -1.609",
     ]
 
 
@@ -79,36 +79,59 @@ def test_beams_stand_below_each_other_and_what_ended_below_its_step():
         DecodingStep(3, (hypothesis("abc", -1.715, candidate("c", 0.6), candidate("a", 0.4)),), (ended,)),
     ]
     assert decoding_table(steps, TOKENIZER).splitlines() == [
-        "starts with  <bos>a",
-        "→ chosen  ✓ kept",
+        "starts with  ⟨bos⟩a",
+        "→ chosen",
         "ended: with log p / number of tokens ** length_penalty",
         "",
         "step    log p  text so far         candidates",
         "   1    0.000                      → a     0.700  → b     0.300",
         "",
-        "   2   -0.357  a                   → ⟨eos⟩ 0.900  ✓ a     0.100",
-        "       -1.204  b                   → c     0.600  ✓ a     0.400",
-        "       -0.250  a<eos>  ended",
+        "   2   -0.357  a                   → ⟨eos⟩ 0.900    a     0.100",
+        "       -1.204  b                   → c     0.600    a     0.400",
+        "       -0.250  a⟨eos⟩  ended",
         "",
-        "   3   -1.715  bc                  ✓ c     0.600  ✓ a     0.400",
+        "   3   -1.715  bc                    c     0.600    a     0.400",
         "",
-        "result  <bos>aa<eos>  with score -0.250",
+        "result  ⟨bos⟩aa⟨eos⟩  with score -0.250",
     ]
 
 
-@pytest.mark.parametrize("options", [{}, {"num_beams": 3}, {"do_sample": True, "top_k": 3}], ids=str)
+def test_what_was_all_but_impossible_when_it_was_dropped_is_not_marked_as_allowed():
+    candidates = candidate("a", 0.9999, chosen=True), candidate("b", 0.0001, 0), candidate("c", 1e-5)
+    table = decoding_table([DecodingStep(1, (hypothesis("a", 0.0, *candidates),), ())], TOKENIZER)
+    assert "→ a 1.000    b 0.000  ✓ c 0.000" in table
+
+
+def test_text_that_looks_like_a_special_token_is_told_from_one():
+    tokenizer = AtentaTokenizer.from_texts(["<eos> \n"], family="decoder")
+    spelled = tokenizer.convert_tokens_to_ids([*"<eos>", " ", "\n"])
+    shown = readable_text(tokenizer, [tokenizer.bos_token_id, *spelled, tokenizer.eos_token_id])
+    assert shown == "⟨bos⟩<eos>␣↵⟨eos⟩"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"num_beams": 3},
+        {"do_sample": True, "top_k": 3},
+        {"num_beams": 3, "suppress_tokens": list(range(len(TOKENIZER) // 2))},
+    ],
+    ids=["greedy", "beams", "draws", "beams without half of the tokens"],
+)
 def test_many_candidates_and_long_texts_fit_the_screen(options):
     model = tiny_model(AtentaDecoderForCausalLM, vocab_size=len(TOKENIZER))
     prompt = torch.tensor([ids("abc")])
-    steps = list(decoding_steps(model, prompt, num_candidates=12, min_new_tokens=30, max_new_tokens=30, **options))
+    steps = list(decoding_steps(model, prompt, num_candidates=12, max_new_tokens=30, eos_token_id=None, **options))
     lines = decoding_table(steps, TOKENIZER).splitlines()
     rows = lines[lines.index("") : -1]
     shown = "\n".join(line for line in rows if "ended" not in line)
     assert max(map(len, shown.splitlines())) <= 109
     assert "…" in shown
-    signs = sum(shown.count(sign) for sign in "→✓")
     candidates = [one for step in steps for beam in step.hypotheses for one in beam.candidates]
-    assert signs == sum(one.kept or one.chosen for one in candidates)
+    filtered = not all(one.kept for one in candidates)
+    assert filtered is bool(options.keys() & {"top_k", "suppress_tokens"})
+    assert shown.count("✓") == filtered * sum(one.kept and not one.chosen for one in candidates)
     assert shown.count("→") == sum(one.chosen for one in candidates)
 
 

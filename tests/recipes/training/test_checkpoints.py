@@ -70,6 +70,18 @@ def test_half_written_ones_alone_leave_nothing_to_go_on_from(tmp_path):
     assert steps(tmp_path) == []
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_checkpoints_and_models_that_no_recipe_left_are_kept(tmp_path, whole):
+    checkpoint = write(tmp_path / "checkpoints", 5, whole)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "config.json").write_text("{}", encoding="utf-8")
+    for folder in ("checkpoints", "model"):
+        with pytest.raises(SystemExit, match=r"is of no run of a recipe: there is no options\.yaml"):
+            find(tmp_path / folder)
+    assert checkpoint.is_dir()
+    assert find(tmp_path / "model", overwrite_output_dir=True) is None
+
+
 def test_folders_that_only_look_like_checkpoints_stay(tmp_path):
     find(tmp_path)
     (tmp_path / "checkpoint-notes").mkdir()
