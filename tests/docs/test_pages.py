@@ -56,6 +56,12 @@ def test_every_page_is_there_in_both_languages():
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_pictures_are_shown_as_such(page):
+    code = [cell.source for cell in jupytext.read(DOCS / "en" / page).cells if cell.cell_type == "code"]
+    assert not any("draw_" in cell for cell in code) or code[0].startswith("%matplotlib inline")
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_the_code_is_the_same_in_both_languages_but_for_its_texts(page):
     for english, portuguese in zip(cells("en", page), cells("pt", page), strict=True):
         assert english == portuguese
