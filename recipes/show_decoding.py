@@ -1,7 +1,7 @@
 """Show how a text is decoded: `python -m atenta.recipes.show_decoding --model outputs/accents --text "A acao"`.
 
-It prints the candidates of each step, what was kept of them and what was chosen, and draws the same. The most probable
-token is taken unless --num_beams or --do_sample say otherwise.
+It prints the candidates of each step, what the options left of them and what was chosen, and draws the same. The most
+probable token is taken unless --num_beams or --do_sample say otherwise.
 """
 
 import argparse

@@ -1,6 +1,7 @@
 """What a step of decoding tells: the sequences that may go on, what might come next in each, and which ended."""
 
 from dataclasses import dataclass
+from math import isclose
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,12 @@ class Candidate:
     def kept(self) -> bool:
         """The token could have been chosen."""
         return self.kept_probability > 0
+
+    @property
+    def changed(self) -> bool:
+        """Temperature, top-k, top-p or another option dropped the token, or made it more or less probable."""
+        dropped = self.probability > 0 and not self.kept
+        return dropped or not isclose(self.probability, self.kept_probability, abs_tol=5e-4)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ def load_model(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """
     if Path(name).is_dir() and not Path(name, "config.json").is_file():
         sys.exit(f"{name} is no folder with a model: there is no config.json in it")
-    beside = [] if Path(name).exists() else sorted(Path(name).parent.glob("*/config.json"))
+    elsewhere = Path(name).exists() or "/" not in name  # a bare name may be one of the Hub wherever this runs
+    beside = [] if elsewhere else sorted(Path(name).parent.glob("*/config.json"))
     if beside:  # a folder of models, not of the Hub's: it would take half a minute to be told so offline
         sys.exit(f"there is no {name}; models beside it: {', '.join(config.parent.name for config in beside)}")
     verbosity = logging.get_verbosity()

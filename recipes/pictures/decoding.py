@@ -12,8 +12,7 @@ from matplotlib.patches import Patch, Rectangle
 from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep
-from atenta.recipes.pictures.labels import readable_tokens
-from atenta.recipes.reporting.decoding_table import changed, end_of, readable_text, start_of
+from atenta.recipes.pictures.labels import end_of, readable_text, readable_tokens, start_of
 
 STEPS_A_ROW = 7
 STEP_WIDTH, LINE_HEIGHT = 1.3, 0.2  # inches
@@ -85,7 +84,7 @@ def _draw_step(
             continued = (*hypothesis.token_ids, candidate.token_id)
             colour = _colour(candidate, continued == result[: len(continued)])
             axes.add_patch(Rectangle((left, line - 0.42), WHOLE_BAR * candidate.probability, 0.84, color=colour))
-            if changed(candidate):
+            if candidate.changed:
                 after = [left, left + WHOLE_BAR * candidate.kept_probability]
                 axes.plot(after, [line + 0.42] * 2, color="black", linewidth=1.5, solid_capstyle="butt")
             ink = "black" if candidate.kept else "darkgray"

@@ -1,8 +1,9 @@
-"""Tokens as people can read them in a picture."""
+"""Tokens and texts as people can read them in a picture or a table."""
 
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import groupby
 
 from transformers import PreTrainedTokenizerBase
 
@@ -25,6 +26,27 @@ def readable_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> l
         f"⟨{token.strip('<>[]')}⟩" if token in special else _readable(token)
         for token in tokenizer.convert_ids_to_tokens(list(ids))
     ]
+
+
+def readable_text(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> str:
+    """Return the text of tokens, special ones as ⟨bos⟩, a space as ␣, a line end as ↵."""
+    special = set(tokenizer.all_special_ids)
+    return "".join(
+        "".join(readable_tokens(tokenizer, list(run)))
+        if are_special
+        else tokenizer.decode(list(run)).translate(str.maketrans(VISIBLE))
+        for are_special, run in groupby(token_ids, key=special.__contains__)
+    )
+
+
+def start_of(text: str, length: int) -> str:
+    """Return a text of at most this many characters, where … stands for the rest."""
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def end_of(text: str, length: int) -> str:
+    """Return a text of at most this many characters, where … stands for what was before."""
+    return text if len(text) <= length else "…" + text[1 - length :]
 
 
 def _readable(token: str) -> str:

@@ -9,9 +9,8 @@ from matplotlib.patches import Patch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.recipes.pictures.heatmap import FONT_SIZE, draw_heatmap, heatmap_size
-from atenta.recipes.pictures.labels import readable_tokens
+from atenta.recipes.pictures.labels import readable_tokens, start_of
 from atenta.recipes.pictures.watching import WatchedAttention, watch_attention
-from atenta.recipes.reporting.decoding_table import start_of
 
 TEXT_LENGTH = 24  # characters of a text that stand above its panels
 SEEN, PADDING, LATER = range(3)

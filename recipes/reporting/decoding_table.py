@@ -1,13 +1,11 @@
 """The steps of decoding as a table on the screen."""
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from math import isclose
 
 from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep
-from atenta.recipes.pictures.labels import VISIBLE, readable_tokens
+from atenta.recipes.pictures.labels import end_of, readable_text, readable_tokens, start_of
 
 WIDTH = 109  # columns of the screen
 TEXT_WIDTH, TOKEN_WIDTH = 18, 11
@@ -34,7 +32,7 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
     candidates = [candidate for hypothesis in hypotheses for candidate in hypothesis.candidates]
     tokens = readable_tokens(tokenizer, [candidate.token_id for candidate in candidates])
     shown = {candidate.token_id: start_of(token, TOKEN_WIDTH) for candidate, token in zip(candidates, tokens)}
-    processed = any(changed(candidate) for candidate in candidates)
+    processed = any(candidate.changed for candidate in candidates)
     beams = any(len(step.hypotheses) > 1 for step in steps)
 
     lines = [
@@ -63,33 +61,6 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
         best = steps[-1].finished[0]
         lines.append(f"result  {readable_text(tokenizer, best.token_ids)}  with score {best.score:.3f}")
     return "\n".join(lines)
-
-
-def readable_text(tokenizer: PreTrainedTokenizerBase, token_ids: Sequence[int]) -> str:
-    """Return the text of tokens, special ones as ⟨bos⟩, a space as ␣, a line end as ↵."""
-    special = set(tokenizer.all_special_ids)
-    return "".join(
-        "".join(readable_tokens(tokenizer, list(run)))
-        if are_special
-        else tokenizer.decode(list(run)).translate(str.maketrans(VISIBLE))
-        for are_special, run in groupby(token_ids, key=special.__contains__)
-    )
-
-
-def start_of(text: str, length: int) -> str:
-    """Return a text of at most this many characters, where … stands for the rest."""
-    return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def end_of(text: str, length: int) -> str:
-    """Return a text of at most this many characters, where … stands for what was before."""
-    return text if len(text) <= length else "…" + text[1 - length :]
-
-
-def changed(candidate: Candidate) -> bool:
-    """Temperature, top-k, top-p or another option dropped this candidate, or made it more or less probable."""
-    dropped = candidate.probability > 0 and not candidate.kept
-    return dropped or not isclose(candidate.probability, candidate.kept_probability, abs_tol=5e-4)
 
 
 def _rows_of_cells(

@@ -6,7 +6,7 @@ from tokenizers.models import WordLevel
 from transformers import PreTrainedTokenizerFast
 
 from atenta import AtentaTokenizer
-from atenta.recipes.pictures.labels import readable_tokens
+from atenta.recipes.pictures.labels import end_of, readable_text, readable_tokens, start_of
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,17 @@ def test_words_stay_words():
     words = Tokenizer(WordLevel({"[UNK]": 0, "ação": 1, "um dia": 2}, unk_token="[UNK]"))
     tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="[UNK]")
     assert readable_tokens(tokenizer, [1, 2, 0]) == ["ação", "um␣dia", "⟨UNK⟩"]
+
+
+def test_text_that_looks_like_a_special_token_is_told_from_one():
+    tokenizer = AtentaTokenizer.from_texts(["<eos> \n"], family="decoder")
+    spelled = tokenizer.convert_tokens_to_ids([*"<eos>", " ", "\n"])
+    shown = readable_text(tokenizer, [tokenizer.bos_token_id, *spelled, tokenizer.eos_token_id])
+    assert shown == "⟨bos⟩<eos>␣↵⟨eos⟩"
+
+
+@pytest.mark.parametrize(
+    ("text", "start", "end"), [("abcd", "abcd", "abcd"), ("abcde", "abc…", "…cde")], ids=["short", "long"]
+)
+def test_long_texts_are_cut_where_dots_tell(text, start, end):
+    assert (start_of(text, 4), end_of(text, 4)) == (start, end)

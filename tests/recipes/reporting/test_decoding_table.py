@@ -6,7 +6,7 @@ import torch
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep, Finished, Hypothesis
 from atenta.recipes.decoding.steps import decoding_steps
-from atenta.recipes.reporting.decoding_table import decoding_table, end_of, readable_text, start_of
+from atenta.recipes.reporting.decoding_table import decoding_table
 from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc \n"], family="decoder")
@@ -102,13 +102,6 @@ def test_what_was_all_but_impossible_when_it_was_dropped_is_not_marked_as_allowe
     assert "→ a 1.000    b 0.000  ✓ c 0.000" in table
 
 
-def test_text_that_looks_like_a_special_token_is_told_from_one():
-    tokenizer = AtentaTokenizer.from_texts(["<eos> \n"], family="decoder")
-    spelled = tokenizer.convert_tokens_to_ids([*"<eos>", " ", "\n"])
-    shown = readable_text(tokenizer, [tokenizer.bos_token_id, *spelled, tokenizer.eos_token_id])
-    assert shown == "⟨bos⟩<eos>␣↵⟨eos⟩"
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -133,13 +126,6 @@ def test_many_candidates_and_long_texts_fit_the_screen(options):
     assert filtered is bool(options.keys() & {"top_k", "suppress_tokens"})
     assert shown.count("✓") == filtered * sum(one.kept and not one.chosen for one in candidates)
     assert shown.count("→") == sum(one.chosen for one in candidates)
-
-
-@pytest.mark.parametrize(
-    ("text", "start", "end"), [("abcd", "abcd", "abcd"), ("abcde", "abc…", "…cde")], ids=["short", "long"]
-)
-def test_long_texts_are_cut_where_dots_tell(text, start, end):
-    assert (start_of(text, 4), end_of(text, 4)) == (start, end)
 
 
 def test_an_unfinished_search_has_no_result():
