@@ -1,4 +1,4 @@
-"""Hyper-parameters: a file a family over a shared base. Nothing here knows of modeling."""
+"""Configurations: one file per model family over shared bases. They do not import the modeling code."""
 
 from .configuration_base import AtentaConfig
 from .configuration_decoder import AtentaDecoderConfig

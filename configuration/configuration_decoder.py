@@ -1,4 +1,4 @@
-"""Hyper-parameters of the decoder family."""
+"""Configuration of the decoder family."""
 
 from huggingface_hub.dataclasses import strict
 
@@ -9,12 +9,13 @@ from .configuration_transformer import AtentaTransformerConfig
 class AtentaDecoderConfig(AtentaTransformerConfig):
     r"""Hyper-parameters of a decoder (document 4; GPT: Radford et al., 2018).
 
-    Options: see [`AtentaTransformerConfig`].
+    For the other options, see [`AtentaTransformerConfig`].
 
     Args:
         num_hidden_layers (`int`, defaults to 6): number of blocks.
         use_cache (`bool`, defaults to `True`): return the keys and values of past positions for generation.
-        classifier_dropout (`float`, *optional*): probability before a classification head; `dropout` unless given.
+        classifier_dropout (`float`, *optional*): dropout probability before a classification head; defaults to
+            `dropout`.
 
     Example:
 

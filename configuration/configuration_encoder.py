@@ -1,4 +1,4 @@
-"""Hyper-parameters of the encoder family."""
+"""Configuration of the encoder family."""
 
 from huggingface_hub.dataclasses import strict
 
@@ -9,13 +9,14 @@ from .configuration_transformer import AtentaTransformerConfig
 class AtentaEncoderConfig(AtentaTransformerConfig):
     r"""Hyper-parameters of an encoder (documents 4 and 5; BERT: Devlin et al., 2019).
 
-    Options: see [`AtentaTransformerConfig`].
+    For the other options, see [`AtentaTransformerConfig`].
 
     Args:
         num_hidden_layers (`int`, defaults to 6): number of blocks.
-        type_vocab_size (`int`, defaults to 2): number of segments that can be told apart (0 for none), for the two
-            texts of next-sentence prediction or question answering.
-        classifier_dropout (`float`, *optional*): probability before a classification head; `dropout` unless given.
+        type_vocab_size (`int`, defaults to 2): number of segments that the model distinguishes (0 for none), for the
+            two texts of next-sentence prediction or question answering.
+        classifier_dropout (`float`, *optional*): dropout probability before a classification head; defaults to
+            `dropout`.
 
     Example:
 
@@ -34,11 +35,11 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     classifier_dropout: float | int | None = None
 
     def validate_architecture(self) -> None:
-        """Check values, as in [`AtentaTransformerConfig`].
+        """Check the values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: `type_vocab_size` is negative, or as in [`AtentaTransformerConfig`].
+            ValueError: If `type_vocab_size` is negative, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         if self.type_vocab_size < 0:
-            raise ValueError(f"type_vocab_size={self.type_vocab_size}: it must be 0 (no segments) or more.")
+            raise ValueError(f"type_vocab_size={self.type_vocab_size}; expected 0 (no segments) or more.")

@@ -1,4 +1,4 @@
-"""Hyper-parameters of the encoder-decoder family."""
+"""Configuration of the encoder-decoder family."""
 
 from huggingface_hub.dataclasses import strict
 
@@ -9,14 +9,14 @@ from .configuration_transformer import AtentaTransformerConfig
 class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
     r"""Hyper-parameters of an encoder-decoder (documents 3 and 4; Vaswani et al., 2017).
 
-    Options: see [`AtentaTransformerConfig`]. One vocabulary serves source and target. `num_hidden_layers` is another
-    name of `encoder_layers`, as in BART.
+    For the other options, see [`AtentaTransformerConfig`]. Source and target share one vocabulary.
+    `num_hidden_layers` is another name for `encoder_layers`, as in BART.
 
     Args:
         encoder_layers (`int`, defaults to 6): number of encoder blocks.
         decoder_layers (`int`, defaults to 6): number of decoder blocks.
         use_cache (`bool`, defaults to `True`): return the keys and values of past positions for generation.
-        decoder_start_token_id (`int`, defaults to 1): what the decoder reads first; `<bos>` in document 3.
+        decoder_start_token_id (`int`, defaults to 1): first token that the decoder reads; `<bos>` in document 3.
 
     Example:
 

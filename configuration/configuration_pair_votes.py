@@ -1,4 +1,4 @@
-"""Options of the model of pairwise votes."""
+"""Configuration of the pair-votes model."""
 
 import math
 
@@ -6,24 +6,26 @@ from huggingface_hub.dataclasses import strict
 
 from .configuration_base import AtentaConfig
 
-LARGEST_VOCABULARY = 2_097_151  # a triple of ids is counted under one 64-bit number, so its cube must stay below 2**63
-LEAST_SMOOTHING = 1e-12  # less, times the share of a rare token, could vanish in float32: its logit would be -inf
+LARGEST_VOCABULARY = 2_097_151  # triples of ids are counted as single int64 numbers: vocab_size**3 must be below 2**63
+LEAST_SMOOTHING = 1e-12  # anything less, times the share of a rare token, could underflow in float32: a logit of -inf
 
 
 @strict
 class AtentaPairVotesConfig(AtentaConfig):
-    r"""Options of document 1's aggregation of pairwise features. Vocabulary and special ids: see [`AtentaConfig`].
+    r"""Options of document 1's pairwise feature aggregation. For the vocabulary's options, see [`AtentaConfig`].
 
     Args:
-        max_distance (`int`, *optional*): how many tokens back a vote may come from; from any distance unless given.
-        smoothing (`float`, defaults to 0.1): weight of the distribution of single tokens beside the votes, in votes
-            (every earlier token has one); formula: [`AtentaPairVotesForCausalLM`].
-        num_pairs (`int`, defaults to 0): distinct pairs (earlier, current) that `fit` has counted, which sets it.
-        num_triples (`int`, defaults to 0): distinct triples (earlier, current, next) that `fit` has counted.
+        max_distance (`int`, *optional*): largest distance in tokens from an earlier token that votes; defaults to no
+            limit.
+        smoothing (`float`, defaults to 0.1): weight of the single-token distribution that is added to the votes, in
+            votes (every earlier token casts one); for the formula, see [`AtentaPairVotesForCausalLM`].
+        num_pairs (`int`, defaults to 0): number of distinct pairs (earlier, current); `fit` sets it.
+        num_triples (`int`, defaults to 0): number of distinct triples (earlier, current, next); `fit` sets it.
 
     Raises:
-        StrictDataclassError, ValueError: as in [`AtentaConfig`], a vocabulary of more than 2,097,151 tokens, a
-            `max_distance` below 1, a `smoothing` below 1e-12 or infinite, or negative numbers of pairs or triples.
+        StrictDataclassError, ValueError: As in [`AtentaConfig`], or if the vocabulary has more than 2,097,151 tokens,
+            `max_distance` is below 1, `smoothing` is below 1e-12 or infinite, or a number of pairs or triples is
+            negative.
 
     Example:
 
@@ -44,18 +46,21 @@ class AtentaPairVotesConfig(AtentaConfig):
     num_triples: int = 0
 
     def validate_architecture(self) -> None:
-        """Check values, as in [`AtentaConfig`].
+        """Check the values, as in [`AtentaConfig`].
 
         Raises:
-            ValueError: as described in the class docstring.
+            ValueError: As described in the class docstring.
         """
         super().validate_architecture()
         if self.vocab_size > LARGEST_VOCABULARY:
-            raise ValueError(f"vocab_size={self.vocab_size}: triples are counted up to {LARGEST_VOCABULARY} tokens.")
+            raise ValueError(
+                f"vocab_size={self.vocab_size}; expected at most {LARGEST_VOCABULARY}, the most tokens whose triples "
+                "can be counted."
+            )
         if self.max_distance is not None and self.max_distance < 1:
-            raise ValueError(f"max_distance={self.max_distance}: it must be at least 1, or None for any distance.")
+            raise ValueError(f"max_distance={self.max_distance}; expected at least 1, or None for no limit.")
         if not LEAST_SMOOTHING <= self.smoothing < math.inf:
-            raise ValueError(f"smoothing={self.smoothing}: a finite number from {LEAST_SMOOTHING} is needed.")
+            raise ValueError(f"smoothing={self.smoothing}; expected a finite number of at least {LEAST_SMOOTHING}.")
         for name in ("num_pairs", "num_triples"):
             if getattr(self, name) < 0:
-                raise ValueError(f"{name}={getattr(self, name)}: it must be 0 (nothing counted) or more.")
+                raise ValueError(f"{name}={getattr(self, name)}; expected 0 (nothing counted) or more.")

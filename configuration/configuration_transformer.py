@@ -1,6 +1,6 @@
-"""What the three families of Transformers have in common: names, defaults and checks of the hyper-parameters."""
+"""Configuration shared by the three Transformer families: names, defaults and checks of the hyper-parameters."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from huggingface_hub.dataclasses import strict
 
@@ -12,36 +12,39 @@ class AtentaTransformerConfig(AtentaConfig):
     r"""Hyper-parameters shared by the encoder, the decoder and the encoder-decoder.
 
     The defaults are the base model of document 4 (Vaswani et al., 2017, table 3): 6 layers, width 512, 8 heads,
-    feed-forward width 2048, dropout 0.1, ReLU, LayerNorm after the residual, sinusoidal positions. The vocabulary's
-    options: see [`AtentaConfig`].
+    feed-forward width 2048, dropout 0.1, ReLU, LayerNorm after the residual, sinusoidal positions. For the
+    vocabulary's options, see [`AtentaConfig`].
 
     Args:
-        hidden_size (`int`, defaults to 512): width of the vectors between blocks, d_model in the documents.
-        num_attention_heads (`int`, defaults to 8): heads of each attention layer.
-        head_dim (`int`, *optional*): width of a head; `hidden_size / num_attention_heads` unless given.
-        intermediate_size (`int`, defaults to 2048): inner width of the feed-forward network, d_ff in the documents.
-        hidden_act (`str`, defaults to `"relu"`): any name of transformers' `ACT2FN`; document 1 names `"relu"`,
+        hidden_size (`int`, defaults to 512): width of the vectors between blocks; d_model in the documents.
+        num_attention_heads (`int`, defaults to 8): number of heads in each attention layer.
+        head_dim (`int`, *optional*): width of a head; defaults to `hidden_size / num_attention_heads`.
+        intermediate_size (`int`, defaults to 2048): inner width of the feed-forward network; d_ff in the documents.
+        hidden_act (`str`, defaults to `"relu"`): any name in transformers' `ACT2FN`; document 1 names `"relu"`,
             `"gelu"` (exact) and `"gelu_pytorch_tanh"` (the tanh approximation).
-        dropout (`float`, defaults to 0.1): probability on the output of each sub-layer and on the embeddings.
-        attention_dropout (`float`, defaults to 0.0): probability on the attention weights.
-        layer_norm_eps (`float`, defaults to 1e-5): added to the variance in LayerNorm.
-        norm_first (`bool`, defaults to `False`): LayerNorm before each sub-layer, with a final norm after the last
-            block, instead of after each residual sum (the name and meaning of `torch.nn.TransformerEncoderLayer`).
+        dropout (`float`, defaults to 0.1): dropout probability on the output of each sub-layer and on the embeddings.
+        attention_dropout (`float`, defaults to 0.0): dropout probability on the attention weights.
+        layer_norm_eps (`float`, defaults to 1e-5): constant added to the variance in LayerNorm.
+        norm_first (`bool`, defaults to `False`): apply LayerNorm before each sub-layer, with a final LayerNorm after
+            the last block, instead of after each residual sum (the name and meaning of
+            `torch.nn.TransformerEncoderLayer`).
         position_embedding_type (`"sinusoidal"`, `"learned"` or `"rotary"`, defaults to `"sinusoidal"`): sinusoidal
-            (document 3) and learned positions are added to the embeddings; rotary ones (Su et al., 2021) turn the
-            queries and keys of self-attention.
+            (document 3) and learned positions are added to the embeddings; rotary positions (Su et al., 2021) rotate
+            the queries and keys of self-attention.
         position_embedding_theta (`float`, defaults to 10000.0): base of the sinusoidal and rotary wavelengths.
-        max_position_embeddings (`int`, defaults to 1024): rows of the table of learned positions. Sinusoidal and
-            rotary positions have no such limit.
+        max_position_embeddings (`int`, defaults to 1024): number of learned positions. Sinusoidal and rotary
+            positions have no limit.
         scale_embedding (`bool`, defaults to `True`): multiply token embeddings by the square root of `hidden_size`.
         attention_bias (`bool`, defaults to `False`): biases in the query, key, value and output projections.
         initializer_range (`float`, defaults to 0.02): standard deviation of the initial weights.
-        tie_word_embeddings (`bool`, defaults to `False`): the output layer shares its matrix with the embeddings.
+        tie_word_embeddings (`bool`, defaults to `False`): share one matrix between the output layer and the
+            embeddings.
 
     Raises:
-        StrictDataclassError, ValueError: a value of the wrong type or outside its range, heads that do not divide the
-            width, an odd width for sinusoidal or rotary positions, a special id outside the vocabulary, an unknown
-            activation, or a misspelt option. The message says what was given and what is allowed.
+        StrictDataclassError, ValueError: If a value has the wrong type or is out of range, the number of heads does
+            not divide the width, the width is odd with sinusoidal or rotary positions, a special id is outside the
+            vocabulary, the activation is unknown, or an option is misspelt. The message gives the value and what is
+            allowed.
     """
 
     hidden_size: int = 512
@@ -61,36 +64,40 @@ class AtentaTransformerConfig(AtentaConfig):
     initializer_range: float = 0.02
     tie_word_embeddings: bool = False
 
-    def __post_init__(self, **kwargs):
+    def __post_init__(self, **kwargs: Any) -> None:
         super().__post_init__(**kwargs)
         if self.head_dim is None:
             if self.num_attention_heads < 1 or self.hidden_size % self.num_attention_heads:
                 raise ValueError(
-                    f"num_attention_heads={self.num_attention_heads} does not divide hidden_size={self.hidden_size}: "
-                    "choose a divisor, or give head_dim."
+                    f"num_attention_heads={self.num_attention_heads} does not divide hidden_size={self.hidden_size}; "
+                    "expected a divisor. Choose one, or give head_dim."
                 )
             self.head_dim = self.hidden_size // self.num_attention_heads
 
     def validate_architecture(self) -> None:
-        """Check values, as in [`AtentaConfig`].
+        """Check the values, as in [`AtentaConfig`].
 
         Raises:
-            ValueError: as described in the class docstring.
+            ValueError: As described in the class docstring.
         """
         super().validate_architecture()
         for name in ("dropout", "attention_dropout", "classifier_dropout"):
             probability = getattr(self, name, None)
             if probability is not None and not 0 <= probability < 1:
-                raise ValueError(f"{name}={probability}: a probability from 0 up to, not including, 1 is needed.")
+                raise ValueError(f"{name}={probability}; expected a probability from 0 up to, but not including, 1.")
         for name in ("layer_norm_eps", "position_embedding_theta", "initializer_range"):
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name}={getattr(self, name)}: it must be above 0.")
+                raise ValueError(f"{name}={getattr(self, name)}; expected a number above 0.")
         if self.position_embedding_type == "sinusoidal" and self.hidden_size % 2:
             raise ValueError(
-                f"hidden_size={self.hidden_size} is odd: sinusoidal positions need sine and cosine pairs."
+                f"hidden_size={self.hidden_size} is odd; expected an even number for sinusoidal positions, which pair "
+                "sines with cosines."
             )
         if self.position_embedding_type == "rotary" and self.head_dim % 2:
-            raise ValueError(f"head_dim={self.head_dim} is odd: rotary positions turn pairs of numbers.")
+            raise ValueError(
+                f"head_dim={self.head_dim} is odd; expected an even number for rotary positions, which rotate "
+                "pairs of numbers."
+            )
         self._validate_activation()
 
     def _sizes(self) -> tuple[str, ...]:
@@ -105,7 +112,10 @@ class AtentaTransformerConfig(AtentaConfig):
         )
 
     def _validate_activation(self) -> None:
-        from transformers.activations import ACT2FN  # imports torch, which a configuration alone does not need
+        # Imported here because it imports torch, which configurations do not need.
+        from transformers.activations import ACT2FN
 
         if self.hidden_act not in ACT2FN:
-            raise ValueError(f"hidden_act={self.hidden_act!r} is unknown. Allowed: {', '.join(sorted(ACT2FN))}.")
+            raise ValueError(
+                f"hidden_act={self.hidden_act!r} is unknown; expected one of {', '.join(sorted(ACT2FN))}."
+            )

@@ -1,14 +1,15 @@
-"""Character-level Transformers for Hugging Face transformers: encoder, decoder, encoder-decoder; and pair votes.
+"""Character-level Transformers for Hugging Face transformers (encoder, decoder, encoder-decoder), and pair votes.
 
-Importing the package makes transformers' auto classes and pipelines know the models, and lets what is saved load
-where the package is not installed.
+Importing the package registers the models with transformers' auto classes and pipelines. Saved models contain the
+code that they need, so they also load where the package is not installed.
 """
 
 from importlib.metadata import version
 
-from .bundle import save_code_with
-from .card import write_cards_of_models
+from .bundle import collect_code
+from .card import write_automatic_card
 from .configuration import (
+    AtentaConfig,
     AtentaDecoderConfig,
     AtentaEncoderConfig,
     AtentaEncoderDecoderConfig,
@@ -28,8 +29,9 @@ from .modeling import (
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
     AtentaPairVotesForCausalLM,
+    AtentaPreTrainedModel,
 )
-from .registration import AUTO_CLASSES, register_auto_classes
+from .registration import register_auto_classes
 from .tokenization import DEFAULT_ALPHABET, AtentaTokenizer, CharacterTable, character_span, check_texts
 
 __version__ = version("atenta")
@@ -61,5 +63,6 @@ __all__ = [
 ]
 
 register_auto_classes()
-save_code_with(AUTO_CLASSES)
-write_cards_of_models()
+# The base classes declare these two extension points.
+AtentaConfig.code_collector = collect_code
+AtentaPreTrainedModel.card_writer = write_automatic_card

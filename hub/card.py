@@ -1,6 +1,5 @@
-"""The model card: the template `hub_card.md`, filled from a model and from what is said of its training."""
+"""Model cards: the template `hub_card.md`, filled from a model and from a description of its training."""
 
-import functools
 import platform
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -9,7 +8,6 @@ from pathlib import Path
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from .modeling.modeling_base import AtentaPreTrainedModel
 from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
 from .registration import AUTO_CLASSES
 
@@ -23,7 +21,7 @@ PIPELINE_TAGS = {
     "AutoModelForSequenceClassification": "text-classification",
     "AutoModelForTokenClassification": "token-classification",
 }
-# What a card says that nobody wrote: ours when nothing is known, and the one that transformers pushes.
+# Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
 AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")
 
 
@@ -39,36 +37,40 @@ def write_model_card(
     limits: str | None = None,
     tags: Sequence[str] = (),
 ) -> Path:
-    """Write a model's card as `README.md`, in place of any that is there. What is not given is said to be unknown.
+    """Write a model's card as `README.md`, replacing an existing one. Fields not given are written as unknown.
 
     Args:
-        folder: where the model is saved.
-        model: one of this package's.
-        model_name: the Hub's repository, for the usage; the folder's name unless given.
-        data: what the model was trained and tested on, in words.
+        folder: folder where the model is saved.
+        model: a model of this package.
+        model_name: name of the Hub's repository in the usage example; defaults to the folder's name.
+        data: description of the data that the model was trained and tested on.
         language: code of the language, such as `"pt"`.
-        licence: of the weights, as the Hub names it, such as `"apache-2.0"`.
-        scores: figures by their names, measured on test data; they also go into the card's metadata.
-        limits: what the model cannot do, in Markdown, beside what holds for all models of characters.
-        tags: for the Hub, beside those of every model of this package.
+        licence: licence of the weights, by its name on the Hub, such as `"apache-2.0"`.
+        scores: values of metrics on the test data, by their names; they are also written into the card's metadata.
+        limits: limits of the model, in Markdown, in addition to those of all character models.
+        tags: tags for the Hub, in addition to those of all models of this package.
 
     Returns:
         The card's path.
 
     Raises:
-        ValueError: the model is of no class that this package registers.
+        ValueError: If this package does not register the model's class.
     """
     path = Path(folder) / CARD
     model_name = model_name or path.absolute().parent.name
     auto_class = _auto_class(model)
+    if auto_class is None:
+        raise ValueError(
+            f"{type(model).__name__} is not a model of this package; expected one of its classes or a subclass of one."
+        )
     task = PIPELINE_TAGS.get(auto_class)
-    counts = isinstance(model, AtentaPairVotesForCausalLM)
+    is_pair_votes = isinstance(model, AtentaPairVotesForCausalLM)
     metadata = ModelCardData(
         language=language,
         license=licence or "unknown",
         library_name="transformers",
         pipeline_tag=task,
-        tags=["atenta", "pair-votes" if counts else "character-level", *tags],
+        tags=["atenta", "pair-votes" if is_pair_votes else "character-level", *tags],
         model_name=model_name if scores else None,
         eval_results=[
             EvalResult(
@@ -89,29 +91,51 @@ def write_model_card(
         class_name=type(model).__name__,
         auto_class=auto_class,
         family=model.config.model_type.removeprefix("atenta_").replace("_", "-"),
-        counts=counts,
+        is_pair_votes=is_pair_votes,
         generates=model.can_generate(),
-        told=any((data, language, licence, scores, limits)),
-        sizes=_sizes_of_votes(model.config) if counts else _sizes(model),
+        is_described=any((data, language, licence, scores, limits)),
+        sizes=_pair_votes_sizes(model.config) if is_pair_votes else _sizes(model),
         data=data,
         language=language,
         licence=licence,
         scores=scores,
         limits=limits,
-        longest=None if counts else _longest_text(model.config),
+        length_limit=None if is_pair_votes else _length_limit(model.config),
         versions=_versions(),
     )
     card.save(path)
     return path
 
 
-def _auto_class(model: PreTrainedModel) -> str:
-    """The auto class that says most of what the model is for."""
+def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: str | None = None) -> None:
+    """Write the card of a model that was saved or is about to be pushed. A card that a person wrote is kept.
+
+    Args:
+        model: a model of this package; for other models, such as a user's own class, nothing is written.
+        folder: folder where the model is saved.
+        repo_id: the Hub's repository, if the model is about to be pushed. The folder then has the repository's card or
+            a generic one of transformers, which is replaced if nobody has edited it. Without a repository, a card is
+            written only if the folder has none.
+    """
+    if _auto_class(model) is None:
+        return
+    path = Path(folder) / CARD
+    if repo_id is None:
+        if not path.exists():
+            write_model_card(folder, model)
+        return
+    card = ModelCard.load(path)
+    if any(mark in card.content for mark in AUTOMATIC):
+        write_model_card(folder, model, model_name=repo_id, tags=card.data.tags or ())
+
+
+def _auto_class(model: PreTrainedModel) -> str | None:
+    """Return the most specific auto class of the model, or `None` if this package does not register its class."""
     for models in AUTO_CLASSES.values():
         names = [name for name, model_class in models.items() if isinstance(model, model_class)]
         if names:
             return names[-1]
-    raise ValueError(f"{type(model).__name__} is no model of this package: it has no card to fill.")
+    return None
 
 
 def _sizes(model: PreTrainedModel) -> dict[str, str]:
@@ -129,13 +153,13 @@ def _sizes(model: PreTrainedModel) -> dict[str, str]:
     }
 
 
-def _longest_text(config: PreTrainedConfig) -> str:
+def _length_limit(config: PreTrainedConfig) -> str:
     if config.position_embedding_type == "learned":
-        return f"It reads at most {config.max_position_embeddings} characters: its positions are learned."
-    return "It reads texts of any length, but those longer than its training texts less well."
+        return f"It reads at most {config.max_position_embeddings} characters, because its positions are learned."
+    return "It reads texts of any length, but is less accurate on texts longer than those it was trained on."
 
 
-def _sizes_of_votes(config: PreTrainedConfig) -> dict[str, str]:
+def _pair_votes_sizes(config: PreTrainedConfig) -> dict[str, str]:
     return {
         "pairs": f"{config.num_pairs:,}",
         "triples": f"{config.num_triples:,}",
@@ -148,34 +172,3 @@ def _sizes_of_votes(config: PreTrainedConfig) -> dict[str, str]:
 def _versions() -> str:
     packages = ("atenta", "transformers", "tokenizers", "torch")
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)])
-
-
-def write_cards_of_models() -> None:
-    """Let `save_pretrained` of our models write a card where there is none, and `push_to_hub` push one.
-
-    A card that a person wrote is kept, in the folder and on the Hub. On the Hub, one that nobody wrote is replaced.
-    """
-    for base in (AtentaPreTrainedModel, AtentaPairVotesForCausalLM):
-        _write_cards_of(base)
-
-
-def _write_cards_of(base: type[PreTrainedModel]) -> None:
-    save_model = base.save_pretrained
-    upload_files = base._upload_modified_files
-
-    @functools.wraps(save_model)
-    def save_pretrained(self, save_directory, is_main_process=True, **kwargs):
-        save_model(self, save_directory, is_main_process=is_main_process, **kwargs)
-        if is_main_process and not (Path(save_directory) / CARD).exists():
-            write_model_card(save_directory, self)
-
-    # By now push_to_hub has put the repository's card into the folder, or a general one if it has none.
-    @functools.wraps(upload_files)
-    def _upload_modified_files(self, working_dir, repo_id, *args, **kwargs):
-        card = ModelCard.load(Path(working_dir) / CARD)
-        if any(mark in card.content for mark in AUTOMATIC):
-            write_model_card(working_dir, self, model_name=repo_id, tags=card.data.tags or ())
-        return upload_files(self, working_dir, repo_id, *args, **kwargs)
-
-    base.save_pretrained = save_pretrained
-    base._upload_modified_files = _upload_modified_files

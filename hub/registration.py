@@ -1,4 +1,4 @@
-"""Which model each of transformers' auto classes makes of our configurations."""
+"""The models that transformers' auto classes build from the configurations of this package."""
 
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
@@ -53,7 +53,7 @@ AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
 
 
 def register_auto_classes() -> None:
-    """Let `AutoConfig`, `AutoModel` and the other auto classes make our models, with no remote code to trust."""
+    """Register the models with `AutoConfig`, `AutoModel` and the other auto classes, without remote code."""
     for config_class, models in AUTO_CLASSES.items():
         AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
         for auto_class, model_class in models.items():

@@ -1,8 +1,10 @@
-"""The models: building blocks (attention, feed_forward, positions, embeddings, block) and a file a family.
+"""The models: one file per family over shared building blocks (`positions`, `attention`, `block`, `embeddings`).
 
-The votes of pairs stand apart: a table (vote_table) that is filled by counting (triple_counts).
+`cache_layers` and `bare_blocks` speed up generation. Pair votes use none of this: `modeling_pair_votes` reads a table
+(`vote_table`) that is filled by counting (`triple_counts`).
 """
 
+from .modeling_base import AtentaPreTrainedModel
 from .modeling_decoder import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
@@ -25,6 +27,7 @@ from .modeling_encoder_decoder import (
     AtentaEncoderDecoderPreTrainedModel,
 )
 from .modeling_pair_votes import AtentaPairVotesForCausalLM, AtentaPairVotesOutput
+from .modeling_transformer import AtentaTransformerPreTrainedModel
 
 __all__ = [
     "AtentaDecoderForCausalLM",
@@ -44,4 +47,6 @@ __all__ = [
     "AtentaEncoderPreTrainedModel",
     "AtentaPairVotesForCausalLM",
     "AtentaPairVotesOutput",
+    "AtentaPreTrainedModel",
+    "AtentaTransformerPreTrainedModel",
 ]

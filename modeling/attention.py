@@ -1,6 +1,7 @@
-"""Multi-head attention: self and cross in one class (documents 2 and 3; Vaswani et al., 2017, section 3.2)."""
+"""Multi-head self-attention and cross-attention (documents 2 and 3; Vaswani et al., 2017, section 3.2)."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import nn
@@ -18,22 +19,22 @@ def eager_attention_forward(
     attention_mask: torch.Tensor | None,
     scaling: float,
     dropout: float = 0.0,
-    **kwargs,
+    **kwargs: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Scaled dot-product attention written out: softmax(QKᵀ·scaling + mask)V (document 2; Vaswani et al., equation 1).
+    """Compute scaled dot-product attention, softmax(QKᵀ·scaling + mask)V (document 2; Vaswani et al., equation 1).
 
-    The mask is added, minus infinity where a position must not be seen. Multiplying scores by 0, as document 1 does,
-    hides nothing, for exp(0) = 1.
+    The mask is added to the scores, with minus infinity at positions that must not be seen. Multiplying a score by 0,
+    as document 1 does, does not hide a position, because exp(0) = 1.
 
     Args:
-        module: the attention layer; its `training` switches dropout.
+        module: the attention layer; dropout is applied if its `training` is true.
         query: (batch, heads, query_length, head_dim).
         key: (batch, heads, key_length, head_dim).
         value: (batch, heads, key_length, head_dim).
         attention_mask: added to the scores, broadcast to (batch, heads, query_length, key_length), or `None`.
-        scaling: factor of the scores, 1/√head_dim.
-        dropout: probability on the weights.
-        kwargs: what other implementations of the attention interface take; not used here.
+        scaling: factor that multiplies the scores, 1/√head_dim.
+        dropout: dropout probability on the weights.
+        kwargs: arguments of other attention implementations; not used here.
 
     Returns:
         Output (batch, query_length, heads, head_dim) and weights (batch, heads, query_length, key_length).
@@ -47,19 +48,19 @@ def eager_attention_forward(
 
 
 class MultiHeadAttention(nn.Module):
-    """Attention of `num_attention_heads` heads, each `head_dim` wide, without biases by default.
+    """Attention with `num_attention_heads` heads of width `head_dim`, without biases by default.
 
     Self-attention takes queries, keys and values from `hidden_states`. Cross-attention takes queries from the
-    decoder's `hidden_states`, keys and values from `key_value_states`, the encoder's output: document 4, not
-    document 3, whose roles are exchanged. Rotary positions act in self-attention only.
+    decoder's `hidden_states`, and keys and values from `key_value_states`, the encoder's output. This follows
+    document 4; document 3 exchanges the two roles. Rotary positions apply to self-attention only.
 
     Args:
         config: the model's hyper-parameters.
-        layer_idx: number of the block, which is the layer of the cache that is read and written.
+        layer_idx: index of the block, and of the cache layer that it reads and writes.
         is_causal: whether a position must not see later ones. Implementations read it when no mask is needed.
     """
 
-    def __init__(self, config: PreTrainedConfig, layer_idx: int, is_causal: bool):
+    def __init__(self, config: PreTrainedConfig, layer_idx: int, is_causal: bool) -> None:
         super().__init__()
         self.config = config
         self.layer_idx = layer_idx
@@ -79,21 +80,21 @@ class MultiHeadAttention(nn.Module):
         position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
         key_value_states: torch.Tensor | None = None,
         past_key_values: Cache | None = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Attend.
+        """Attend from `hidden_states` to themselves or to `key_value_states`.
 
         Args:
             hidden_states: (batch, query_length, hidden_size).
-            attention_mask: as transformers' `masking_utils` makes it for the implementation in use.
-            position_embeddings: cosines and sines of the rotary positions, each (batch or 1, query_length, head_dim).
+            attention_mask: as built by transformers' `masking_utils` for the implementation in use.
+            position_embeddings: rotary cosines and sines, (batch or 1, query_length, head_dim) each.
             key_value_states: the encoder's output (batch, key_length, hidden_size), for cross-attention.
             past_key_values: cache of keys and values, read and written in place.
             kwargs: passed to the attention implementation.
 
         Returns:
-            Output (batch, query_length, hidden_size), and the weights (batch, heads, query_length, key_length) where
-            the implementation gives them (`"eager"` does).
+            Output (batch, query_length, hidden_size), and the weights (batch, heads, query_length, key_length) if the
+            implementation returns them (`"eager"` does), otherwise `None`.
         """
         query = self._split_heads(self.q_proj(hidden_states))  # (batch, heads, query_length, head_dim)
         if key_value_states is not None:
@@ -124,13 +125,13 @@ class MultiHeadAttention(nn.Module):
         return self.o_proj(output), weights
 
     def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
-        # -1, not the number of heads: under tensor parallelism each process holds a part of them
+        # -1 instead of the number of heads, because under tensor parallelism each process holds only some of them.
         return states.view(*states.shape[:-1], -1, self.head_dim).transpose(1, 2)  # (batch, heads, length, head_dim)
 
     def _cross_keys_and_values(
         self, states: torch.Tensor, past_key_values: EncoderDecoderCache | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Keys and values of the encoder's output: projected at the first step, read from the cache afterwards."""
+        """Return the keys and values of the encoder's output, projected in the first step and cached after it."""
         if past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
             layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values

@@ -1,8 +1,8 @@
-"""One more character through the blocks, without what their modules cost.
+"""A fast path for decoding one character at a time: the blocks' arithmetic without the overhead of their modules.
 
-A step of decoding is a few small products. Calling modules, looking up options and dispatching the attention take
-longer than the products themselves at the sizes of character models; here the same operations run on the modules'
-parameters. `BareBlocks` says when they may: not when anything stands in a module's place or around it.
+A decoding step is a few small matrix products. At the size of character models, calling modules, reading options and
+dispatching attention take longer than the products. This file runs the same operations on the modules' parameters.
+`BareBlocks` checks that this is valid: no module may be replaced or wrapped.
 """
 
 from collections.abc import Iterable
@@ -17,10 +17,8 @@ from torch.nn.modules.module import _has_any_global_hook
 from transformers import Cache, EncoderDecoderCache
 
 from .attention import MultiHeadAttention
-from .block import AddAndNorm, TransformerBlock
+from .block import AddAndNorm, Dropout, FeedForward, TransformerBlock
 from .cache_layers import GrowingLayer, SourceLayer
-from .dropout import Dropout
-from .feed_forward import FeedForward
 from .positions import apply_rotary
 
 PLAIN_MODULES = {TransformerBlock, MultiHeadAttention, AddAndNorm, FeedForward, nn.Linear, nn.LayerNorm, Dropout}
@@ -28,13 +26,13 @@ PLAIN_TENSORS = {nn.Parameter, NoneType}
 
 
 class BareBlocks:
-    """The parameters of a stack of blocks, read at every step, and whether they are all that there is.
+    """A stack of blocks that is run from its parameters alone, and the checks that this is valid.
 
     Args:
         layers: the blocks.
     """
 
-    def __init__(self, layers: Iterable[TransformerBlock]):
+    def __init__(self, layers: Iterable[TransformerBlock]) -> None:
         self.layers = list(layers)
         modules = [module for layer in self.layers for module in layer.modules()]
         slots = [(module._modules, name) for module in modules for name in module._modules]
@@ -47,16 +45,16 @@ class BareBlocks:
         self.parameter_count = sum(map(len, self.parameters))
 
     def is_stack_of(self, layers: list[TransformerBlock]) -> bool:
-        """Whether the blocks are these, with the modules that they were made of."""
+        """Return whether `layers` are the blocks given at construction, with the same submodules."""
         return self.layers == layers and self.children == self._children()
 
     def are_bare(self) -> bool:
-        """Whether the parameters are all that there is.
+        """Return whether running the parameters alone gives what the modules give.
 
-        They are not where a module was replaced (LoRA, int8, parametrizations) or wrapped (accelerate's device map
-        puts a `forward` of its own there), has hooks (tensor parallelism; those with which transformers records
-        attentions or hidden states stay once they were asked for), is in training, or where a parameter is more than a
-        tensor or stands elsewhere.
+        It does not if a module was replaced (LoRA, int8, parametrizations), was wrapped (accelerate's device map sets
+        a `forward` of its own), has hooks (tensor parallelism; the hooks with which transformers records attentions
+        or hidden states stay after their first use) or is in training mode, or if a parameter is not a plain tensor
+        or was removed from its module.
         """
         attributes = list(map(vars, self.modules))
         tensors = list(map(type, chain.from_iterable(map(dict.values, self.parameters))))
@@ -71,7 +69,7 @@ class BareBlocks:
         )
 
     def can_read(self, past_key_values: Cache) -> bool:
-        """Whether each block has past positions in a buffer that grows, and the source's where it looks at one."""
+        """Return whether each block's past is in a `GrowingLayer`, and the source, if there is one, in the cache."""
         own, source = _caches(past_key_values)
         return (
             len(own.layers) >= len(self.layers)
@@ -87,7 +85,7 @@ class BareBlocks:
         position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
         past_key_values: Cache,
     ) -> torch.Tensor:
-        """Pass one position through all blocks, as `TransformerBlock.forward` does in evaluation.
+        """Pass one position through all blocks, as `TransformerBlock.forward` does in evaluation mode.
 
         Args:
             hidden_states: (batch, 1, hidden_size).
@@ -100,9 +98,9 @@ class BareBlocks:
             (batch, 1, hidden_size).
         """
         own, source = _caches(past_key_values)
-        mask, source_mask = _hide_padding(attention_mask), _hide_padding(encoder_attention_mask)
+        mask, source_mask = _padding_mask(attention_mask), _padding_mask(encoder_attention_mask)
         if source is not None:
-            beams = _rows_of_a_source(source, source_mask)
+            beams = _rows_per_source(source, source_mask)
             source_mask = source_mask[::beams] if source_mask is not None else None
         states = hidden_states.squeeze(1)  # (batch, hidden_size)
         for index, block in enumerate(self.layers):
@@ -142,13 +140,13 @@ class BareBlocks:
 
 
 def _caches(past_key_values: Cache) -> tuple[Cache, Cache | None]:
-    """The cache of self-attention, and that of cross-attention where there is one."""
+    """Return the cache of self-attention, and the cache of cross-attention or `None`."""
     if isinstance(past_key_values, EncoderDecoderCache):
         return past_key_values.self_attention_cache, past_key_values.cross_attention_cache
     return past_key_values, None
 
 
-def _hide_padding(mask: torch.Tensor | None) -> torch.Tensor | None:
+def _padding_mask(mask: torch.Tensor | None) -> torch.Tensor | None:
     if mask is None or mask.all():
         return None
     return mask.bool()[:, None, None, :]  # (batch, heads, query_length, key_length)
@@ -163,8 +161,11 @@ def _heads(attention: MultiHeadAttention, name: str, states: torch.Tensor) -> to
     return _project(attention, name, states).view(len(states), -1, 1, attention.head_dim)
 
 
-def _rows_of_a_source(source: Cache, mask: torch.Tensor | None) -> int:
-    """How many rows share a source, in the cache of each block and in the mask: the beams of a text, or 1."""
+def _rows_per_source(source: Cache, mask: torch.Tensor | None) -> int:
+    """Return the number of consecutive rows that share a source in every cache layer and in the mask, or 1.
+
+    In beam search these rows are the beams of one text.
+    """
     shared = {layer.sharing() if type(layer) is SourceLayer else 1 for layer in source.layers}
     beams = shared.pop() if len(shared) == 1 else 1
     if beams > 1 and mask is not None and not torch.equal(mask[::beams].repeat_interleave(beams, 0), mask):

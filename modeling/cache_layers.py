@@ -1,4 +1,6 @@
-"""Caches in which a step writes its own keys and values, and copies nothing that is there already."""
+"""Cache layers that write new keys and values in place instead of copying the existing ones."""
+
+from typing import Any
 
 import torch
 from transformers import Cache, DynamicCache
@@ -6,21 +8,21 @@ from transformers.cache_utils import DynamicLayer
 
 
 class GrowingLayer(DynamicLayer):
-    """Keys and values of one block in two buffers that grow by a quarter whenever they are full.
+    """Keys and values of one block, in two buffers that grow by a quarter when they are full.
 
-    transformers' own layer concatenates, so that each step copies all steps before it. Here `keys` and `values`,
-    (batch, heads, length, head_dim) each, are views of the part that is filled. What other code puts in their place,
-    such as a selection of the batch, is moved into new buffers at the next step.
+    transformers' own layer concatenates, so each step copies all earlier steps. Here `keys` and `values`, (batch,
+    heads, length, head_dim) each, are views of the filled part of the buffers. If other code replaces them, for
+    example with some rows of the batch, the next step moves the new tensors into new buffers.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.buffers: list[torch.Tensor] = []  # of keys and of values, (batch, heads, capacity, head_dim) each
-        self.spares: list[torch.Tensor] = []  # as large, for `reorder_cache`
+        self.buffers: list[torch.Tensor] = []  # keys and values, (batch, heads, capacity, head_dim) each
+        self.spares: list[torch.Tensor] = []  # buffers of the same size, for `reorder_cache`
         self.views: tuple[torch.Tensor | None, torch.Tensor | None] = (None, None)
 
     def update(
-        self, key_states: torch.Tensor, value_states: torch.Tensor, *args, **kwargs
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Add the keys and values of new positions.
 
@@ -31,13 +33,13 @@ class GrowingLayer(DynamicLayer):
             kwargs: not used, as in transformers.
 
         Returns:
-            All keys and all values, (batch, heads, length + new_length, head_dim).
+            All keys and all values, (batch, heads, length + new_length, head_dim) each.
         """
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         length, new_length = self.get_seq_length(), key_states.shape[2]
         if (
-            torch.is_grad_enabled()  # gradients do not follow what is written into a buffer
+            torch.is_grad_enabled()  # gradients do not flow through writes into a buffer
             or torch.compiler.is_compiling()
             or key_states.dtype != self.keys.dtype
             or (length and key_states.shape[:2] != self.keys.shape[:2])
@@ -54,7 +56,7 @@ class GrowingLayer(DynamicLayer):
         """Remove the last positions.
 
         Args:
-            tokens_to_remove: as the installed transformers reads it; in 5.23, how many, as a negative number.
+            tokens_to_remove: as the installed transformers reads it; in 5.23, their number, negated.
         """
         in_buffers = self._is_in_buffers()
         super().crop(tokens_to_remove)
@@ -62,10 +64,10 @@ class GrowingLayer(DynamicLayer):
             self.views = self.keys, self.values
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Keep the rows of the beams that go on.
+        """Reorder the rows after a step of beam search.
 
         Args:
-            beam_idx: (batch,), for each row the one that takes its place.
+            beam_idx: (batch,), for each row, the index of the row that replaces it.
         """
         if not self._is_in_buffers() or len(beam_idx) != len(self.keys):
             return super().reorder_cache(beam_idx)
@@ -77,7 +79,7 @@ class GrowingLayer(DynamicLayer):
         self._show(length)
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Remove all positions."""
         super().reset()
         self.buffers, self.spares, self.views = [], [], (None, None)
 
@@ -86,7 +88,8 @@ class GrowingLayer(DynamicLayer):
             bool(self.buffers)
             and self.keys is self.views[0]
             and self.values is self.views[1]
-            and self.keys.is_inference() == torch.is_inference_mode_enabled()  # one may not be written in the other
+            # A buffer made in inference mode may not be written outside it, or the other way round.
+            and self.keys.is_inference() == torch.is_inference_mode_enabled()
         )
 
     def _move(self, states: torch.Tensor, length: int, end: int) -> None:
@@ -104,37 +107,37 @@ class GrowingLayer(DynamicLayer):
 
 
 class SourceLayer(DynamicLayer):
-    """Keys and values of the source, which all beams of a text share.
+    """Keys and values of the source, shared by all beams of a text.
 
-    `generate` repeats each source for its beams, and reorders them all at each step. Where rows that follow one
-    another are equal, and stay so, there is nothing to reorder and each source need be read but once.
+    `generate` repeats each source once per beam and reorders all rows at each step. While the rows of a source are
+    equal, there is nothing to reorder, and each source needs to be read only once.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.counted: torch.Tensor | None = None
-        self.rows_of_a_source = 1
+        self.compared: torch.Tensor | None = None  # the keys that `rows_per_source` was found for
+        self.rows_per_source = 1
 
     def sharing(self) -> int:
-        """Number of rows that follow one another and are equal: that of beams, or 1.
+        """Return the number of consecutive equal rows, which is the number of beams, or 1.
 
-        Known on a CPU alone: elsewhere the program would have to wait for the answer.
+        It is found on a CPU only; on other devices the program would have to wait for the result.
         """
-        if self.keys is not self.counted:
-            self.counted, self.rows_of_a_source = self.keys, 1
+        if self.keys is not self.compared:
+            self.compared, self.rows_per_source = self.keys, 1
             if self.keys.device.type == "cpu" and len(self.keys) > 1:
                 rows = torch.cat((self.keys, self.values), dim=2).flatten(1)  # (batch, numbers)
                 starts = (rows[1:] != rows[:-1]).any(1).nonzero().flatten() + 1
                 sizes = torch.diff(starts, prepend=starts.new_zeros(1), append=starts.new_tensor([len(rows)]))
                 if (sizes == sizes[0]).all():
-                    self.rows_of_a_source = int(sizes[0])
-        return self.rows_of_a_source
+                    self.rows_per_source = int(sizes[0])
+        return self.rows_per_source
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Keep the rows of the beams that go on.
+        """Reorder the rows after a step of beam search.
 
         Args:
-            beam_idx: (batch,), for each row the one that takes its place.
+            beam_idx: (batch,), for each row, the index of the row that replaces it.
         """
         rows = self.sharing() if self.is_initialized else 1
         if rows > 1:
@@ -145,7 +148,7 @@ class SourceLayer(DynamicLayer):
 
 
 def replace_layers(cache: Cache, layer_class: type[DynamicLayer]) -> None:
-    """Give an empty dynamic cache, whoever made it, layers of ours. Caches of other kinds stay as they are.
+    """Replace the empty layers of a dynamic cache with ours. Other kinds of caches are left unchanged.
 
     Args:
         cache: changed in place.

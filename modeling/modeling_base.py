@@ -1,54 +1,43 @@
-"""What the three families have in common as transformers models."""
+"""The base class of all models: saving, pushing to the Hub, and the hook that writes model cards."""
 
-import torch
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar
+
 from transformers import PreTrainedModel
-
-from .attention import MultiHeadAttention
-from .block import TransformerBlock
-
-# For every model that holds blocks: each process keeps some heads, some columns of the feed-forward network and some
-# tokens of the embeddings, which the output layer, split by tokens too, may be tied to.
-TENSOR_PARALLEL_PLAN = {"embeddings.embed_tokens": "embedding_rowwise"} | {
-    f"layers.*.{layer}": style
-    for layer, style in {
-        "self_attn.q_proj": "colwise",
-        "self_attn.k_proj": "colwise",
-        "self_attn.v_proj": "colwise",
-        "self_attn.o_proj": "rowwise",
-        "feed_forward.up_proj": "colwise",
-        "feed_forward.down_proj": "rowwise",
-    }.items()
-}
 
 
 class AtentaPreTrainedModel(PreTrainedModel):
-    """What every model declares to transformers: how it may attend, be split, checkpointed, compiled and recorded."""
+    """Base class of every model of this package, Transformers and pair votes."""
 
-    base_model_prefix = "model"
-    supports_gradient_checkpointing = True
-    _no_split_modules = ["TransformerBlock"]
-    _skip_keys_device_placement = ["past_key_values"]
-    _supports_sdpa = True
-    _supports_flash_attn = True
-    _supports_flex_attn = True
-    _supports_attention_backend = True
-    _can_compile_fullgraph = True
-    _can_record_outputs = {"hidden_states": TransformerBlock, "attentions": MultiHeadAttention}
+    # Extension point: writes the card of a model into a folder. Its arguments are the model, the folder and, before a
+    # push, the repository. `atenta/__init__.py` sets it. This file may not import the writer, because copies of this
+    # file are saved with every model, without the writer. In those copies it stays None, and no card is written.
+    card_writer: ClassVar[Callable[[PreTrainedModel, Path, str | None], None] | None] = None
 
+    def save_pretrained(
+        self, save_directory: str | os.PathLike, is_main_process: bool = True, *args: Any, **kwargs: Any
+    ) -> None:
+        """Save the model, its configuration, the code of both and, if the folder has none, a model card.
 
-def share_of_batch(
-    loss: torch.Tensor, labels: torch.Tensor, num_items_in_batch: torch.Tensor | int | None
-) -> torch.Tensor:
-    """Weigh the mean loss of a part of a batch, as gradient accumulation makes them, so that the parts add up.
+        Args:
+            save_directory: folder to save in; created if it does not exist.
+            is_main_process: whether this is the process that writes, in distributed training.
+            args: as in transformers.
+            kwargs: as in transformers.
+        """
+        super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
+        if is_main_process:
+            self._write_card(save_directory)
 
-    Args:
-        loss: mean over the labels of this part that are learned.
-        labels: the labels that transformers' `Trainer` counts; -100 where nothing is learned.
-        num_items_in_batch: their number in the whole batch; `None` when this is all of it.
+    def _upload_modified_files(self, working_dir: str | os.PathLike, repo_id: str, *args: Any, **kwargs: Any) -> Any:
+        # transformers uploads through this method, after it has put the repository's card, or a generic one, in the
+        # folder. It offers no later public method to override.
+        self._write_card(working_dir, repo_id)
+        return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
 
-    Returns:
-        The part's share of the whole batch's mean.
-    """
-    if num_items_in_batch is None:
-        return loss
-    return loss * (labels != -100).sum() / num_items_in_batch
+    def _write_card(self, folder: str | os.PathLike, repo_id: str | None = None) -> None:
+        writer = type(self).card_writer
+        if writer is not None:
+            writer(self, Path(folder), repo_id)

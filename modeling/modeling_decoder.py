@@ -1,8 +1,9 @@
-"""The decoder family (documents 2 and 4; GPT: Radford et al., 2018): every position sees itself and earlier ones."""
+"""The decoder family: every position sees itself and earlier ones (documents 2 and 4; GPT: Radford et al., 2018)."""
 
 from collections.abc import Callable
 from functools import wraps
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import nn
@@ -24,23 +25,28 @@ from ..configuration.configuration_decoder import AtentaDecoderConfig
 from .bare_blocks import BareBlocks
 from .block import TransformerBlock
 from .cache_layers import GrowingLayer, SourceLayer, replace_layers
-from .dropout import classifier_dropout
 from .embeddings import Embeddings
-from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
+from .modeling_transformer import (
+    TENSOR_PARALLEL_PLAN,
+    AtentaTransformerPreTrainedModel,
+    check_one_input,
+    classifier_dropout,
+    share_of_batch,
+)
 from .positions import RotaryPositions, position_ids_from_mask
 
 
-class AtentaDecoderPreTrainedModel(AtentaPreTrainedModel):
-    """Base of the decoder's models: loading, saving, initial weights."""
+class AtentaDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
+    """Base class of the decoder's models: loading, saving, initial weights."""
 
     config: AtentaDecoderConfig
 
 
-def bare_steps_first(forward: Callable) -> Callable:
-    """Try `_bare_step` before all that transformers does around `forward`, which takes longer than a block."""
+def bare_steps_first(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate `forward` to try `_bare_step` before transformers' own decorators, which take longer than a block."""
 
     @wraps(forward)
-    def step_or_forward(self, *args, **kwargs):
+    def step_or_forward(self: "AtentaDecoderModel", *args: Any, **kwargs: Any) -> Any:
         output = None if args else self._bare_step(**kwargs)
         return forward(self, *args, **kwargs) if output is None else output
 
@@ -48,12 +54,12 @@ def bare_steps_first(forward: Callable) -> Callable:
 
 
 class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
-    """Embeddings and a stack of causal blocks. The encoder-decoder's decoder adds cross-attention to each block."""
+    """Embeddings and a stack of causal blocks. The encoder-decoder's decoder adds cross-attention to each."""
 
     _tp_plan = TENSOR_PARALLEL_PLAN
     has_cross_attention = False
 
-    def __init__(self, config: AtentaDecoderConfig):
+    def __init__(self, config: AtentaDecoderConfig) -> None:
         super().__init__(config)
         self.embeddings = Embeddings(config)
         self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
@@ -70,7 +76,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
 
     @property
     def depth(self) -> int:
-        """Number of blocks. It is lower while `generate(assistant_early_exit=...)` guesses with the first ones."""
+        """Number of blocks that run. `generate(assistant_early_exit=...)` lowers it while it drafts tokens."""
         return self.config.num_hidden_layers
 
     @bare_steps_first
@@ -93,28 +99,30 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         Args:
             input_ids: (batch, length), the tokens that are not yet in the cache.
             attention_mask: (batch, past_length + length), 1 for real tokens and 0 for padding.
-            position_ids: (batch, length); counted from the attention mask unless given. Positions that start again
-                at 0 without a mask or cache mark packed texts, which do not see one another.
-            past_key_values: keys and values of past positions, of any cache class.
-            inputs_embeds: (batch, length, hidden_size) in place of `input_ids`, before the factor √hidden_size.
-            use_cache: return a cache; made when none is given.
+            position_ids: (batch, length); defaults to positions counted from the attention mask. If positions start
+                again at 0, and there is neither a mask nor a cache, they mark packed texts, which do not see each
+                other.
+            past_key_values: keys and values of past positions, in any cache class.
+            inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
+            use_cache: whether to return a cache; a new one is made if none is given.
             encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
             encoder_attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
-            kwargs: passed to the attention implementation; `output_attentions` and `output_hidden_states`.
+            kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:
-            `last_hidden_state` (batch, length, hidden_size), `past_key_values`; where asked for, `hidden_states`,
-            `attentions` (one (batch, heads, length, past_length + length) a block) and `cross_attentions`.
+            `last_hidden_state` (batch, length, hidden_size) and `past_key_values`; on request, `hidden_states`,
+            `attentions` (for each block, (batch, heads, length, past_length + length)) and `cross_attentions`.
 
         Raises:
-            ValueError: both or neither of `input_ids` and `inputs_embeds` are given, or the encoder's output is
-                missing for a decoder with cross-attention or given to one without.
+            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, or if the encoder's output is
+                missing for a decoder with cross-attention or given to a decoder without it.
         """
-        if (input_ids is None) ^ (inputs_embeds is not None):
-            raise ValueError("Give exactly one of input_ids and inputs_embeds.")
+        check_one_input(input_ids, inputs_embeds)
         if self.has_cross_attention != (encoder_hidden_states is not None):
             raise ValueError(
-                f"encoder_hidden_states must{'' if self.has_cross_attention else ' not'} be given to this decoder."
+                "encoder_hidden_states must be given to a decoder with cross-attention."
+                if self.has_cross_attention
+                else "encoder_hidden_states must not be given to a decoder without cross-attention. Leave them out."
             )
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
@@ -129,7 +137,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             replace_layers(past_key_values.cross_attention_cache, SourceLayer)
         if self_attention_cache is not None:
             replace_layers(self_attention_cache, GrowingLayer)
-        # Position ids that were given may mark packed texts; those that are counted here never do.
+        # Only position ids given by the caller can mark packed texts.
         mask = create_causal_mask(
             self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
         )
@@ -141,7 +149,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         for layer in islice(self.layers, self.depth):
             hidden_states = layer(
                 hidden_states,
-                encoder_hidden_states,  # by position: gradient checkpointing follows only such gradients
+                encoder_hidden_states,  # positional: gradient checkpointing tracks only positional arguments
                 attention_mask=mask,
                 encoder_attention_mask=encoder_attention_mask,
                 position_embeddings=position_embeddings,
@@ -162,9 +170,9 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         use_cache: bool | None = None,
         encoder_hidden_states: torch.Tensor | None = None,
         encoder_attention_mask: torch.Tensor | None = None,
-        **kwargs,
+        **kwargs: Any,
     ) -> BaseModelOutputWithPastAndCrossAttentions | None:
-        """What `forward` gives for one more character of texts whose cache grows in place, or `None` for all else."""
+        """Run `forward` for one more character of texts in `GrowingLayer` caches; return `None` for other inputs."""
         if (
             torch.compiler.is_compiling()
             or past_key_values is None
@@ -205,7 +213,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         position_ids: torch.LongTensor | None,
         past_key_values: Cache | None,
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
-        """What the first block reads, (batch, length, hidden_size), and rotary cosines and sines where there are."""
+        """Return the first block's input, (batch, length, hidden_size), and the rotary cosines and sines or `None`."""
         if position_ids is None:
             past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
             position_ids = position_ids_from_mask(
@@ -216,12 +224,15 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
 
 
 class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):
-    """Score the next character, and generate (documents 2 and 4). The output layer covers the whole vocabulary."""
+    """A decoder that predicts the next character and generates text (documents 2 and 4).
+
+    The output layer covers the whole vocabulary.
+    """
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
     _tp_plan = {"lm_head": "colwise_gather_output"}
 
-    def __init__(self, config: AtentaDecoderConfig):
+    def __init__(self, config: AtentaDecoderConfig) -> None:
         super().__init__(config)
         self.model = AtentaDecoderModel(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
@@ -240,15 +251,16 @@ class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):
         logits_to_keep: int | torch.Tensor = 0,
         **kwargs: Unpack[TransformersKwargs],
     ) -> CausalLMOutputWithPast:
-        """Score every character as the next one. Inputs: see [`AtentaDecoderModel.forward`].
+        """Predict the next character at each position. For the other inputs, see [`AtentaDecoderModel.forward`].
 
         Args:
-            labels: (batch, length), usually a copy of `input_ids` with -100 where nothing is to be learned. They are
-                shifted here: position t learns label t + 1.
-            logits_to_keep: number of last positions to score (0 for all), or their indices.
+            labels: (batch, length), usually a copy of `input_ids`; -100 is ignored. They are shifted here: position t
+                is trained on label t + 1.
+            logits_to_keep: number of last positions to compute logits for (0 for all), or their indices.
 
         Returns:
-            `logits` (batch, positions kept, vocab_size), `past_key_values`, the mean cross-entropy in nats as `loss`.
+            `logits` (batch, positions kept, vocab_size) and `past_key_values`; with labels, `loss`, the mean
+            cross-entropy in nats.
         """
         outputs = self.model(
             input_ids=input_ids,
@@ -273,14 +285,16 @@ class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):
         )
 
 
-# Trainer's label smoothing shifts the labels of just the class names in this table (here it would smooth unshifted).
+# This adds an entry to a table of transformers. With label smoothing, its Trainer shifts the labels only for the class
+# names in this table, and would otherwise compute the loss on unshifted labels. There is no call that registers a name
+# here: `AutoModelForCausalLM.register` fills another table, which the Trainer does not read.
 MODEL_FOR_CAUSAL_LM_MAPPING_NAMES.setdefault("atenta_decoder", "AtentaDecoderForCausalLM")
 
 
 class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
-    """A label, several labels, or numbers for a text, read off its last character (Radford et al., 2018)."""
+    """A decoder with a classification or regression head on a text's last character (Radford et al., 2018)."""
 
-    def __init__(self, config: AtentaDecoderConfig):
+    def __init__(self, config: AtentaDecoderConfig) -> None:
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = AtentaDecoderModel(config)
@@ -301,17 +315,17 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> SequenceClassifierOutputWithPast:
-        """Score the labels of each text. Inputs: see [`AtentaDecoderModel.forward`].
+        """Classify each text. For the other inputs, see [`AtentaDecoderModel.forward`].
 
-        The last real token is found from the attention mask, or else from the padding ids.
+        The last real token is found from the attention mask or, without one, from the padding ids.
 
         Args:
-            labels: (batch,) integers for one class a text, (batch, num_labels) floats for several, (batch,) or
-                (batch, num_labels) floats for a regression.
-            num_items_in_batch: number of labels in the whole batch when this is a part of it.
+            labels: (batch,) integers for one class per text, (batch, num_labels) floats for several classes per text,
+                (batch,) or (batch, num_labels) floats for a regression.
+            num_items_in_batch: number of labels in the whole batch, if this is a micro-batch.
 
         Returns:
-            `logits` (batch, num_labels), and as `loss` the mean cross-entropy, binary cross-entropy or squared error.
+            `logits` (batch, num_labels); with labels, `loss`, the mean (binary) cross-entropy or squared error.
         """
         outputs = self.model(
             input_ids=input_ids,

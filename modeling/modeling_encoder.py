@@ -1,4 +1,4 @@
-"""The encoder family (documents 4 and 5; BERT: Devlin et al., 2019): every position sees all others."""
+"""The encoder family: every position sees all others (documents 4 and 5; BERT: Devlin et al., 2019)."""
 
 from dataclasses import dataclass
 
@@ -20,21 +20,26 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .block import TransformerBlock
-from .dropout import classifier_dropout
 from .embeddings import Embeddings
-from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel, share_of_batch
+from .modeling_transformer import (
+    TENSOR_PARALLEL_PLAN,
+    AtentaTransformerPreTrainedModel,
+    check_one_input,
+    classifier_dropout,
+    share_of_batch,
+)
 from .positions import RotaryPositions, position_ids_from_mask
 
 
 class Pooler(nn.Module):
-    """A vector for the text: its first token's, `<bos>`, through a linear layer and tanh (Devlin et al., 2019)."""
+    """A linear layer and tanh on the first token, `<bos>`, which represents the text (Devlin et al., 2019)."""
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__()
         self.dense = nn.Linear(config.hidden_size, config.hidden_size)
 
     def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
-        """(batch, length, hidden_size) → (batch, hidden_size). Padding on the left is passed over."""
+        """Map (batch, length, hidden_size) to (batch, hidden_size). Padding on the left is skipped."""
         if attention_mask is not None and attention_mask.ndim == 2:
             first = attention_mask.int().argmax(-1)
             hidden_states = hidden_states[torch.arange(len(first), device=hidden_states.device), first]
@@ -43,23 +48,23 @@ class Pooler(nn.Module):
         return torch.tanh(self.dense(hidden_states))
 
 
-class AtentaEncoderPreTrainedModel(AtentaPreTrainedModel):
-    """Base of the encoder's models: loading, saving, initial weights."""
+class AtentaEncoderPreTrainedModel(AtentaTransformerPreTrainedModel):
+    """Base class of the encoder's models: loading, saving, initial weights."""
 
     config: AtentaEncoderConfig
 
 
 class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
-    """Embeddings and a stack of blocks; contextual vectors for each character, and one for the text.
+    """Embeddings and a stack of blocks, which give a contextual vector for each character and one for the text.
 
     Args:
-        config: hyper-parameters; the encoder-decoder gives its own.
-        add_pooling_layer: whether there is a vector for the whole text.
+        config: hyper-parameters; the encoder-decoder passes its own configuration.
+        add_pooling_layer: whether to compute a vector for the text.
     """
 
     _tp_plan = TENSOR_PARALLEL_PLAN
 
-    def __init__(self, config: AtentaEncoderConfig, add_pooling_layer: bool = True):
+    def __init__(self, config: AtentaEncoderConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
         self.embeddings = Embeddings(config, type_vocab_size=getattr(config, "type_vocab_size", 0))
         self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
@@ -88,19 +93,18 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
             input_ids: (batch, length).
             attention_mask: (batch, length), 1 for real tokens and 0 for padding.
             token_type_ids: (batch, length), the segment of each token.
-            position_ids: (batch, length); counted from the attention mask unless given.
-            inputs_embeds: (batch, length, hidden_size) in place of `input_ids`, before the factor √hidden_size.
-            kwargs: passed to the attention implementation; `output_attentions` and `output_hidden_states`.
+            position_ids: (batch, length); defaults to positions counted from the attention mask.
+            inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
+            kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:
-            `last_hidden_state` (batch, length, hidden_size), `pooler_output` (batch, hidden_size) or `None`; where
-            asked for, `hidden_states` and `attentions` (one (batch, heads, length, length) a block).
+            `last_hidden_state` (batch, length, hidden_size) and `pooler_output` (batch, hidden_size) or `None`; on
+            request, `hidden_states` and `attentions` (for each block, (batch, heads, length, length)).
 
         Raises:
-            ValueError: both or neither of `input_ids` and `inputs_embeds` are given.
+            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given.
         """
-        if (input_ids is None) ^ (inputs_embeds is not None):
-            raise ValueError("Give exactly one of input_ids and inputs_embeds.")
+        check_one_input(input_ids, inputs_embeds)
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
         if position_ids is None:
@@ -121,12 +125,12 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
 
 
 class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
-    """Guess masked characters from both sides (document 4). The output layer covers the whole vocabulary."""
+    """An encoder that predicts masked characters (document 4). The output layer covers the whole vocabulary."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
     _tp_plan = {"lm_head": "colwise_gather_output"}
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
         self.model = AtentaEncoderModel(config, add_pooling_layer=False)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
@@ -143,13 +147,13 @@ class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
         labels: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> MaskedLMOutput:
-        """Score every character at every position. Inputs: see [`AtentaEncoderModel.forward`].
+        """Predict the character at each position. For the other inputs, see [`AtentaEncoderModel.forward`].
 
         Args:
-            labels: (batch, length), the right ids at masked positions and -100 elsewhere.
+            labels: (batch, length), the correct ids at masked positions and -100 at all others.
 
         Returns:
-            `logits` (batch, length, vocab_size), and the mean cross-entropy in nats as `loss`.
+            `logits` (batch, length, vocab_size); with labels, `loss`, the mean cross-entropy in nats.
         """
         outputs = self.model(
             input_ids=input_ids,
@@ -170,14 +174,14 @@ class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
 
 @dataclass
 class AtentaEncoderForPreTrainingOutput(ModelOutput):
-    """What [`AtentaEncoderForPreTraining`] returns, named as in transformers' BERT.
+    """Output of [`AtentaEncoderForPreTraining`], with the field names of transformers' BERT.
 
     Args:
-        loss: sum of the masked-character and the next-sentence losses, in nats.
+        loss: sum of the masked-character loss and the next-sentence loss, in nats.
         prediction_logits: (batch, length, vocab_size).
-        seq_relationship_logits: (batch, 2); column 0 says that the second text follows the first.
-        hidden_states: embeddings and each block's output, (batch, length, hidden_size) each.
-        attentions: each block's weights, (batch, heads, length, length).
+        seq_relationship_logits: (batch, 2); column 0 means that the second text follows the first.
+        hidden_states: embeddings and the output of each block, (batch, length, hidden_size) each.
+        attentions: attention weights of each block, (batch, heads, length, length) each.
     """
 
     loss: torch.FloatTensor | None = None
@@ -188,12 +192,12 @@ class AtentaEncoderForPreTrainingOutput(ModelOutput):
 
 
 class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
-    """Masked characters and next-sentence prediction together (document 4; Devlin et al., 2019, section 3.1)."""
+    """An encoder for masked characters and next-sentence prediction (document 4; Devlin et al., 2019, section 3.1)."""
 
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
     _tp_plan = {"lm_head": "colwise_gather_output"}
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
         self.model = AtentaEncoderModel(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
@@ -214,15 +218,15 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> AtentaEncoderForPreTrainingOutput:
-        """Score characters and the order of the texts. Inputs: see [`AtentaEncoderModel.forward`].
+        """Predict characters and the order of the texts. For the other inputs, see [`AtentaEncoderModel.forward`].
 
         Args:
-            labels: (batch, length), the right ids at masked positions and -100 elsewhere.
-            next_sentence_label: (batch,), 0 where the second text follows the first and 1 where it is another.
-            num_items_in_batch: number of masked characters in the whole batch when this is a part of it.
+            labels: (batch, length), the correct ids at masked positions and -100 at all others.
+            next_sentence_label: (batch,), 0 if the second text follows the first and 1 if it does not.
+            num_items_in_batch: number of masked characters in the whole batch, if this is a micro-batch.
 
         Returns:
-            See [`AtentaEncoderForPreTrainingOutput`]. The loss needs both labels.
+            See [`AtentaEncoderForPreTrainingOutput`]. `loss` needs both kinds of labels.
         """
         outputs = self.model(
             input_ids=input_ids,
@@ -251,9 +255,9 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
 
 
 class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
-    """Does the second text follow the first? (document 4; Devlin et al., 2019, section 3.1)."""
+    """An encoder that predicts whether two texts follow each other (document 4; Devlin et al., 2019, section 3.1)."""
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
         self.model = AtentaEncoderModel(config)
         self.seq_relationship = nn.Linear(config.hidden_size, 2)
@@ -271,13 +275,13 @@ class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
         labels: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> NextSentencePredictorOutput:
-        """Score the order of two texts. Inputs: see [`AtentaEncoderModel.forward`].
+        """Classify the order of two texts. For the other inputs, see [`AtentaEncoderModel.forward`].
 
         Args:
-            labels: (batch,), 0 where the second text follows the first and 1 where it is another.
+            labels: (batch,), 0 if the second text follows the first and 1 if it does not.
 
         Returns:
-            `logits` (batch, 2), and the mean cross-entropy in nats as `loss`.
+            `logits` (batch, 2); with labels, `loss`, the mean cross-entropy in nats.
         """
         outputs = self.model(
             input_ids=input_ids,
@@ -295,13 +299,13 @@ class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
 
 
 class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
-    """A label, several labels, or numbers for a text (documents 4 and 5).
+    """An encoder with a classification or regression head for texts (documents 4 and 5).
 
-    `config.problem_type` says which; unless given, it is read from the labels: one output is a regression, integer
-    labels are one class a text, float labels are yes or no for each class.
+    `config.problem_type` selects the task. If it is not set, it is inferred: a single output is a regression, integer
+    labels are one class per text, float labels are yes or no for each class.
     """
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = AtentaEncoderModel(config)
@@ -321,15 +325,15 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
         num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> SequenceClassifierOutput:
-        """Score the labels of each text. Inputs: see [`AtentaEncoderModel.forward`].
+        """Classify each text. For the other inputs, see [`AtentaEncoderModel.forward`].
 
         Args:
-            labels: (batch,) integers for one class a text, (batch, num_labels) floats for several, (batch,) or
-                (batch, num_labels) floats for a regression.
-            num_items_in_batch: number of labels in the whole batch when this is a part of it.
+            labels: (batch,) integers for one class per text, (batch, num_labels) floats for several classes per text,
+                (batch,) or (batch, num_labels) floats for a regression.
+            num_items_in_batch: number of labels in the whole batch, if this is a micro-batch.
 
         Returns:
-            `logits` (batch, num_labels), and as `loss` the mean cross-entropy, binary cross-entropy or squared error.
+            `logits` (batch, num_labels); with labels, `loss`, the mean (binary) cross-entropy or squared error.
         """
         outputs = self.model(
             input_ids=input_ids,
@@ -350,9 +354,9 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
 
 
 class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
-    """A label for each character: tagging and named entities (documents 4 and 5)."""
+    """An encoder with a classification head for each character, for tagging and named entities (documents 4 and 5)."""
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
         self.num_labels = config.num_labels
         self.model = AtentaEncoderModel(config, add_pooling_layer=False)
@@ -371,13 +375,13 @@ class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
         labels: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> TokenClassifierOutput:
-        """Score the labels of each character. Inputs: see [`AtentaEncoderModel.forward`].
+        """Classify each character. For the other inputs, see [`AtentaEncoderModel.forward`].
 
         Args:
-            labels: (batch, length), with -100 where nothing is to be learned.
+            labels: (batch, length); -100 is ignored.
 
         Returns:
-            `logits` (batch, length, num_labels), and the mean cross-entropy in nats as `loss`.
+            `logits` (batch, length, num_labels); with labels, `loss`, the mean cross-entropy in nats.
         """
         outputs = self.model(
             input_ids=input_ids,
@@ -395,9 +399,9 @@ class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
 
 
 class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
-    """Where in a text does the answer start and end? (documents 4 and 5; Devlin et al., 2019, section 4.2)."""
+    """An encoder that finds the start and end of an answer (documents 4 and 5; Devlin et al., 2019, section 4.2)."""
 
-    def __init__(self, config: AtentaEncoderConfig):
+    def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
         self.model = AtentaEncoderModel(config, add_pooling_layer=False)
         self.qa_outputs = nn.Linear(config.hidden_size, 2)
@@ -415,14 +419,14 @@ class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
         end_positions: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> QuestionAnsweringModelOutput:
-        """Score each character as start and as end. Inputs: see [`AtentaEncoderModel.forward`].
+        """Predict where the answer starts and ends. For the other inputs, see [`AtentaEncoderModel.forward`].
 
         Args:
-            start_positions: (batch,), index of the answer's first token; one at or beyond `length` is not learned.
-            end_positions: (batch,), index of its last token.
+            start_positions: (batch,), index of the answer's first token; `length` or more is ignored in the loss.
+            end_positions: (batch,), index of the answer's last token; `length` or more is ignored in the loss.
 
         Returns:
-            `start_logits` and `end_logits` (batch, length), and the mean of both cross-entropies in nats as `loss`.
+            `start_logits` and `end_logits` (batch, length); with labels, `loss`, their mean cross-entropy in nats.
         """
         outputs = self.model(
             input_ids=input_ids,

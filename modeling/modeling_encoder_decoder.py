@@ -1,4 +1,6 @@
-"""The encoder-decoder family (documents 3 and 4; Vaswani et al., 2017): an encoder, and a decoder that looks at it."""
+"""The encoder-decoder family: a decoder that attends to an encoder (documents 3 and 4; Vaswani et al., 2017)."""
+
+from typing import Any
 
 import torch
 from torch import nn
@@ -12,14 +14,14 @@ from transformers.utils.output_capturing import OutputRecorder
 from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
-from .modeling_base import TENSOR_PARALLEL_PLAN, AtentaPreTrainedModel
 from .modeling_decoder import AtentaDecoderModel
 from .modeling_encoder import AtentaEncoderModel
+from .modeling_transformer import TENSOR_PARALLEL_PLAN, AtentaTransformerPreTrainedModel
 from .positions import position_ids_from_mask
 
 
 class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
-    """A decoder whose blocks also attend to the encoder's output, each through matrices of its own (document 4)."""
+    """A decoder whose blocks also attend to the encoder's output, with separate projections (document 4)."""
 
     config: AtentaEncoderDecoderConfig
     has_cross_attention = True
@@ -38,25 +40,27 @@ class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
         return self.config.decoder_layers
 
 
-class AtentaEncoderDecoderPreTrainedModel(AtentaPreTrainedModel):
-    """Base of the encoder-decoder's models: loading, saving, initial weights, resizing both embeddings."""
+class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
+    """Base class of the encoder-decoder's models: loading, saving, initial weights, resizing both embeddings."""
 
     config: AtentaEncoderDecoderConfig
-    _can_record_outputs = None  # encoder and decoder record their own
+    _can_record_outputs = None  # the encoder and the decoder record their own outputs
 
     def get_input_embeddings(self) -> nn.Embedding:
-        """The encoder's token embeddings (vocab_size, hidden_size)."""
+        """Return the encoder's token embeddings, (vocab_size, hidden_size)."""
         return self.get_encoder().embeddings.embed_tokens
 
     def set_input_embeddings(self, value: nn.Embedding) -> None:
-        """Replace the encoder's token embeddings, and the decoder's when both are tied."""
+        """Replace the encoder's token embeddings, and the decoder's if both are tied."""
         self.get_encoder().embeddings.embed_tokens = value
         if self.config.tie_word_embeddings:
             self.get_decoder().embeddings.embed_tokens = value
 
-    def _resize_token_embeddings(self, new_num_tokens, pad_to_multiple_of=None, mean_resizing=True):
+    def _resize_token_embeddings(
+        self, new_num_tokens: int, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
+    ) -> nn.Embedding:
         resized = super()._resize_token_embeddings(new_num_tokens, pad_to_multiple_of, mean_resizing)
-        if not self.config.tie_word_embeddings:  # the decoder has embeddings of its own, unknown to transformers
+        if not self.config.tie_word_embeddings:  # transformers resizes only the encoder's embeddings
             decoder = self.get_decoder().embeddings
             trainable = decoder.embed_tokens.weight.requires_grad
             decoder.embed_tokens = self._get_resized_embeddings(
@@ -65,35 +69,38 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaPreTrainedModel):
         return resized
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
-        """What the decoder reads in teacher forcing: the target shifted right behind `<bos>` (document 4).
+        """Return the decoder's input for teacher forcing: the target shifted right, after `<bos>` (document 4).
 
         Args:
-            labels: (batch, target_length), with -100 where nothing is to be learned.
+            labels: (batch, target_length); -100 is ignored in the loss.
 
         Returns:
-            (batch, target_length), with `<pad>` in the place of -100.
+            (batch, target_length), with `<pad>` instead of -100.
 
         Raises:
-            ValueError: the configuration has no `decoder_start_token_id` or no `pad_token_id`.
+            ValueError: If the configuration has no `decoder_start_token_id` or no `pad_token_id`.
         """
         start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
         if start is None or pad is None:
-            raise ValueError(f"Teacher forcing needs decoder_start_token_id and pad_token_id, got {start} and {pad}.")
+            raise ValueError(
+                f"Teacher forcing needs decoder_start_token_id and pad_token_id, got {start} and {pad}. "
+                "Set both in the configuration."
+            )
         shifted = labels.roll(1, dims=-1)
         shifted[..., 0] = start
         return shifted.masked_fill(shifted == -100, pad)
 
 
 class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
-    """Encoder and decoder, without an output layer.
+    """An encoder and a decoder, without an output layer.
 
-    Each has token embeddings of its own, as in the documents; with `tie_word_embeddings` both share one matrix with
-    the output layer (Vaswani et al., 2017, section 3.4).
+    Encoder and decoder have separate token embeddings, as in the documents. With `tie_word_embeddings`, both share one
+    matrix with the output layer (Vaswani et al., 2017, section 3.4).
     """
 
     _tied_weights_keys = {"decoder.embeddings.embed_tokens.weight": "encoder.embeddings.embed_tokens.weight"}
 
-    def __init__(self, config: AtentaEncoderDecoderConfig):
+    def __init__(self, config: AtentaEncoderDecoderConfig) -> None:
         super().__init__(config)
         self.encoder = AtentaEncoderModel(config, add_pooling_layer=False)
         self.decoder = AtentaCrossAttentionDecoderModel(config)
@@ -115,25 +122,25 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqModelOutput:
-        """Encode the source (unless `encoder_outputs` are given) and read the target up to here.
+        """Encode the source, unless `encoder_outputs` are given, and read the target from left to right.
 
         Args:
             input_ids: (batch, source_length).
             attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
-            position_ids: (batch, source_length); counted from the attention mask unless given.
-            decoder_input_ids: (batch, target_length), the target shifted right, or what is not yet in the cache.
+            position_ids: (batch, source_length); defaults to positions counted from the attention mask.
+            decoder_input_ids: (batch, target_length), the target shifted right, or the tokens not yet in the cache.
             decoder_attention_mask: (batch, past_length + target_length), 1 for real target tokens and 0 for padding.
-            decoder_position_ids: (batch, target_length); counted from the decoder's mask unless given.
-            encoder_outputs: the encoder's output, when it has run already.
-            past_key_values: keys and values of past positions, and of the source.
-            inputs_embeds: (batch, source_length, hidden_size) in place of `input_ids`.
-            decoder_inputs_embeds: (batch, target_length, hidden_size) in place of `decoder_input_ids`.
-            use_cache: return a cache; made when none is given.
-            kwargs: passed to the attention implementation; `output_attentions` and `output_hidden_states`.
+            decoder_position_ids: (batch, target_length); defaults to positions counted from the decoder's mask.
+            encoder_outputs: the encoder's output, if it has already run.
+            past_key_values: keys and values of past positions and of the source.
+            inputs_embeds: (batch, source_length, hidden_size), replaces `input_ids`.
+            decoder_inputs_embeds: (batch, target_length, hidden_size), replaces `decoder_input_ids`.
+            use_cache: whether to return a cache; a new one is made if none is given.
+            kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:
-            `last_hidden_state` (batch, target_length, hidden_size), `past_key_values`, `encoder_last_hidden_state`
-            (batch, source_length, hidden_size); where asked for, hidden states and attention weights of both sides.
+            `last_hidden_state` (batch, target_length, hidden_size), `past_key_values` and `encoder_last_hidden_state`
+            (batch, source_length, hidden_size); on request, both sides' hidden states and attention weights.
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(
@@ -169,22 +176,27 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
 
 
 class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTrainedModel, GenerationMixin):
-    """Turn one text into another (documents 3 and 4). The output layer covers the whole vocabulary, `<eos>` too."""
+    """An encoder-decoder that turns one text into another (documents 3 and 4).
+
+    The output layer covers the whole vocabulary, including `<eos>`.
+    """
 
     _tied_weights_keys = {"lm_head.weight": "model.encoder.embeddings.embed_tokens.weight"}
     _tp_plan = {"lm_head": "colwise_gather_output"}
 
-    def __init__(self, config: AtentaEncoderDecoderConfig):
+    def __init__(self, config: AtentaEncoderDecoderConfig) -> None:
         super().__init__(config)
         self.model = AtentaEncoderDecoderModel(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
-        self.loss_type = "ForMaskedLM"  # the loss of its name would shift the labels a second time
+        self.loss_type = "ForMaskedLM"  # the loss for this class name would shift the labels a second time
         self.post_init()
 
-    def prepare_inputs_for_generation(self, input_ids, decoder_attention_mask=None, **kwargs):
-        """As in transformers, with the target's positions, which it counts for decoders alone.
+    def prepare_inputs_for_generation(
+        self, input_ids: torch.LongTensor, decoder_attention_mask: torch.Tensor | None = None, **kwargs: Any
+    ) -> dict[str, Any]:
+        """Prepare the inputs as transformers does, and add the target's positions, which it omits here.
 
-        They are counted here, before a static cache turns the mask into one in which padding cannot be told.
+        The positions are counted here because a static cache later changes the mask to a form that hides the padding.
         """
         if decoder_attention_mask is not None and kwargs.get("decoder_position_ids") is None:
             kwargs["decoder_position_ids"] = position_ids_from_mask(
@@ -211,15 +223,15 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         use_cache: bool | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqLMOutput:
-        """Score every character as the next of the target. Inputs: see [`AtentaEncoderDecoderModel.forward`].
+        """Predict each next character of the target. For the other inputs, see [`AtentaEncoderDecoderModel.forward`].
 
         Args:
-            labels: (batch, target_length), the target with its `<eos>`, and -100 where nothing is to be learned. The
-                decoder reads them shifted right unless `decoder_input_ids` are given (teacher forcing).
+            labels: (batch, target_length), the target with its `<eos>`; -100 is ignored. Unless `decoder_input_ids`
+                are given, the decoder reads the labels shifted right (teacher forcing).
 
         Returns:
-            `logits` (batch, target_length, vocab_size), `past_key_values`, the mean cross-entropy in nats as `loss`,
-            and what the encoder gave.
+            `logits` (batch, target_length, vocab_size), `past_key_values` and the encoder's outputs; with labels,
+            `loss`, the mean cross-entropy in nats.
         """
         if labels is not None:
             use_cache = False

@@ -1,17 +1,18 @@
-"""Aggregation of pairwise features (document 1): every earlier token votes, with the last one, for what follows."""
+"""Pairwise feature aggregation (document 1): each earlier token, paired with the last one, votes for the next."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
 from transformers import initialization as init
 from transformers.generation import GenerationMixin, GenerationMode
 from transformers.processing_utils import Unpack
 from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 
 from ..configuration.configuration_pair_votes import AtentaPairVotesConfig
+from .modeling_base import AtentaPreTrainedModel
 from .triple_counts import Document, count_triples
 from .vote_table import VoteTable
 
@@ -20,12 +21,12 @@ PAIRS_AT_ONCE = 2**18
 
 @dataclass
 class AtentaPairVotesOutput(ModelOutput):
-    """What [`AtentaPairVotesForCausalLM`] returns, in float32 (float64 for a model of that dtype).
+    """Output of [`AtentaPairVotesForCausalLM`], in float32 (float64 for a float64 model).
 
     Args:
-        loss: mean cross-entropy in nats, where there are labels.
-        logits: (batch, positions kept, vocab_size) logarithms of the smoothed votes, which are probabilities.
-        votes: (batch, positions kept, vocab_size) the sum of the votes of the earlier tokens.
+        loss: mean cross-entropy in nats, if there are labels.
+        logits: (batch, positions kept, vocab_size), logarithms of probabilities, which are the smoothed votes.
+        votes: (batch, positions kept, vocab_size), the sum of the votes of the earlier tokens.
     """
 
     loss: torch.Tensor | None = None
@@ -33,22 +34,24 @@ class AtentaPairVotesOutput(ModelOutput):
     votes: torch.Tensor | None = None
 
 
-class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
-    r"""Score the next token by the votes of all pairs (earlier token, current token); counted, not learned.
+class AtentaPairVotesForCausalLM(AtentaPreTrainedModel, GenerationMixin):
+    r"""A model that predicts the next token from the votes of all pairs (earlier token, current token).
 
-    Document 1: the vote of an earlier token w_i, together with the current one w_t, for a token k is the share of k
-    among all that followed w_t where w_i stood before it, at most `max_distance` tokens back. The votes of all earlier
-    tokens are summed, each multiplied by its number in the feature mask::
+    Its parameters are counted, not trained. As in document 1, the vote of the pair of an earlier token w_i and the
+    current token w_t for a token k is the share of k among all tokens that followed w_t with w_i at most
+    `max_distance` tokens before it. The votes of all earlier tokens are summed, each weighted by its value in the
+    feature mask::
 
         votes_k = sum over i < t of mask_i * C(w_i, w_t, k) / sum over w of C(w_i, w_t, w)
 
-    They are smoothed by the shares u of the single tokens, counted with one added to each (Laplace's rule), and by
-    their sum become probabilities::
+    The votes are smoothed with the shares u of the single tokens, whose counts have one added (Laplace's rule), and
+    divided by their sum, which gives probabilities::
 
         p(k) = (votes_k + smoothing * u_k) / (sum over w of votes_w + smoothing)
         u_k = (C(k) + 1) / (sum over w of C(w) + vocab_size)
 
-    C(k) counts every token but a document's first, by the document's weight. Where no pair is known, p is u.
+    C(k) is the weighted count of a token over all positions but the first of each document. If no pair was seen in
+    the documents, p is u.
     """
 
     config: AtentaPairVotesConfig
@@ -59,7 +62,7 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         GenerationMode.BEAM_SAMPLE,
     ]
 
-    def __init__(self, config: AtentaPairVotesConfig):
+    def __init__(self, config: AtentaPairVotesConfig) -> None:
         super().__init__(config)
         self.table = VoteTable(config.vocab_size, config.num_pairs, config.num_triples)
         self.token_logits = nn.Parameter(torch.zeros(config.vocab_size), requires_grad=False)  # log(C(k) + 1)
@@ -71,26 +74,26 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
 
     @classmethod
     def _supports_default_dynamic_cache(cls) -> bool:
-        return False  # there is nothing to keep: each step looks its pairs up
+        return False  # there is nothing to cache: each step looks up its pairs
 
     def fit(
         self, documents: Iterable[Document], weights: Iterable[float] | None = None
     ) -> "AtentaPairVotesForCausalLM":
-        """Count the triples of documents, in place of all that was counted before.
+        """Count the triples of documents. Earlier counts are replaced.
 
-        A document is what pairs do not reach across: a sentence or a paragraph. The documents are read once, as they
-        come; one of fewer than three tokens adds no votes. The table's sizes, `num_pairs` and `num_triples`, are set
-        in `config`, with which the model is saved.
+        Pairs do not cross the boundaries of a document, such as a sentence or a paragraph. The documents are read
+        once, in order. A document of fewer than three tokens adds no votes. The sizes of the table, `num_pairs` and
+        `num_triples`, are set in `config`, which is saved with the model.
 
         Args:
-            documents: token ids of each.
-            weights: of each document, above 0; 1 for all unless given.
+            documents: token ids of each document.
+            weights: weight of each document, above 0; defaults to 1 for all.
 
         Returns:
             The model itself.
 
         Raises:
-            ValueError: as in [`count_triples`]. The model is then as it was.
+            ValueError: As in [`count_triples`]. The model is then unchanged.
         """
         counts = count_triples(documents, weights, self.config.vocab_size, self.config.max_distance)
         self.table.fill(counts)
@@ -108,21 +111,21 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         logits_to_keep: int | torch.Tensor = 0,
         **kwargs: Unpack[TransformersKwargs],
     ) -> AtentaPairVotesOutput:
-        """Sum the votes at each position kept. Gradients flow to the feature mask alone.
+        """Sum the votes at each position kept. Gradients flow to the feature mask only.
 
         Args:
             input_ids: (batch, length).
-            attention_mask: (batch, length), 1 for real tokens and 0 for padding, which neither votes nor is voted on.
-            feature_mask: (batch, length) numbers from 0 to 1 that the votes of each earlier token are multiplied by
-                (document 1's Hadamard product): 0 and 1 select, numbers between weigh. 1 for all unless given.
-            labels: (batch, length), usually a copy of `input_ids` with -100 where nothing is scored. They are shifted
-                here: position t is scored on label t + 1.
-            logits_to_keep: number of last positions to score (0 for all), or their indices.
-            kwargs: for the loss, such as `num_items_in_batch`.
+            attention_mask: (batch, length), 1 for real tokens and 0 for padding, which casts and receives no votes.
+            feature_mask: (batch, length), numbers from 0 to 1 that multiply the votes of each earlier token
+                (document 1's Hadamard product): 0 and 1 select, other numbers weight. Defaults to 1 for all.
+            labels: (batch, length), usually a copy of `input_ids`; -100 is ignored. They are shifted here: position t
+                is scored on label t + 1.
+            logits_to_keep: number of last positions to compute logits for (0 for all), or their indices.
+            kwargs: passed to the loss, such as `num_items_in_batch`.
 
         Raises:
-            ValueError: there is no id, one is outside the vocabulary, a mask is not of the ids' shape, or the feature
-                mask not of numbers from 0 to 1.
+            ValueError: If there are no ids, an id is outside the vocabulary, the shape of a mask differs from the ids'
+                shape, or the feature mask has numbers outside 0 to 1.
         """
         self._check(input_ids, attention_mask, feature_mask)
         positions = torch.arange(input_ids.shape[1], device=input_ids.device)
@@ -135,20 +138,20 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         return AtentaPairVotesOutput(loss=loss, logits=logits, votes=votes)
 
     def votes_by_feature(self, input_ids: torch.LongTensor) -> torch.Tensor:
-        """The votes of each earlier token, one a row, for what follows the last one: document 1's figure 2.
+        """Return the votes of each earlier token for the token after the last one (document 1, figure 2).
 
         Args:
             input_ids: (length,) or (1, length).
 
         Returns:
-            (length - 1, vocab_size). Their sum is `votes` at the last position. Rows of tokens that are further back
-            than `max_distance` are 0.
+            (length - 1, vocab_size), one row per earlier token. The sum of the rows is `votes` at the last position.
+            Rows of tokens further back than `max_distance` are 0.
 
         Raises:
-            ValueError: the ids are none, of several texts, or outside the vocabulary.
+            ValueError: If there are no ids, they are of several texts, or an id is outside the vocabulary.
         """
         if input_ids.ndim > 2 or (input_ids.ndim == 2 and len(input_ids) != 1):
-            raise ValueError(f"input_ids is {tuple(input_ids.shape)}: give one text, (length,) or (1, length).")
+            raise ValueError(f"input_ids is {tuple(input_ids.shape)}; expected one text, (length,) or (1, length).")
         ids = input_ids.flatten()
         self._check(ids[None])
         voters = torch.arange(len(ids) - 1, device=ids.device)[len(ids) - 1 - self._reach(len(ids)) :]
@@ -161,9 +164,9 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         input_ids: torch.LongTensor,
         next_sequence_length: int | None = None,
         feature_mask: torch.Tensor | None = None,
-        **kwargs,
-    ) -> dict:
-        """All tokens at each step, as there is no cache; those that were generated vote in full."""
+        **kwargs: Any,
+    ) -> dict[str, Any]:
+        """Return all tokens at each step, because there is no cache; generated tokens have feature mask 1."""
         if feature_mask is not None:
             generated = input_ids.shape[1] - feature_mask.shape[1]
             feature_mask = nn.functional.pad(feature_mask, (0, generated), value=1)
@@ -174,7 +177,7 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         return torch.promote_types(self.dtype, torch.float32)
 
     def _reach(self, length: int) -> int:
-        """The largest distance from which a vote can come."""
+        """Return the largest distance of a token that votes."""
         return min(length - 1, self.config.max_distance or length)
 
     def _check(
@@ -184,18 +187,20 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         feature_mask: torch.Tensor | None = None,
     ) -> None:
         if input_ids.ndim != 2 or not input_ids.numel():
-            raise ValueError(f"input_ids is {tuple(input_ids.shape)}: it must be (batch, length), and not empty.")
+            raise ValueError(f"input_ids is {tuple(input_ids.shape)}; expected (batch, length) with at least one id.")
         outside = (input_ids < 0) | (input_ids >= self.config.vocab_size)
         if outside.any():
             raise ValueError(
-                f"input_ids has {int(input_ids[outside][0])}, outside the vocabulary: ids run from 0 to "
+                f"input_ids has {int(input_ids[outside][0])}, outside the vocabulary; expected ids from 0 to "
                 f"{self.config.vocab_size - 1}. Encode with the tokenizer that the model was fitted with."
             )
         for name, mask in (("attention_mask", attention_mask), ("feature_mask", feature_mask)):
             if mask is not None and mask.shape != input_ids.shape:
-                raise ValueError(f"{name} is {tuple(mask.shape)}: it must be {tuple(input_ids.shape)}, as input_ids.")
+                raise ValueError(
+                    f"{name} is {tuple(mask.shape)}; expected {tuple(input_ids.shape)}, the shape of input_ids."
+                )
         if feature_mask is not None and not ((feature_mask >= 0) & (feature_mask <= 1)).all():
-            raise ValueError(f"feature_mask must hold numbers from 0 to 1 alone, not {feature_mask!r:.200}.")
+            raise ValueError(f"feature_mask is {feature_mask!r:.200}; expected numbers from 0 to 1.")
 
     def _sum_votes(
         self,
@@ -204,7 +209,7 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         attention_mask: torch.Tensor | None,
         feature_mask: torch.Tensor | None,
     ) -> torch.Tensor:
-        """(batch, positions kept, vocab_size), with a bounded number of pairs in memory beside it."""
+        """Return (batch, positions kept, vocab_size). The number of pairs in memory at once is bounded."""
         batch, length = input_ids.shape
         real = torch.ones_like(input_ids) if attention_mask is None else attention_mask
         weights = torch.ones_like(input_ids) if feature_mask is None else feature_mask
@@ -212,10 +217,10 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         votes = torch.zeros(batch * len(kept), self.config.vocab_size, dtype=self._sum_dtype, device=input_ids.device)
         distances = torch.arange(1, self._reach(length) + 1, device=input_ids.device)
         for some_distances in distances.split(max(1, PAIRS_AT_ONCE // len(votes))):
-            places = kept[:, None] - some_distances
-            voting = (places >= 0) & real[:, kept, None] & real[:, places.clamp(min=0)]
+            voters = kept[:, None] - some_distances
+            voting = (voters >= 0) & real[:, kept, None] & real[:, voters.clamp(min=0)]
             text, position, distance = voting.nonzero(as_tuple=True)
-            earlier, current = places[position, distance], kept[position]
+            earlier, current = voters[position, distance], kept[position]
             self.table.add_votes(
                 votes,
                 rows=text * len(kept) + position,
@@ -226,7 +231,7 @@ class AtentaPairVotesForCausalLM(PreTrainedModel, GenerationMixin):
         return votes.view(batch, len(kept), -1)
 
     def _log_probabilities(self, votes: torch.Tensor) -> torch.Tensor:
-        """Votes smoothed by the shares of single tokens, as the class docstring says."""
+        """Return the logarithms of the smoothed votes; for the formula, see the class docstring."""
         shares = self.token_logits.detach().to(votes.dtype).softmax(-1)
         smoothing = self.config.smoothing
         return (votes + smoothing * shares).log() - (votes.sum(-1, keepdim=True) + smoothing).log()

@@ -1,4 +1,4 @@
-"""Where a character stands: position ids, and the three ways to tell a model (documents 3 and 5; Su et al., 2021)."""
+"""Position ids, and sinusoidal, learned and rotary positions (documents 3 and 5; Su et al., 2021)."""
 
 import torch
 from torch import nn
@@ -9,17 +9,17 @@ from transformers.utils import torch_compilable_check
 def position_ids_from_mask(
     attention_mask: torch.Tensor | None, length: int, past_length: int | torch.Tensor, device: torch.device
 ) -> torch.Tensor:
-    """Positions counted over real tokens, so that padding on the left moves nothing.
+    """Return positions counted over real tokens only, so that padding on the left does not shift them.
 
     Args:
-        attention_mask: (batch, past_length + length) with 1 for real tokens and 0 for padding. `None`, or a mask of
-            another form from which padding cannot be read, counts every token.
+        attention_mask: (batch, past_length + length), 1 for real tokens and 0 for padding. If it is `None`, or has
+            another shape from which padding cannot be read, every token is counted.
         length: number of tokens in this step.
         past_length: number of tokens already in the cache.
-        device: where the result is made when there is no mask.
+        device: device of the result if there is no mask.
 
     Returns:
-        Integers of shape (batch, length), or (1, length) when every token counts. Padding gets position 0.
+        Integers of shape (batch, length), or (1, length) if every token is counted. Padding gets position 0.
     """
     if isinstance(attention_mask, torch.Tensor) and attention_mask.ndim == 2:
         return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -length:]
@@ -27,13 +27,13 @@ def position_ids_from_mask(
 
 
 def position_angles(position_ids: torch.Tensor, size: int, theta: float) -> torch.Tensor:
-    """Angle of each position in each of `size / 2` planes: position · theta^(-2i / size) (document 3).
+    """Return the angle of each position in each of `size / 2` planes, position · theta^(-2i / size) (document 3).
 
-    In float32, whatever the model's type: bfloat16 would round the positions.
+    The angles are float32 for models of any dtype, because bfloat16 would round the positions.
 
     Args:
-        position_ids: (...).
-        size: width of the vector to be filled or turned; even.
+        position_ids: integers of any shape (...).
+        size: width of the vector that the angles fill or rotate; even.
         theta: base of the wavelengths.
 
     Returns:
@@ -44,26 +44,27 @@ def position_angles(position_ids: torch.Tensor, size: int, theta: float) -> torc
 
 
 class ComputedPositions(nn.Module):
-    """Vectors that depend on nothing but the position, for any length. Nothing is learned or saved.
+    """Base class of position vectors that are computed, for texts of any length. Nothing is trained or saved.
 
-    On a CPU they are kept once computed: for a single position the sines alone would cost as much as a block.
+    On a CPU, computed vectors are kept in a table: for a single position, the sines alone would take as long as a
+    block.
     """
 
-    longest_table = 16384  # rows, beyond which they are computed anew at each step
+    longest_table = 16384  # rows; vectors of later positions are computed again at each step
 
-    def __init__(self):
+    def __init__(self) -> None:
         super().__init__()
-        self.table: torch.Tensor | None = None  # no buffer: a cast of the model to bfloat16 would round it
+        self.table: torch.Tensor | None = None  # not a buffer, which casting the model to bfloat16 would round
 
     def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """Integers of any shape → float32 of that shape and one dimension more."""
+        """Map integers of any shape (...) to float32 vectors (..., width)."""
         raise NotImplementedError
 
     def look_up(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """What `compute` gives, from the table where there can be one."""
+        """Return the result of `compute`, from the table if possible."""
         if (
             position_ids.device.type != "cpu"
-            or type(position_ids) is not torch.Tensor  # stands for one without numbers
+            or type(position_ids) is not torch.Tensor  # a tensor without data, such as a fake tensor
             or position_ids.numel() == 0
             or torch.compiler.is_compiling()
             or torch.jit.is_tracing()
@@ -74,81 +75,81 @@ class ComputedPositions(nn.Module):
             return self.compute(position_ids)
         table = self.table
         if table is None or last >= len(table):
-            places = torch.arange(min(2 * last + 256, self.longest_table), device="cpu")
-            table = self.table = self.compute(places)
+            positions = torch.arange(min(2 * last + 256, self.longest_table), device="cpu")
+            table = self.table = self.compute(positions)
         return nn.functional.embedding(position_ids, table)
 
 
 class SinusoidalPositions(ComputedPositions):
-    """Sines and cosines in turn: even columns hold sines, odd ones cosines (document 3; Vaswani et al., 2017)."""
+    """Sinusoidal positions: sines in even columns, cosines in odd columns (document 3; Vaswani et al., 2017)."""
 
-    def __init__(self, config: PreTrainedConfig):
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
         self.size = config.hidden_size
         self.theta = config.position_embedding_theta
 
     def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """Integers (...) → (..., hidden_size) in float32."""
+        """Map integers (...) to float32 vectors (..., hidden_size)."""
         angles = position_angles(position_ids, self.size, self.theta)
         return torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
 
     def forward(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """(batch, length) integers → (batch, length, hidden_size) in float32."""
+        """Map integers (batch, length) to float32 vectors (batch, length, hidden_size)."""
         return self.look_up(position_ids)
 
 
 class LearnedPositions(nn.Embedding):
-    """A learned vector for each of `max_position_embeddings` positions (document 5; Devlin et al., 2019)."""
+    """Learned vectors, one for each of `max_position_embeddings` positions (document 5; Devlin et al., 2019)."""
 
-    def __init__(self, config: PreTrainedConfig):
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__(config.max_position_embeddings, config.hidden_size)
 
     def forward(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """(batch, length) integers → (batch, length, hidden_size).
+        """Map integers (batch, length) to vectors (batch, length, hidden_size).
 
         Raises:
-            ValueError: a position at or beyond `max_position_embeddings`.
+            ValueError: If a position is `max_position_embeddings` or more.
         """
         torch_compilable_check(
             (position_ids < self.num_embeddings).all(),
-            f"The text is longer than the {self.num_embeddings} positions this model has learned "
-            "(max_position_embeddings). Shorten it, or train with sinusoidal or rotary positions, which have none.",
+            f"The text is longer than the {self.num_embeddings} positions that this model has learned "
+            "(max_position_embeddings). Shorten it, or use sinusoidal or rotary positions, which have no limit.",
         )
         return super().forward(position_ids)
 
 
 class RotaryPositions(ComputedPositions):
-    """Cosines and sines that turn queries and keys, so that scores depend on distances (Su et al., 2021)."""
+    """Cosines and sines that rotate queries and keys, so that scores depend on distances (Su et al., 2021)."""
 
-    def __init__(self, config: PreTrainedConfig):
+    def __init__(self, config: PreTrainedConfig) -> None:
         super().__init__()
         self.size = config.head_dim
         self.theta = config.position_embedding_theta
 
     def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
-        """Integers (...) → (..., 2 * head_dim) in float32: the cosines, then the sines, of each plane twice."""
+        """Map integers (...) to float32 vectors (..., 2 * head_dim): cosines, then sines, each plane's twice."""
         angles = position_angles(position_ids, self.size, self.theta)
         angles = torch.cat((angles, angles), dim=-1)
         return torch.cat((angles.cos(), angles.sin()), dim=-1)
 
     def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
-        """(batch, length) integers → cosines and sines, (batch, length, head_dim) of type `dtype` each."""
+        """Map integers (batch, length) to cosines and sines, (batch, length, head_dim) of type `dtype` each."""
         return self.look_up(position_ids).to(dtype).chunk(2, dim=-1)
 
 
 def apply_rotary(states: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
-    """Turn queries or keys: number i and number i + head_dim/2 are a plane, as in transformers' Llama.
+    """Rotate queries or keys. Numbers i and i + head_dim/2 form a plane, as in transformers' Llama.
 
     Args:
         states: (batch, heads, length, head_dim).
-        cosines, sines: (batch or 1, length, head_dim), from [`RotaryPositions`].
+        cosines, sines: (batch or 1, length, head_dim) each, from [`RotaryPositions`].
 
     Returns:
         (batch, heads, length, head_dim).
     """
     first, second = states.chunk(2, dim=-1)
-    turned = torch.cat((-second, first), dim=-1)
-    return states * cosines.unsqueeze(1) + turned * sines.unsqueeze(1)
+    rotated = torch.cat((-second, first), dim=-1)  # by a quarter turn
+    return states * cosines.unsqueeze(1) + rotated * sines.unsqueeze(1)
 
 
 ADDED_POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}

@@ -1,4 +1,4 @@
-"""The votes of every pair of tokens that was seen (document 1), in memory that grows with the triples seen."""
+"""A sparse table of the votes of token pairs (document 1). Its memory grows with the number of distinct triples."""
 
 import numpy as np
 import torch
@@ -10,16 +10,21 @@ VOTES_AT_ONCE = 2**22
 
 
 class VoteTable(nn.Module):
-    """Rows of votes, one a pair (earlier, current), of which only those above 0 are stored.
+    """Rows of votes, one row per pair (earlier, current). Only votes above 0 are stored.
+
+    Args:
+        vocab_size: number of tokens.
+        num_pairs: number of distinct pairs.
+        num_triples: number of distinct triples (earlier, current, next).
 
     Attributes:
         pair_keys: (num_pairs,) int64, earlier * vocab_size + current, sorted.
-        row_starts: (num_pairs + 1,) int64, where the row of each pair starts below, and where the last one ends.
+        row_starts: (num_pairs + 1,) int64, index in `votes` where each pair's row starts, and where the last row ends.
         next_tokens: (num_triples,) int32.
-        votes: (num_triples,) of the model's dtype. Votes and not counts: these could be above float16's largest.
+        votes: (num_triples,) in the model's dtype. Votes instead of counts, which could exceed the largest float16.
     """
 
-    def __init__(self, vocab_size: int, num_pairs: int, num_triples: int):
+    def __init__(self, vocab_size: int, num_pairs: int, num_triples: int) -> None:
         super().__init__()
         self.vocab_size = vocab_size
         self._set("pair_keys", torch.zeros(num_pairs, dtype=torch.int64))
@@ -31,7 +36,7 @@ class VoteTable(nn.Module):
         setattr(self, name, nn.Parameter(values, requires_grad=False))
 
     def fill(self, counts: TripleCounts) -> None:
-        """Replace the table by the votes that follow from counts.
+        """Replace the table with the votes computed from counts.
 
         Document 1: Vote(next | earlier, current) = C(earlier, current, next) / sum over w of C(earlier, current, w).
         """
@@ -53,18 +58,18 @@ class VoteTable(nn.Module):
         current: torch.Tensor,
         weights: torch.Tensor,
     ) -> None:
-        """Add the votes of pairs to rows of totals. A pair that was never seen has none.
+        """Add the votes of pairs to rows of totals. A pair that is not in the table has no votes.
 
         Args:
             totals: (all rows, vocab_size), changed in place.
-            rows: (pairs,) the row that each pair votes in.
+            rows: (pairs,), the row of `totals` that each pair's votes are added to.
             earlier, current: (pairs,) token ids.
-            weights: (pairs,) what each pair's votes are multiplied by.
+            weights: (pairs,), factor of each pair's votes.
         """
         keys = earlier * self.vocab_size + current
         first, last = (torch.searchsorted(self.pair_keys, keys, right=right) for right in (False, True))
         starts = self.row_starts[first]
-        sizes = self.row_starts[last] - starts  # 0 where the key is not there
+        sizes = self.row_starts[last] - starts  # 0 if the key is not in the table
         pieces = (sizes.cumsum(0) // VOTES_AT_ONCE).unique_consecutive(return_counts=True)[1].tolist()
         for piece in torch.arange(len(keys), device=keys.device).split(pieces):
             repeats = sizes[piece]

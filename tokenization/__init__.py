@@ -1,4 +1,4 @@
-"""The character tokenizer of every family, and what recipes need around it."""
+"""The character tokenizer of all families, fast encoding of corpora, spans in the text, and checks of texts."""
 
 from .alphabet import DEFAULT_ALPHABET
 from .character_table import CharacterTable

@@ -1,4 +1,4 @@
-"""A corpus as ids by one look-up a character: just what the tokenizer gives, many times as fast."""
+"""A fast encoder for corpora: one table look-up per character, with the same ids as the tokenizer."""
 
 import json
 import sys
@@ -13,7 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from .text_checks import check_texts
 
-BLOCK = 1 << 16  # characters looked up at a time: their code points stay in the processor's cache
+BLOCK = 1 << 16  # characters looked up at a time; their code points fit in the processor's cache
 _CHARACTER_MODEL = {
     **{"type": "BPE", "merges": [], "ignore_merges": False, "dropout": None, "byte_fallback": True},
     **{"continuing_subword_prefix": None, "end_of_word_suffix": None},
@@ -21,43 +21,47 @@ _CHARACTER_MODEL = {
 
 
 class CharacterTable:
-    """The ids of texts by a table over code points, made from a character tokenizer.
+    """A table of token ids over code points, built from a character tokenizer.
 
-    The table has the characters of the alphabet that are a token wherever they stand. The others, such as combining
-    marks and what becomes bytes, go through the tokenizer itself, together with the character before them.
+    The table has the characters of the alphabet that are always a token by themselves. All others, such as combining
+    marks and characters that become bytes, are encoded by the tokenizer, together with the character before them.
 
-    Later changes of the tokenizer do not reach the table.
+    The table does not follow later changes of the tokenizer.
 
     Attributes:
-        dtype: of the ids, the smallest of uint16 and int32 that holds them.
+        dtype: type of the ids, uint16 if they fit, otherwise int32.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase):
-        """Make the table.
+    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+        """Build the table.
 
         Args:
-            tokenizer: an `AtentaTokenizer`, or what `AutoTokenizer` loaded of one.
+            tokenizer: an `AtentaTokenizer`, or one that was saved and then loaded by `AutoTokenizer`.
 
         Raises:
-            ValueError: another kind of tokenizer. The message says what it has instead.
+            ValueError: If it is another kind of tokenizer. The message gives the settings that differ.
         """
         self._backend = _character_backend(tokenizer)
-        vocabulary = json.loads(self._backend.to_str())["model"]["vocab"]  # without tokens added to it later
-        ids = {ord(token): index for token, index in vocabulary.items() if len(token) == 1 and _stands_alone(token)}
+        vocabulary = json.loads(self._backend.to_str())["model"]["vocab"]  # without tokens added later
+        ids = {
+            ord(token): index for token, index in vocabulary.items() if len(token) == 1 and _is_always_a_token(token)
+        }
         self._absent = max(vocabulary.values()) + 1
         self.dtype = np.dtype(np.uint16 if self._absent <= np.iinfo(np.uint16).max else np.int32)
-        self._table = np.full(max(ids, default=0) + 2, self._absent, self.dtype)  # the last entry is for all beyond it
+        self._table = np.full(
+            max(ids, default=0) + 2, self._absent, self.dtype
+        )  # the last entry is for all higher code points
         self._table[list(ids)] = list(ids.values())
 
     def encode(self, text: str) -> np.ndarray:
         """Encode a text as `tokenizer(text, add_special_tokens=False, split_special_tokens=True)` does.
 
         Returns:
-            (tokens,) the ids, of `dtype`.
+            The ids, (tokens,), of type `dtype`.
 
         Raises:
-            TypeError: `text` is not a str.
-            ValueError: it has a lone surrogate.
+            TypeError: If `text` is not a str.
+            ValueError: If it has a lone surrogate.
         """
         if not isinstance(text, str):
             raise TypeError(
@@ -66,11 +70,14 @@ class CharacterTable:
         return self._encode([text], ["text"])[0]
 
     def encode_batch(self, texts: Sequence[str]) -> list[np.ndarray]:
-        """Encode texts, each by itself as `encode` does, in one look-up: many short ones take far less time so.
+        """Encode each text as `encode` does, all in one look-up, which is much faster for many short texts.
+
+        Returns:
+            The ids of each text, (tokens,), of type `dtype`.
 
         Raises:
-            TypeError: `texts` is one str, or something in it is not a str.
-            ValueError: a text has a lone surrogate.
+            TypeError: If `texts` is not a list or tuple, or one of its items is not a str.
+            ValueError: If a text has a lone surrogate.
         """
         if not isinstance(texts, (list, tuple)):
             raise TypeError(
@@ -96,26 +103,27 @@ class CharacterTable:
     def _look_up(self, text: str) -> np.ndarray:
         ids = np.empty(len(text), self.dtype)
         for start in range(0, len(text), BLOCK):
-            # Surrogates pass here: they are absent from the table, and texts that have absent characters are checked.
+            # Surrogates may pass here: they are absent from the table, and texts with absent characters are checked.
             block = text[start : start + BLOCK].encode("utf-32-le", "surrogatepass")
             self._table.take(np.frombuffer(block, "<u4"), mode="clip", out=ids[start : start + BLOCK])
         return ids
 
     def _splice(self, text: str, ids: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the ids of a text, the stretches with absent characters encoded by the tokenizer.
+        """Yield the ids of a text, with the stretches of absent characters encoded by the tokenizer.
 
-        A stretch begins with the character before, which a mark may change. That one and the one after the stretch are
-        in the table: starters that compose with nothing before them. Before such a character a text can be cut and its
-        parts be put in NFC by themselves (UAX #15, section 9), and byte fallback looks at one character at a time.
+        A stretch includes the character before it, which a combining mark may change. That character and the one after
+        the stretch are in the table, so they are starters that do not compose with a character before them. A text may
+        be cut before such a character and its parts normalized to NFC separately (UAX #15, section 9). Byte fallback
+        reads one character at a time.
         """
         absent = np.flatnonzero(ids == self._absent)
-        apart = np.flatnonzero(np.diff(absent) > 1)
-        starts = np.maximum(absent[[0, *(apart + 1)]] - 1, 0).tolist()
-        ends = (absent[[*apart, -1]] + 1).tolist()
+        gaps = np.flatnonzero(np.diff(absent) > 1)
+        starts = np.maximum(absent[[0, *(gaps + 1)]] - 1, 0).tolist()
+        ends = (absent[[*gaps, -1]] + 1).tolist()
         stretches = [text[start:end] for start, end in zip(starts, ends)]
         distinct = list(dict.fromkeys(stretches))
         encoded = self._backend.encode_batch_fast(distinct, add_special_tokens=False)
-        ids_of = {stretch: np.array(of_one.ids, self.dtype) for stretch, of_one in zip(distinct, encoded)}
+        ids_of = {stretch: np.array(encoding.ids, self.dtype) for stretch, encoding in zip(distinct, encoded)}
         for stretch, before, start in zip(stretches, [0, *ends], starts):
             yield ids[before:start]
             yield ids_of[stretch]
@@ -123,16 +131,16 @@ class CharacterTable:
 
 
 def _character_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
-    """Copy what encodes the texts, set to encode them whole and as they stand.
+    """Return a copy of the tokenizer's backend without padding and truncation, which splits special tokens in texts.
 
     Raises:
-        ValueError: not every character is by itself a token or the bytes of one.
+        ValueError: If the tokenizer does not encode each character as one token or as its bytes.
     """
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
         raise ValueError(
             f"`tokenizer` is {tokenizer!r:.80} ({type(tokenizer).__name__}), which has no backend of `tokenizers`: "
-            "expected a character tokenizer, an AtentaTokenizer or what AutoTokenizer loaded of one."
+            "expected an AtentaTokenizer, or one that was saved and then loaded by AutoTokenizer."
         )
     description = backend.to_str()
     parts = json.loads(description)
@@ -145,8 +153,8 @@ def _character_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
     expected = {**_CHARACTER_MODEL, "normalizer": {"type": "NFC"}, "pre_tokenizer": None, "added_tokens": []}
     if found := [f"{name} {value!r:.60}" for name, value in kind.items() if value != expected[name]]:
         raise ValueError(
-            f"Not a character tokenizer, by its {', '.join(found)}. "
-            "Expected one that AtentaTokenizer made: BPE without merges and with byte fallback, on NFC."
+            f"Not a character tokenizer: found {', '.join(found)}. "
+            "Expected a tokenizer made by AtentaTokenizer: BPE without merges, with byte fallback, on NFC."
         )
     copied = Tokenizer.from_str(description)
     copied.encode_special_tokens = True
@@ -155,14 +163,15 @@ def _character_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
     return copied
 
 
-def _stands_alone(character: str) -> bool:
-    """Whether NFC leaves it as it is, and makes nothing of it and what stands before it.
+def _is_always_a_token(character: str) -> bool:
+    """Return whether NFC neither changes the character nor composes it with the character before it.
 
-    Python's tables are asked, the tokenizer's are older: by Unicode's stability policy, what is assigned in both has
-    the same properties in both, and what is only in the newer ones is a starter by itself in the older.
+    This reads Python's Unicode tables; the tokenizer's are older. By Unicode's stability policy, a character assigned
+    in both has the same properties in both, and a character only in the newer tables is a starter in the older ones.
     """
     return (
-        unicodedata.category(character) not in ("Cn", "Cs")  # not assigned: the tokenizer's tables may know more
+        unicodedata.category(character)
+        not in ("Cn", "Cs")  # if not assigned in Python's tables, it may be in the tokenizer's
         and unicodedata.combining(character) == 0
         and unicodedata.is_normalized("NFC", character)
         and character not in _second_halves()
@@ -171,9 +180,9 @@ def _stands_alone(character: str) -> bool:
 
 @cache
 def _second_halves() -> frozenset[str]:
-    """All characters that compose, or might, with one before them: found in a tenth of a second."""
+    """Return all characters that may compose with the character before them; this takes a tenth of a second."""
     decompositions = (unicodedata.decomposition(chr(code)) for code in range(sys.maxunicode + 1))
     canonical = (parts.split()[1:] for parts in decompositions if parts and not parts.startswith("<"))
-    # Hangul syllables are composed by arithmetic: vowels, and consonants that close a syllable (UAX #15).
+    # Hangul syllables are composed by arithmetic, from vowels and from consonants that close a syllable (UAX #15).
     jamo = map(chr, (*range(0x1161, 0x1176), *range(0x11A8, 0x11C3)))
     return frozenset(jamo).union(chr(int(part, 16)) for parts in canonical for part in parts)

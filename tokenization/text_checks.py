@@ -1,21 +1,21 @@
-"""What can be tokenized: text, made of characters. All else is refused by name and place."""
+"""Checks that inputs are texts, with errors that name the argument and the position of the first wrong item."""
 
 from collections.abc import Sequence
 
 
 def check_texts(texts: str | Sequence, name: str = "text") -> None:
-    """Refuse what is no text before any of it is tokenized.
+    """Raise an error if an input is not a text, before any of it is tokenized.
 
-    The package's own tokenizer calls it. Call it yourself before a tokenizer that `AutoTokenizer` loaded: that one
-    raises an error without the place.
+    `AtentaTokenizer` calls this function. Call it yourself before a tokenizer loaded by `AutoTokenizer`, whose errors
+    do not give the position.
 
     Args:
-        texts: a text, or a list or tuple of texts, of pairs or of lists of words, however deep.
-        name: what the errors call it.
+        texts: a text, or a list or tuple of texts, of pairs or of lists of words, nested to any depth.
+        name: name of the input in errors.
 
     Raises:
-        TypeError: something is not a str. The message says where it stands and what it is.
-        ValueError: a text holds a lone surrogate, half of a character of UTF-16, which no encoding of Unicode has.
+        TypeError: If an item is not a str. The message gives its position and value.
+        ValueError: If a text has a lone surrogate, which is half of a UTF-16 character and not a Unicode character.
     """
     if isinstance(texts, str):
         _check_surrogates(texts, name)
@@ -25,7 +25,7 @@ def check_texts(texts: str | Sequence, name: str = "text") -> None:
     else:
         raise TypeError(
             f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a str, or a list or tuple of str. "
-            "Convert it, or leave it out."
+            "Convert it to str, or leave it out."
         )
 
 
@@ -35,6 +35,6 @@ def _check_surrogates(text: str, name: str) -> None:
     except UnicodeEncodeError as error:
         raise ValueError(
             f"`{name}` has the lone surrogate {text[error.start]!r} at position {error.start}, which is half of a "
-            "character. Read the source with its right encoding, or join or replace the surrogates: "
+            "character. Read the source with its correct encoding, or join or replace the surrogates: "
             "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         ) from None

@@ -1,4 +1,4 @@
-"""The character tokenizer: one token a character of Unicode after NFC, nothing lost (document 3)."""
+"""The character tokenizer: one token per Unicode character after NFC, without loss (document 3)."""
 
 import copy
 import os
@@ -28,14 +28,14 @@ Family = Literal["encoder", "decoder", "encoder-decoder"]
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormat:
-    """What the inputs of a family look like.
+    """The format of a family's inputs.
 
     Attributes:
-        single: template of one text; `:0` and `:1` are token type ids.
-        pair: template of two texts.
-        padding_side: where `<pad>` goes.
-        split_special_tokens: whether `<eos>` in a text is five characters. If not, it is the special token.
-        model_input_names: what the tokenizer returns.
+        single: template of a single text; `:0` and `:1` are token type ids.
+        pair: template of a pair of texts.
+        padding_side: side on which `<pad>` is added.
+        split_special_tokens: whether `<eos>` in a text is read as five characters instead of the special token.
+        model_input_names: names of the tensors that the tokenizer returns.
     """
 
     single: str
@@ -46,7 +46,7 @@ class InputFormat:
 
 
 INPUT_FORMATS: dict[Family, InputFormat] = {
-    # Documents 4 and 5; Devlin et al. (2019). `<mask>` is written into the text.
+    # Documents 4 and 5; Devlin et al. (2019). Special tokens are not split, so that texts can contain `<mask>`.
     "encoder": InputFormat(
         single="<bos>:0 $A:0 <eos>:0",
         pair="<bos>:0 $A:0 <eos>:0 $B:1 <eos>:1",
@@ -54,7 +54,7 @@ INPUT_FORMATS: dict[Family, InputFormat] = {
         split_special_tokens=False,
         model_input_names=("input_ids", "token_type_ids", "attention_mask"),
     ),
-    # The text goes on where the prompt stops, so no `<eos>` follows it; in a pair each text starts with `<bos>`.
+    # The model continues the prompt, so no `<eos>` follows it. In a pair, each text starts with `<bos>`.
     "decoder": InputFormat(
         single="<bos>:0 $A:0",
         pair="<bos>:0 $A:0 <bos>:1 $B:1",
@@ -62,7 +62,7 @@ INPUT_FORMATS: dict[Family, InputFormat] = {
         split_special_tokens=True,
         model_input_names=("input_ids", "attention_mask"),
     ),
-    # The model puts `<bos>` before the labels when it shifts them; in a pair each text ends with `<eos>`, as in T5.
+    # The model adds `<bos>` when it shifts the labels. In a pair, each text ends with `<eos>`, as in T5.
     "encoder-decoder": InputFormat(
         single="$A:0 <eos>:0",
         pair="$A:0 <eos>:0 $B:1 <eos>:1",
@@ -74,24 +74,24 @@ INPUT_FORMATS: dict[Family, InputFormat] = {
 
 
 class AtentaTokenizer(PreTrainedTokenizerFast):
-    """A character tokenizer, made by `from_alphabet` or `from_texts` and loaded by `from_pretrained`.
+    """A character tokenizer, built by `from_alphabet` or `from_texts` and loaded by `from_pretrained`.
 
-    Each character of the alphabet is a token. Any other becomes the tokens of its UTF-8 bytes and comes back whole:
-    `decode(ids, skip_special_tokens=True)` is NFC of the text, where special tokens in texts are split.
+    Each character of the alphabet is a token. Other characters become the tokens of their UTF-8 bytes, so nothing is
+    lost: if special tokens in texts are split, `decode(ids, skip_special_tokens=True)` is the NFC of the text.
 
-    Feature tags are special tokens: put them before a text by id (`convert_tokens_to_ids(["<V>"])`). Where special
-    tokens are split, no text can hold one. An encoder's tokenizer reads them, and `<mask>`, in texts; there,
-    `split_special_tokens=True` in a call reads them as characters.
+    Feature tags are special tokens. Add them before a text by id (`convert_tokens_to_ids(["<V>"])`); if special tokens
+    are split, a text cannot contain them. An encoder's tokenizer does not split them: it reads tags and `<mask>` in
+    texts, unless a call sets `split_special_tokens=True`.
 
-    What it saves is plain `tokenizers` data that `AutoTokenizer` loads without this package. Only the errors about
-    what is no text are then the library's (see `check_texts`).
+    Saved tokenizers are plain `tokenizers` data, which `AutoTokenizer` loads without this package. A tokenizer loaded
+    in this way raises the library's own errors for inputs that are not texts (see `check_texts`).
 
     Raises:
-        TypeError: at every call, for what is neither a str nor a list or tuple of str.
-        ValueError: at every call, for a text with a lone surrogate.
+        TypeError: At every call, if an input is neither a str nor a list or tuple of str.
+        ValueError: At every call, if a text has a lone surrogate.
     """
 
-    # No __init__: transformers rebuilds a class that has one from its vocabulary alone, without normalizer and bytes.
+    # No __init__: transformers rebuilds tokenizers that define one from the vocabulary, without normalizer and bytes.
 
     @classmethod
     def from_alphabet(
@@ -102,17 +102,17 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         tags: Iterable[str] = (),
         model_max_length: int | None = None,
     ) -> "AtentaTokenizer":
-        """Make a tokenizer of given characters.
+        """Build a tokenizer from an alphabet.
 
         Args:
-            alphabet: the characters in the order of their ids, from 3 on.
-            family: what the inputs look like (`INPUT_FORMATS`).
-            tags: feature tags, each a token of its own, such as `<V>`.
-            model_max_length: most tokens a sequence may have when `truncation=True`; no limit unless given.
+            alphabet: the characters, in the order of their ids, which start at 3.
+            family: model family, which selects the input format (`INPUT_FORMATS`).
+            tags: feature tags such as `<V>`; each is one token.
+            model_max_length: largest number of tokens in a sequence with `truncation=True`; defaults to no limit.
 
         Raises:
-            TypeError: a character or a tag is not a str.
-            ValueError: an unknown family; a character or a tag that does not have its form, or stands twice.
+            TypeError: If a character or a tag is not a str.
+            ValueError: If the family is unknown, or a character or a tag has the wrong form or appears twice.
         """
         if family not in INPUT_FORMATS:
             raise ValueError(f"`family` is {family!r}, expected one of {', '.join(map(repr, INPUT_FORMATS))}.")
@@ -151,34 +151,35 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         tags: Iterable[str] = (),
         model_max_length: int | None = None,
     ) -> "AtentaTokenizer":
-        """Make a tokenizer of the characters of a corpus, which is read once and not kept.
+        """Build a tokenizer from the characters of a corpus, which is read once and not kept.
 
         Args:
-            texts: the corpus. Its characters after NFC are the alphabet, in the order of their code points.
+            texts: the corpus. Its characters after NFC are the alphabet, in code point order.
             family: as in `from_alphabet`.
-            min_count: rarer characters are left out, and are encoded as bytes.
+            min_count: lowest count of a character in the alphabet; rarer characters are encoded as bytes.
             tags: as in `from_alphabet`.
             model_max_length: as in `from_alphabet`.
 
         Raises:
-            TypeError: `texts` is one text, or something in it is not a text.
-            ValueError: a text has a lone surrogate, or no character occurs `min_count` times; as in `from_alphabet`.
+            TypeError: If `texts` is a single str, or one of its items is not a str.
+            ValueError: If a text has a lone surrogate, or no character occurs `min_count` times; or as in
+                `from_alphabet`.
         """
         alphabet = count_alphabet(texts, min_count)
         return cls.from_alphabet(alphabet, family=family, tags=tags, model_max_length=model_max_length)
 
     def save_pretrained(self, save_directory: str | os.PathLike, *args: Any, **kwargs: Any) -> tuple[str, ...]:
-        """Save under the name of transformers' own class, which loads with no code of ours.
+        """Save the tokenizer as transformers' own class, which loads without this package.
 
         Args:
-            save_directory: the folder; made if missing.
+            save_directory: folder to save in; created if it does not exist.
             args: as in transformers.
             kwargs: as in transformers.
 
         Returns:
-            The paths of the files.
+            The paths of the saved files.
         """
-        # The padding and truncation of the last call would be saved as the tokenizer's own.
+        # Otherwise the padding and truncation of the last call would be saved as the tokenizer's defaults.
         self.backend_tokenizer.no_padding()
         self.backend_tokenizer.no_truncation()
         generic = copy.copy(self)
@@ -194,19 +195,19 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         *args: Any,
         **kwargs: Any,
     ) -> BatchEncoding:
-        """Ids, masks and what else is asked for of texts or pairs, as in transformers, once they are checked."""
+        """Check texts or pairs, and return ids, masks and other requested outputs, as in transformers."""
         _check(text=text, text_pair=text_pair, text_target=text_target, text_pair_target=text_pair_target)
         return super().__call__(text, text_pair, text_target, text_pair_target, *args, **kwargs)
 
     def encode(
         self, text: str | Sequence, text_pair: str | Sequence | None = None, *args: Any, **kwargs: Any
     ) -> list[int]:
-        """Ids of a text or pair, as in transformers, once it is checked."""
+        """Check a text or pair, and return its ids, as in transformers."""
         _check(text=text, text_pair=text_pair)
         return super().encode(text, text_pair, *args, **kwargs)
 
     def tokenize(self, text: str, pair: str | None = None, *args: Any, **kwargs: Any) -> list[str]:
-        """Tokens of a text or pair, as in transformers, once it is checked."""
+        """Check a text or pair, and return its tokens, as in transformers."""
         _check(text=text, pair=pair)
         return super().tokenize(text, pair, *args, **kwargs)
 

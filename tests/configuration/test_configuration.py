@@ -1,4 +1,4 @@
-"""The hyper-parameters: the documents' base model by default, and a clear error for each wrong value."""
+"""The hyper-parameters: defaults, saving, and an error for each wrong value."""
 
 import json
 
@@ -35,7 +35,7 @@ BASE_MODEL = {
     "bos_token_id": 1,
     "eos_token_id": 2,
 }
-OF_FAMILY = {
+FAMILY_DEFAULTS = {
     AtentaEncoderConfig: {"num_hidden_layers": 6, "type_vocab_size": 2, "classifier_dropout": None},
     AtentaDecoderConfig: {"num_hidden_layers": 6, "use_cache": True, "classifier_dropout": None},
     AtentaEncoderDecoderConfig: {
@@ -52,17 +52,17 @@ OF_FAMILY = {
 @every_config
 def test_defaults_are_the_base_model(config_class):
     config = config_class()
-    expected = BASE_MODEL | OF_FAMILY[config_class]
+    expected = BASE_MODEL | FAMILY_DEFAULTS[config_class]
     assert {name: getattr(config, name) for name in expected} == expected
 
 
 @every_config
-def test_default_vocabulary_is_the_default_tokenizers(config_class):
+def test_default_vocabulary_is_that_of_the_default_tokenizer(config_class):
     family = config_class.model_type.removeprefix("atenta_").replace("_", "-")
     assert config_class().vocab_size == len(AtentaTokenizer.from_alphabet(family=family))
 
 
-def test_names_of_the_families():
+def test_model_types():
     assert [config_class.model_type for config_class in CONFIGS] == [
         "atenta_encoder",
         "atenta_decoder",
@@ -76,23 +76,29 @@ def test_names_of_the_families():
     [
         ({"hidden_size": 30, "num_attention_heads": 4}, r"num_attention_heads=4 .*hidden_size=30.* give head_dim"),
         ({"num_attention_heads": 0}, r"num_attention_heads=0"),
-        ({"hidden_size": 33, "num_attention_heads": 3}, r"hidden_size=33 is odd: sinusoidal"),
-        ({"head_dim": 7, "position_embedding_type": "rotary"}, r"head_dim=7 is odd: rotary"),
-        ({"vocab_size": 0}, r"vocab_size=0.* at least 1"),
-        ({"hidden_size": 0}, r"hidden_size=0.* at least 1"),
-        ({"num_hidden_layers": 0}, r"(num_hidden|encoder)_layers=0.* at least 1"),
-        ({"intermediate_size": -1}, r"intermediate_size=-1.* at least 1"),
-        ({"head_dim": 0}, r"head_dim=0.* at least 1"),
-        ({"max_position_embeddings": 0}, r"max_position_embeddings=0.* at least 1"),
-        ({"dropout": 1.0}, r"dropout=1\.0.* from 0 up to, not including, 1"),
-        ({"dropout": -0.1}, r"dropout=-0\.1.* from 0 up to"),
-        ({"attention_dropout": 2}, r"attention_dropout=2.* from 0 up to"),
-        ({"layer_norm_eps": 0.0}, r"layer_norm_eps=0\.0.* above 0"),
-        ({"position_embedding_theta": -1.0}, r"position_embedding_theta=-1\.0.* above 0"),
-        ({"initializer_range": 0.0}, r"initializer_range=0\.0.* above 0"),
-        ({"hidden_act": "rellu"}, r"hidden_act='rellu' is unknown\. Allowed: .*gelu_pytorch_tanh.*relu.*"),
+        (
+            {"hidden_size": 33, "num_attention_heads": 3},
+            r"hidden_size=33 is odd; .*even number for sinusoidal",
+        ),
+        (
+            {"head_dim": 7, "position_embedding_type": "rotary"},
+            r"head_dim=7 is odd; .*even number for rotary",
+        ),
+        ({"vocab_size": 0}, r"vocab_size=0; expected at least 1"),
+        ({"hidden_size": 0}, r"hidden_size=0; expected at least 1"),
+        ({"num_hidden_layers": 0}, r"(num_hidden|encoder)_layers=0; expected at least 1"),
+        ({"intermediate_size": -1}, r"intermediate_size=-1; expected at least 1"),
+        ({"head_dim": 0}, r"head_dim=0; expected at least 1"),
+        ({"max_position_embeddings": 0}, r"max_position_embeddings=0; expected at least 1"),
+        ({"dropout": 1.0}, r"dropout=1\.0; expected a probability from 0 up to, but not including, 1"),
+        ({"dropout": -0.1}, r"dropout=-0\.1; expected a probability from 0 up to"),
+        ({"attention_dropout": 2}, r"attention_dropout=2; expected a probability from 0 up to"),
+        ({"layer_norm_eps": 0.0}, r"layer_norm_eps=0\.0; expected a number above 0"),
+        ({"position_embedding_theta": -1.0}, r"position_embedding_theta=-1\.0; expected a number above 0"),
+        ({"initializer_range": 0.0}, r"initializer_range=0\.0; expected a number above 0"),
+        ({"hidden_act": "rellu"}, r"hidden_act='rellu' is unknown; expected one of .*gelu_pytorch_tanh.*relu.*"),
         ({"position_embedding_type": "relative"}, r"'sinusoidal', 'learned', 'rotary'.*got relative"),
-        ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary: ids run from 0 to 1"),
+        ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary; expected an id from 0 to 1"),
         ({"pad_token_id": -1}, r"pad_token_id=-1 is outside"),
         ({"bos_token_id": 5000}, r"bos_token_id=5000 is outside"),
         ({"eos_token_id": [2, 5000]}, r"eos_token_id=5000 is outside"),
@@ -105,7 +111,7 @@ def test_names_of_the_families():
     ],
     ids=str,
 )
-def test_a_wrong_value_is_an_error_that_says_what_is_allowed(config_class, options, message):
+def test_errors_give_the_value_and_what_is_allowed(config_class, options, message):
     with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
         config_class(**options)
 
@@ -113,22 +119,30 @@ def test_a_wrong_value_is_an_error_that_says_what_is_allowed(config_class, optio
 @pytest.mark.parametrize(
     ("config_class", "options", "message"),
     [
-        (AtentaEncoderConfig, {"type_vocab_size": -1}, r"type_vocab_size=-1.* 0 \(no segments\) or more"),
-        (AtentaEncoderConfig, {"classifier_dropout": 1.5}, r"classifier_dropout=1\.5.* from 0 up to"),
-        (AtentaDecoderConfig, {"classifier_dropout": 1.5}, r"classifier_dropout=1\.5.* from 0 up to"),
-        (AtentaEncoderDecoderConfig, {"decoder_layers": 0}, r"decoder_layers=0.* at least 1"),
+        (AtentaEncoderConfig, {"type_vocab_size": -1}, r"type_vocab_size=-1; expected 0 \(no segments\) or more"),
+        (
+            AtentaEncoderConfig,
+            {"classifier_dropout": 1.5},
+            r"classifier_dropout=1\.5; .*probability from 0 up to",
+        ),
+        (
+            AtentaDecoderConfig,
+            {"classifier_dropout": 1.5},
+            r"classifier_dropout=1\.5; .*probability from 0 up to",
+        ),
+        (AtentaEncoderDecoderConfig, {"decoder_layers": 0}, r"decoder_layers=0; expected at least 1"),
         (AtentaEncoderDecoderConfig, {"encoder_layers": 0}, r"encoder_layers=0.* at least 1|num_hidden_layers=0"),
         (AtentaEncoderDecoderConfig, {"decoder_start_token_id": 420}, r"decoder_start_token_id=420 is outside"),
     ],
     ids=str,
 )
-def test_a_wrong_value_of_one_family(config_class, options, message):
+def test_errors_of_one_family(config_class, options, message):
     with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
         config_class(**options)
 
 
 @every_config
-def test_what_is_allowed(config_class):
+def test_allowed_values(config_class):
     for hidden_act in ACT2FN:
         assert config_class(hidden_act=hidden_act).hidden_act == hidden_act
     assert config_class(hidden_size=30, num_attention_heads=4, head_dim=8).head_dim == 8
@@ -137,7 +151,7 @@ def test_what_is_allowed(config_class):
 
 
 @every_config
-def test_saved_and_loaded_the_same(config_class, tmp_path):
+def test_saving_and_loading_keeps_all_options(config_class, tmp_path):
     config = config_class(hidden_size=64, num_attention_heads=2, norm_first=True, position_embedding_type="rotary")
     config.save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == config_class.model_type
@@ -148,15 +162,15 @@ def test_saved_and_loaded_the_same(config_class, tmp_path):
 
 
 @every_config
-def test_foreign_options_are_kept(config_class, tmp_path):
-    """As transformers does: what other programs store beside ours comes back."""
+def test_unknown_options_are_kept(config_class, tmp_path):
+    """As in transformers, options stored by other programs are saved and loaded."""
     config = config_class(trained_by="a program", num_labels=5, summary="a text")
     config.save_pretrained(tmp_path)
     loaded = config_class.from_pretrained(tmp_path)
     assert (loaded.trained_by, loaded.num_labels, loaded.summary) == ("a program", 5, "a text")
 
 
-def test_num_hidden_layers_is_another_name_of_encoder_layers():
+def test_num_hidden_layers_is_another_name_for_encoder_layers():
     config = AtentaEncoderDecoderConfig(num_hidden_layers=4, decoder_layers=2)
     assert (config.encoder_layers, config.num_hidden_layers, config.decoder_layers) == (4, 4, 2)
     config.num_hidden_layers = 3
@@ -166,5 +180,5 @@ def test_num_hidden_layers_is_another_name_of_encoder_layers():
 
 
 @every_config
-def test_options_of_generation_are_not_the_configurations(config_class):
+def test_generation_options_are_not_in_the_configuration(config_class):
     assert {"max_length", "num_beams", "do_sample", "temperature"}.isdisjoint(config_class().to_dict())

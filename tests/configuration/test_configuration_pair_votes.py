@@ -1,4 +1,4 @@
-"""The options of the votes of pairs: no size of a Transformer among them, and a clear error for each wrong value."""
+"""The options of pair votes: defaults, saving, and an error for each wrong value."""
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
@@ -13,22 +13,22 @@ def test_defaults():
     assert config.vocab_size == len(AtentaTokenizer.from_alphabet(family="decoder"))
     assert (config.max_distance, config.num_pairs, config.num_triples) == (None, 0, 0)
     assert (config.pad_token_id, config.bos_token_id, config.eos_token_id) == (0, 1, 2)
-    for size_of_a_transformer in ("hidden_size", "num_attention_heads", "dropout", "position_embedding_type"):
-        assert not hasattr(config, size_of_a_transformer)
+    for option_of_a_transformer in ("hidden_size", "num_attention_heads", "dropout", "position_embedding_type"):
+        assert not hasattr(config, option_of_a_transformer)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"vocab_size": 0}, r"vocab_size=0.* at least 1"),
-        ({"vocab_size": 2_097_152}, r"vocab_size=2097152: triples are counted up to 2097151 tokens"),
-        ({"max_distance": 0}, r"max_distance=0.* at least 1, or None"),
+        ({"vocab_size": 0}, r"vocab_size=0; expected at least 1"),
+        ({"vocab_size": 2_097_152}, r"vocab_size=2097152; expected at most 2097151"),
+        ({"max_distance": 0}, r"max_distance=0; expected at least 1, or None"),
         ({"max_distance": 1.5}, r"max_distance.*int.*float"),
-        ({"smoothing": 0}, r"smoothing=0: a finite number from 1e-12"),
+        ({"smoothing": 0}, r"smoothing=0; expected a finite number of at least 1e-12"),
         ({"smoothing": -1.0}, r"smoothing=-1\.0"),
         ({"smoothing": float("inf")}, r"smoothing=inf"),
         ({"smoothing": float("nan")}, r"smoothing=nan"),
-        ({"num_pairs": -1}, r"num_pairs=-1.* 0 \(nothing counted\) or more"),
+        ({"num_pairs": -1}, r"num_pairs=-1; expected 0 \(nothing counted\) or more"),
         ({"num_triples": -1}, r"num_triples=-1"),
         ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary"),
         ({"smothing": 1.0}, r"has no option 'smothing'\. Did you mean 'smoothing'\?"),
@@ -36,17 +36,17 @@ def test_defaults():
     ],
     ids=str,
 )
-def test_a_wrong_value_is_an_error_that_says_what_is_allowed(options, message):
+def test_errors_give_the_value_and_what_is_allowed(options, message):
     with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
         AtentaPairVotesConfig(**options)
 
 
-def test_the_largest_vocabulary_is_allowed():
+def test_largest_vocabulary_is_allowed():
     assert AtentaPairVotesConfig(vocab_size=2_097_151).vocab_size ** 3 < 2**63
     assert 2_097_152**3 >= 2**63
 
 
-def test_saved_and_loaded_the_same(tmp_path):
+def test_saving_and_loading_keeps_all_options(tmp_path):
     config = AtentaPairVotesConfig(vocab_size=30_000, max_distance=8, smoothing=1, pad_token_id=None)
     config.save_pretrained(tmp_path)
     loaded = AutoConfig.from_pretrained(tmp_path)

@@ -1,4 +1,4 @@
-"""What is saved loads, runs and is saved again where the package is not installed, and without trust where it is."""
+"""Saved models load, run and save without the package; with the package, they load without remote code."""
 
 import ast
 import json
@@ -11,6 +11,7 @@ import transformers
 from safetensors.torch import save_file
 from transformers import AutoConfig, PreTrainedConfig
 
+from atenta import AtentaDecoderConfig
 from atenta.bundle import flat_sources
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
@@ -30,7 +31,7 @@ def outputs(model, inputs: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def save_family(config_class: type[PreTrainedConfig], folder: Path) -> None:
-    """Save each model of a family with inputs and what it makes of them, in a folder named as its auto class."""
+    """Save each model of a family in a folder named after its auto class, with inputs and outputs."""
     for auto_class, model_class in AUTO_CLASSES[config_class].items():
         model, inputs = tiny_model(model_class), inputs_for(model_class)
         model.save_pretrained(folder / auto_class)
@@ -39,7 +40,7 @@ def save_family(config_class: type[PreTrainedConfig], folder: Path) -> None:
 
 
 def load_run_save_and_load(folder: str) -> None:
-    """In a process of its own: load every model of a family, run it, save it, and load and run that again."""
+    """Load every model of a family, run it, save it, and load and run the saved model; run in a new process."""
     import json
     from pathlib import Path
 
@@ -86,7 +87,7 @@ def test_clean_process_has_no_package(tmp_path):
 
 
 @pytest.mark.parametrize(("auto_class", "model_class"), HEADS)
-def test_no_trust_is_needed_with_the_package(auto_class, model_class, tmp_path):
+def test_with_the_package_no_trust_is_needed(auto_class, model_class, tmp_path):
     model = tiny_model(model_class)
     model.save_pretrained(tmp_path)
     assert type(AutoConfig.from_pretrained(tmp_path)) is model_class.config_class
@@ -124,7 +125,16 @@ def test_code_is_self_contained(config_class, tmp_path):
     assert not modules & {"bundle", "card", "registration", "__init__"}
 
 
-def test_wrong_save_leaves_no_code(tmp_path):
+def test_unregistered_configuration_is_saved_as_by_transformers(tmp_path):
+    class MyConfig(AtentaDecoderConfig):
+        pass
+
+    MyConfig().save_pretrained(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["config.json"]
+    assert "auto_map" not in json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+
+
+def test_failed_save_leaves_no_code(tmp_path):
     config = tiny_config(next(iter(AUTO_CLASSES)))
     config.num_hidden_layers = 0
     with pytest.raises(Exception, match="num_hidden_layers"):
@@ -133,8 +143,8 @@ def test_wrong_save_leaves_no_code(tmp_path):
 
 
 def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
-    """Write a package of modules under the name of ours, and make it what `atenta.bundle` sees."""
-    package = tmp_path / "stand_in"
+    """Write a package of modules, and make `atenta.bundle` use it instead of `atenta`."""
+    package = tmp_path / "other"
     package.mkdir()
     (package / "__init__.py").touch()
     for name, source in sources.items():
@@ -143,18 +153,18 @@ def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
         (path.parent / "__init__.py").touch()
         path.write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("atenta.bundle.PACKAGE", "stand_in")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "stand_in"]:
+    monkeypatch.setattr("atenta.bundle.PACKAGE", "other")
+    for name in [name for name in sys.modules if name.partition(".")[0] == "other"]:
         monkeypatch.delitem(sys.modules, name)
-    return [f"stand_in.{name.replace('__', '.')}" for name in sources]
+    return [f"other.{name.replace('__', '.')}" for name in sources]
 
 
-def test_imports_are_made_flat(tmp_path, monkeypatch):
+def test_imports_are_rewritten(tmp_path, monkeypatch):
     first, *_ = modules_of(
         tmp_path,
         monkeypatch,
         models__big='"""from ..parts.nothing import a"""\nimport torch\nfrom ..parts.small import (\n    a,\n)\n\n\n'
-        "def f():\n    from stand_in.parts.late import b\n    return a, b, torch\n",
+        "def f():\n    from other.parts.late import b\n    return a, b, torch\n",
         parts__small="a = 1  # kept\n",
         parts__late="b = 2\n",
         parts__unused="c = 3\n",
@@ -170,14 +180,14 @@ def test_imports_are_made_flat(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ("import stand_in.parts.small", "line 1: write `from"),
-        ("from ..parts import small", "import from the module that defines the name"),
+        ("import other.parts.small", "line 1: write `from"),
+        ("from ..parts import small", "Import from the module that defines the name"),
         ("from ..parts.small \\\n    import a", "on one line"),
-        ("from ..parts.missing import a", "stand_in.parts.missing is not a file"),
+        ("from ..parts.missing import a", "other.parts.missing is not a file"),
         ("from ..parts.big import a", "would both be big.py"),
     ],
 )
-def test_imports_that_cannot_be_made_flat(source, message, tmp_path, monkeypatch):
+def test_imports_that_cannot_be_rewritten(source, message, tmp_path, monkeypatch):
     first, *_ = modules_of(tmp_path, monkeypatch, models__big=source, parts__small="a = 1", parts__big="a = 1")
     with pytest.raises(ValueError, match=message):
         flat_sources([first])

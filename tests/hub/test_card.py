@@ -1,10 +1,11 @@
-"""Every saved model has a card that says what is known and what is not, and whose usage runs."""
+"""Every saved model has a card that states what is known and unknown, and whose usage example runs."""
 
 import re
 
 import pytest
 import transformers
 from huggingface_hub import ModelCard
+from torch import nn
 from transformers import BertConfig, BertModel
 
 from atenta import (
@@ -14,12 +15,13 @@ from atenta import (
     AtentaPairVotesForCausalLM,
 )
 from atenta.card import write_model_card
+from atenta.modeling import AtentaDecoderPreTrainedModel
 from atenta.registration import AUTO_CLASSES
 from support.models import named, tiny_model
 from support.saved import save_with_tokenizer
 
 HEADS = named(dict.fromkeys(model_class for models in AUTO_CLASSES.values() for model_class in models.values()))
-LONGEST_LEARNED = 64  # tiny_config's max_position_embeddings
+LEARNED_POSITIONS = 64  # tiny_config's max_position_embeddings
 
 
 def usage(card: ModelCard) -> str:
@@ -50,12 +52,12 @@ def test_metadata(model_class, tmp_path):
         transformers.pipelines.check_task(metadata.pipeline_tag)
 
 
-def test_unknown_is_said_and_sizes_are_the_model_s(tmp_path):
+def test_card_states_sizes_and_unknown_fields(tmp_path):
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
     model.save_pretrained(tmp_path)
     text = ModelCard.load(tmp_path / "README.md").text
-    for said in ("Trained on: unknown", "Language: unknown", "Weights: unknown", "Unknown, nobody has said. Measure"):
-        assert said in text
+    for stated in ("Trained on: unknown", "Language: unknown", "Weights: unknown", "Unknown (not stated). Measure"):
+        assert stated in text
     assert f"| parameters | {sum(weights.numel() for weights in model.parameters()):,} |" in text
     assert "| layers | 3 in the encoder, 2 in the decoder |" in text
     assert "| heads | 4 of 8 |" in text
@@ -63,29 +65,29 @@ def test_unknown_is_said_and_sizes_are_the_model_s(tmp_path):
     assert f"transformers {transformers.__version__}" in text
 
 
-@pytest.mark.parametrize(("max_distance", "said"), [(None, "any"), (8, "8 tokens")])
-def test_card_of_votes_says_what_was_counted(max_distance, said, tmp_path):
+@pytest.mark.parametrize(("max_distance", "stated"), [(None, "any"), (8, "8 tokens")])
+def test_card_of_pair_votes(max_distance, stated, tmp_path):
     model = tiny_model(AtentaPairVotesForCausalLM, max_distance=max_distance)
     model.save_pretrained(tmp_path)
     text = ModelCard.load(tmp_path / "README.md").text
     assert f"| triples | {len(model.table.votes):,} |" in text
     assert f"| pairs | {len(model.table.pair_keys):,} |" in text
-    assert f"| largest distance | {said} |" in text
+    assert f"| largest distance | {stated} |" in text
     assert "| smoothing | 0.1 votes |" in text
-    for false_here in ("Transformer:", "layers", "heads", "attention", "A character is a token"):
-        assert false_here not in text
+    for of_transformers in ("Transformer:", "layers", "heads", "attention", "Each character is a token"):
+        assert of_transformers not in text
 
 
 @pytest.mark.parametrize(
-    ("positions", "said"),
-    [("learned", f"at most {LONGEST_LEARNED} characters"), ("rotary", "any length"), ("sinusoidal", "any length")],
+    ("positions", "stated"),
+    [("learned", f"at most {LEARNED_POSITIONS} characters"), ("rotary", "any length"), ("sinusoidal", "any length")],
 )
-def test_longest_text(positions, said, tmp_path):
+def test_length_limit(positions, stated, tmp_path):
     tiny_model(AtentaEncoderModel, position_embedding_type=positions).save_pretrained(tmp_path)
-    assert said in ModelCard.load(tmp_path / "README.md").text
+    assert stated in ModelCard.load(tmp_path / "README.md").text
 
 
-def test_card_with_scores_takes_the_place_of_the_automatic_one(tmp_path):
+def test_card_with_scores_replaces_the_automatic_one(tmp_path):
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
     model.save_pretrained(tmp_path)
     path = write_model_card(
@@ -102,13 +104,13 @@ def test_card_with_scores_takes_the_place_of_the_automatic_one(tmp_path):
     assert path == tmp_path / "README.md"
     card = ModelCard.load(path)
     assert "unknown" not in card.text.lower()
-    for said in (
+    for stated in (
         "| word accuracy | 0.9612 |",
         "phrases of Machado de Assis",
         "spelling of 1880",
         "Weights: apache-2.0",
     ):
-        assert said in card.text
+        assert stated in card.text
     assert card.data.license == "apache-2.0"
     assert card.data.language == "pt"
     assert "accents" in card.data.tags
@@ -117,7 +119,7 @@ def test_card_with_scores_takes_the_place_of_the_automatic_one(tmp_path):
         "word_accuracy": 0.9612,
         "exact_match": 0.8,
     }
-    model.save_pretrained(tmp_path)  # as a Trainer does that goes on: what was said stays
+    model.save_pretrained(tmp_path)  # as a Trainer does when it continues: the card is kept
     assert ModelCard.load(path).content == card.content
 
 
@@ -132,8 +134,19 @@ def test_only_the_main_process_writes_a_card(tmp_path):
     assert not (tmp_path / "README.md").exists()
 
 
-def test_a_model_of_another_package_has_no_card(tmp_path):
+def test_unregistered_model_is_saved_without_a_card(tmp_path):
+    class MyModel(AtentaDecoderPreTrainedModel):
+        def __init__(self, config):
+            super().__init__(config)
+            self.layer = nn.Linear(2, 2)
+            self.post_init()
+
+    MyModel(tiny_model(AtentaDecoderForCausalLM).config).save_pretrained(tmp_path)
+    assert not (tmp_path / "README.md").exists()
+
+
+def test_model_of_another_package_has_no_card(tmp_path):
     config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=8)
-    with pytest.raises(ValueError, match="BertModel is no model of this package"):
+    with pytest.raises(ValueError, match="BertModel is not a model of this package"):
         write_model_card(tmp_path, BertModel(config))
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Wheel, sdist and editable installs give `import atenta`, with its card, from any directory."""
+"""After a wheel, sdist or editable install, `import atenta` and its model card work in any directory."""
 
 import tarfile
 import tomllib
@@ -11,7 +11,7 @@ import pytest
 import atenta
 from support.wheels import FOLDERS, ROOT, build, copy_source, install, run
 
-# Saves a model, whose card and code come from the package's files, and loads a recipe's configuration.
+# Saves a model, whose card and code are read from the package's files, and finds a recipe's configuration.
 USE = """
 import importlib.resources, pathlib, sys, atenta, atenta.recipes.baselines
 assert pathlib.Path(atenta.__file__).resolve().is_relative_to(sys.argv[1]), atenta.__file__
@@ -24,7 +24,7 @@ print(atenta.__version__)
 """
 
 
-def test_version_is_the_distribution_s():
+def test_version_is_that_of_the_distribution():
     assert atenta.__version__ == version("atenta")
     assert (
         atenta.__version__
@@ -64,7 +64,8 @@ def test_wheel(source, install_and_use, tmp_path):
         for folder in ("configs", "launch")
         for path in (source / "recipes" / folder).glob("*.yaml")
     }
-    assert names == modules | settings | {"atenta/hub_card.md", "atenta/recipes/pictures/attention_page.html"}
+    others = {"atenta/hub_card.md", "atenta/py.typed", "atenta/recipes/pictures/attention_page.html"}
+    assert names == modules | settings | others
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""transformers' pipelines take our models by name."""
+"""transformers' pipelines load saved models by task name."""
 
 import pytest
 from transformers import pipeline
@@ -21,7 +21,7 @@ PROMPT = "Era uma vez, em São João d'El-Rei, uma"
 
 @pytest.fixture
 def load(tmp_path):
-    """Save a tiny model of a class and load a pipeline of it; what transformers logs meanwhile must be nothing."""
+    """Save a tiny model and load a pipeline from it; transformers must not log anything meanwhile."""
 
     def load_pipeline(task, model_class, **options):
         save_with_tokenizer(model_class, tmp_path, **options)
@@ -48,7 +48,7 @@ def test_text_generation_continues_a_portuguese_prompt(load, model_class):
 
 
 @every_causal_model
-def test_text_generation_of_prompts_together_is_as_one_by_one(load, model_class):
+def test_text_generation_in_a_batch_is_as_one_by_one(load, model_class):
     generate = load("text-generation", model_class)
     prompts = [PROMPT, "Ó", "Não há de quê"]
     together = generate(prompts, max_new_tokens=8, do_sample=False, batch_size=3)
@@ -57,12 +57,13 @@ def test_text_generation_of_prompts_together_is_as_one_by_one(load, model_class)
 
 def test_fill_mask(load):
     fill = load("fill-mask", AtentaEncoderForMaskedLM)
-    guesses = fill("Bom d<mask>a", top_k=7)
-    assert len(guesses) == 7
-    for guess in guesses:
-        if len(guess["token_str"]) == 1 and guess["token_str"].strip():
-            assert guess["sequence"] == f"Bom d{guess['token_str']}a"
-    assert [guess["score"] for guess in guesses] == sorted((guess["score"] for guess in guesses), reverse=True)
+    predictions = fill("Bom d<mask>a", top_k=7)
+    assert len(predictions) == 7
+    for prediction in predictions:
+        if len(prediction["token_str"]) == 1 and prediction["token_str"].strip():
+            assert prediction["sequence"] == f"Bom d{prediction['token_str']}a"
+    scores = [prediction["score"] for prediction in predictions]
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_text_classification(load):

@@ -1,4 +1,4 @@
-"""A model pushed to a Hub loads from it in a process that has never seen the package."""
+"""A model pushed to a Hub loads from it in a process without the package."""
 
 import json
 
@@ -17,8 +17,9 @@ from support.local_hub import LocalHub, local_hub
 from support.saved import save_with_tokenizer
 
 REPOSITORY = "tester/tiny-model"
-CODE = {"attention.py", "block.py", "configuration_base.py", "embeddings.py", "feed_forward.py", "modeling_base.py"}
-CODE_OF_VOTES = {"configuration_base.py", "modeling_pair_votes.py", "triple_counts.py", "vote_table.py"}
+BASES = {"configuration_base.py", "modeling_base.py"}
+CODE = BASES | {"attention.py", "block.py", "embeddings.py", "modeling_transformer.py", "positions.py"}
+CODE_OF_VOTES = BASES | {"configuration_pair_votes.py", "modeling_pair_votes.py", "triple_counts.py", "vote_table.py"}
 
 
 @pytest.fixture
@@ -29,7 +30,7 @@ def hub():
 
 @pytest.fixture
 def run_with(hub, tmp_path):
-    """Run a function in a process that speaks with the local Hub, with an empty cache of its own."""
+    """Run a function in a process that uses the local Hub and has an empty cache."""
 
     def run(function, *arguments, with_package):
         environment = {
@@ -128,7 +129,8 @@ def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, ru
 
     files = hub.storage.files(REPOSITORY)
     assert {"model.safetensors", "config.json", "README.md", "tokenizer.json", "tokenizer_config.json"} <= set(files)
-    assert set(files) >= (CODE_OF_VOTES if model_class is AtentaPairVotesForCausalLM else CODE)
+    code = {name for name in files if name.endswith(".py")}
+    assert code == CODE_OF_VOTES if model_class is AtentaPairVotesForCausalLM else code >= CODE
     assert ("generation_config.json" in files) == model.can_generate()
     assert not [name for name in files if name.endswith((".bin", ".pt", ".pth", ".pkl", ".pickle"))]
     auto_map = json.loads(files["config.json"])["auto_map"]
@@ -143,14 +145,14 @@ def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, ru
 
 
 @pytest.mark.parametrize("push", [push_tokenizer_and_model, save_and_push], ids=lambda push: push.__name__)
-def test_our_card_takes_the_place_of_the_general_one(push, hub, run_with, tmp_path):
+def test_our_card_replaces_the_generic_one(push, hub, run_with, tmp_path):
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
     run_with(push, tmp_path / "model", "AutoModelForCausalLM", REPOSITORY, with_package=True)
     assert "## Limits" in card_of(hub).text
     assert "modeling_decoder.py" in hub.storage.files(REPOSITORY)
 
 
-def test_a_card_that_a_person_wrote_is_kept(hub, run_with, tmp_path):
+def test_card_that_a_person_wrote_is_kept(hub, run_with, tmp_path):
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
     arguments = (tmp_path / "model", "AutoModelForCausalLM", REPOSITORY)
     run_with(push_tokenizer_and_model, *arguments, with_package=True)
@@ -162,15 +164,15 @@ def test_a_card_that_a_person_wrote_is_kept(hub, run_with, tmp_path):
     assert "## Limits" not in card_of(hub).text
 
 
-def test_pushed_configuration_comes_with_its_code(hub, run_with, tmp_path):
+def test_pushed_configuration_has_its_code(hub, run_with, tmp_path):
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
     run_with(push_configuration, tmp_path / "model", REPOSITORY, with_package=True)
     files = hub.storage.files(REPOSITORY)
     assert {"config.json", "modeling_decoder.py", "configuration_decoder.py"} <= set(files)
 
 
-def test_the_server_knows_what_it_does_not_have(hub, run_with):
-    def look_for_nothing() -> None:
+def test_server_reports_missing_repositories_and_files(hub, run_with):
+    def ask_for_missing() -> None:
         from huggingface_hub import HfApi
         from huggingface_hub.errors import EntryNotFoundError, RepositoryNotFoundError
 
@@ -186,4 +188,4 @@ def test_the_server_knows_what_it_does_not_have(hub, run_with):
         except EntryNotFoundError:
             print("no file")
 
-    assert run_with(look_for_nothing, with_package=False).splitlines() == ["no repository", "no file"]
+    assert run_with(ask_for_missing, with_package=False).splitlines() == ["no repository", "no file"]

@@ -1,0 +1,71 @@
+"""The base class of the three Transformer families, and the functions that their heads share."""
+
+import torch
+from transformers import PreTrainedConfig
+
+from .attention import MultiHeadAttention
+from .block import Dropout, TransformerBlock
+from .modeling_base import AtentaPreTrainedModel
+
+# The plan of every model that contains blocks. Each process holds some heads, some columns of the feed-forward network
+# and the embeddings of some tokens. The output layer, which may be tied to the embeddings, is split by tokens too.
+TENSOR_PARALLEL_PLAN = {"embeddings.embed_tokens": "embedding_rowwise"} | {
+    f"layers.*.{layer}": style
+    for layer, style in {
+        "self_attn.q_proj": "colwise",
+        "self_attn.k_proj": "colwise",
+        "self_attn.v_proj": "colwise",
+        "self_attn.o_proj": "rowwise",
+        "feed_forward.up_proj": "colwise",
+        "feed_forward.down_proj": "rowwise",
+    }.items()
+}
+
+
+class AtentaTransformerPreTrainedModel(AtentaPreTrainedModel):
+    """Base class of the Transformers: the features of transformers that all of them support."""
+
+    base_model_prefix = "model"
+    supports_gradient_checkpointing = True
+    _no_split_modules = ["TransformerBlock"]
+    _skip_keys_device_placement = ["past_key_values"]
+    _supports_sdpa = True
+    _supports_flash_attn = True
+    _supports_flex_attn = True
+    _supports_attention_backend = True
+    _can_compile_fullgraph = True
+    _can_record_outputs = {"hidden_states": TransformerBlock, "attentions": MultiHeadAttention}
+
+
+def check_one_input(input_ids: torch.Tensor | None, inputs_embeds: torch.Tensor | None) -> None:
+    """Check that either token ids or embeddings were given.
+
+    Raises:
+        ValueError: If both or neither were given.
+    """
+    if (input_ids is None) == (inputs_embeds is None):
+        given = "neither" if input_ids is None else "both"
+        raise ValueError(f"Expected exactly one of input_ids and inputs_embeds, got {given}.")
+
+
+def classifier_dropout(config: PreTrainedConfig) -> Dropout:
+    """Return the dropout before a classification head: `classifier_dropout`, or `dropout` if that is `None`."""
+    return Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)
+
+
+def share_of_batch(
+    loss: torch.Tensor, labels: torch.Tensor, num_items_in_batch: torch.Tensor | int | None
+) -> torch.Tensor:
+    """Scale the mean loss of a micro-batch so that the losses of all micro-batches add up to the mean of the batch.
+
+    Args:
+        loss: mean over the labels of this micro-batch that are not -100.
+        labels: the labels that transformers' `Trainer` counts; -100 is ignored.
+        num_items_in_batch: number of labels in the whole batch; `None` if there is no gradient accumulation.
+
+    Returns:
+        The micro-batch's share of the batch's mean loss.
+    """
+    if num_items_in_batch is None:
+        return loss
+    return loss * (labels != -100).sum() / num_items_in_batch
