@@ -1,1 +1,1 @@
-"""How fast the package is, against its peers and the machine's limit: `python -m benchmarks` in the root."""
+"""Benchmarks of the package against its peers and the machine's limit: `python -m benchmarks`, in the root folder."""

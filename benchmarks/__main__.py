@@ -1,8 +1,9 @@
-"""Measure, print, and write the results: `python -m benchmarks --help` tells what can be chosen."""
+"""Run the benchmarks: measure the sections, print tables, and write the results and the README."""
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from time import perf_counter
@@ -10,61 +11,90 @@ from time import perf_counter
 import torch
 from transformers.utils import logging
 
-from benchmarks import corpus, decoding, growth, imports, memory, padding, tokenizers, training, variants
-from benchmarks.machine import machine, versions
-from benchmarks.pictures import draw_growth
-from benchmarks.report import (
-    FIGURES,
+from benchmarks.benchmark_report import (
+    FIGURE_HEADER,
     FOLDER,
-    GOALS,
-    as_text,
+    TARGET_HEADER,
+    draw_growth,
     figure_cells,
-    goal_cells,
+    target_cells,
+    terminal_table,
     write_readme,
     write_section,
 )
-from benchmarks.settings import Settings
+from benchmarks.decoding_speed import growth_curves, measure_decoding, measure_growth
+from benchmarks.fresh_processes import measure_imports, measure_memory
+from benchmarks.measuring import Settings, Work, describe_machine, describe_versions
+from benchmarks.padding import measure_padding
+from benchmarks.tokenizer_speed import measure_corpus, measure_tokenizers
+from benchmarks.training_speed import measure_training
+from benchmarks.variants import measure_variants
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the benchmarks that can be measured alone.
+
+    Attributes:
+        measure: yields the works of the section.
+        seconds: expected time on two cores.
+    """
+
+    measure: Callable[[Settings], Iterator[Work]]
+    seconds: int
+
 
 SECTIONS = {
-    module.__name__.removeprefix("benchmarks."): module
-    for module in (decoding, training, tokenizers, corpus, padding, imports, memory, growth, variants)
+    "decoding": Section(measure_decoding, 190),
+    "training": Section(measure_training, 230),
+    "tokenizers": Section(measure_tokenizers, 12),
+    "corpus": Section(measure_corpus, 25),
+    "padding": Section(measure_padding, 10),
+    "imports": Section(measure_imports, 50),
+    "memory": Section(measure_memory, 110),
+    "growth": Section(measure_growth, 120),
+    "variants": Section(measure_variants, 90),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the sections, one after another, each written as soon as it is measured; then the table and the README."""
-    options = parse(arguments)
+    """Run the sections in turn and write each as soon as it is measured; then print the tables, write the README."""
+    options = parse_arguments(arguments)
     settings = Settings(options.device, options.rounds, options.threads)
     torch.set_num_threads(settings.threads)
     logging.set_verbosity_error()
     folder = options.output_dir / settings.device
     measured = []
     for number, name in enumerate(options.only, start=1):
-        left = sum(SECTIONS[other].SECONDS for other in options.only[number - 1 :])
+        left = sum(SECTIONS[other].seconds for other in options.only[number - 1 :])
         print(f"\n{name} ({number} of {len(options.only)}, about {left / 60:.0f} min left on two cores)", flush=True)
         measured.append(run_section(name, folder, settings))
     for title, header, cells in (
-        ("figures", FIGURES, figure_cells([row for section in measured for row in section["rows"]])),
-        ("what was to be reached", GOALS, goal_cells([goal for section in measured for goal in section["goals"]])),
+        ("figures", FIGURE_HEADER, figure_cells([row for section in measured for row in section["rows"]])),
+        ("targets", TARGET_HEADER, target_cells([goal for section in measured for goal in section["goals"]])),
     ):
-        print(f"\n{title}\n{as_text(header, cells)}" if cells else "", flush=True)
+        print(f"\n{title}\n{terminal_table(header, cells)}" if cells else "", flush=True)
     for name, section in zip(options.only, measured):
         print(f"{name} took {section['about']['seconds']:.0f} s")
     write_readme(options.output_dir, options.readme)
-    print(f"Written: {options.readme}, and {folder}")
+    print(f"Results written to {options.readme} and {folder}")
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Read the command line."""
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse and check the command line."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cuda: bfloat16 and larger models")
     parser.add_argument(
-        "--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="measure these; others keep their figures"
+        "--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to measure; default: all"
     )
-    parser.add_argument("--rounds", type=int, help="of every work, in place of each section's own number")
-    parser.add_argument("--threads", type=int, default=2, help="that torch computes with on the CPU")
-    parser.add_argument("--output_dir", type=Path, default=FOLDER / "results", help="of JSON and picture")
-    parser.add_argument("--readme", type=Path, help="what the tables are written to; README.md in --output_dir")
+    parser.add_argument("--rounds", type=int, help="rounds of every measurement; default: each section's own number")
+    parser.add_argument("--threads", type=int, default=2, help="number of CPU threads that torch uses; default: 2")
+    parser.add_argument(
+        "--output_dir", type=Path, default=FOLDER / "results", help="folder for the results as JSON and pictures"
+    )
+    parser.add_argument(
+        "--readme", type=Path, help="file for the tables; default: README.md, in --output_dir if that is given"
+    )
     options = parser.parse_args(arguments)
     if options.readme is None:
         own = options.output_dir == parser.get_default("output_dir")
@@ -74,26 +104,26 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.rounds is not None and options.rounds < 1:
         parser.error(f"--rounds {options.rounds}: expected 1 or more")
     if options.device == "cuda" and not torch.cuda.is_available():
-        parser.error("--device cuda: torch finds no GPU here")
+        parser.error("--device cuda: torch finds no GPU on this machine")
     return options
 
 
 def run_section(name: str, folder: Path, settings: Settings) -> dict:
-    """Measure a section and write it: figures, and a picture where it has curves."""
+    """Measure a section, write its figures and, for `growth`, draw its curves. Return what was written."""
     started = perf_counter()
-    works = list(SECTIONS[name].run(settings))
+    works = list(SECTIONS[name].measure(settings))
     about = {
         "place": list(SECTIONS).index(name),
         "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
-        "machine": machine(settings),
-        "versions": versions(),
+        "machine": describe_machine(settings),
+        "versions": describe_versions(),
         "date": date.today().isoformat(),
         "seconds": perf_counter() - started,
     }
     section = write_section(folder / f"{name}.json", works, about)
     if name == "growth":
-        title = f"A step of greedy decoding: {machine(settings)}"
-        draw_growth(folder / "growth.png", growth.curves(works, settings), title)
+        title = f"A step of greedy decoding: {describe_machine(settings)}"
+        draw_growth(folder / "growth.png", growth_curves(works, settings), title)
     return section
 
 

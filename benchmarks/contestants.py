@@ -1,9 +1,10 @@
-"""The models that compete: ours and transformers', of the same sizes and a vocabulary of 128."""
+"""The models that are compared: ours, transformers' and torch's, with the same sizes and a vocabulary of 128."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
 from torch import nn
 from transformers import (
     BartConfig,
@@ -24,23 +25,22 @@ from atenta import (
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,
 )
-from benchmarks import plain_torch
-from benchmarks.results import OURS
-from benchmarks.sizes import VOCABULARY, Size
+from benchmarks.measuring import FIRST_CHARACTER, OURS, VOCABULARY, Settings, Size
+from benchmarks.plain_torch import TorchCausalModel, TorchMaskedModel, TorchTranslationModel
 
 SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
 @dataclass(frozen=True)
 class Contestant:
-    """A model that can be made of any size.
+    """A model that can be built in any size.
 
     Attributes:
-        name: in the tables.
-        build: makes it of a size, a number of positions and options.
-        without_dropout: options that take every dropout out; empty where there is none.
-        same_dropout: options that leave dropout 0.1 where ours has it, on embeddings and on what a sub-layer puts
-            out; empty where that is the default, or where there is none.
+        name: name in the tables.
+        build: builds the model from a size, a number of positions and options.
+        without_dropout: options that remove all dropout; empty if the model has none.
+        same_dropout: options that leave dropout 0.1 only where ours has it, on the embeddings and on the output of
+            each sub-layer; empty if that is the default, or if the model has no dropout.
     """
 
     name: str
@@ -70,7 +70,7 @@ def _gpt2(size: Size, positions: int = 512, **options: Any) -> nn.Module:
 
 
 def _llama(size: Size, positions: int = 512, **options: Any) -> nn.Module:
-    # Its feed-forward network has three matrices: two thirds of the width make it as large (Touvron et al., 2023).
+    # Its feed-forward network has three matrices: two thirds of the width give the same size (Touvron et al., 2023).
     config = LlamaConfig(
         vocab_size=VOCABULARY,
         hidden_size=size.width,
@@ -117,17 +117,17 @@ def _bart(size: Size, positions: int = 512, **options: Any) -> nn.Module:
     return BartForConditionalGeneration(config)
 
 
-NONE = {"dropout": 0.0}
+NO_DROPOUT = {"dropout": 0.0}
 
 DECODERS = (
-    Contestant(OURS, _atenta(AtentaDecoderForCausalLM, AtentaDecoderConfig, "num_hidden_layers"), NONE),
+    Contestant(OURS, _atenta(AtentaDecoderForCausalLM, AtentaDecoderConfig, "num_hidden_layers"), NO_DROPOUT),
     Contestant(
         "GPT-2", _gpt2, {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}, same_dropout={"attn_pdrop": 0.0}
     ),
     Contestant("Llama", _llama),
 )
 ENCODERS = (
-    Contestant(OURS, _atenta(AtentaEncoderForMaskedLM, AtentaEncoderConfig, "num_hidden_layers"), NONE),
+    Contestant(OURS, _atenta(AtentaEncoderForMaskedLM, AtentaEncoderConfig, "num_hidden_layers"), NO_DROPOUT),
     Contestant(
         "BERT",
         _bert,
@@ -144,14 +144,45 @@ ENCODER_DECODERS = (
             "encoder_layers",
             "decoder_layers",
         ),
-        NONE,
+        NO_DROPOUT,
     ),
-    Contestant("BART", _bart, NONE),  # its default dropout is where ours is
+    Contestant("BART", _bart, NO_DROPOUT),  # dropout is where ours is by default
 )
 
-# torch's own stacks decode without a cache, and so only train.
-TRAINED = {
-    "decoder": (*DECODERS, Contestant("torch.nn", plain_torch.CausalModel, NONE)),
-    "encoder": (*ENCODERS, Contestant("torch.nn", plain_torch.MaskedModel, NONE)),
-    "encoder-decoder": (*ENCODER_DECODERS, Contestant("torch.nn", plain_torch.TranslationModel, NONE)),
+DECODING_CONTESTANTS = {"decoder": DECODERS, "encoder-decoder": ENCODER_DECODERS}
+# torch's own stacks decode without a cache, so they only compete in training.
+TRAINING_CONTESTANTS = {
+    "decoder": (*DECODERS, Contestant("torch.nn", TorchCausalModel, NO_DROPOUT)),
+    "encoder": (*ENCODERS, Contestant("torch.nn", TorchMaskedModel, NO_DROPOUT)),
+    "encoder-decoder": (*ENCODER_DECODERS, Contestant("torch.nn", TorchTranslationModel, NO_DROPOUT)),
 }
+
+
+def ready_to_generate(contestant: Contestant, size: Size, settings: Settings, positions: int = 512) -> nn.Module:
+    """Return a model in evaluation mode on the device, whose texts are not ended by `<eos>`."""
+    model = contestant.build(size, positions).to(settings.device, settings.dtype).eval()
+    model.generation_config.eos_token_id = None
+    model.generation_config.pad_token_id = 0
+    return model
+
+
+def bind_generate(model: nn.Module, **options: object) -> Callable[..., torch.Tensor]:
+    """Return `model.generate` without sampling, called with ids and a mask as a tokenizer returns them."""
+
+    def generate(ids: torch.Tensor, max_new_tokens: int, **more: object) -> torch.Tensor:
+        return model.generate(
+            input_ids=ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=max_new_tokens,
+            do_sample=False,
+            **options,
+            **more,
+        )
+
+    return generate
+
+
+def draw_ids(settings: Settings, sequences: int, length: int) -> torch.Tensor:
+    """Return random ids of characters, (sequences, length), the same at each call."""
+    generator = torch.Generator().manual_seed(0)
+    return torch.randint(FIRST_CHARACTER, VOCABULARY, (sequences, length), generator=generator).to(settings.device)

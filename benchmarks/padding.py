@@ -1,6 +1,7 @@
-"""Share of padding in the recipes' batches on their sample data: texts of like length, and in random order."""
+"""Padding in the recipes' batches of sample data: texts of similar length, against random order."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,36 +11,35 @@ import torch
 import yaml
 from transformers import TrainingArguments
 
-from atenta.recipes.reading import DataArguments, labelled, load, pairs, tagged
-from atenta.recipes.reading.conll import read_conll, read_conllu
+from atenta.recipes.reading import DataArguments, RowFormat, Rows, load_rows
+from atenta.recipes.reading.formats import read_conll, read_conllu
+from atenta.recipes.tasks.classification import LABELLED_TEXTS
+from atenta.recipes.tasks.pairs import PAIRS
+from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
 from atenta.recipes.training.batching import BucketBatchSampler
-from atenta.recipes.training.command_line import CONFIGS
-from benchmarks.results import OURS, Target, Work
-from benchmarks.settings import Settings
+from atenta.recipes.training.options import CONFIGS
+from benchmarks.measuring import OURS, Settings, Target, Work
 
-SECONDS = 10
-TARGET = Target(5, kind="figure")
+PADDING_TARGET = Target(5, kind="figure")
 
 
-def run(settings: Settings) -> Iterator[Work]:
-    """Count percent of an epoch's tokens. There is nothing to repeat: no clock is read."""
+def measure_padding(settings: Settings) -> Iterator[Work]:
+    """Count padding in percent of an epoch's tokens. The count is exact, so it is not repeated."""
     datasets.disable_progress_bars()
-    pair = partial(_load, check=pairs.check, features=pairs.FEATURES, columns=["source", "target"])
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")}
-    words = partial(_load, check=tagged.check, features=tagged.FEATURES, columns=["words", "tags"], readers=readers)
-    text = partial(_load, check=labelled.check, features=labelled.FEATURES, columns=["text", "label"])
-    tasks: Mapping[str, tuple[Callable[[str], Any], Callable[[dict], tuple[int, ...]]]] = {
-        "accents": (pair, _of_pair),
-        "french_g2p": (pair, _of_pair),
-        "italian_g2p": (pair, _of_pair),
-        "hebrew": (pair, _of_pair),
-        "lener": (words, lambda row: (len(" ".join(row["words"])) + 2,)),
-        "bosque": (words, lambda row: (len(" ".join(row["words"])) + 2,)),
-        "languages": (text, lambda row: (len(row["text"]) + 2,)),
+    sentences = replace(TAGGED_SENTENCES, readers=readers)
+    tasks: Mapping[str, tuple[RowFormat, Callable[[dict[str, Any]], tuple[int, ...]]]] = {
+        "accents": (PAIRS, _pair_lengths),
+        "french_g2p": (PAIRS, _pair_lengths),
+        "italian_g2p": (PAIRS, _pair_lengths),
+        "hebrew": (PAIRS, _pair_lengths),
+        "lener": (sentences, _sentence_length),
+        "bosque": (sentences, _sentence_length),
+        "languages": (LABELLED_TEXTS, _text_length),
     }
-    for config, (read, lengths_of) in tasks.items():
+    for config, (row_format, lengths_of) in tasks.items():
         options = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text(encoding="utf-8"))
-        lengths = [lengths_of(row) for row in read(options["sample"])]
+        lengths = [lengths_of(row) for row in _training_rows(options["sample"], row_format)]
         sampler = BucketBatchSampler(
             lengths,
             batch_size=options.get("per_device_train_batch_size", 8),
@@ -47,23 +47,37 @@ def run(settings: Settings) -> Iterator[Work]:
         )
         shares = {OURS: sampler.padding_share(), "random order": random_padding_share(lengths, len(sampler))}
         figures = {name: [100 * share] for name, share in shares.items()}
-        yield Work(f"padding, {config}", "% of tokens", figures, [TARGET])
+        yield Work(f"padding, {config}", "% of tokens", figures, [PADDING_TARGET])
 
 
 def random_padding_share(lengths: Sequence[Sequence[int]], batches: int) -> float:
-    """Return the share of padding in as many batches of equally many texts, drawn in random order."""
+    """Return the share of padding if the texts are shuffled and split into `batches` batches of equal size.
+
+    Args:
+        lengths: for each example, the number of tokens of each of its sequences.
+        batches: number of batches.
+    """
     table = torch.tensor(lengths)
     order = torch.randperm(len(table), generator=torch.Generator().manual_seed(0))
-    drawn = table[order].tensor_split(batches)
-    padded = sum(len(batch) * batch.amax(0).sum().item() for batch in drawn)
+    shuffled = table[order].tensor_split(batches)
+    padded = sum(len(batch) * batch.amax(0).sum().item() for batch in shuffled)
     return 1 - table.sum().item() / padded
 
 
-def _of_pair(row: dict[str, Any]) -> tuple[int, int]:
-    return len(row["source"]) + 1, len(row["target"]) + 1  # with its <eos>
+# Lengths in tokens, special tokens included.
+def _pair_lengths(row: dict[str, Any]) -> tuple[int, ...]:
+    return len(row["source"]) + 1, len(row["target"]) + 1
 
 
-def _load(sample: str, **options: Any) -> Any:
+def _sentence_length(row: dict[str, Any]) -> tuple[int, ...]:
+    return (len(" ".join(row["words"])) + 2,)
+
+
+def _text_length(row: dict[str, Any]) -> tuple[int, ...]:
+    return (len(row["text"]) + 2,)
+
+
+def _training_rows(sample: str, row_format: RowFormat) -> Rows:
     with TemporaryDirectory() as folder:
         training = TrainingArguments(output_dir=folder, use_cpu=True)
-        return load(DataArguments(sample=sample), training, **options)["train"]
+        return load_rows(DataArguments(sample=sample), training, row_format)["train"]

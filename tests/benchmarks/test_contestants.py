@@ -1,20 +1,19 @@
-"""Contestants have one size, and dropout where it is said to be."""
+"""Tests of the contestants' size and dropout."""
 
 import pytest
 import torch
 from torch import nn
 
-from benchmarks.contestants import TRAINED
-from benchmarks.settings import Settings
-from benchmarks.sizes import VOCABULARY, Size
-from benchmarks.training import make_examples, with_dropout, without_dropout
+from benchmarks.contestants import TRAINING_CONTESTANTS
+from benchmarks.measuring import VOCABULARY, Size
+from benchmarks.training_speed import make_examples, with_dropout, without_dropout
 
 SIZE = Size(layers=2, width=48, heads=4, inner=96)
-FAMILIES = pytest.mark.parametrize("family", TRAINED)
+FAMILIES = pytest.mark.parametrize("family", TRAINING_CONTESTANTS)
 
 
 def matrices(model):
-    """Numbers in the weights of linear layers. GPT-2's have a class of their own, torch's attention bare weights."""
+    """Count the weights of linear layers. GPT-2's have their own class, and torch's attention has bare weights."""
     return sum(
         weight.numel()
         for name, weight in model.named_parameters()
@@ -26,34 +25,34 @@ def matrices(model):
 
 
 @FAMILIES
-def test_all_multiply_with_as_many_numbers(family):
+def test_all_multiply_by_the_same_number_of_weights(family):
     for name, model in without_dropout(family, SIZE).items():
-        extra = SIZE.width**2 if name == "BERT" else 0  # its head has a layer more
+        extra = SIZE.width**2 if name == "BERT" else 0  # its head has one more layer
         tied = SIZE.width * VOCABULARY if name in ("GPT-2", "BERT") else 0  # counted with the embeddings
         assert matrices(model) == SIZE.matrix_numbers(family) + extra - tied, name
 
 
 def loss(model, family):
-    batch = make_examples(Settings(), family, rows=2, length=24)
+    batch = make_examples(family, rows=2, length=24)
     return model(**{name: torch.tensor([row[name] for row in batch]) for name in batch[0]})["loss"]
 
 
 @FAMILIES
-def test_without_dropout_a_training_step_gives_the_same_loss_again(family):
+def test_without_dropout_the_training_loss_is_repeatable(family):
     for name, model in without_dropout(family, SIZE).items():
         model.train()
         assert torch.equal(loss(model, family), loss(model, family)), name
 
 
 @FAMILIES
-def test_with_dropout_it_does_not(family):
+def test_with_dropout_the_training_loss_changes(family):
     for name, model in with_dropout(family, SIZE).items():
         model.train()
         assert not torch.equal(loss(model, family), loss(model, family)), name
 
 
 @FAMILIES
-def test_the_same_dropout_is_neither_on_attention_weights_nor_within_the_feed_forward_network(family, monkeypatch):
+def test_same_dropout_excludes_attention_weights_and_inner_activations(family, monkeypatch):
     widths, attention = [], []
     attend = nn.functional.scaled_dot_product_attention
 
@@ -69,7 +68,7 @@ def test_the_same_dropout_is_neither_on_attention_weights_nor_within_the_feed_fo
     monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", attention_with)
     models = with_dropout(family, SIZE)
     for name, model in models.items():
-        if f"{name} (same dropout)" not in models:  # or the model has other dropout by its defaults
+        if f"{name} (same dropout)" not in models:  # otherwise the defaults of the model have other dropout
             widths.clear()
             attention.clear()
             loss(model.train(), family)
@@ -77,6 +76,6 @@ def test_the_same_dropout_is_neither_on_attention_weights_nor_within_the_feed_fo
             assert set(attention) <= {0.0}, name
 
 
-def test_the_peers_defaults_are_left_as_they_are():
+def test_defaults_of_the_peers_are_unchanged():
     defaults = with_dropout("decoder", SIZE)["GPT-2"].config, with_dropout("encoder", SIZE)["BERT"].config
     assert defaults[0].attn_pdrop == defaults[1].attention_probs_dropout_prob == 0.1

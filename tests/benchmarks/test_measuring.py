@@ -1,34 +1,66 @@
-"""Medians, ratios and targets, on figures whose answers are plain."""
+"""Tests of turns, medians, ratios and targets, on made-up figures."""
 
 import pytest
 
-from benchmarks.results import LIMIT, OURS, Spread, Target, Work
+from benchmarks.measuring import LIMIT, OURS, Spread, Target, Work, interleave
 
 
-def times(**more):
+@pytest.fixture
+def contest():
+    """Contestants whose figure is the number of turns so far, and the list of who had them."""
+    turns = []
+
+    def contestant(name):
+        def turn():
+            turns.append(name)
+            return float(len(turns))
+
+        return turn
+
+    return {name: contestant(name) for name in "ab"}, turns
+
+
+def test_contestants_take_turns_and_every_second_round_is_reversed(contest):
+    contestants, turns = contest
+    figures = interleave(contestants, 3, "work")
+    assert "".join(turns) == "ab" + "ab" + "ba" + "ab"
+    assert figures == {"a": [3.0, 6.0, 7.0], "b": [4.0, 5.0, 8.0]}
+
+
+def test_without_a_warm_up_the_first_turn_counts(contest):
+    contestants, _ = contest
+    assert interleave(contestants, 1, "work", warm_up=False) == {"a": [1.0], "b": [2.0]}
+
+
+def test_zero_rounds_are_an_error(contest):
+    with pytest.raises(ValueError, match="rounds is 0; expected 1 or more"):
+        interleave(contest[0], 0, "work")
+
+
+def work(**more):
     return Work("decode", "ms", {OURS: [2.0, 3.0, 4.0], "GPT-2": [4.0, 8.0, 10.0], "Llama": [9.0, 9.0, 9.0]}, **more)
 
 
-def test_a_spread_is_median_least_and_greatest():
+def test_spread_holds_median_minimum_and_maximum():
     assert Spread.of([5.0, 1.0, 2.0]) == Spread(2.0, 1.0, 5.0)
 
 
-def test_a_ratio_is_that_of_the_medians_and_its_spread_that_of_the_rounds():
+def test_ratio_is_of_the_medians_and_its_range_is_within_rounds():
     assert Spread.of_ratio([2.0, 3.0, 4.0], [4.0, 8.0, 10.0]) == Spread(3 / 8, 3 / 8, 1 / 2)
-    # A machine that is slow in one round is so for both.
+    # A machine that is slow in one round is slow for both.
     assert Spread.of_ratio([1.0, 100.0], [2.0, 200.0]) == Spread(0.5, 0.5, 0.5)
 
 
-def test_a_difference_is_taken_within_rounds():
+def test_difference_has_its_range_within_rounds():
     assert Spread.of_difference([5.0, 7.0, 6.0], [4.0, 4.0, 4.0]) == Spread(2.0, 1.0, 3.0)
 
 
-def test_figures_of_unlike_numbers_of_rounds_are_an_error():
+def test_different_numbers_of_rounds_are_an_error():
     with pytest.raises(ValueError, match="shorter"):
         Spread.of_ratio([1.0, 2.0], [1.0])
 
 
-def test_the_best_peer_is_neither_ours_nor_the_limit():
+def test_best_peer_is_neither_ours_nor_the_limit():
     figures = {OURS: [1.0], LIMIT: [0.5], "slow": [9.0], "fast": [3.0]}
     assert Work("decode", "ms", figures).best_peer == "fast"
     assert Work("encode", "Mchar/s", figures, more_is_better=True).best_peer == "slow"
@@ -36,13 +68,13 @@ def test_the_best_peer_is_neither_ours_nor_the_limit():
 
 
 def test_rows_compare_each_contestant_with_the_best_peer_and_the_limit():
-    work = Work("decode", "ms", {OURS: [3.0], "GPT-2": [6.0], LIMIT: [1.5]})
-    rows = {row["contestant"]: row for row in work.rows()}
+    measured = Work("decode", "ms", {OURS: [3.0], "GPT-2": [6.0], LIMIT: [1.5]})
+    rows = {row["contestant"]: row for row in measured.rows()}
     assert {who: row["to_best_peer"]["middle"] for who, row in rows.items()} == {OURS: 0.5, "GPT-2": 1.0, LIMIT: 0.25}
     assert {who: row["to_limit"]["middle"] for who, row in rows.items()} == {OURS: 2.0, "GPT-2": 4.0, LIMIT: 1.0}
 
 
-def test_what_has_no_peer_or_limit_has_no_ratio_to_it():
+def test_work_without_peer_or_limit_has_no_ratios():
     (row,) = Work("decode", "ms", {OURS: [3.0]}).rows()
     assert row["to_best_peer"] is None
     assert row["to_limit"] is None
@@ -61,7 +93,7 @@ def test_what_has_no_peer_or_limit_has_no_ratio_to_it():
         (Target(3.1, kind="figure"), True, False),
     ],
 )
-def test_a_target_is_met_at_its_bound_and_on_the_right_side_of_it(target, more_is_better, met):
-    (goal,) = times(targets=[target], more_is_better=more_is_better).goals()
+def test_target_is_met_at_its_bound_and_on_the_right_side_of_it(target, more_is_better, met):
+    (goal,) = work(targets=[target], more_is_better=more_is_better).goals()
     assert goal["met"] is met
     assert goal["at"] == ("least" if more_is_better else "most")

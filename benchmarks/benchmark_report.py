@@ -1,0 +1,149 @@
+"""Results as JSON, as tables in the terminal, as a picture of growth, and as benchmarks/README.md."""
+
+import json
+from collections.abc import Mapping, Sequence
+from os.path import relpath
+from pathlib import Path
+from typing import Any
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator, ScalarFormatter
+
+from benchmarks.measuring import LIMIT, OURS, Work
+
+FOLDER = Path(__file__).parent
+TARGET_HEADER = ("work", "target", "reached", "min … max", "met")
+FIGURE_HEADER = ("work", "contestant", "median", "min … max", "to the best peer", "min … max", "to the limit")
+LINE_STYLES = {OURS: {"color": "tab:red", "linewidth": 2.2}, LIMIT: {"color": "black", "linestyle": "--"}}
+
+
+def write_section(path: Path, works: Sequence[Work], about: Mapping[str, Any]) -> dict[str, Any]:
+    """Write a section's figures as JSON, those of every round included, and return what was written."""
+    section = {
+        "about": dict(about),
+        "goals": [goal for work in works for goal in work.goals()],
+        "rows": [row for work in works for row in work.rows()],
+        "rounds": {work.name: work.figures for work in works},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(section, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    return section
+
+
+def write_readme(output_dir: Path, readme: Path) -> None:
+    """Fill in the template with the findings and with all sections in `output_dir`, which has a folder per device."""
+    devices = [_device_report(folder, readme) for folder in sorted(output_dir.iterdir()) if folder.is_dir()]
+    template = (FOLDER / "template.md").read_text(encoding="utf-8")
+    findings = (FOLDER / "findings.md").read_text(encoding="utf-8").strip()
+    readme.write_text(template.format(results="\n\n".join(devices), findings=findings), encoding="utf-8")
+
+
+def _device_report(folder: Path, readme: Path) -> str:
+    sections = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
+    sections = dict(sorted(sections.items(), key=lambda item: item[1]["about"]["place"]))
+    machines = dict.fromkeys(section["about"]["machine"] for section in sections.values())
+    parts = [f"## Results on {' and '.join(machines)}"]
+    if goals := [goal for section in sections.values() for goal in section["goals"]]:
+        parts += ["### Targets", markdown_table(TARGET_HEADER, target_cells(goals))]
+    for name, section in sections.items():
+        about = section["about"]
+        run = f"`{about['command']}`, {about['date']}, {about['versions']}, {about['seconds']:.0f} s."
+        parts += [f"### {name.capitalize()}", run, markdown_table(FIGURE_HEADER, figure_cells(section["rows"]))]
+        if (picture := folder / f"{name}.png").is_file():
+            parts.append(f"![{name}]({Path(relpath(picture, readme.parent)).as_posix()})")
+    return "\n\n".join(parts)
+
+
+def target_cells(goals: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return a row of texts for each target, under `TARGET_HEADER`."""
+    return [
+        (
+            goal["work"],
+            f"at {goal['at']} {goal['bound']:g} {_comparison(goal)}",
+            three_digits(goal["reached"]["middle"]),
+            _range(goal["reached"]),
+            "yes" if goal["met"] else "NO",
+        )
+        for goal in goals
+    ]
+
+
+def figure_cells(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Return a row of texts for each contestant, under `FIGURE_HEADER`. Only the first row of a work names it."""
+    cells = []
+    for before, row in zip([None, *rows], rows):
+        work = "" if before and before["work"] == row["work"] else row["work"]
+        peer, limit = row["to_best_peer"], row["to_limit"]
+        cells.append(
+            (
+                work,
+                row["contestant"],
+                f"{three_digits(row['figure']['middle'])} {row['unit']}",
+                _range(row["figure"]),
+                three_digits(peer["middle"]) if peer else "",
+                _range(peer) if peer else "",
+                three_digits(limit["middle"]) if limit else "",
+            )
+        )
+    return cells
+
+
+def three_digits(value: float) -> str:
+    """Return a figure as text, with three significant digits from 0.1 to 1,000."""
+    digits = 0 if abs(value) >= 100 else 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
+    return f"{value:,.{digits}f}"
+
+
+def _comparison(goal: Mapping[str, Any]) -> str:
+    if goal["kind"] == "figure":
+        return goal["unit"]
+    return f"× {goal['against']}" if goal["kind"] == "ratio" else f"{goal['unit']} more than {goal['against']}"
+
+
+def _range(spread: Mapping[str, float]) -> str:
+    return f"{three_digits(spread['lowest'])} … {three_digits(spread['highest'])}"
+
+
+def terminal_table(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """Lay out a table for the terminal: aligned columns, the first two to the left and the figures to the right."""
+    table = [header, *cells]
+    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
+    lines = (
+        [
+            cell.ljust(width) if column < 2 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths))
+        ]
+        for row in table
+    )
+    return "\n".join("  ".join(line) for line in lines)
+
+
+def markdown_table(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
+    """Lay out a table as Markdown."""
+    ruler = ["---", "---", *["---:"] * (len(header) - 2)]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ruler, *cells))
+
+
+def draw_growth(path: Path, curves: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], title: str) -> None:
+    """Draw the time of a decoding step against sizes, on logarithmic axes, and save the picture as PNG.
+
+    Args:
+        path: file of the picture.
+        curves: for each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
+        title: title of the picture.
+    """
+    figure = Figure(figsize=(4 * len(curves), 4.2), layout="constrained")
+    panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
+    for axes, (kind, points_of) in zip(panels, curves.items()):
+        for contestant, points in points_of.items():
+            axes.plot(*zip(*points), marker="o", markersize=4, label=contestant, **LINE_STYLES.get(contestant, {}))
+        axes.set(xscale="log", yscale="log", xlabel=kind)
+        sizes = sorted({size for points in points_of.values() for size, _ in points})
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.yaxis.set_major_formatter(ScalarFormatter())
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.grid(which="both", alpha=0.25)
+    panels[0].set_ylabel("milliseconds a step")
+    figure.suptitle(title)
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(points_of))
+    figure.savefig(path, dpi=150)

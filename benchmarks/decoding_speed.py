@@ -1,0 +1,169 @@
+"""Decoding speed: `generate` with greedy search and beams against the peers, and the growth of a decoding step."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import pairwise
+from statistics import median
+from time import perf_counter
+
+import torch
+from transformers.generation.streamers import BaseStreamer
+
+from benchmarks.contestants import DECODERS, DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
+from benchmarks.measuring import COMPARED, GROWING, LIMIT, SMALL, Settings, Size, Target, Work, interleave, timed
+from benchmarks.plain_torch import GreedyLimit
+
+DECODING_ROUNDS = {SMALL: 11}
+DECODING_ROUNDS_OF_LARGER = 5
+PROMPT_LENGTH = 16
+NEW_TOKENS = 64
+BEAMS = 5
+# Family, sequences, beams, and the target for our share of a peer's time at 4 × 256 on a CPU.
+DECODING_WORKS = (
+    ("decoder", 1, 1, Target(0.35, "GPT-2")),
+    ("decoder", 32, 1, Target(0.5, "GPT-2")),
+    ("encoder-decoder", 1, 1, Target(0.4, "BART")),
+    ("encoder-decoder", 32, 1, Target(0.5, "BART")),
+    ("encoder-decoder", 8, BEAMS, Target(0.5, "BART")),
+)
+
+GROWTH_ROUNDS = 2
+ADDED_ROUNDS = 15
+CACHE_LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192)
+BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
+SHORT, LONG = 100, 4000  # characters
+GROWTH_WARM_UP_STEPS, GROWTH_STEPS = 4, 16
+
+
+def measure_decoding(settings: Settings) -> Iterator[Work]:
+    """Measure every work at every size, in milliseconds per new character; the time of the prompt is included."""
+    for size in COMPARED[settings.device]:
+        for family, sequences, beams, target in DECODING_WORKS:
+            count = "1 sequence" if sequences == 1 else f"{sequences} sequences"
+            name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {count}"
+            ids = draw_ids(settings, sequences, PROMPT_LENGTH)
+            contestants = {
+                one.name: bind_generate(ready_to_generate(one, size, settings), num_beams=beams)
+                for one in DECODING_CONTESTANTS[family]
+            }
+            ours = ready_to_generate(DECODING_CONTESTANTS[family][0], size, settings)
+            contestants[LIMIT] = GreedyLimit(ours, sequences * beams, PROMPT_LENGTH + NEW_TOKENS).generate
+            inputs = dict.fromkeys(contestants, ids) | {LIMIT: ids.repeat_interleave(beams, 0)}
+            steps = {
+                who: partial(_milliseconds_with_prompt, generate, inputs[who], family, settings)
+                for who, generate in contestants.items()
+            }
+            rounds = settings.rounds or DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
+            targets = [target] if size == SMALL and not settings.on_gpu else []
+            yield Work(name, "ms a step", interleave(steps, rounds, name), targets)
+
+
+def _milliseconds_with_prompt(
+    generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: str, settings: Settings
+) -> float:
+    outputs = []
+    seconds = timed(lambda: outputs.append(generate(ids, NEW_TOKENS)), settings.wait)
+    expected = NEW_TOKENS + (PROMPT_LENGTH if family == "decoder" else 1)
+    if outputs[0].shape[1] != expected:
+        raise RuntimeError(f"generate stopped early: expected {expected} tokens, got {outputs[0].shape[1]}.")
+    return 1000 * seconds / NEW_TOKENS
+
+
+class DecodingStepTimes(BaseStreamer):
+    """A streamer that records when `generate` yields ids. The time of the prompt is not counted."""
+
+    def __init__(self, settings: Settings):
+        self.wait, self.moments = settings.wait, []
+
+    def put(self, value: torch.Tensor) -> None:
+        """Record the time."""
+        self.wait()
+        self.moments.append(perf_counter())
+
+    def end(self) -> None:
+        """Do nothing; there is nothing to flush."""
+
+    def milliseconds(self) -> float:
+        """Return the median of the last `GROWTH_STEPS` steps."""
+        moments = self.moments[-GROWTH_STEPS - 1 :]
+        return 1000 * median(after - before for before, after in pairwise(moments))
+
+
+def measure_growth(settings: Settings) -> Iterator[Work]:
+    """Measure milliseconds per step while the cache, the batch and the model grow, and what a longer cache adds."""
+    size = GROWING[settings.device][1]
+    shortest = CACHE_LENGTHS[0]
+    for length in CACHE_LENGTHS:
+        yield _growth_work(f"a step at {length:,} characters in the cache", size, 1, length, settings)
+    for batch in BATCH_SIZES:
+        yield _growth_work(f"a step of {batch} sequences, {shortest} characters", size, batch, shortest, settings)
+    for other in GROWING[settings.device]:
+        yield _growth_work(f"a step of {other}", other, 1, shortest, settings)
+    yield _added_by_cache(size, settings)
+
+
+def growth_curves(works: Sequence[Work], settings: Settings) -> dict[str, dict[str, list[tuple[float, float]]]]:
+    """Return each contestant's points along the cache, the batch and the model, from the works of the section."""
+    left = iter(works)
+    sizes = {
+        "characters in the cache": CACHE_LENGTHS,
+        "sequences": BATCH_SIZES,
+        "width of the model": [size.width for size in GROWING[settings.device]],
+    }
+    along = {kind: [(value, next(left)) for value in values] for kind, values in sizes.items()}
+    return {
+        kind: {who: [(value, median(work.figures[who])) for value, work in measured] for who in measured[0][1].figures}
+        for kind, measured in along.items()
+    }
+
+
+def _growth_work(name: str, size: Size, batch: int, length: int, settings: Settings) -> Work:
+    steps = _growth_steps(size, batch, length, settings)
+    return Work(name, "ms", interleave(steps, settings.rounds or GROWTH_ROUNDS, name, warm_up=False))
+
+
+def _added_by_cache(size: Size, settings: Settings) -> Work:
+    """Measure what the characters between two lengths add to a step. Each round measures both lengths."""
+    name = f"added to a step, {SHORT} to {LONG:,} characters in the cache"
+    steps = {
+        (who, length): step
+        for length in (SHORT, LONG)
+        for who, step in _growth_steps(size, 1, length, settings).items()
+    }
+    measured = interleave(
+        {f"{who} at {length:,}": step for (who, length), step in steps.items()},
+        settings.rounds or ADDED_ROUNDS,
+        name,
+        warm_up=False,
+    )
+    added = {
+        who: [
+            after - before
+            for before, after in zip(measured[f"{who} at {SHORT:,}"], measured[f"{who} at {LONG:,}"], strict=True)
+        ]
+        for who, length in steps
+        if length == SHORT
+    }
+    if median(added[LIMIT]) <= 0:
+        print(
+            "  the limit was not slower with the longer cache: the machine was too busy to measure what the cache adds"
+        )
+    targets = [Target(1.0, LIMIT)] if median(added[LIMIT]) > 0 and not settings.on_gpu else []
+    return Work(name, "ms", added, targets)
+
+
+def _growth_steps(size: Size, batch: int, length: int, settings: Settings) -> dict[str, Callable[[], float]]:
+    positions = length + GROWTH_WARM_UP_STEPS + GROWTH_STEPS
+    generators = {
+        one.name: bind_generate(ready_to_generate(one, size, settings, positions), num_beams=1) for one in DECODERS
+    }
+    ours = ready_to_generate(DECODERS[0], size, settings)
+    generators[LIMIT] = GreedyLimit(ours, batch, positions).generate
+    ids = draw_ids(settings, batch, length)
+    return {who: partial(_milliseconds_of_step, generate, ids, settings) for who, generate in generators.items()}
+
+
+def _milliseconds_of_step(generate: Callable[..., torch.Tensor], ids: torch.Tensor, settings: Settings) -> float:
+    times = DecodingStepTimes(settings)
+    generate(ids, GROWTH_WARM_UP_STEPS + GROWTH_STEPS, streamer=times)
+    return times.milliseconds()

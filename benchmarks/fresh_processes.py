@@ -1,0 +1,121 @@
+"""Sections measured in fresh processes: the time of `import atenta`, and peak memory in decoding and training.
+
+`python -m benchmarks.fresh_processes WORK FAMILY CONTESTANT DEVICE` prints the peak memory of one contestant.
+"""
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+
+from benchmarks.contestants import (
+    DECODING_CONTESTANTS,
+    TRAINING_CONTESTANTS,
+    Contestant,
+    bind_generate,
+    draw_ids,
+    ready_to_generate,
+)
+from benchmarks.measuring import COMPARED, OURS, Settings, Size, Target, Work, interleave
+from benchmarks.training_speed import BATCH_SHAPES, make_examples, make_trainer
+
+IMPORT_ROUNDS = 4
+IMPORT_STATEMENTS = {OURS: "import atenta", "transformers": "from transformers import AutoModel, PreTrainedModel"}
+TIMED_IMPORT = "from time import perf_counter; start = perf_counter(); {}; print(perf_counter() - start)"
+
+MEMORY_ROUNDS = 1  # memory hardly differs between runs, and each run is a process that imports everything
+MEMORY_SEQUENCES, MEMORY_PROMPT_LENGTH, MEMORY_NEW_TOKENS = 32, 128, 128
+
+
+def measure_imports(settings: Settings) -> Iterator[Work]:
+    """Measure the seconds of an import, against the parts of transformers that users import anyway."""
+    seconds = {name: partial(_import_seconds, statement) for name, statement in IMPORT_STATEMENTS.items()}
+    figures = interleave(seconds, settings.rounds or IMPORT_ROUNDS, "import")
+    yield Work("import", "s", figures, [Target(0.3, "transformers", kind="difference")])
+
+
+def _import_seconds(statement: str) -> float:
+    command = [sys.executable, "-c", TIMED_IMPORT.format(statement)]
+    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+
+
+def measure_memory(settings: Settings) -> Iterator[Work]:
+    """Measure peak memory in MB at the first size, above what a process holds once its model is built."""
+    size = COMPARED[settings.device][0]
+    works = {"decoding": DECODING_CONTESTANTS, "training": TRAINING_CONTESTANTS}
+    for work, families in works.items():
+        for family, contestants in families.items():
+            name = f"peak memory, {work} {family} {size}{', no dropout' if work == 'training' else ''}"
+            megabytes = {one.name: partial(_megabytes, work, family, one.name, settings.device) for one in contestants}
+            yield Work(name, "MB", interleave(megabytes, settings.rounds or MEMORY_ROUNDS, name, warm_up=False))
+
+
+def _megabytes(*arguments: str) -> float:
+    command = [sys.executable, "-m", "benchmarks.fresh_processes", *arguments]
+    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout) / 1e6
+
+
+class PeakMemory:
+    """The largest number of bytes that the process holds, above what it held when this object was created.
+
+    On a CPU, the figures come from the kernel (Linux). `ru_maxrss` is not suitable: it starts with the memory of the
+    parent process, and it keeps the peak of the imports.
+    """
+
+    def __init__(self, settings: Settings):
+        self.on_gpu = settings.on_gpu
+        if self.on_gpu:
+            torch.cuda.reset_peak_memory_stats()
+        else:
+            Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the memory held now
+        self.before = self._peak()
+
+    def added(self) -> int:
+        """Return the bytes added since the object was created."""
+        return self._peak() - self.before
+
+    def _peak(self) -> int:
+        if self.on_gpu:
+            return torch.cuda.max_memory_allocated()
+        status = Path("/proc/self/status").read_text(encoding="ascii")
+        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+
+
+def print_peak_memory(work: str, family: str, name: str, device: str) -> None:
+    """Run the work once, and print the bytes."""
+    settings = Settings(device)
+    torch.set_num_threads(settings.threads)
+    size = COMPARED[device][0]
+    measure = {"decoding": decoding_memory, "training": training_memory}[work]
+    (contestant,) = (one for one in TRAINING_CONTESTANTS[family] if one.name == name)
+    print(measure(contestant, family, size, settings).added())
+
+
+def decoding_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> PeakMemory:
+    """Decode greedily: 32 sequences with a prompt of 128 tokens and 128 new ones, after a warm-up of two tokens."""
+    generate = bind_generate(ready_to_generate(contestant, size, settings), num_beams=1)
+    ids = draw_ids(settings, MEMORY_SEQUENCES, MEMORY_PROMPT_LENGTH)
+    generate(ids[:1, :4], 2)
+    peak = PeakMemory(settings)
+    generate(ids, MEMORY_NEW_TOKENS)
+    return peak
+
+
+def training_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> PeakMemory:
+    """Train for a few steps without dropout: gradients, optimizer state and activations count."""
+    model = contestant.build(size, **contestant.without_dropout).to(settings.device)
+    examples = make_examples(family, *BATCH_SHAPES[settings.device][size])
+    with TemporaryDirectory() as folder:
+        trainer = make_trainer(model, examples, folder, settings)
+        peak = PeakMemory(settings)
+        trainer.train()
+    return peak
+
+
+if __name__ == "__main__":
+    print_peak_memory(*sys.argv[1:])

@@ -1,0 +1,261 @@
+"""Settings, model sizes, timing in turns, and results: what all sections of the benchmarks share."""
+
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, Literal
+
+import torch
+
+OURS = "atenta"
+LIMIT = "limit"
+
+VOCABULARY = 128
+FIRST_CHARACTER = 3  # smaller ids are special tokens
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a run.
+
+    Attributes:
+        device: `cpu` (float32) or `cuda` (bfloat16 and larger sizes).
+        rounds: rounds of every measurement; `None` leaves each section its own number.
+        threads: number of CPU threads that torch uses.
+    """
+
+    device: str = "cpu"
+    rounds: int | None = None
+    threads: int = 2
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether the run uses a GPU and its sizes."""
+        return self.device == "cuda"
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the weights and matrix products."""
+        return torch.bfloat16 if self.on_gpu else torch.float32
+
+    def wait(self) -> None:
+        """Block until the device has finished its work."""
+        if self.on_gpu:
+            torch.cuda.synchronize()
+
+
+def describe_machine(settings: Settings) -> str:
+    """Return the processor, cores and memory, or the GPU and its memory."""
+    if settings.on_gpu:
+        properties = torch.cuda.get_device_properties(0)
+        return f"one {properties.name}, {properties.total_memory / 2**30:.0f} GiB, bfloat16"
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return f"{_processor()}, {settings.threads} of {os.cpu_count()} cores, {memory:.0f} GiB, float32"
+
+
+def describe_versions() -> str:
+    """Return the versions of Python and of the packages that affect the figures."""
+    names = ("atenta", "torch", "transformers", "tokenizers", "accelerate")
+    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in names)])
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, platform.processor() or platform.machine())
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model's size: blocks in each stack, width, heads, and inner width of the feed-forward network."""
+
+    layers: int
+    width: int
+    heads: int
+    inner: int
+
+    def __str__(self) -> str:
+        return f"{self.layers} × {self.width}"
+
+    def matrix_numbers(self, family: str) -> int:
+        """Return how many weights each token is multiplied by: projections, feed-forward network, output layer.
+
+        For an encoder-decoder, both stacks are counted; the source is taken to be as long as the target.
+        """
+        block = 4 * self.width**2 + 2 * self.width * self.inner
+        stacks = {"decoder": block, "encoder": block, "encoder-decoder": 2 * block + 4 * self.width**2}
+        return self.layers * stacks[family] + self.width * VOCABULARY
+
+
+TINY = Size(2, 128, 4, 512)
+SMALL = Size(4, 256, 4, 1024)  # Wu et al. (2021)
+BASE = Size(6, 512, 8, 2048)  # documents 3 and 4; Vaswani et al. (2017), table 3
+LARGE = Size(12, 1024, 16, 4096)
+
+COMPARED = {"cpu": (SMALL, BASE), "cuda": (BASE, LARGE)}
+GROWING = {"cpu": (TINY, SMALL, BASE), "cuda": (SMALL, BASE, LARGE)}
+
+
+def timed(function: Callable[[], object], wait: Callable[[], None]) -> float:
+    """Return the seconds that a call takes, including the work that it leaves to the device."""
+    wait()
+    started = perf_counter()
+    function()
+    wait()
+    return perf_counter() - started
+
+
+def interleave(
+    contestants: Mapping[str, Callable[[], float]], rounds: int, what: str, *, warm_up: bool = True
+) -> dict[str, list[float]]:
+    """Measure all contestants in turns, once per round.
+
+    A machine that becomes slower or faster then does so for all of them. Every second round runs in reverse order, so
+    that a contestant does not always follow the same other one.
+
+    Args:
+        contestants: by name, a function that makes one measurement and returns its figure.
+        rounds: number of figures for each contestant.
+        what: what is measured, for the progress lines.
+        warm_up: whether to begin with a round that is not counted.
+
+    Returns:
+        The figures of each contestant, one per round.
+
+    Raises:
+        ValueError: If `rounds` is below 1.
+    """
+    if rounds < 1:
+        raise ValueError(f"rounds is {rounds}; expected 1 or more.")
+    figures: dict[str, list[float]] = {name: [] for name in contestants}
+    names = list(contestants)
+    _print_progress(f"{what}: {', '.join(names)}")
+    for name in names if warm_up else ():
+        contestants[name]()
+    started = perf_counter()
+    for number in range(1, rounds + 1):
+        for name in names:
+            figures[name].append(contestants[name]())
+        names.reverse()
+        each = (perf_counter() - started) / number
+        _print_progress(f"{what}: round {number} of {rounds}, {each * (rounds - number):.0f} s left")
+    return figures
+
+
+def _print_progress(line: str) -> None:
+    print(f"  {line}", flush=True)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """The median of a figure over the rounds, and its range."""
+
+    middle: float
+    lowest: float
+    highest: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> "Spread":
+        """Return the median, minimum and maximum of a figure."""
+        return cls(median(values), min(values), max(values))
+
+    @classmethod
+    def of_ratio(cls, above: Sequence[float], below: Sequence[float]) -> "Spread":
+        """Return the ratio of the medians, and the smallest and largest ratio within one round."""
+        ratios = [one / other for one, other in zip(above, below, strict=True)]
+        return cls(median(above) / median(below), min(ratios), max(ratios))
+
+    @classmethod
+    def of_difference(cls, above: Sequence[float], below: Sequence[float]) -> "Spread":
+        """Return the difference of the medians, and the smallest and largest difference within one round."""
+        differences = [one - other for one, other in zip(above, below, strict=True)]
+        return cls(median(above) - median(below), min(differences), max(differences))
+
+
+@dataclass(frozen=True)
+class Target:
+    """A bound for our figure: an upper bound, or a lower bound where more is better.
+
+    Attributes:
+        bound: the bound on the quantity that `kind` names.
+        against: the contestant that ours is compared with.
+        kind: our figure divided by the other's, ours minus the other's, or ours alone.
+    """
+
+    bound: float
+    against: str | None = None
+    kind: Literal["ratio", "difference", "figure"] = "ratio"
+
+
+@dataclass
+class Work:
+    """One measured task, with the figures of all contestants, one per round.
+
+    Attributes:
+        name: name of the task in the tables.
+        unit: unit of the figures.
+        figures: figures of each contestant. All contestants except `OURS` and `LIMIT` are peers.
+        targets: the targets for our figure.
+        more_is_better: true for rates, false for times.
+    """
+
+    name: str
+    unit: str
+    figures: dict[str, list[float]]
+    targets: Sequence[Target] = ()
+    more_is_better: bool = False
+    peers: list[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.peers = [name for name in self.figures if name not in (OURS, LIMIT)]
+
+    @property
+    def best_peer(self) -> str | None:
+        """The peer with the best median."""
+        best = max if self.more_is_better else min
+        return best(self.peers, key=lambda name: median(self.figures[name]), default=None)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each contestant: its figure, and the ratios to the best peer and to the limit."""
+        return [
+            {
+                "work": self.name,
+                "contestant": name,
+                "unit": self.unit,
+                "figure": asdict(Spread.of(values)),
+                "best_peer": self.best_peer,
+                "to_best_peer": self._ratio(values, self.best_peer),
+                "to_limit": self._ratio(values, LIMIT),
+            }
+            for name, values in self.figures.items()
+        ]
+
+    def goals(self) -> list[dict[str, Any]]:
+        """Return a row for each target: the bound, the value reached, and whether the target is met."""
+        return [self._goal(target) for target in self.targets]
+
+    def _ratio(self, values: Sequence[float], other: str | None) -> dict[str, float] | None:
+        return asdict(Spread.of_ratio(values, self.figures[other])) if other in self.figures else None
+
+    def _goal(self, target: Target) -> dict[str, Any]:
+        ours = self.figures[OURS]
+        if target.kind == "figure":
+            reached = Spread.of(ours)
+        else:
+            compared = Spread.of_ratio if target.kind == "ratio" else Spread.of_difference
+            reached = compared(ours, self.figures[target.against])
+        met = reached.middle >= target.bound if self.more_is_better else reached.middle <= target.bound
+        return {
+            "work": self.name,
+            "unit": self.unit,
+            **asdict(target),
+            "at": "least" if self.more_is_better else "most",
+            "reached": asdict(reached),
+            "met": met,
+        }

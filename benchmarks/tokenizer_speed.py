@@ -1,0 +1,114 @@
+"""Tokenizer speed: batches of sentences through `AutoTokenizer`, and a corpus encoded for training."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import datasets
+from transformers import AutoTokenizer, ByT5Tokenizer, CanineTokenizer, PreTrainedTokenizerBase, TrainingArguments
+
+from atenta import AtentaTokenizer, CharacterTable
+from atenta.recipes.reading import encode_rows
+from atenta.recipes.samples import novels
+from atenta.recipes.tasks.documents import pack
+from benchmarks.measuring import OURS, Settings, Target, Work, interleave, timed
+
+TOKENIZER_ROUNDS = 11
+TOKENIZER_BATCHES = (32, 1000)  # sentences: a batch of training, and a batch of `Dataset.map`
+SENTENCES = 2000  # read by each contestant in a round
+
+CORPUS_ROUNDS = 3
+CORPUS_CHARACTERS = 100_000_000
+PEER_CHARACTERS = 400_000  # takes about a second; the rate does not depend on the length of the text
+PEER = "ByT5, one process, in memory"
+CORPUS_TARGET = Target(100, PEER)
+
+_SENTENCE = re.compile(r"\S[^.!?]{20,300}[.!?]")
+
+
+def novel_texts() -> list[str]:
+    """Return the novels by Machado de Assis in the training split, complete."""
+    return [row["text"] for row in novels()["train"]]
+
+
+def novel_sentences(count: int) -> list[str]:
+    """Return the first sentences of 20 to 300 characters in the novels, each on one line."""
+    found = [" ".join(match.split()) for text in novel_texts() for match in _SENTENCE.findall(text)]
+    return found[:count]
+
+
+def measure_tokenizers(settings: Settings) -> Iterator[Work]:
+    """Measure millions of characters per second of tokenizers loaded by `AutoTokenizer`."""
+    texts = novel_sentences(SENTENCES)
+    ours = AtentaTokenizer.from_texts(texts, family="decoder")
+    with TemporaryDirectory() as folder:
+        contestants = _reload({OURS: ours, "ByT5": ByT5Tokenizer(), "CANINE": CanineTokenizer()}, Path(folder))
+    for size in TOKENIZER_BATCHES:
+        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+        rates = {name: partial(_batch_rate, tokenizer, batches) for name, tokenizer in contestants.items()}
+        name = f"tokenizer, batches of {size:,} sentences"
+        figures = interleave(rates, settings.rounds or TOKENIZER_ROUNDS, name)
+        yield Work(name, "Mchar/s", figures, [Target(3, "ByT5"), Target(3, "CANINE")], more_is_better=True)
+
+
+def measure_corpus(settings: Settings) -> Iterator[Work]:
+    """Measure millions of characters per second of the character table, alone and in the recipes' packing.
+
+    The table alone runs in one process, from texts to ids in memory. Packing uses all processes, from disk to disk.
+    """
+    texts = novel_texts()
+    tokenizer, peer = AtentaTokenizer.from_texts(texts, family="decoder"), ByT5Tokenizer()
+    table = CharacterTable(tokenizer)
+    sample = _cut(texts, PEER_CHARACTERS)
+    rounds = settings.rounds or CORPUS_ROUNDS
+
+    def encode_alone() -> None:
+        for text in texts:
+            table.encode(text)
+
+    byt5 = partial(_rate, sample, lambda: peer(sample))
+    name = "corpus to ids by the table, one process, in memory"
+    figures = interleave({OURS: partial(_rate, texts, encode_alone), PEER: byt5}, rounds, name)
+    yield Work(name, "Mchar/s", figures, [CORPUS_TARGET], more_is_better=True)
+
+    corpus = texts * -(-CORPUS_CHARACTERS // sum(map(len, texts)))
+    with TemporaryDirectory() as folder:
+        datasets.Dataset.from_dict({"text": corpus}).save_to_disk(folder)
+        rows = datasets.load_from_disk(folder)  # memory-mapped, like the data that a recipe reads
+        training = TrainingArguments(output_dir=folder, use_cpu=True)
+        function = partial(pack, tokenizer=tokenizer, block_size=1024)
+        datasets.disable_caching()  # with a cache, each round would find the output of the previous one
+        datasets.disable_progress_bars()
+        name = (
+            f"corpus of {CORPUS_CHARACTERS // 10**6} Mchar to packed rows, {settings.threads} processes, disk to disk"
+        )
+        packed = partial(_rate, corpus, lambda: encode_rows({"train": rows}, training, function, settings.threads))
+        figures = interleave({OURS: packed, PEER: byt5}, rounds, name)
+        datasets.enable_caching()
+    yield Work(name, "Mchar/s", figures, [CORPUS_TARGET, Target(50, kind="figure")], more_is_better=True)
+
+
+def _reload(tokenizers: Mapping[str, PreTrainedTokenizerBase], folder: Path) -> dict[str, PreTrainedTokenizerBase]:
+    """Save each tokenizer in its own folder, and return them as `AutoTokenizer` loads them."""
+    for name, tokenizer in tokenizers.items():
+        tokenizer.save_pretrained(folder / name)
+    return {name: AutoTokenizer.from_pretrained(folder / name) for name in tokenizers}
+
+
+def _cut(texts: list[str], characters: int) -> list[str]:
+    joined = "".join(texts)[:characters]
+    return [joined[start : start + 1000] for start in range(0, len(joined), 1000)]
+
+
+def _batch_rate(tokenizer: PreTrainedTokenizerBase, batches: list[list[str]]) -> float:
+    def encode_batches() -> None:
+        for batch in batches:
+            tokenizer(batch)
+
+    return _rate([text for batch in batches for text in batch], encode_batches)
+
+
+def _rate(texts: list[str], function: Callable[[], object]) -> float:
+    return sum(map(len, texts)) / 1e6 / timed(function, lambda: None)
