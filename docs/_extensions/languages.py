@@ -1,15 +1,15 @@
-"""Pages in two languages: each tells browsers its own and links to the same page in the other."""
+"""Sphinx extension for pages in two languages: each declares its language and links to its translation."""
 
 from typing import Any
 
 from sphinx.application import Sphinx
 
-LANGUAGES = {"pt": ("pt-BR", "Português"), "en": ("en", "English")}  # folder: tag for browsers, name
+LANGUAGES = {"pt": ("pt-BR", "Português"), "en": ("en", "English")}  # folder: (language tag, name)
 OTHER = {"pt": "en", "en": "pt"}
 
 
 def add_language(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Give the page's template its `language`, and for pages of either folder the `twin`: link, tag and name."""
+    """Set `language` for the template, and `twin` (link, tag, name) if the page has a translation."""
     folder, _, name = page.partition("/")
     if folder not in LANGUAGES:
         return
@@ -20,6 +20,6 @@ def add_language(app: Sphinx, page: str, template: str, context: dict[str, Any],
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Run on each page."""
+    """Connect the extension to each HTML page."""
     app.connect("html-page-context", add_language)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Docstrings written as transformers writes them, with fences and [`links`], as the reStructuredText of Sphinx."""
+"""Conversion of Markdown docstrings, written in the style of transformers, to the reStructuredText of Sphinx."""
 
 import re
 import textwrap
@@ -8,11 +8,31 @@ from sphinx.application import Sphinx
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[`(?P<name>[\w.]+)`\]")
+_CITATION = re.compile(r"(?P<literal>`+[^`]+`+)|\b[Dd]ocuments?\s+[1-5](?:(?:,| and| or| to)\s+[1-5])*\b")
+_CITED = re.compile(r"(?:[Dd]ocument\s+)?(?P<number>[1-5])")
 
 
 def to_restructured(text: str) -> str:
-    """Return the text with its fences as `code-block` directives and its [`Name`] as cross-references."""
-    return _LINK.sub(r":py:obj:`.\g<name>`", _FENCE.sub(_code_block, text))
+    """Return the text with fences as `code-block` directives and with links.
+
+    [`Name`] becomes a cross-reference to the name. "document 3", and each number in "documents 2 and 3", becomes a
+    reference to the label `document-3`. Code is not searched for citations.
+    """
+    pieces, end = [], 0
+    for fence in _FENCE.finditer(text):
+        pieces += [_link(text[end : fence.start()]), _code_block(fence)]
+        end = fence.end()
+    return "".join([*pieces, _link(text[end:])])
+
+
+def _link(text: str) -> str:
+    return _CITATION.sub(_cite, _LINK.sub(r":py:obj:`.\g<name>`", text))
+
+
+def _cite(citation: re.Match[str]) -> str:
+    if citation["literal"]:
+        return citation[0]
+    return _CITED.sub(r":ref:`\g<0> <document-\g<number>>`", citation[0])
 
 
 def _code_block(fence: re.Match[str]) -> str:
@@ -21,11 +41,11 @@ def _code_block(fence: re.Match[str]) -> str:
 
 
 def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
-    """Rewrite the docstring that autodoc hands on, in place."""
+    """Convert the docstring that autodoc passes as `lines`, in place."""
     lines[:] = to_restructured("\n".join(lines)).split("\n")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Run on each docstring, before napoleon reads its sections."""
+    """Connect the conversion to autodoc, before napoleon parses sections."""
     app.connect("autodoc-process-docstring", rewrite, priority=400)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

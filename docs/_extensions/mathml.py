@@ -1,4 +1,4 @@
-"""Formulas as MathML, made when the site is built: browsers draw them without a script."""
+"""Sphinx extension that converts formulas to MathML, which browsers display without a script."""
 
 import re
 from typing import Any
@@ -17,32 +17,38 @@ logger = logging.getLogger(__name__)
 
 
 def to_mathml(node: nodes.math | nodes.math_block, display: str) -> str:
-    """Return a formula's MathML, `inline` or `block`, and warn of commands that it leaves as they are.
+    """Return a formula as MathML and warn about LaTeX commands that were not converted.
 
-    As in TeX, a function stands apart from its argument, and a comma in braces is a decimal one (`0{,}5`).
+    A space separates a function from its argument, as in TeX. A comma in braces is a decimal comma (`0{,}5`).
+
+    Args:
+        node: The formula.
+        display: `inline` or `block`.
     """
-    latex = node.astext().replace("{aligned}", "{split}")  # the same by the name that latex2mathml knows
+    latex = node.astext().replace("{aligned}", "{split}")  # latex2mathml knows it as `split`
     formula = convert(latex, display=display)
     if unknown := sorted(set(_COMMAND.findall(formula))):
-        logger.warning("latex2mathml does not know %s; expected LaTeX that it does", ", ".join(unknown), location=node)
+        logger.warning(
+            "latex2mathml does not support %s; use a command that it does", ", ".join(unknown), location=node
+        )
     return _FUNCTION.sub(r'\1</mi><mspace width="0.17em"/>', formula.replace(_BRACED_COMMA, "<mn>,</mn>"))
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
-    """Write a formula inside a line."""
+    """Write an inline formula."""
     translator.body.append(to_mathml(node, "inline"))
     raise nodes.SkipNode
 
 
 def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    """Write a formula on a line of its own, with its number if it has one. The theme wraps it in what has its id."""
+    """Write a displayed formula, with its number if it has one. The theme adds the element with its id."""
     number = f'<span class="eqno">({node["number"]})</span>' if node["number"] else ""
     translator.body.append(f'<div class="math">{number}{to_mathml(node, "block")}</div>')
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Make this the renderer of formulas."""
+    """Register and select this renderer of formulas."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     app.config.html_math_renderer = "mathml"
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""The pages in two languages: the same cells in both, and notebooks that end with exercises and solutions."""
+"""Tests of the course pages: the same code in both languages, and notebooks that end with exercises and solutions."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ LAST_SECTIONS = {"en": ["Exercises", "Solutions"], "pt": ["Exercícios", "Soluç
 
 
 class Blanked(ast.NodeTransformer):
-    """Code without its texts: strings are empty, and f-strings keep only what they compute."""
+    """A transformer that empties strings; f-strings keep only their expressions."""
 
     def visit_Constant(self, node):
         return ast.Constant("") if isinstance(node.value, str) else node
@@ -31,7 +31,7 @@ def without_texts(code):
 
 
 def cells(language, page):
-    """Code cells of a page: number, code without texts, tags."""
+    """Return each code cell of a page as a tuple: number, magics, code without texts, tags."""
     notebook = jupytext.read(DOCS / language / page)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [(number, *without_texts(cell.source), cell.metadata.get("tags")) for number, cell in enumerate(code, 1)]
@@ -43,32 +43,32 @@ def sections(language, page):
     return re.findall(r"^## (.+)$", text, re.MULTILINE)
 
 
-def test_texts_are_all_that_is_overlooked():
+def test_only_texts_are_ignored_in_the_comparison():
     same = 'print("one", f"{x:.2f} nats")  # one', "print('um', f'{x:.2f}' ' nats, isto é')"
     assert len({str(without_texts(code)) for code in same}) == 1
     unlike = 'print("one")', 'print("one", 1)', 'print(f"{x}")', 'print(f"{y}")', "%matplotlib inline", "%time x"
     assert len({str(without_texts(code)) for code in unlike}) == len(unlike)
 
 
-def test_every_page_is_there_in_both_languages():
+def test_every_page_exists_in_both_languages():
     assert {path.name for path in (DOCS / "pt").glob("*.md")} == set(PAGES)
     assert [int(page.split("_")[0]) for page in NOTEBOOKS] == list(range(1, 9))
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pictures_are_shown_as_such(page):
+def test_pages_with_figures_draw_them_inline(page):
     code = [cell.source for cell in jupytext.read(DOCS / "en" / page).cells if cell.cell_type == "code"]
     assert not any("draw_" in cell for cell in code) or code[0].startswith("%matplotlib inline")
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_is_the_same_in_both_languages_but_for_its_texts(page):
+def test_the_code_is_the_same_in_both_languages_except_for_texts(page):
     for english, portuguese in zip(cells("en", page), cells("pt", page), strict=True):
         assert english == portuguese
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_sections_are_as_many_in_both_languages(page):
+def test_both_languages_have_the_same_number_of_sections(page):
     assert len(sections("en", page)) == len(sections("pt", page))
 
 

@@ -1,4 +1,4 @@
-"""A site of three pages, built with the extensions of ours that its pages need."""
+"""Tests of a small site built with the extensions `languages` and `mathml`."""
 
 import io
 import re
@@ -50,7 +50,7 @@ def page(site, name):
     return (site / name).read_text(encoding="utf-8")
 
 
-def test_a_page_says_which_language_it_is_in(site):
+def test_a_page_declares_its_language(site):
     assert re.search(r'<html[^>]* lang="pt-BR"', page(site, "pt/a.html"))
     assert re.search(r'<html[^>]* lang="en"', page(site, "en/a.html"))
 
@@ -61,11 +61,11 @@ def test_a_page_links_to_the_same_page_in_the_other_language(site):
 
 
 @pytest.mark.parametrize("name", ["index.html", "en/alone.html"])
-def test_a_page_without_a_twin_links_to_none(site, name):
+def test_a_page_without_a_translation_has_no_language_link(site, name):
     assert 'class="twin"' not in page(site, name)
 
 
-def test_formulas_need_no_script_and_their_numbers_can_be_linked_to(site):
+def test_formulas_need_no_script_and_their_numbers_are_link_targets(site):
     text = page(site, "pt/a.html")
     assert text.count("<math") == 2
     assert not [source for source in re.findall(r'<script[^>]* src="([^"]+)"', text) if "math" in source.lower()]

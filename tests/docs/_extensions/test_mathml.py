@@ -16,7 +16,7 @@ def texts(element, tag):
     return ["".join(found.itertext()) for found in element.iter(MATHML + tag)]
 
 
-def test_a_formula_says_whether_it_stands_on_a_line_of_its_own():
+def test_a_formula_is_inline_or_a_block():
     assert parse("x").get("display") == "inline"
     assert parse("x", "block").get("display") == "block"
 
@@ -34,7 +34,7 @@ def test_aligned_lines_are_rows_of_two_cells():
     assert [cell.get("columnalign") for cell in found.iter(MATHML + "mtd")] == ["right", "left"] * 2
 
 
-def test_a_function_stands_apart_from_its_argument_but_not_from_a_bracket():
+def test_a_space_separates_a_function_from_its_argument_but_not_from_a_bracket():
     assert len(list(parse(r"\log p").iter(MATHML + "mspace"))) == 1
     assert not list(parse(r"\log(p)").iter(MATHML + "mspace"))
 
@@ -45,6 +45,6 @@ def test_a_comma_in_braces_is_part_of_a_number():
 
 
 @pytest.mark.parametrize(("latex", "warnings"), [(r"\nosuchcommand{x}", 1), (r"\sqrt{x} \le \infty", 0)])
-def test_a_command_that_is_not_known_is_a_warning(caplog, latex, warnings):
+def test_an_unknown_command_is_a_warning(caplog, latex, warnings):
     parse(latex)
     assert [record.args for record in caplog.records] == [(r"\nosuchcommand",)] * warnings
