@@ -1,4 +1,4 @@
-# `make` lists what there is. Each target makes the environment that it needs; PYTHON and WORKERS may be given.
+# `make` lists the targets. Each makes the environment that it needs. PYTHON and WORKERS may be given.
 PYTHON ?= python3.11
 WORKERS ?= 2
 CORES := $(shell getconf _NPROCESSORS_ONLN)
@@ -9,12 +9,12 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean
+.PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean FORCE
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-run: $(ENVIRONMENT)  ## train the accents model, score it, show what it does
+run: $(ENVIRONMENT)  ## train the accents model, score it, and decode with it: five minutes
 	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
 		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no recipes/seq2seq.py
 
@@ -23,57 +23,65 @@ recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on
 	.venv/bin/python recipes/fit_pair_votes.py --overwrite_output_dir
 	.venv/bin/python recipes/search.py
 
-pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then learn dialogue from scratch and from it
+pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogue from scratch and from that decoder
 	.venv/bin/python recipes/pretrain_causal.py
 	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch
 	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained \
 		--model_name_or_path outputs/pretrain_causal
-	.venv/bin/python recipes/compare.py outputs/dialogue_from_scratch outputs/dialogue_pretrained
+	.venv/bin/python recipes/show.py comparison outputs/dialogue_from_scratch outputs/dialogue_pretrained
 
 bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: a quarter of an hour
 	.venv/bin/python -m benchmarks
 
-test: $(ENVIRONMENT)  ## all tests but the slow ones
+test: $(ENVIRONMENT)  ## run all tests but the slow ones
 	.venv/bin/python $(PYTEST) -m "not slow"
 
-test-slow: $(ENVIRONMENT)  ## the slow tests
+test-slow: $(ENVIRONMENT)  ## run the slow tests
 	RUN_SLOW=1 .venv/bin/python $(PYTEST) -m slow
 
-test-oldest: $(OLDEST_ENVIRONMENT)  ## all tests but the slow ones, with the oldest dependencies allowed
+test-oldest: $(OLDEST_ENVIRONMENT)  ## run all tests but the slow ones with the oldest dependencies allowed
 	.venv-oldest/bin/python $(PYTEST) -m "not slow"
 
-# All anew, whatever stands there: Sphinx does not see that a page shows what the package now does otherwise.
+# Everything is built again each time: Sphinx does not notice that the code a page runs has changed.
 docs: $(ENVIRONMENT)  ## run the course's notebooks and build the site, docs/_build/html/index.html: some minutes
 	.venv/bin/sphinx-build --fail-on-warning --keep-going --fresh-env --jobs $(WORKERS) docs docs/_build/html
 
-lint: $(ENVIRONMENT)  ## check style and formatting
+lint: $(ENVIRONMENT)  ## check style, formatting, the layers of imports, and types
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
+	.venv/bin/lint-imports
+	.venv/bin/mypy
 
-format: $(ENVIRONMENT)  ## mend style and formatting
+format: $(ENVIRONMENT)  ## fix style and formatting
 	.venv/bin/ruff check --fix
 	.venv/bin/ruff format
 
-suites: $(ENVIRONMENT)  ## fetch Hugging Face's own test files for the transformers installed
+suites: $(ENVIRONMENT)  ## fetch Hugging Face's own test files for the installed transformers
 	.venv/bin/python tests/support/fetch_hf_suites.py
 
-clean:  ## remove environments, caches and builds; what was trained stays
-	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .hypothesis build dist *.egg-info
+clean:  ## remove environments, caches and builds; trained models stay
+	rm -rf .venv .venv-oldest .cache .pytest_cache .ruff_cache .mypy_cache .import_linter_cache .hypothesis build dist *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # constraints.txt names no build of torch: pip takes the best it can reach, on Linux the one for CUDA.
-$(ENVIRONMENT): pyproject.toml constraints.txt
-	@echo "Making the environment in .venv: some minutes."
+$(ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
+	@echo "Making the environment in .venv: some minutes the first time."
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints.txt --editable ".[dev]"
 	.venv/bin/python tests/support/fetch_hf_suites.py
 	touch $@
 
-# Each direct dependency at its lower bound, but torch, whose oldest build is not to be had everywhere.
-$(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt
+# Each direct dependency at its lower bound, except torch, whose oldest build is not available everywhere.
+$(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
 	$(PYTHON) -m venv .venv-oldest
 	sed -n 's/^ *"\([a-z0-9_-]*\)>=\([0-9.]*\).*/\1==\2/p' pyproject.toml | grep -v '^torch==' > .venv-oldest/constraints.txt
 	grep '^torch==' constraints.txt >> .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable ".[dev]"
 	.venv-oldest/bin/python tests/support/fetch_hf_suites.py
 	touch $@
+
+# The files of the package. An editable install links each of them, so a new or renamed file needs a new install.
+.venv/.files: FORCE
+	@mkdir -p .venv
+	@find hub configuration tokenization modeling recipes -name '*.py' | sort > $@.new
+	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@

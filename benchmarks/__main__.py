@@ -59,7 +59,7 @@ SECTIONS = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the sections in turn and write each as soon as it is measured; then print the tables, write the README."""
-    options = parse_arguments(arguments)
+    options = parse_command_line(arguments)
     settings = Settings(options.device, options.rounds, options.threads)
     torch.set_num_threads(settings.threads)
     logging.set_verbosity_error()
@@ -80,7 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     print(f"Results written to {options.readme} and {folder}")
 
 
-def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
+def parse_command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Parse and check the command line."""
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("--device", choices=["cpu", "cuda"], default="cpu", help="cuda: bfloat16 and larger models")

@@ -12,7 +12,7 @@ import yaml
 from transformers import TrainingArguments
 
 from atenta.recipes.reading import DataArguments, RowFormat, Rows, load_rows
-from atenta.recipes.reading.formats import read_conll, read_conllu
+from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES

@@ -37,9 +37,9 @@ class AtentaConfig(PreTrainedConfig):
             the vocabulary, or an option is misspelt. The message gives the value and what is allowed.
     """
 
-    # Extension point: returns the code to save with a configuration class, or None for classes it does not know.
-    # `atenta/__init__.py` sets it. This file may not import the collector, because copies of this file are saved with
-    # every model, without the collector. In those copies it stays None, and transformers copies the code itself.
+    # Extension point: returns the code to save with a configuration class, or None for classes it does not know. The
+    # package sets it (hub/__init__.py). This file may not import the collector, because copies of this file are saved
+    # with every model, without the collector. In those copies it stays None, and transformers copies the code itself.
     code_collector: ClassVar[Callable[[type[PreTrainedConfig]], SavedCode | None] | None] = None
 
     vocab_size: int = 420

@@ -57,7 +57,7 @@ myst_heading_anchors = 3
 autodoc_default_options = {
     "members": True,
     "member-order": "bysource",
-    "exclude-members": "config_class, save_pretrained, validate",  # added by transformers and `strict`
+    "exclude-members": "config_class, save_pretrained, validate, code_collector, card_writer",  # not for users
 }
 napoleon_use_param = False  # keeps an entry for several names together
 napoleon_use_ivar = True  # lists attributes in the same way as parameters

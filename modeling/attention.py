@@ -134,7 +134,7 @@ class MultiHeadAttention(nn.Module):
         """Return the keys and values of the encoder's output, projected in the first step and cached after it."""
         if past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
             layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
-            return layer.keys, layer.values
+            return layer.keys, layer.values  # type: ignore[return-value]  # an updated layer has both
         key, value = self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))
         if past_key_values is not None:
             key, value = past_key_values.cross_attention_cache.update(key, value, self.layer_idx)

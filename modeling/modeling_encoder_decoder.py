@@ -50,7 +50,7 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
         """Return the encoder's token embeddings, (vocab_size, hidden_size)."""
         return self.get_encoder().embeddings.embed_tokens
 
-    def set_input_embeddings(self, value: nn.Embedding) -> None:
+    def set_input_embeddings(self, value: nn.Module) -> None:
         """Replace the encoder's token embeddings, and the decoder's if both are tied."""
         self.get_encoder().embeddings.embed_tokens = value
         if self.config.tie_word_embeddings:
@@ -68,7 +68,7 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
             ).requires_grad_(trainable)
         return resized
 
-    def prepare_decoder_input_ids_from_labels(self, labels: torch.LongTensor) -> torch.LongTensor:
+    def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """Return the decoder's input for teacher forcing: the target shifted right, after `<bos>` (document 4).
 
         Args:
@@ -191,7 +191,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         self.loss_type = "ForMaskedLM"  # the loss for this class name would shift the labels a second time
         self.post_init()
 
-    def prepare_inputs_for_generation(
+    def prepare_inputs_for_generation(  # type: ignore[override]  # the rest is in kwargs
         self, input_ids: torch.LongTensor, decoder_attention_mask: torch.Tensor | None = None, **kwargs: Any
     ) -> dict[str, Any]:
         """Prepare the inputs as transformers does, and add the target's positions, which it omits here.

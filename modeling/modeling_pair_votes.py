@@ -159,7 +159,7 @@ class AtentaPairVotesForCausalLM(AtentaPreTrainedModel, GenerationMixin):
         self.table.add_votes(votes, voters, ids[voters], ids[-1].expand(len(voters)), votes.new_ones(len(voters)))
         return votes
 
-    def prepare_inputs_for_generation(
+    def prepare_inputs_for_generation(  # type: ignore[override]  # the rest is in kwargs
         self,
         input_ids: torch.LongTensor,
         next_sequence_length: int | None = None,

@@ -134,7 +134,8 @@ class RotaryPositions(ComputedPositions):
 
     def forward(self, position_ids: torch.Tensor, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
         """Map integers (batch, length) to cosines and sines, (batch, length, head_dim) of type `dtype` each."""
-        return self.look_up(position_ids).to(dtype).chunk(2, dim=-1)
+        cosines, sines = self.look_up(position_ids).to(dtype).chunk(2, dim=-1)
+        return cosines, sines
 
 
 def apply_rotary(states: torch.Tensor, cosines: torch.Tensor, sines: torch.Tensor) -> torch.Tensor:
@@ -152,4 +153,7 @@ def apply_rotary(states: torch.Tensor, cosines: torch.Tensor, sines: torch.Tenso
     return states * cosines.unsqueeze(1) + rotated * sines.unsqueeze(1)
 
 
+# Positions that are added to the embeddings: a new kind goes here and into `position_embedding_type` of
+# configuration_transformer.py. Rotary positions act in the attention instead: see `RotaryPositions` in the two stacks,
+# and `apply_rotary` in attention.py and bare_blocks.py.
 ADDED_POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}

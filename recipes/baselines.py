@@ -1,7 +1,7 @@
-"""What a trained model has to beat: answers that need no model.
+"""Baselines that a trained model has to beat, computed without a model.
 
-Rows are dictionaries, those of a `datasets.Dataset` or any like them; each function says which columns it reads. Ties
-go to what training holds first.
+Rows are dictionaries, such as those of a `datasets.Dataset`; each function names the columns that it reads. Ties are
+broken in favour of the value that occurs first in training.
 """
 
 import math
@@ -12,21 +12,21 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-Row = Mapping[str, Any]
+_Row = Mapping[str, Any]
 
 
-def copy_source(rows: Iterable[Row]) -> list[str]:
-    """Return each pair's `source`, left as it is."""
+def copy_source(rows: Iterable[_Row]) -> list[str]:
+    """Return the `source` of each pair, unchanged."""
     return [row["source"] for row in rows]
 
 
-def look_up(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
-    """Answer each `source` with what it, or else each of its words, most often becomes in training.
+def look_up(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:
+    """Return for each `source` the most frequent output in training, of the complete source or else of each word.
 
-    A source that training holds with the same `tags` becomes its most frequent `target`. Any other becomes, word by
-    word, the most frequent spelling of that word under the same tags, and words never seen stay as they are, as
-    does the space between words. Words are what white space separates; a training pair teaches words only if
-    its source and target have the same number of them, the first then standing for the first and so on.
+    A source that occurs in training with the same `tags` gets its most frequent `target`. In any other source, each
+    word gets its most frequent spelling under the same tags. Words that do not occur in training, and the white space
+    between words, are unchanged. Words are separated by white space. The words of a training pair are counted only if
+    source and target have the same number of them; they are aligned in order.
     """
     targets: defaultdict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
     spellings: defaultdict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
@@ -48,23 +48,23 @@ def look_up(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     return [answer(row["source"], tuple(row["tags"])) for row in rows]
 
 
-def majority_label(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
-    """Answer every row with training's most frequent `label`.
+def majority_label(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:
+    """Return the most frequent `label` of training for every row.
 
     Raises:
-        ValueError: there are no training rows.
+        ValueError: If there are no training rows.
     """
     label = _most_frequent(Counter(row["label"] for row in train))
     return [label for _ in rows]
 
 
-def most_frequent_tags(train: Iterable[Row], rows: Iterable[Row]) -> list[list[str]]:
-    """Answer each of a row's `words` with the tag it most often has in training's `words` and `tags`.
+def most_frequent_tags(train: Iterable[_Row], rows: Iterable[_Row]) -> list[list[str]]:
+    """Return for each of a row's `words` its most frequent tag in the `words` and `tags` of training.
 
-    Words never seen, in that case and spelling, get the most frequent tag overall.
+    Words that do not occur in training, with the same case and spelling, get the most frequent tag of all words.
 
     Raises:
-        ValueError: there are no training words.
+        ValueError: If there are no training words.
     """
     tags_of_word: defaultdict[str, Counter[str]] = defaultdict(Counter)
     all_tags: Counter[str] = Counter()
@@ -77,15 +77,15 @@ def most_frequent_tags(train: Iterable[Row], rows: Iterable[Row]) -> list[list[s
     return [[best_tag.get(word, fallback) for word in row["words"]] for row in rows]
 
 
-def random_spans(train: Iterable[Row], rows: Iterable[Row], seed: int) -> list[str]:
-    """Answer each question with a run of words of its `context`, cut out as it stands there.
+def random_spans(train: Iterable[_Row], rows: Iterable[_Row], seed: int) -> list[str]:
+    """Return for each question a random sequence of consecutive words of its `context`.
 
-    Its length in words is that of one of training's accepted `answers`, drawn at random, and its beginning any word
-    at which that many fit, all as likely; a context with fewer words is the answer whole. Words are what white space
-    separates.
+    Its number of words is that of a random answer among the accepted `answers` of training. Its first word is drawn
+    uniformly from those after which enough words follow. A context with fewer words is returned completely. Words are
+    separated by white space.
 
     Raises:
-        ValueError: there are no training answers.
+        ValueError: If there are no training answers.
     """
     lengths = [len(text.split()) for row in train for text in row["answers"]["text"]]
     if not lengths:
@@ -102,24 +102,24 @@ def random_spans(train: Iterable[Row], rows: Iterable[Row], seed: int) -> list[s
 
 
 def uniform_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list[float]:
-    """Return the nats of each text when all characters are as likely.
+    """Return the negative log-likelihood of each text in nats if all characters are equally likely.
 
-    Each character of a text has the probability 1 / (alphabet + 1), the alphabet being the different characters of
-    training and the one more standing for any other. So a character never seen costs as much as one seen, and
-    which it is costs nothing: with many of them, the figure is better than the baseline deserves. Characters are
-    code points of the NFC; the end of a text is not counted.
+    Each character has the probability 1 / (alphabet + 1). The alphabet is the set of characters in training, and the
+    additional 1 represents any other character. Which other character it is costs nothing, so a text with many of
+    them gets a better value than the baseline deserves. Characters are code points after NFC. The end of a text is
+    not counted.
     """
     nats = math.log(len(_count_characters(train_texts)) + 1)
     return [len(unicodedata.normalize("NFC", text)) * nats for text in texts]
 
 
 def unigram_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list[float]:
-    """Return the nats of each text when characters are as likely as they are frequent in training.
+    """Return the negative log-likelihood of each text in nats under the character frequencies of training.
 
-    A character has the probability (times in training + 1) / (training's characters + alphabet + 1): one is added to
-    the count of each of the alphabet, which is the different characters of training, and to that of "any other",
-    0. So a character never seen has the probability 1 / (training's characters + alphabet + 1), and which it is
-    costs nothing. Characters are code points of the NFC; the end of a text is not counted.
+    A character has the probability (its count in training + 1) / (characters in training + alphabet + 1): one is added
+    to the count of each character of the alphabet, which is the set of characters in training, and to the count of any
+    other character, which is 0. Which other character it is costs nothing. Characters are code points after NFC. The
+    end of a text is not counted.
     """
     counts = _count_characters(train_texts)
     log_total = math.log(counts.total() + len(counts) + 1)
@@ -130,10 +130,10 @@ def unigram_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list
 
 
 def most_frequent_character(train_texts: Iterable[str]) -> str:
-    """Return the character, in NFC, that training holds most often: what to put in place of each that is masked.
+    """Return the most frequent character of training, after NFC: a guess for every masked character.
 
     Raises:
-        ValueError: the training texts hold no character.
+        ValueError: If the training texts have no character.
     """
     return _most_frequent(_count_characters(train_texts))
 

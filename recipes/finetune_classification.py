@@ -1,11 +1,11 @@
-"""Fine-tune an encoder, or train a new one, to tell texts or pairs of texts apart (document 5).
+"""Fine-tune an encoder, or train a new one, to classify texts or pairs of texts (document 5).
 
-Without options it learns which language a word is: Italian, French or Portuguese. With --train_file and
---validation_file (tsv, csv, jsonl, parquet with columns `text`, `label` and, for pairs, `text_pair`) or
---dataset_name it learns any labels, such as sentiment.
+By default the labels are the languages of words: Italian, French or Portuguese. With --train_file and
+--validation_file (tsv, csv, jsonl, parquet with columns `text`, `label` and, for pairs, `text_pair`) or --dataset_name
+it is trained on your own labels, such as sentiment.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -13,12 +13,10 @@ from pathlib import Path
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.baselines import majority_label
-from atenta.recipes.encoding.labels import encode_labelled
 from atenta.recipes.metrics import scores
-from atenta.recipes.pictures.confusion import draw_confusion
-from atenta.recipes.reading import DataArguments, about, encode, inspect, load
-from atenta.recipes.reading.labelled import FEATURES, check, label_names
-from atenta.recipes.reporting.results import finish
+from atenta.recipes.pictures.run_charts import draw_confusion
+from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
@@ -26,50 +24,50 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
-    start,
+    start_run,
 )
-from atenta.recipes.training.evaluation import choices
+from atenta.recipes.training.evaluation import best_classes
+from atenta.recipes.training.results import save_run
 
 
 def main() -> None:
-    """Read the texts, train, score, draw which labels are taken for which, save."""
+    """Read the texts, train, score, draw the confusion matrix, save."""
     dataclasses = (DataArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="languages.yaml")
-    checkpoint = start(data, sizes, training)
-    splits = load(data, training, check=check, features=FEATURES, columns=["text", "label"], optional=["text_pair"])
+    checkpoint = start_run(data, sizes, training)
+    splits = load_rows(data, training, LABELLED_TEXTS)
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
     head = label_options(label_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
-    labels = model.config.id2label  # of a saved classifier its own
+    labels = model.config.id2label  # a saved classifier keeps its labels
     columns = ["text", "text_pair"]
-    inspect(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
-    label = partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id)
-    encoded = encode(splits, training, label, data.preprocessing_num_workers)
-    collator, compute = DataCollatorWithPadding(tokenizer), partial(measure, labels=labels)
-    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute, choices)
+    report_rows(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
+    encode = partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id)
+    encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
+    collator = DataCollatorWithPadding(tokenizer)
+
+    def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
+        output, gold = ([labels[index] for index in ids] for ids in (evaluated.predictions, evaluated.label_ids))
+        return score_labels(output, gold)
+
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
     trainer.fit(checkpoint)
 
     gold = list(splits["test"]["label"])
     output = [labels[index] for index in trainer.predict(encoded["test"]).predictions]
     compared = {
-        "most frequent label": compare(majority_label(splits["train"], splits["test"]), gold),
-        "model": compare(output, gold),
+        "most frequent label": score_labels(majority_label(splits["train"], splits["test"]), gold),
+        "model": score_labels(output, gold),
     }
     if trainer.is_world_process_zero():
         confusion = draw_confusion(gold, output, sorted(labels.values()))
         confusion.savefig(Path(training.output_dir, "confusion.png"), dpi=150)
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
-    finish(trainer, scores=compared, predictions=predictions, about=about(data))
+    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data))
 
 
-def measure(evaluated: EvalPrediction, labels: Mapping[int, str]) -> dict[str, float]:
-    """Score the class chosen for each text, (texts,)."""
-    output, gold = ([labels[index] for index in ids] for ids in (evaluated.predictions, evaluated.label_ids))
-    return compare(output, gold)
-
-
-def compare(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
-    """Score labels."""
+def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
+    """Return accuracy and macro F1 of labels."""
     return scores(["accuracy", "macro_f1"], predictions=output, references=gold)
 
 

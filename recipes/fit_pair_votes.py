@@ -1,8 +1,9 @@
-"""Fit the aggregation of pairwise features (document 1) by counting: earlier tokens vote for the next one.
+"""Fit pairwise feature aggregation (document 1) by counting: earlier tokens vote for the next one.
 
-Without options it reads tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
-tsv, jsonl, parquet with a column `text`) or --dataset_name it reads any texts. They are cut into documents, across
-which no vote reaches. The validation texts choose how far back votes come from, the test texts are scored once.
+Without options the script reads tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or
+csv, tsv, jsonl, parquet with a column `text`) or --dataset_name it reads any texts. They are cut into documents, and
+tokens vote only within their document. Of several distances the one with the best score on the validation texts is
+kept. The test texts are scored once.
 """
 
 import json
@@ -18,23 +19,21 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 
 from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 from atenta.card import write_model_card
-from atenta.recipes.decoding.continuation import continue_text
-from atenta.recipes.encoding.documents import encode_documents
-from atenta.recipes.encoding.word_level import expect_room_for_words
-from atenta.recipes.reading import DocumentArguments, Rows, about, encode, load_documents
-from atenta.recipes.reporting.tables import table, write_metrics
+from atenta.recipes.decoding.generation import continue_text
+from atenta.recipes.reading import Rows, describe_data, encode_rows
+from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
+from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training import parse_arguments
-from atenta.recipes.training.levels import LEVELS
-from atenta.recipes.training.scoring import nats_by_votes
+from atenta.recipes.training.results import table, write_metrics
 
 
 @dataclass
 class VoteDocumentArguments(DocumentArguments):
-    """Which texts are read, and what no vote reaches across."""
+    """The texts, and the documents within which tokens vote."""
 
     sample_by: str = field(
         default="paragraph",
-        metadata={"help": "what is a document: document (a whole text), paragraph, line, sentence"},
+        metadata={"help": "unit that is a document: document (a whole text), paragraph, line or sentence"},
     )
 
 
@@ -43,23 +42,25 @@ class VoteArguments:
     """The model.
 
     Raises:
-        ValueError: an unknown level, or a number out of its range.
+        ValueError: If the level is unknown, or a number is out of its range.
     """
 
     _argument_group_name = "model"
 
-    level: str = field(default="characters", metadata={"help": "what is a token: characters or words"})
-    vocab_size: int = field(default=30_000, metadata={"help": "most tokens where they are words; the others: <unk>"})
+    level: str = field(default="characters", metadata={"help": "tokens of the model: characters or words"})
+    vocab_size: int = field(default=30_000, metadata={"help": "maximum number of word tokens; other words are <unk>"})
     max_distance: list[int] = field(
         default_factory=lambda: [1],
-        metadata={"help": "how many tokens back votes come from; of several the best on the validation texts is kept"},
+        metadata={"help": "largest distance of voting tokens; of several, the best on the validation texts is kept"},
     )
-    smoothing: float = field(default=0.01, metadata={"help": "weight of the tokens' frequencies, in votes"})
+    smoothing: float = field(default=0.01, metadata={"help": "weight of the token frequencies, in votes"})
 
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"--level {self.level}: expected one of {', '.join(LEVELS)}")
-        expect_room_for_words(self.vocab_size)
+        check_vocab_size(self.vocab_size)
+        if not self.max_distance:
+            raise ValueError("--max_distance is empty; expected at least one distance")
         try:
             for distance in self.max_distance:
                 AtentaPairVotesConfig(max_distance=distance, smoothing=self.smoothing)
@@ -69,57 +70,57 @@ class VoteArguments:
 
 @dataclass
 class RunArguments:
-    """What the run leaves, and shows at its end.
+    """The output folder, the comparison and the sample.
 
     Raises:
-        ValueError: `sample_length` is below 1, or `compare_with` holds a model that is no decoder.
+        ValueError: If `sample_length` is below 1, or `compare_with` holds a model that is not a decoder.
     """
 
     _argument_group_name = "run"
 
     output_dir: str = field(default="outputs/pair_votes", metadata={"help": "folder of the model"})
-    overwrite_output_dir: bool = field(default=False, metadata={"help": "replace the model that is there"})
+    overwrite_output_dir: bool = field(default=False, metadata={"help": "replace the model in output_dir"})
     compare_with: str = field(
         default="outputs/pretrain_causal", metadata={"help": "folder of a decoder to score on the same documents"}
     )
-    prompt: str = field(default="", metadata={"help": "the sample goes on from this"})
-    sample_length: int = field(default=200, metadata={"help": "tokens of the sample"})
-    seed: int = field(default=42, metadata={"help": "of the sample"})
+    prompt: str = field(default="", metadata={"help": "start of the sample"})
+    sample_length: int = field(default=200, metadata={"help": "maximum number of tokens of the sample"})
+    seed: int = field(default=42, metadata={"help": "seed of the sample"})
 
     def __post_init__(self) -> None:
         if self.sample_length < 1:
             raise ValueError(f"--sample_length is {self.sample_length}; expected 1 or more")
         config, expected = Path(self.compare_with, "config.json"), AtentaDecoderConfig.model_type
-        if (
-            config.is_file()
-            and (found := json.loads(config.read_text(encoding="utf-8")).get("model_type")) != expected
-        ):
+        if not config.is_file():
+            return
+        found = json.loads(config.read_text(encoding="utf-8")).get("model_type")
+        if found != expected:
             raise ValueError(f"--compare_with {self.compare_with}: found a model of type {found}; expected {expected}")
 
 
 def main() -> None:
-    """Read the texts, count, choose, score, show a sample, save."""
+    """Read the texts, count votes, choose the distance, score, generate a sample and save."""
     dataclasses = (VoteDocumentArguments, VoteArguments, RunArguments)
     data, sizes, run = parse_arguments(*dataclasses, description=__doc__, default_config="fit_pair_votes.yaml")
     if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:
-        raise SystemExit(f"{run.output_dir} holds a model: give another --output_dir, or --overwrite_output_dir.")
-    logging.disable_progress_bar()  # those of saving and loading, which take no time here
+        raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
+    logging.disable_progress_bar()  # of saving and loading, which are instant here
     level, training = LEVELS[sizes.level], TrainingArguments(output_dir=run.output_dir, report_to="none")
     splits = load_documents(data, training)
     tokenizer = level.make_tokenizer(splits["train"]["text"], sizes.vocab_size)
-    from_bos_to_eos = partial(encode_documents, tokenizer=tokenizer)
-    encoded = encode(splits, training, from_bos_to_eos, data.preprocessing_num_workers)
+    encode = partial(encode_documents, tokenizer=tokenizer)
+    encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     rows = {name: of_split.with_format("numpy") for name, of_split in encoded.items()}
     level.describe(rows, tokenizer, training)
 
-    model, by_distance = choose(sizes, rows, tokenizer)
+    model, by_distance = _fit_best(sizes, rows, tokenizer)
     print(f"validation\n{table(by_distance)}\n", flush=True)
 
     test = rows["test"]
-    nats = level.baselines(rows["train"], test, tokenizer)
+    nats = level.baseline_nats(rows["train"], test, tokenizer)
     nats |= {"model": nats_by_votes(model, tqdm(test["input_ids"], desc="test", unit=" documents", leave=False))}
-    nats |= level.decoders(run.compare_with, test)
-    scores = {name: level.figures(of_name, test, tokenizer) for name, of_name in nats.items()}
+    nats |= level.decoder_nats(run.compare_with, test)
+    scores = {name: level.scores(of_name, test, tokenizer) for name, of_name in nats.items()}
     print(f"test (model: max_distance {model.config.max_distance})\n{table(scores)}\n", flush=True)
 
     sample = continue_text(model, tokenizer, run.prompt, run.sample_length, seed=run.seed)
@@ -128,31 +129,32 @@ def main() -> None:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     (folder / "sample.txt").write_text(sample, encoding="utf-8")
-    write_model_card(folder, model, model_name=folder.as_posix(), scores=scores["model"], **about(data))
+    write_model_card(folder, model, model_name=folder.as_posix(), scores=scores["model"], **describe_data(data))
     write_metrics(folder / "metrics.json", {"test": scores, "validation": by_distance})
     print(f"\nSaved in {folder}")
 
 
-def choose(
+def _fit_best(
     sizes: VoteArguments, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase
 ) -> tuple[AtentaPairVotesForCausalLM, dict[str, dict[str, float]]]:
-    """Count once for each distance, and return the model that foresees the validation rows best, and all scores."""
-    best, fewest, by_distance = None, math.inf, {}
+    """Fit a model for each distance. Return the one with the best validation score, and the scores of all."""
+    best: AtentaPairVotesForCausalLM
+    fewest, by_distance = math.inf, {}
     for distance in sizes.max_distance:
-        model = fit(rows["train"], tokenizer, distance, sizes.smoothing)
+        model = _fit(rows["train"], tokenizer, distance, sizes.smoothing)
         nats = nats_by_votes(
             model, tqdm(rows["validation"]["input_ids"], desc="validation", unit=" documents", leave=False)
         )
-        by_distance[f"max_distance {distance}"] = LEVELS[sizes.level].figures(nats, rows["validation"], tokenizer)
+        by_distance[f"max_distance {distance}"] = LEVELS[sizes.level].scores(nats, rows["validation"], tokenizer)
         if nats < fewest:
             best, fewest = model, nats
-    return best, by_distance
+    return best, by_distance  # type: ignore[return-value]  # there is at least one distance
 
 
-def fit(
+def _fit(
     rows: Rows, tokenizer: PreTrainedTokenizerBase, max_distance: int, smoothing: float
 ) -> AtentaPairVotesForCausalLM:
-    """Count the votes of documents, read one by one."""
+    """Return a model of the votes in the documents, which are read one by one."""
     special = {name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
     config = AtentaPairVotesConfig(
         vocab_size=len(tokenizer), max_distance=max_distance, smoothing=smoothing, **special

@@ -1,8 +1,8 @@
-"""Pre-train a decoder on the next character (document 4; GPT: Radford et al., 2018).
+"""Pre-train a decoder to predict the next character (document 4; GPT: Radford et al., 2018).
 
-Without options it reads tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
-tsv, jsonl, parquet with a column `text`) or --dataset_name it reads any texts. Documents are packed into rows of
---max_length tokens and do not see each other.
+By default it is trained on tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
+tsv, jsonl, parquet with a column `text`) or --dataset_name it is trained on your own texts. Documents are packed into
+rows of --max_length tokens; attention does not cross from one document to another.
 """
 
 from dataclasses import dataclass, field
@@ -11,64 +11,64 @@ from pathlib import Path
 
 from transformers import AutoModelForCausalLM, EvalPrediction
 
-from atenta.recipes.decoding.continuation import continue_text
-from atenta.recipes.encoding.packing import collate_packed, pack
-from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load_documents
-from atenta.recipes.reporting.results import finish
+from atenta.recipes.decoding.generation import continue_text
+from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
+from atenta.recipes.tasks.documents import DocumentArguments, collate_packed, load_documents, pack
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
     StackArguments,
     load_or_create,
     parse_arguments,
-    start,
+    start_run,
 )
-from atenta.recipes.training.evaluation import beside_characters, bits, nats_of_texts
+from atenta.recipes.training.evaluation import bits, compare_with_characters, nats_of_texts
+from atenta.recipes.training.results import save_run
 
 
 @dataclass
 class SampleArguments:
-    """What the model writes at the end, to be looked at."""
+    """The text that the model writes after training."""
 
     _argument_group_name = "sample"
 
-    prompt: str = field(default="", metadata={"help": "the sample goes on from this"})
-    sample_length: int = field(default=400, metadata={"help": "characters of the sample"})
+    prompt: str = field(default="", metadata={"help": "beginning of the sample"})
+    sample_length: int = field(default=400, metadata={"help": "maximum number of characters sampled after it"})
 
 
 def main() -> None:
     """Read the texts, train, score, show a sample, save."""
     dataclasses = (DocumentArguments, StackArguments, SampleArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_causal.yaml")
-    checkpoint = start(*options)
-    data, sizes, shown, training = options
+    checkpoint = start_run(*options)
+    data, sizes, sample, training = options
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", splits["train"]["text"])
-    inspect(splits, training, ["text"], tokenizer)
+    report_rows(splits, training, ["text"], tokenizer)
     packing = partial(pack, tokenizer=tokenizer, block_size=sizes.max_length)
-    packed = encode(splits, training, packing, data.preprocessing_num_workers)
+    packed = encode_rows(splits, training, packing, data.preprocessing_num_workers)
     packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
-    model.generation_config.max_length = sizes.max_length  # the library stops at 20 unless told
+    model.generation_config.max_length = sizes.max_length  # the default is 20
     collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
-    def measure(evaluated: EvalPrediction) -> dict[str, float]:
-        return bits([evaluated.predictions.sum()], [whole(splits["validation"])])
+    def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
+        return bits([evaluated.predictions.sum()], [_join(splits["validation"])])
 
-    trainer = RecipeTrainer(model, training, tokenizer, packed, collator, measure, nats_of_texts)
+    trainer = RecipeTrainer(model, training, tokenizer, packed, collator, compute_metrics, nats_of_texts)
     trainer.fit(checkpoint)
 
     nats = trainer.predict(packed["test"]).predictions.sum()
-    compared = beside_characters([nats], splits["train"]["text"], [whole(splits["test"])])
-    # Every process writes it: where they share the model, each has a part of it.
-    sample = continue_text(trainer.model, tokenizer, shown.prompt, shown.sample_length, seed=training.seed)
+    compared = compare_with_characters([nats], splits["train"]["text"], [_join(splits["test"])])
+    # Every process generates: the model may be split over the processes.
+    text = continue_text(trainer.model, tokenizer, sample.prompt, sample.sample_length, seed=training.seed)
     if trainer.is_world_process_zero():
-        Path(training.output_dir, "sample.txt").write_text(sample, encoding="utf-8")
-        print(f"\n{sample}", flush=True)
-    finish(trainer, scores=compared, about=about(data))
+        Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
+        print(f"\n{text}", flush=True)
+    save_run(trainer, scores=compared, about=describe_data(data))
 
 
-def whole(rows: Rows) -> str:
-    """Join the documents of a split, which are packed together; each one's end, predicted too, is a character."""
+def _join(rows: Rows) -> str:
+    """Join the documents of a split, which are packed together; the end of each one is predicted, as a character."""
     return "\n".join(rows["text"])
 
 

@@ -1,7 +1,7 @@
 """Pre-train an encoder on masked characters and next-sentence prediction (document 5; BERT: Devlin et al., 2019).
 
-Without options it reads tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
-tsv, jsonl, parquet with a column `text`) or --dataset_name it reads any texts, whose lines are its sentences.
+By default it is trained on tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
+tsv, jsonl, parquet with a column `text`) or --dataset_name it is trained on your own texts. Each line is a sentence.
 """
 
 import math
@@ -13,29 +13,30 @@ from functools import partial
 from transformers import AutoModelForPreTraining, EvalPrediction
 
 from atenta.recipes.baselines import most_frequent_character, unigram_characters
-from atenta.recipes.encoding.masking import MaskingCollator, make_sentence_pairs
-from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load_documents
-from atenta.recipes.reporting.results import finish
+from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
+from atenta.recipes.tasks.documents import DocumentArguments, load_documents
+from atenta.recipes.tasks.masking import MaskingCollator, make_sentence_pairs
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
     StackArguments,
     load_or_create,
     parse_arguments,
-    start,
+    start_run,
 )
 from atenta.recipes.training.evaluation import masked_sums
+from atenta.recipes.training.results import save_run
 
 
 @dataclass
 class MaskingArguments:
-    """What is masked."""
+    """Masking of the texts."""
 
     _argument_group_name = "masking"
 
-    mlm_probability: float = field(default=0.15, metadata={"help": "share of the characters that is to be guessed"})
+    mlm_probability: float = field(default=0.15, metadata={"help": "share of the characters that is predicted"})
     whole_word_probability: float = field(
-        default=0.5, metadata={"help": "share of the words that are masked whole, not by single characters"}
+        default=0.5, metadata={"help": "share of the words that are masked as a whole instead of by characters"}
     )
 
 
@@ -43,38 +44,38 @@ def main() -> None:
     """Read the texts, train, score, save."""
     dataclasses = (DocumentArguments, StackArguments, MaskingArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_masked.yaml")
-    checkpoint = start(*options)
+    checkpoint = start_run(*options)
     data, sizes, masking, training = options
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"])
-    inspect(splits, training, ["text"], tokenizer)
+    report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
-    pairs = encode(splits, training, make_pairs, data.preprocessing_num_workers)
+    pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, **vars(masking))
-    trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, measure, masked_sums)
+    trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, score_masked, masked_sums)
     trainer.fit(checkpoint)
 
     compared = {
-        "most frequent": most_frequent(splits, pairs),
-        "model": measure(trainer.predict(pairs["test"])),
+        "most frequent": score_most_frequent(splits, pairs),
+        "model": score_masked(trainer.predict(pairs["test"])),
     }
-    finish(trainer, scores=compared, about=about(data))
+    save_run(trainer, scores=compared, about=describe_data(data))
 
 
-def measure(evaluated: EvalPrediction) -> dict[str, float]:
-    """Score the sums of all pairs, (pairs, 4), as `masked_sums` makes them."""
-    masked, guessed, nats, in_order = evaluated.predictions.sum(0, dtype=float).tolist()
+def score_masked(evaluated: EvalPrediction) -> dict[str, float]:
+    """Score the sums that `masked_sums` returns for all pairs, (pairs, 4)."""
+    masked, correct, nats, order_correct = evaluated.predictions.sum(0, dtype=float).tolist()
     return {
-        "masked_accuracy": guessed / masked,
+        "masked_accuracy": correct / masked,
         "bits_per_masked_character": nats / masked / math.log(2),
-        "next_sentence_accuracy": in_order / len(evaluated.predictions),
+        "next_sentence_accuracy": order_correct / len(evaluated.predictions),
     }
 
 
-def most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -> dict[str, float]:
-    """Score what guesses each character by its frequency in training, and the order of sentences by the majority.
+def score_most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -> dict[str, float]:
+    """Score the prediction of characters by their frequency in training, and of the order by the majority.
 
-    Every character of the test texts is guessed, masked or not: as many as are masked, on average.
+    All characters of the test texts are predicted, not only a masked sample of them.
     """
     train, text = splits["train"]["text"], "\n".join(splits["test"]["text"])
     majority = Counter(pairs["train"]["next_sentence_label"]).most_common(1)[0][0]

@@ -1,17 +1,21 @@
-"""Turn one text into another, character by character, with an encoder-decoder and teacher forcing (document 4).
+"""Train an encoder-decoder to transform one text into another, with teacher forcing (document 4).
 
-Without options it restores the accents of Portuguese in phrases of Machado de Assis; other files in recipes/configs
-do other tasks. With --train_file and --validation_file it learns any task of `source<TAB>target` lines; a third column
-may hold feature tags (`V;3;PL`). With --denoising it pre-trains: it reads texts and learns to fill in what was masked.
+By default it restores the accents of Portuguese in phrases of Machado de Assis; recipes/configs has files for other
+tasks. With --train_file and --validation_file it trains on your own `source<TAB>target` lines; a third column may hold
+feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are masked, and the model restores them.
 """
 
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy
+from peft import PeftModel
 from transformers import (
     AutoModelForSeq2SeqLM,
     DataCollatorForSeq2Seq,
@@ -21,50 +25,53 @@ from transformers import (
 )
 
 from atenta.recipes.baselines import copy_source, look_up
-from atenta.recipes.decoding.afresh import decode_afresh
-from atenta.recipes.decoding.n_best import decode_n_best
-from atenta.recipes.encoding.denoising import DenoisingCollator, encode_texts, mask_once
-from atenta.recipes.encoding.pairs import encode_pairs
+from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import METRICS, scores
-from atenta.recipes.reading import DocumentArguments, Rows, about, encode, inspect, load, load_documents, pairs
-from atenta.recipes.reporting.results import finish
-from atenta.recipes.reporting.tables import n_best_columns
+from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
+from atenta.recipes.tasks.documents import DocumentArguments, load_documents
+from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,
     TwoStackArguments,
     load_or_create,
     parse_arguments,
-    start,
+    start_run,
 )
-from atenta.recipes.training.evaluation import expect_metric
+from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
 
-# Rows in words (`train`, `test`), rows of ids, and what both are made with.
-Prepared = tuple[Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel, DataCollatorForSeq2Seq]
-SHOWN = 10  # test pairs that are printed at the end
+# Rows of text (`train`, `test`), rows of ids, and what they are encoded, trained and batched with.
+_Prepared = tuple[
+    Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel | PeftModel, DataCollatorForSeq2Seq
+]
+_EXAMPLES = 10  # test pairs printed at the end
 
 
 @dataclass
 class DecodingArguments:
-    """How outputs are searched and scored."""
+    """Search for outputs, and their scores."""
 
     _argument_group_name = "decoding"
 
     metrics: list[str] = field(
         default_factory=lambda: ["exact_match", "character_error_rate"],
-        metadata={"help": "files of recipes/metrics that score outputs"},
+        metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
     )
-    num_beams: int = field(default=1, metadata={"help": "width of the search on the test set; 1 is greedy"})
-    num_return_sequences: int = field(default=1, metadata={"help": "outputs of each source in predictions.tsv"})
+    num_beams: int = field(default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"})
+    num_return_sequences: int = field(
+        default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
+    )
     max_eval_samples: int | None = field(
-        default=None, metadata={"help": "validation pairs decoded at each evaluation while training; None: all"}
+        default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
     )
 
     def __post_init__(self) -> None:
-        """Check that there are such metrics, and that the search can find as many outputs as are asked for.
+        """Check the options.
 
         Raises:
-            ValueError: there are not, or it cannot.
+            ValueError: If a metric is unknown, or more outputs are requested than the search can find.
         """
         if unknown := sorted(set(self.metrics) - set(METRICS)):
             raise ValueError(f"--metrics {' '.join(unknown)}: expected some of {', '.join(METRICS)}.")
@@ -77,42 +84,40 @@ class DecodingArguments:
 
 @dataclass
 class DenoisingArguments:
-    """Pre-training: what is masked in the texts (BART: Lewis et al., 2020)."""
+    """Pre-training by restoring masked texts (BART: Lewis et al., 2020)."""
 
     _argument_group_name = "denoising"
 
-    denoising: bool = field(default=False, metadata={"help": "read texts, and learn to write them whole again"})
-    noise_density: float = field(default=0.3, metadata={"help": "share of the characters that is masked out"})
-    mean_span_length: float = field(default=6.0, metadata={"help": "mean characters of what one mask stands for"})
-
-    def of_masks(self) -> dict[str, float]:
-        """Return the options of what is masked."""
-        return {"noise_density": self.noise_density, "mean_span_length": self.mean_span_length}
+    denoising: bool = field(default=False, metadata={"help": "pre-train on texts by restoring masked spans"})
+    noise_density: float = field(default=0.3, metadata={"help": "share of the characters that is masked"})
+    mean_span_length: float = field(default=6.0, metadata={"help": "mean number of characters that one mask replaces"})
 
 
 def main() -> None:
-    """Read the pairs, train, score, show, save, and decode with what was saved."""
-    dataclasses = (
-        *(DocumentArguments, TwoStackArguments, DenoisingArguments, DecodingArguments),
-        Seq2SeqRecipeArguments,
-    )
+    """Read the data, train, score, save, and decode with the saved model."""
+    dataclasses = (DocumentArguments, TwoStackArguments, DenoisingArguments, DecodingArguments, Seq2SeqRecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
-    checkpoint = start(*options)
+    checkpoint = start_run(*options)
     data, sizes, noise, search, training = options
-    prepare = prepare_texts if noise.denoising else prepare_pairs
+    prepare = _prepare_texts if noise.denoising else _prepare_pairs
     rows, encoded, tokenizer, model, collator = prepare(data, sizes, noise, training)
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
-    model.generation_config.max_length = 2 * longest  # the library stops at 20 unless told
+    model.generation_config.max_length = 2 * longest  # the default is 20
     training.predict_with_generate = True
     expect_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
-    scored = {
-        **encoded,
-        "validation": encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples]),
-    }
-    compute = partial(measure, tokenizer=tokenizer, metrics=search.metrics)
-    # The source of a text to be masked, which is no longer than the text, is made with the batch.
-    columns = ["labels" if noise.denoising else "input_ids", "labels"]
-    trainer = Seq2SeqRecipeTrainer(model, training, tokenizer, scored, collator, compute, length_columns=columns)
+
+    validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
+    compute_metrics = partial(score_generated, tokenizer=tokenizer, metrics=search.metrics)
+    trainer = Seq2SeqRecipeTrainer(
+        model,
+        training,
+        tokenizer,
+        {**encoded, "validation": validation},
+        collator,
+        compute_metrics,
+        # When denoising, the source is made with the batch. It is never longer than the text.
+        length_columns=["labels" if noise.denoising else "input_ids", "labels"],
+    )
     trainer.fit(checkpoint)
 
     outputs = decode_n_best(
@@ -127,69 +132,98 @@ def main() -> None:
     answers = {
         "left as it is": copy_source(rows["test"]),
         "most frequent in training": look_up(rows["train"], rows["test"]),
-        "model": [hypotheses[0].text for hypotheses in outputs],
+        "model": [ranked[0].text for ranked in outputs],
     }
     compared = {name: scores(search.metrics, predictions=given, references=gold) for name, given in answers.items()}
     tags = [" ".join(row["tags"]) for row in rows["test"]]
-    given = {"source": sources, "tags": tags} if any(tags) else {"source": sources}
-    columns = {**given, "gold": gold, **n_best_columns(outputs)}
-    finish(trainer, scores=compared, predictions=columns, about=about(data))
+    columns = {"source": sources, **({"tags": tags} if any(tags) else {}), "gold": gold, **n_best_columns(outputs)}
+    save_run(trainer, scores=compared, predictions=columns, about=describe_data(data))
+
     if trainer.is_world_process_zero():
-        shown = [rows["test"][index] for index in range(min(SHOWN, len(rows["test"])))]
+        shown = [rows["test"][index] for index in range(min(_EXAMPLES, len(rows["test"])))]
         for row, output in zip(shown, answers["model"]):
             source = " ".join([row["source"], *row["tags"]])
             print(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
         if not noise.denoising:
-            decode_afresh(training.output_dir, shown, answers["model"][:SHOWN], search.num_beams)
+            _decode_in_new_process(training.output_dir, shown, answers["model"][:_EXAMPLES], search.num_beams)
 
 
-def prepare_pairs(
-    data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
-) -> Prepared:
-    """Read pairs, and encode them as they are."""
-    splits = load(
-        data, training, check=pairs.check, features=pairs.FEATURES, columns=["source", "target"], optional=["tags"]
+def score_generated(
+    evaluated: EvalPrediction, tokenizer: PreTrainedTokenizerBase, metrics: Sequence[str]
+) -> dict[str, float]:
+    """Score generated ids, (texts, length), against the labels; both are padded with `<pad>` or -100."""
+    predictions, references = (
+        tokenizer.batch_decode(numpy.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
+        for ids in (evaluated.predictions, evaluated.label_ids)
     )
+    return scores(metrics, predictions=predictions, references=references)
+
+
+def _prepare_pairs(
+    data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
+) -> _Prepared:
+    """Read and encode pairs."""
+    splits = load_rows(data, training, PAIRS)
     texts = (row["source"] + row["target"] for row in splits["train"])
-    tags = pairs.tag_tokens(chain(*splits.values()))
+    tags = tag_tokens(chain(*splits.values()))
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts, tags=tags)
     inputs = [["tags", "source"], ["target"]]
-    inspect(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
-    encoded = encode(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
+    report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
+    encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
     return splits, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
 
 
-def prepare_texts(
+def _prepare_texts(
     data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
-) -> Prepared:
-    """Read texts, to be masked anew whenever they are learned, and once for all where they are scored."""
+) -> _Prepared:
+    """Read and encode texts. Training texts are masked in each batch, validation and test texts once."""
     splits = load_documents(data, training)
     texts = splits["train"]["text"]
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts)
-    inspect(splits, training, ["text"], tokenizer)
+    report_rows(splits, training, ["text"], tokenizer)
     segment = partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length)
-    encoded = encode(splits, training, segment, data.preprocessing_num_workers)
-    options = {"seed": training.seed, **noise.of_masks()}
+    encoded = encode_rows(splits, training, segment, data.preprocessing_num_workers)
+    masking = {name: value for name, value in asdict(noise).items() if name != "denoising"} | {"seed": training.seed}
     held_out = {name: encoded[name] for name in ("validation", "test")}
-    mask = partial(mask_once, tokenizer=tokenizer, **options)
-    masked = encode(held_out, training, mask, data.preprocessing_num_workers)
-    rows = {"train": [], "test": [as_pair(row, tokenizer) for row in masked["test"]]}
-    return rows, {**encoded, **masked}, tokenizer, model, DenoisingCollator(tokenizer, model, **options)
+    mask = partial(mask_once, tokenizer=tokenizer, **masking)
+    masked = encode_rows(held_out, training, mask, data.preprocessing_num_workers)
+    rows = {"train": [], "test": [_decode_row(row, tokenizer) for row in masked["test"]]}
+    return rows, {**encoded, **masked}, tokenizer, model, DenoisingCollator(tokenizer, model, **masking)
 
 
-def as_pair(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-    """Return ids as texts that people can read, the masks in the source among them."""
+def _decode_row(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """Return a row of ids as a pair of texts, with the masks of the source."""
     source = tokenizer.decode(row["input_ids"]).removesuffix(tokenizer.eos_token)
     return {"source": source, "target": tokenizer.decode(row["labels"], skip_special_tokens=True), "tags": []}
 
 
-def measure(evaluated: EvalPrediction, tokenizer: PreTrainedTokenizerBase, metrics: Sequence[str]) -> dict[str, float]:
-    """Score the ids generated, (texts, length), against the labels; both are padded with `<pad>` or -100."""
-    texts = (
-        tokenizer.batch_decode(numpy.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
-        for ids in (evaluated.predictions, evaluated.label_ids)
-    )
-    return scores(metrics, **dict(zip(("predictions", "references"), texts)))
+def _decode_in_new_process(
+    folder: str, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str], num_beams: int
+) -> None:
+    """Decode rows with the saved model in a new process, and check that the outputs are the same.
+
+    Args:
+        folder: Folder of the saved model.
+        rows: Pairs with `source` and `tags`.
+        outputs: Outputs of the model before it was saved.
+        num_beams: Width of the search that found them.
+
+    Raises:
+        RuntimeError: If the outputs differ.
+    """
+    sources = [
+        row["source"] + "\t" * bool(row["tags"]) + ";".join(tag.strip("<>") for tag in row["tags"]) for row in rows
+    ]
+    script = str(Path(__file__).with_name("decode.py"))
+    # After --, a source may start with a hyphen.
+    command = [sys.executable, script, "--num_beams", str(num_beams), "--", folder, *sources]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
+    reloaded = done.stdout.removesuffix("\n").split("\n")
+    if reloaded != list(outputs):
+        raise RuntimeError(f"The model saved in {folder} gives other outputs in a new process: {reloaded}")
+    print(f"Saved in {folder}. A new process loads the model and decodes these {len(rows)} sources identically:\n")
+    source, output = next((pair for pair in zip(sources, reloaded) if pair[0] != pair[1]), (sources[0], reloaded[0]))
+    print(f'$ python recipes/decode.py {folder} "{source}"\n{output}')
 
 
 if __name__ == "__main__":

@@ -41,7 +41,7 @@ def count_alphabet(texts: Iterable[str], min_count: int = 1) -> str:
         raise TypeError("`texts` is one str, expected an iterable of texts. Give [text] for one text.")
     if min_count < 1:
         raise ValueError(f"`min_count` is {min_count}, expected 1 or more.")
-    counts = Counter()
+    counts: Counter[str] = Counter()
     for index, text in enumerate(texts):
         check_texts(text, f"texts[{index}]")
         counts.update(NORMALIZER.normalize_str(text))

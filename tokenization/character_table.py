@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer
@@ -14,7 +15,7 @@ from transformers import PreTrainedTokenizerBase
 from .text_checks import check_texts
 
 BLOCK = 1 << 16  # characters looked up at a time; their code points fit in the processor's cache
-_CHARACTER_MODEL = {
+_CHARACTER_MODEL: dict[str, Any] = {
     **{"type": "BPE", "merges": [], "ignore_merges": False, "dropout": None, "byte_fallback": True},
     **{"continuing_subword_prefix": None, "end_of_word_suffix": None},
 }

@@ -1,1 +1,1 @@
-"""From a trained encoder-decoder to texts: the n best of each source, and several models deciding together."""
+"""Text from trained models: the n best outputs, continuations, ensembles, and searches shown step by step."""

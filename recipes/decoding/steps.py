@@ -1,44 +1,121 @@
-"""Decoding, step by step: which tokens were candidates, what was kept of them and what was chosen.
+"""Decoding step by step: the candidates for the next token, and which of them are kept and chosen.
 
-The searches below are the loops of `generate` for one sequence, written to be read. `generate` itself calls them, with
-the inputs, the processors of scores and the criteria for stopping that it prepares for its own.
+The searches below follow the loops of `generate` for one sequence and are written to be read. `generate` calls them
+itself, with the inputs, the logits processors and the stopping criteria that it prepares for its own loops.
 """
 
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import count
+from math import isclose
 from typing import Any
 
 import torch
 from transformers import GenerationConfig, LogitsProcessorList, PreTrainedModel, StoppingCriteriaList
 from transformers.generation import GenerationMode
 
-from atenta.recipes.decoding.hypotheses import Candidate, DecodingStep, Finished, Hypothesis
+_EXCLUDED = -1e9  # the score by which `generate` excludes a beam
 
-NO_CHANCE = -1e9  # the score by which generate excludes a beam
+
+@dataclass(frozen=True)
+class Candidate:
+    """A token that might come next.
+
+    Attributes:
+        token_id: The token.
+        probability: Its probability under the model, 0 to 1.
+        kept_probability: Its probability after temperature, top-k, top-p and all other processing of the scores. They
+            sum to 1 over the vocabulary and are 0 for tokens that were dropped. Greedy and beam search drop nothing by
+            default.
+        score: Score of the hypothesis continued with this token, in nats.
+        chosen: Whether the hypothesis continues with this token, or ends with it and is among the finished ones.
+    """
+
+    token_id: int
+    probability: float
+    kept_probability: float
+    score: float
+    chosen: bool
+
+    @property
+    def kept(self) -> bool:
+        """Whether the token could have been chosen."""
+        return self.kept_probability > 0
+
+    @property
+    def changed(self) -> bool:
+        """Whether temperature, top-k, top-p or another option dropped the token or changed its probability."""
+        dropped = self.probability > 0 and not self.kept
+        return dropped or not isclose(self.probability, self.kept_probability, abs_tol=5e-4)
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """A sequence that may be continued.
+
+    Attributes:
+        token_ids: Its tokens before this step, including the prompt, or the start token of an encoder-decoder.
+        score: Σ log p of the tokens generated so far, in nats, where p is the probability after processing.
+        candidates: The most probable next tokens under the model and the chosen ones, most probable first.
+    """
+
+    token_ids: tuple[int, ...]
+    score: float
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A sequence that has ended, with a token such as `<eos>` or at the maximum length.
+
+    Attributes:
+        token_ids: Its tokens, including the prompt or the start token, as `generate` returns them.
+        score: Score of the hypothesis, in nats; in beam search, divided by its number of generated tokens **
+            `length_penalty`.
+    """
+
+    token_ids: tuple[int, ...]
+    score: float
+
+
+@dataclass(frozen=True)
+class DecodingStep:
+    """One step of a search, which adds one token to each hypothesis.
+
+    Attributes:
+        number: Number of the step, from 1.
+        hypotheses: One, or at most `num_beams`, best first.
+        finished: Sequences that have ended so far, including this step, best first. `generate` returns the first one
+            of the last step.
+    """
+
+    number: int
+    hypotheses: tuple[Hypothesis, ...]
+    finished: tuple[Finished, ...]
 
 
 def decoding_steps(
     model: PreTrainedModel, inputs: torch.Tensor | None = None, *, num_candidates: int = 5, **options: Any
 ) -> Iterator[DecodingStep]:
-    """Yield each step by which `model.generate(inputs, **options)` gets to its result, when it is asked for.
+    """Yield the steps by which `model.generate(inputs, **options)` arrives at its result.
 
-    Every step reads the whole sequence again, with no cache of keys and values.
+    A step is computed when it is requested, and reads the complete sequence, without a cache of keys and values.
 
     Args:
-        model: any model that generates, in evaluation mode.
-        inputs: (1, length) ids of the prompt or the source; they may stand among the options, as `input_ids`.
-        num_candidates: number of candidates told of each hypothesis; the chosen ones are told beyond it.
-        options: other inputs and options of `generate`: `attention_mask`, `max_new_tokens`, `num_beams`, `do_sample`,
-            `temperature`, `top_k`, `top_p`, `length_penalty`, … Draws are those of `generate` from the same seed,
-            where nothing else draws between the steps.
+        model: A model that generates, in evaluation mode.
+        inputs: (1, length) ids of the prompt or the source; they may also be given as the option `input_ids`.
+        num_candidates: Number of most probable candidates in each hypothesis; chosen ones are added to them.
+        options: Other inputs and options of `generate`: `attention_mask`, `max_new_tokens`, `num_beams`, `do_sample`,
+            `temperature`, `top_k`, `top_p`, `length_penalty`, … With the same seed, sampling gives the same tokens as
+            `generate`, unless other random numbers are drawn between the steps.
 
     Raises:
-        ValueError: the options ask for another search than greedy, sampling or beam search, the inputs are more than
-            one sequence, or `generate` refuses them.
+        ValueError: If the options ask for another search than greedy search, sampling or beam search, there is more
+            than one input sequence, or `generate` rejects the options.
     """
     if num_candidates < 1:
-        raise ValueError(f"num_candidates is {num_candidates}, expected 1 or more.")
+        raise ValueError(f"num_candidates is {num_candidates}; expected 1 or more.")
     search = partial(_search, num_candidates=num_candidates)
     return model.generate(inputs, custom_generate=search, use_cache=False, **options)
 
@@ -47,7 +124,7 @@ def _search(
     model: PreTrainedModel, input_ids: torch.Tensor, *, generation_config: GenerationConfig, **prepared: Any
 ) -> Iterator[DecodingStep]:
     if generation_config.num_beams < 1:
-        raise ValueError(f"num_beams is {generation_config.num_beams}, expected 1 (no beam search) or more.")
+        raise ValueError(f"num_beams is {generation_config.num_beams}; expected 1 (no beam search) or more.")
     mode = generation_config.get_generation_mode()
     searches = {
         GenerationMode.GREEDY_SEARCH: _follow_one,
@@ -55,12 +132,11 @@ def _search(
         GenerationMode.BEAM_SEARCH: _follow_beams,
     }
     if mode not in searches:
-        known = ", ".join(searches)
-        raise ValueError(f"These options ask for {mode.value}, expected one of {known}.")
+        raise ValueError(f"The options ask for {mode.value}; expected one of {', '.join(searches)}.")
     if len(input_ids) != generation_config.num_beams:
         raise ValueError(
-            f"{len(input_ids) // generation_config.num_beams} sequences at once: give inputs of one sequence, "
-            "(1, length), and leave num_return_sequences at 1 where there are no beams."
+            f"Found {len(input_ids) // generation_config.num_beams} sequences; expected inputs of one sequence, "
+            "(1, length), and num_return_sequences=1 unless there are beams."
         )
     return searches[mode](model, input_ids, generation_config=generation_config, **prepared)
 
@@ -76,10 +152,10 @@ def _follow_one(
     num_candidates: int,
     **model_inputs: Any,
 ) -> Iterator[DecodingStep]:
-    """Greedy search, which takes the most probable token, and sampling, which draws one."""
+    """Yield the steps of greedy search, which takes the most probable token, or of sampling, which draws one."""
     score = 0.0
     for number in count(1):
-        logits, model_inputs = _read(model, input_ids, model_inputs)
+        logits, model_inputs = _next_token_logits(model, input_ids, model_inputs)
         processed = logits_processor(input_ids, logits)
         if generation_config.do_sample:
             chosen = torch.multinomial(processed.softmax(-1), 1)
@@ -106,24 +182,24 @@ def _follow_beams(
     num_candidates: int,
     **model_inputs: Any,
 ) -> Iterator[DecodingStep]:
-    """Beam search, which goes on with the `num_beams` best of all hypotheses with one more token."""
+    """Yield the steps of beam search, which keeps the `num_beams` best continuations of all hypotheses."""
     num_beams, prompt_length = input_ids.shape
     early_stopping, length_penalty = generation_config.early_stopping, generation_config.length_penalty
     end_tokens = generation_config._eos_token_tensor
-    # So many that enough of them go on, even if each hypothesis ends in every way that it can.
+    # Enough that `num_beams` of them do not end, even if every hypothesis ends with every end token.
     num_continuations = num_beams * (2 if end_tokens is None else max(2, 1 + len(end_tokens)))
-    scores = torch.full((num_beams,), NO_CHANCE, device=input_ids.device)
-    scores[0] = 0.0  # the beams are alike at first: one goes on
+    scores = torch.full((num_beams,), _EXCLUDED, device=input_ids.device)
+    scores[0] = 0.0  # the beams are identical at first, so only one is continued
     finished: list[Finished] = []
     for number in count(1):
-        logits, model_inputs = _read(model, input_ids, model_inputs)
+        logits, model_inputs = _next_token_logits(model, input_ids, model_inputs)
         log_probabilities = logits_processor(input_ids, logits.log_softmax(-1))
         totals = scores[:, None] + log_probabilities
         best, places = totals.flatten().topk(num_continuations)
         beams, tokens = places // totals.shape[1], places % totals.shape[1]
         continued = torch.cat([input_ids[beams], tokens[:, None]], dim=-1)
         ends = stopping_criteria(continued, None)
-        next_scores, going_on = (best + NO_CHANCE * ends).topk(num_beams)
+        next_scores, running = (best + _EXCLUDED * ends).topk(num_beams)
 
         ending = {
             place: Finished(tuple(continued[place].tolist()), best[place].item() / number**length_penalty)
@@ -131,17 +207,17 @@ def _follow_beams(
         }
         finished = sorted([*finished, *ending.values()], key=lambda one: one.score, reverse=True)[:num_beams]
         full = len(finished) == num_beams
-        # The length at which the best one that goes on may end, if it is to get among the finished.
+        # The length at which the best running hypothesis is assumed to end, to compare it with the finished ones.
         if early_stopping == "never" and length_penalty > 0:
-            hoped_length = generation_config.max_length - prompt_length
+            assumed_length = generation_config.max_length - prompt_length
         else:
-            hoped_length = number
-        hopeless = full and next_scores[0].item() / hoped_length**length_penalty <= finished[-1].score
+            assumed_length = number
+        hopeless = full and next_scores[0].item() / assumed_length**length_penalty <= finished[-1].score
         over = ends.all().item() or hopeless or (full and early_stopping is True)
 
         chosen = [place for place, one in ending.items() if one in finished]
         if not over:
-            chosen += [place for place in going_on.tolist() if not ends[place]]
+            chosen += [place for place in running.tolist() if not ends[place]]
         chosen = [(beams[place].item(), tokens[place].item()) for place in chosen]
         hypotheses = tuple(
             _hypothesis(
@@ -153,18 +229,18 @@ def _follow_beams(
                 num_candidates,
             )
             for beam in range(num_beams)
-            if scores[beam] > NO_CHANCE / 2
+            if scores[beam] > _EXCLUDED / 2
         )
         yield DecodingStep(number, hypotheses, tuple(finished))
         if over:
             return
-        input_ids, scores = continued[going_on], next_scores
+        input_ids, scores = continued[running], next_scores
 
 
-def _read(
+def _next_token_logits(
     model: PreTrainedModel, input_ids: torch.Tensor, model_inputs: dict[str, Any]
 ) -> tuple[torch.Tensor, dict[str, Any]]:
-    """Return the logits of what follows each sequence, (sequences, vocab_size), and the inputs of the next step."""
+    """Return the logits of each sequence's next token, (sequences, vocab_size), and the inputs of the next step."""
     outputs = model(**model.prepare_inputs_for_generation(input_ids, **model_inputs), return_dict=True)
     model_inputs = model._update_model_kwargs_for_generation(
         outputs, model_inputs, is_encoder_decoder=model.config.is_encoder_decoder
@@ -180,19 +256,19 @@ def _hypothesis(
     chosen: Collection[int],
     num_candidates: int,
 ) -> Hypothesis:
-    """Put together what a step tells of one sequence.
+    """Return the hypothesis of one sequence with its candidates.
 
     Args:
         input_ids: (length,).
-        score: its log probability.
-        logits: (vocab_size,) the model's.
-        log_probabilities: (vocab_size,) after processing.
-        chosen: tokens.
-        num_candidates: number of candidates told.
+        score: Log-probability of the sequence.
+        logits: (vocab_size,), of the model.
+        log_probabilities: (vocab_size,), after processing.
+        chosen: The chosen tokens.
+        num_candidates: Number of most probable candidates.
     """
     probabilities, kept = logits.softmax(-1), log_probabilities.softmax(-1)
     ranked = probabilities.argsort(descending=True).tolist()
-    told = ranked[:num_candidates] + [token for token in ranked[num_candidates:] if token in chosen]
+    shown = ranked[:num_candidates] + [token for token in ranked[num_candidates:] if token in chosen]
     candidates = (
         Candidate(
             token_id=token,
@@ -201,6 +277,6 @@ def _hypothesis(
             score=score + log_probabilities[token].item(),
             chosen=token in chosen,
         )
-        for token in told
+        for token in shown
     )
     return Hypothesis(tuple(input_ids.tolist()), score, tuple(candidates))

@@ -1,6 +1,6 @@
-"""Files and data sets of the Hub, made checked rows, and the report on them."""
+"""Rows read from files or Hub data sets and checked, a report on them, and their encoding."""
 
-from atenta.recipes.reading.load import DocumentArguments, about, encode, inspect, load, load_documents
-from atenta.recipes.reading.splits import DataArguments, Rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows
 
-__all__ = ["DataArguments", "DocumentArguments", "Rows", "about", "encode", "inspect", "load", "load_documents"]
+__all__ = ["DataArguments", "RowFormat", "Rows", "describe_data", "encode_rows", "load_rows", "report_rows"]

@@ -1,4 +1,4 @@
-"""The sample data that the repository ships, as the rows that files of the user's own would give."""
+"""The sample data of the repository, as the same rows that a user's own files give."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,19 +6,18 @@ from typing import Any
 
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
-from atenta.recipes.samples.files import DATA, SPLITS
+from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
 from atenta.recipes.samples.languages import language_words
-from atenta.recipes.samples.novels import novels
 
 
 @dataclass(frozen=True)
 class Sample:
-    """One task's sample data: files that are read like a user's own, or rows made of such files.
+    """The sample data of a task: files that are read like a user's own, or rows made from such files.
 
     Attributes:
-        about: what a model's card says of the data: `data`, `language` and `licence` of the model.
-        files: file of each split, in `recipes/data`.
-        rows: makes the rows of each split, where a file does not hold them as they are.
+        about: The fields of a model card that describe the data: `data`, and `language` and `licence` of the model.
+        files: The file of each split, in `recipes/data`.
+        rows: A function that makes the rows of each split, if no file contains them as they are.
     """
 
     about: Mapping[str, str]
@@ -29,14 +28,11 @@ class Sample:
         """Return the file of each split.
 
         Raises:
-            FileNotFoundError: they are not there, as in an installed package, which ships none.
+            FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
         """
         paths = [DATA / file for file in self.files]
         if missing := [path for path in paths if not path.is_file()]:
-            raise FileNotFoundError(
-                f"found no {missing[0].name} in {missing[0].parent}; expected the sample data, which only the "
-                "repository holds: run from a clone, or name your own files with --train_file and --validation_file"
-            )
+            raise missing_sample(missing[0].parent, missing[0].name)
         return dict(zip(SPLITS, map(str, paths)))
 
 
@@ -75,7 +71,7 @@ SAMPLES = {
         _about("a part of UD Portuguese-Bosque, CC BY-SA 4.0", "pt", "cc-by-sa-4.0"),
         files=("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
     ),
-    "faquad": Sample(  # the validation questions are the test: there are no others
+    "faquad": Sample(  # there is no test file: the validation questions are also the test questions
         _about("FaQuAD (Sayama et al., 2019), CC BY 4.0", "pt", "cc-by-4.0"),
         files=("faquad/train.json", "faquad/dev.json"),
     ),

@@ -1,4 +1,4 @@
-"""The accent-restoration task: short phrases of Machado de Assis without their diacritics, and as he wrote them."""
+"""Samples for accent restoration: short phrases of Machado de Assis without and with their diacritics."""
 
 import random
 import unicodedata
@@ -8,48 +8,48 @@ from typing import Any
 
 from atenta.recipes.samples.files import DATA, SPLITS, read_samples
 
-SHORTEST, LONGEST = 3, 6  # words in a phrase
+_SHORTEST, _LONGEST = 3, 6  # words in a phrase
 
 
 def strip_accents(text: str) -> str:
     """Return the text in NFC without its diacritics: `ação` becomes `acao`, `pingüim` becomes `pinguim`.
 
-    What Unicode does not compose from a letter and a combining mark stays as it is: `º`, `ª`, `°`, `ø`, `ß`.
-    A text in NFC keeps its number of characters unless a mark in it has no composed form.
+    Characters that Unicode does not compose from a letter and a combining mark are unchanged: `º`, `ª`, `°`, `ø`, `ß`.
+    A text in NFC keeps its number of characters unless one of its marks has no composed form.
     """
     letters = (character for character in unicodedata.normalize("NFD", text) if not unicodedata.combining(character))
     return unicodedata.normalize("NFC", "".join(letters))
 
 
-def phrases(text: str, generator: random.Random) -> Iterator[str]:
-    """Cut every line of a text into consecutive phrases of three to six words, using each word once.
+def cut_phrases(text: str, generator: random.Random) -> Iterator[str]:
+    """Cut each line of a text into consecutive phrases of three to six words, using each word once.
 
-    The texts are wrapped and nothing marks where a paragraph ends, but no line belongs to two: a phrase that keeps
-    to its line never crosses a paragraph. Lines of one or two words (most headings, some paragraphs' ends) hold no
-    phrase. Words are what white space separates, punctuation included.
+    The texts are wrapped, and nothing marks the end of a paragraph. But no line belongs to two paragraphs, so a phrase
+    within a line never crosses the end of a paragraph. Lines of one or two words (most headings, some ends of
+    paragraphs) give no phrase. Words are separated by white space and include punctuation.
     """
     for line in text.splitlines():
         words = line.split()
-        while len(words) >= SHORTEST:
+        while len(words) >= _SHORTEST:
             # A length is allowed if the rest of the line can still be cut into phrases.
-            lengths = [n for n in range(SHORTEST, LONGEST + 1) if len(words) == n or len(words) - n >= SHORTEST]
+            lengths = [n for n in range(_SHORTEST, _LONGEST + 1) if len(words) == n or len(words) - n >= _SHORTEST]
             length = generator.choice(lengths)
             yield " ".join(words[:length])
             words = words[length:]
 
 
 def accent_pairs(folder: Path = DATA / "machado", seed: int = 0) -> dict[str, list[dict[str, Any]]]:
-    """Return the pairs (phrase without diacritics, phrase) of the splits `train`, `validation` and `test`.
+    """Return pairs of a phrase without diacritics and the phrase, in the splits `train`, `validation` and `test`.
 
-    `folder` holds a sub-folder a split with the split's works, one UTF-8 text file each. The seed decides the cuts
-    and the order of each split, which is shuffled so that the first pairs of a split are a sample of all of it. A
-    phrase that validation or test hold too, accents aside, is left out of training (`— Por quê?`).
+    `folder` has a sub-folder for each split, with one UTF-8 text file per work. The seed decides the cuts and the
+    order of each split, which is shuffled so that its first pairs are a sample of all of it. Training phrases that
+    also occur in validation or test, ignoring accents (`— Por quê?`), are left out.
 
     Returns:
-        for each split its rows: `source` and `target` are strings, `tags` is an empty list.
+        The rows of each split: `source` and `target` are strings, `tags` is an empty list.
 
     Raises:
-        FileNotFoundError: if a split has no text, as in an installed package, which ships none.
+        FileNotFoundError: If a split has no text, as in an installed package, which contains no data.
     """
     pairs = {split: _pairs(read_samples(folder / split), random.Random(seed)) for split in SPLITS}
     held_out = {pair["source"] for split in ("validation", "test") for pair in pairs[split]}
@@ -58,6 +58,6 @@ def accent_pairs(folder: Path = DATA / "machado", seed: int = 0) -> dict[str, li
 
 
 def _pairs(works: list[str], generator: random.Random) -> list[dict[str, Any]]:
-    targets = [phrase for work in works for phrase in phrases(work, generator)]
+    targets = [phrase for work in works for phrase in cut_phrases(work, generator)]
     generator.shuffle(targets)
     return [{"source": strip_accents(target), "target": target, "tags": []} for target in targets]

@@ -1,4 +1,4 @@
-"""The language task: is this word Italian, French or Portuguese?"""
+"""Samples for language identification: Italian, French and Portuguese words."""
 
 import random
 from collections import Counter
@@ -9,50 +9,51 @@ from typing import Any
 from atenta.recipes.samples.files import DATA, SPLITS, read_samples
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a running text that hold small letters only, in the order of their first occurrence.
+def lowercase_words(text: str) -> list[str]:
+    """Return the distinct words of a text that have only lower-case letters, in the order of their first occurrence.
 
-    Words are what white space separates, without the punctuation around them: names, which have a capital, and
-    words with a hyphen or an apostrophe, do not count.
+    Words are separated by white space and stripped of punctuation. Names, which have a capital, and words with a
+    hyphen or an apostrophe are left out.
     """
     bare = (word.strip(".,;:!?…—–-()[]'\"“”‘’«»ºª") for word in text.split())
     return list(dict.fromkeys(word for word in bare if word.isalpha() and word.islower()))
 
 
 def language_words(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str, Any]]]:
-    """Return words of three languages, as many of each, in the splits `train`, `validation` and `test`.
+    """Return words of three languages, equally many of each, in the splits `train`, `validation` and `test`.
 
-    Italian and French words are those of the grapheme-to-phoneme lists in `folder`/g2p, Portuguese ones those that
-    Machado de Assis uses in the works in `folder`/machado; a word stays in the split of its list or work. A word
-    that two of the languages have, in whatever split, has no one answer and is left out. Of the others a split gets
-    as many of each language as it has of the one with fewest (Italian), drawn at random, a frequent word no likelier
-    than a rare one. No word is in two splits: test draws first, train last. The seed decides draw and order.
+    Italian and French words are from the grapheme-to-phoneme lists in `folder`/g2p, Portuguese words from the works of
+    Machado de Assis in `folder`/machado. A word is in the split of its list or work. Words of two of the languages, in
+    any split, are ambiguous and are left out. Of the other words, each split gets the same number of each language: as
+    many as the language with the fewest has (Italian). They are drawn at random, and frequent words are no more likely
+    than rare ones. No word is in two splits: test draws first, train last. The seed decides the draw and the order.
 
     Returns:
-        for each split its rows: `text` is a word, `text_pair` None, `label` one of `ita`, `fra` and `por`.
+        The rows of each split: `text` is a word, `text_pair` is None, `label` is `ita`, `fra` or `por`.
 
     Raises:
-        FileNotFoundError: if a list or a split's works are not there, as in an installed package, which ships none.
+        FileNotFoundError: If a list or the works of a split are missing, as in an installed package, which contains no
+            data.
     """
     vocabularies = {
         "ita": _listed_words(folder / "g2p", "ita"),
         "fra": _listed_words(folder / "g2p", "fre"),
-        "por": {split: words("\n".join(read_samples(folder / "machado" / split))) for split in SPLITS},
+        "por": {split: lowercase_words("\n".join(read_samples(folder / "machado" / split))) for split in SPLITS},
     }
-    holders = Counter(word for vocabulary in vocabularies.values() for word in set(chain(*vocabulary.values())))
+    languages_of = Counter(word for vocabulary in vocabularies.values() for word in set(chain(*vocabulary.values())))
     drawn: set[str] = set()
     rows = {}
     generator = random.Random(seed)
     for split in reversed(SPLITS):
         candidates = {
-            language: [word for word in vocabulary[split] if holders[word] == 1 and word not in drawn]
+            language: [word for word in vocabulary[split] if languages_of[word] == 1 and word not in drawn]
             for language, vocabulary in vocabularies.items()
         }
         size = min(map(len, candidates.values()))
         rows[split] = [
             {"text": word, "text_pair": None, "label": language}
-            for language, words_of_split in candidates.items()
-            for word in generator.sample(words_of_split, size)
+            for language, words in candidates.items()
+            for word in generator.sample(words, size)
         ]
         generator.shuffle(rows[split])
         drawn.update(row["text"] for row in rows[split])

@@ -1,14 +1,14 @@
-"""Options, models, batches, the trainer and its checkpoints: what every recipe trains with."""
+"""Options, models, batches, the trainer and checkpoints, shared by the recipes that train."""
 
-from atenta.recipes.training.command_line import parse_arguments
+from atenta.recipes.training.checkpoints import start_run
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import (
     RecipeArguments,
     Seq2SeqRecipeArguments,
     StackArguments,
     TwoStackArguments,
+    parse_arguments,
 )
-from atenta.recipes.training.start import start
 from atenta.recipes.training.trainer import RecipeTrainer, Seq2SeqRecipeTrainer
 
 __all__ = [
@@ -21,5 +21,5 @@ __all__ = [
     "label_options",
     "load_or_create",
     "parse_arguments",
-    "start",
+    "start_run",
 ]

@@ -1,11 +1,11 @@
-"""The model and tokenizer that a recipe trains: new ones, or saved ones to go on from."""
+"""The model and tokenizer that a recipe trains, created or loaded."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
-from peft import LoraConfig, get_peft_model
+from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
@@ -16,9 +16,8 @@ _CONFIGURATIONS = {
     "decoder": AtentaDecoderConfig,
     "encoder-decoder": AtentaEncoderDecoderConfig,
 }
-
-# Options of a recipe that no configuration has.
-_NOT_OF_THE_CONFIGURATION = {"model_name_or_path", "lora_rank", "max_length"}
+# Model options of a recipe that are not options of a configuration.
+_NOT_IN_CONFIGURATION = {"model_name_or_path", "lora_rank", "max_length"}
 
 
 def load_or_create(
@@ -29,23 +28,23 @@ def load_or_create(
     *,
     tags: Sequence[str] = (),
     **head: Any,
-) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Return the tokenizer and the model that the options name, or else new ones.
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
+    """Load the tokenizer and the model that the options name, or create new ones.
 
     Args:
-        options: `model_name_or_path` to go on from, or sizes; `lora_rank` wraps the model in peft's LoRA.
+        options: `model_name_or_path` to load, or sizes to create; `lora_rank` wraps the model in peft's LoRA.
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
-        family: of a new model: `encoder`, `decoder` or `encoder-decoder`.
-        texts: whose characters become the alphabet of a new model.
-        tags: tokens of its feature tags.
-        head: options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
+        family: Of a new model: `encoder`, `decoder` or `encoder-decoder`.
+        texts: Their characters become the alphabet of a new tokenizer.
+        tags: Tokens for the feature tags of a new tokenizer.
+        head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
-        SystemExit: there is no such model, or the sizes do not go together.
+        SystemExit: If there is no such model, or the sizes do not fit together.
     """
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(texts, family=family, tags=tags)
-        sizes = {name: value for name, value in vars(options).items() if name not in _NOT_OF_THE_CONFIGURATION}
+        sizes = {name: value for name, value in vars(options).items() if name not in _NOT_IN_CONFIGURATION}
         sizes |= {"vocab_size": len(tokenizer), "max_position_embeddings": options.max_length}
         try:
             model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
@@ -54,7 +53,7 @@ def load_or_create(
     else:
         folder = Path(options.model_name_or_path)
         if folder.is_dir() and not (folder / "config.json").is_file():
-            raise SystemExit(f"--model_name_or_path {folder}: there is no config.json in it, and so no model.")
+            raise SystemExit(f"--model_name_or_path {folder}: expected a saved model, found no config.json there.")
         try:
             tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)
             saved = AutoConfig.from_pretrained(options.model_name_or_path)
@@ -68,8 +67,8 @@ def load_or_create(
     return tokenizer, model
 
 
-def add_lora(model: PreTrainedModel, rank: int) -> PreTrainedModel:
-    """Freeze a model but for low-rank updates of its linear layers and for the head of its task (Hu et al., 2021)."""
+def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
+    """Freeze a model, except for its task head, and add low-rank updates to its linear layers (Hu et al., 2021)."""
     output_layer = model.get_output_embeddings()
     heads = [
         name
@@ -80,5 +79,5 @@ def add_lora(model: PreTrainedModel, rank: int) -> PreTrainedModel:
 
 
 def label_options(labels: list[str]) -> Mapping[str, Any]:
-    """Return the options of a head that tells these labels apart."""
+    """Return the options of a classification head for these labels."""
     return {"id2label": dict(enumerate(labels)), "label2id": {label: index for index, label in enumerate(labels)}}

@@ -1,11 +1,19 @@
-"""Options that all recipes share: those of a model, and those of training with Vaswani's defaults."""
+"""Options of the recipes: the dataclasses, and the command line that fills them."""
 
+import argparse
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
-from transformers import Seq2SeqTrainingArguments, TrainingArguments
+import yaml
+from transformers import HfArgumentParser, Seq2SeqTrainingArguments, TrainingArguments
 
-# Of transformers' many options those that a recipe's --help shows.
+CONFIGS = Path(__file__).parents[1] / "configs"
+
+# TrainingArguments has more than a hundred options. --help shows these.
 SHOWN_IN_HELP = {
     *("output_dir", "overwrite_output_dir", "resume_from_checkpoint", "seed", "report_to", "push_to_hub"),
     *("num_train_epochs", "max_steps", "per_device_train_batch_size", "max_tokens_per_batch"),
@@ -16,108 +24,125 @@ SHOWN_IN_HELP = {
     *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
     *("average_last_checkpoints", "average_best_checkpoints"),
 }
+_OTHER_OPTIONS = "All other options of transformers.TrainingArguments are accepted too, under the same names."
 
 
 @dataclass
 class ModelArguments:
-    """Size and kind of a new model, as in its configuration class, or an old one to go on from."""
+    """Type and sizes of a new model, as in its configuration class, or the saved model to start from."""
 
     _argument_group_name = "model"
 
     model_name_or_path: str | None = field(
-        default=None, metadata={"help": "go on from this model, whose kind and sizes stay; no new one is made"}
+        default=None,
+        metadata={"help": "saved model to start from; it keeps its type and sizes. None: create a new model"},
     )
     hidden_size: int = field(default=512, metadata={"help": "width of the vectors between blocks"})
-    num_attention_heads: int = field(default=8, metadata={"help": "heads of each attention layer"})
+    num_attention_heads: int = field(default=8, metadata={"help": "heads in each attention layer"})
     intermediate_size: int = field(default=2048, metadata={"help": "inner width of the feed-forward network"})
-    dropout: float = field(default=0.1, metadata={"help": "on each sub-layer's output and on the embeddings"})
+    dropout: float = field(default=0.1, metadata={"help": "on the output of each sub-layer and on the embeddings"})
     hidden_act: str = field(default="relu", metadata={"help": "activation of the feed-forward network"})
-    norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer, not after"})
+    norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"})
     position_embedding_type: str = field(default="sinusoidal", metadata={"help": "sinusoidal, learned or rotary"})
     tie_word_embeddings: bool = field(default=False, metadata={"help": "one matrix for embeddings and output layer"})
     initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the initial weights"})
     max_length: int = field(
-        default=1024, metadata={"help": "longest text in tokens, special ones included; longer rows are an error"}
+        default=1024,
+        metadata={"help": "maximum length of a text in tokens, special tokens included; longer rows are an error"},
     )
     lora_rank: int | None = field(
-        default=None, metadata={"help": "train low-rank updates of this rank beside the frozen weights (LoRA)"}
+        default=None, metadata={"help": "freeze the weights and train low-rank updates of this rank (LoRA)"}
     )
 
 
 @dataclass
 class StackArguments(ModelArguments):
-    """The model of one stack: an encoder or a decoder."""
+    """A model with one stack: an encoder or a decoder."""
 
-    num_hidden_layers: int = field(default=6, metadata={"help": "blocks"})
+    num_hidden_layers: int = field(default=6, metadata={"help": "number of blocks"})
 
 
 @dataclass
 class TwoStackArguments(ModelArguments):
-    """The model of two stacks: an encoder and a decoder."""
+    """A model with two stacks: an encoder and a decoder."""
 
-    encoder_layers: int = field(default=6, metadata={"help": "encoder blocks"})
-    decoder_layers: int = field(default=6, metadata={"help": "decoder blocks"})
+    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
+    decoder_layers: int = field(default=6, metadata={"help": "number of decoder blocks"})
 
 
 @dataclass
 class RecipeArguments(TrainingArguments):
-    """transformers' options with the defaults of Vaswani et al. (2017, section 5.3), and what recipes add."""
+    """transformers' training options, with the defaults of Vaswani et al. (2017), section 5.3, and a few more."""
 
     _argument_group_name = "training"
 
     learning_rate: float | None = field(
         default=None,
-        metadata={"help": "highest rate; None: (hidden_size * warmup_steps) ** -0.5, as in Vaswani et al. (2017)"},
+        metadata={"help": "peak rate; None: (hidden_size * warmup_steps) ** -0.5, as in Vaswani et al. (2017)"},
     )
     lr_scheduler_type: str = field(
-        default="inverse_sqrt", metadata={"help": "after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…"}
+        default="inverse_sqrt",
+        metadata={"help": "schedule after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…"},
     )
     warmup_steps: float | None = field(
         default=None,
-        metadata={"help": "steps in which the rate rises; below 1 a share; None: 4,000, at most a tenth of the run"},
+        metadata={
+            "help": "number of warm-up steps, or below 1 their share of the run; "
+            "None: 4,000, but at most a tenth of the run"
+        },
     )
-    adam_beta2: float = field(default=0.98, metadata={"help": "Adam's memory of squared gradients"})
-    adam_epsilon: float = field(default=1e-9, metadata={"help": "Adam's guard against division by zero"})
+    adam_beta2: float = field(default=0.98, metadata={"help": "decay rate of Adam's second moment"})
+    adam_epsilon: float = field(default=1e-9, metadata={"help": "keeps Adam from dividing by zero"})
     max_tokens_per_batch: int | None = field(
         default=None,
         metadata={
-            "help": "tokens, padding included, that a process holds at a time, of source and target together; "
+            "help": "maximum number of tokens in a batch of one process, padding included, source and target added; "
             "None: per_device_train_batch_size texts"
         },
     )
     early_stopping_patience: int | None = field(
-        default=None, metadata={"help": "stop after so many evaluations without a better score"}
+        default=None, metadata={"help": "stop after this many evaluations without a better score"}
     )
     average_last_checkpoints: int | None = field(
-        default=None, metadata={"help": "keep the mean of the weights of the last N checkpoints"}
+        default=None, metadata={"help": "save the mean of the weights of the last N checkpoints"}
     )
     average_best_checkpoints: int | None = field(
-        default=None, metadata={"help": "keep the mean of the weights of the best N checkpoints"}
+        default=None, metadata={"help": "save the mean of the weights of the best N checkpoints"}
+    )
+    push_to_hub: bool = field(
+        default=False, metadata={"help": "upload output_dir to the Hub at the end, without its checkpoints"}
+    )
+    resume_from_checkpoint: str | None = field(
+        default=None,
+        metadata={
+            "help": "checkpoint to resume from, even with other options; None: the last one in output_dir, which "
+            "must have the same options"
+        },
     )
     overwrite_output_dir: bool = field(
-        default=False, metadata={"help": "delete the checkpoints in output_dir and train anew"}
+        default=False, metadata={"help": "delete the checkpoints in output_dir and start training from the beginning"}
     )
     logging_nan_inf_filter: bool = field(
-        default=False, metadata={"help": "log the running mean in place of a loss that is not a number"}
+        default=False, metadata={"help": "log the running mean instead of a loss that is NaN or infinite"}
     )
     restore_callback_states_from_checkpoint: bool = field(
-        default=True, metadata={"help": "go on with the patience of early stopping, too"}
+        default=True, metadata={"help": "restore the state of early stopping too when a run is resumed"}
     )
 
     def __post_init__(self) -> None:
         """Fill in what depends on the machine.
 
         Raises:
-            ValueError: options that exclude each other.
+            ValueError: If options exclude each other.
         """
         automatic_warmup = self.warmup_steps is None
-        self.warmup_steps = self.warmup_steps or 0  # the parent compares it with numbers
+        self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
         super().__post_init__()
         if automatic_warmup:
             self.warmup_steps = None
         self.dataloader_pin_memory &= torch.cuda.is_available()
         if self.average_last_checkpoints and self.average_best_checkpoints:
-            raise ValueError("Give one of --average_last_checkpoints and --average_best_checkpoints.")
+            raise ValueError("Give only one of --average_last_checkpoints and --average_best_checkpoints.")
         averaged = self.average_last_checkpoints or self.average_best_checkpoints or 0
         if self.save_total_limit and averaged > self.save_total_limit:
             raise ValueError(
@@ -125,11 +150,11 @@ class RecipeArguments(TrainingArguments):
             )
 
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
-        """Fill in what was left to the run's length: warm-up and learning rate (Vaswani et al., 2017, equation 3).
+        """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).
 
         Args:
-            hidden_size: width of the model.
-            steps: optimizer steps of the whole run.
+            hidden_size: Width of the model.
+            steps: Number of optimizer steps of the complete run.
         """
         if self.warmup_steps is None:
             self.warmup_steps = max(1, min(4000, steps // 10))
@@ -139,4 +164,88 @@ class RecipeArguments(TrainingArguments):
 
 @dataclass
 class Seq2SeqRecipeArguments(RecipeArguments, Seq2SeqTrainingArguments):
-    """`RecipeArguments` with transformers' options for generating while evaluating."""
+    """`RecipeArguments` with transformers' options for generation during evaluation."""
+
+
+def parse_arguments(
+    *dataclasses: type, description: str, default_config: str, arguments: Sequence[str] | None = None
+) -> tuple[Any, ...]:
+    """Read the options of a recipe into its dataclasses.
+
+    Flags override the YAML file of `--config` (a flat mapping from option to value), which overrides the defaults of
+    the dataclasses.
+
+    Args:
+        dataclasses: One object of each is returned; `--help` shows the `help` of their fields.
+        description: First lines of `--help`.
+        default_config: File in `recipes/configs` that is read if `--config` is not given.
+        arguments: Used instead of the command line.
+
+    Raises:
+        SystemExit: If an option in the file or on the command line is unknown, a value has the wrong type, or options
+            contradict each other. The message names them.
+    """
+    config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    config.add_argument(
+        "--config",
+        type=Path,
+        default=CONFIGS / default_config,
+        help="YAML file of options: a path, or the name of a file in recipes/configs; flags override it",
+    )
+    parser = HfArgumentParser(
+        dataclasses,
+        description=description,
+        epilog=_OTHER_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None,
+        parents=[config],
+        usage="%(prog)s [--config FILE.yaml] [options]",
+        formatter_class=partial(_HelpFormatter, width=110),
+        allow_abbrev=False,
+    )
+    # The file is read before --help is printed, which then shows its values as the defaults.
+    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
+    for action in parser._actions:
+        if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
+            action.help = argparse.SUPPRESS
+    try:
+        *filled, _, unknown = parser.parse_args_into_dataclasses(
+            arguments, look_for_args_file=False, return_remaining_strings=True
+        )
+    except ValueError as error:  # raised by the dataclasses for options that contradict each other
+        parser.error(str(error))
+    if unknown:
+        parser.error(f"unknown option {' '.join(unknown)}; --help lists the options")
+    return tuple(filled)
+
+
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows each option once, with underscores as in YAML, and an ellipsis for its value."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        spelling = action.option_strings[-1] if action.dest == "help" else action.option_strings[0]
+        return spelling if action.nargs in (0, "?") else f"{spelling} {'…' if action.nargs is None else '… [… ]'}"
+
+
+def _read_config(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    path = path if path.is_file() else CONFIGS / path
+    if not path.is_file():
+        parser.error(f"--config {path.name}: found no such file here or in {CONFIGS}")
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if not isinstance(options, dict):
+        parser.error(f"{path}: expected lines of the form 'option: value', found {type(options).__name__}")
+    actions = {action.dest: action for action in parser._actions}
+    if unknown := sorted(set(options) - set(actions)):
+        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; --help lists the options")
+    return {name: _as_default(value, actions[name]) for name, value in options.items()}
+
+
+def _as_default(value: Any, action: argparse.Action) -> Any:
+    """Return a value as text, which argparse converts and checks.
+
+    YAML reads 1e-3 as text and 0.001 as a number; both give the same value here.
+    """
+    if value is None:
+        return None
+    if action.nargs == "+":  # argparse does not convert lists
+        return [action.type(str(one)) for one in (value if isinstance(value, list) else [value])]
+    # Some options of transformers accept a text or a list: `report_to: [tensorboard, trackio]`.
+    return value if action.type is str and isinstance(value, list | dict) else str(value)

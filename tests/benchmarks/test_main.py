@@ -29,7 +29,7 @@ def test_section_is_measured_printed_and_written(tmp_path, monkeypatch, capsys):
 )
 def test_invalid_options_are_refused_before_measuring(arguments, message, capsys):
     with pytest.raises(SystemExit):
-        command.parse_arguments(arguments)
+        command.parse_command_line(arguments)
     assert message in capsys.readouterr().err
 
 

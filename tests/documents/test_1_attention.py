@@ -1,4 +1,4 @@
-"""Document 1, attention: three words, and five words of which two are masked."""
+"""Document 1, attention: three words, and five words with two of them masked."""
 
 import pytest
 import torch
@@ -8,12 +8,12 @@ from support.documents import LAST_DIGIT, farthest, one_head, scores_of, weights
 from support.models import assert_close
 
 both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
-FOUR_DIGITS = 1.01e-4  # some printed figures are cut, not rounded
+FOUR_DIGITS = 1.01e-4  # some printed figures are truncated, not rounded
 
 
 @both_implementations
 def test_three_words(attn_implementation):
-    """Projections, scaled scores, weights and output, which the document prints right."""
+    """Projections, scaled scores, weights and output are printed correctly."""
     example = worked_example("1/three-words")
     layer = one_head(example.inputs, is_causal=False, attn_implementation=attn_implementation)
     states = example.inputs["X"][None]
@@ -33,8 +33,8 @@ def test_three_words(attn_implementation):
 
 
 @both_implementations
-def test_five_words_of_which_two_are_masked(attn_implementation):
-    """The mask is added before softmax, so that the weights of the other words sum to 1."""
+def test_five_words_with_two_masked(attn_implementation):
+    """The mask is added before softmax, so the weights of the other words sum to 1."""
     example = worked_example("1/five-tokens")
     layer = one_head(example.inputs, is_causal=False, attn_implementation=attn_implementation)
     states, last = example.inputs["X"][None], example.inputs["query_position"]
@@ -47,7 +47,7 @@ def test_five_words_of_which_two_are_masked(attn_implementation):
 
 
 def test_printed_projections_and_scores_of_five_words():
-    """Printed: q4, k0 and five scores. The matrices of the example give others."""
+    """Printed: q4, k0 and five scores. The matrices of the example give different ones."""
     example = worked_example("1/five-tokens")
     layer, states = one_head(example.inputs, is_causal=False), example.inputs["X"][None]
     last = example.inputs["query_position"]
@@ -63,7 +63,7 @@ def test_printed_projections_and_scores_of_five_words():
 
 
 def test_a_mask_that_multiplies_masks_nothing():
-    """Printed: scores times 0 leave a word out. They leave it the weight exp(0), and what it says is still heard."""
+    """Printed: multiplying a score by 0 hides a word. The word still has the weight exp(0) before normalization."""
     example = worked_example("1/five-tokens")
     scores, keep = example.exact["scores"], example.inputs["keep"]
     multiplied = weights_of_scores(scores * keep)
@@ -73,13 +73,13 @@ def test_a_mask_that_multiplies_masks_nothing():
     assert added[[1, 3]].tolist() == [0, 0]
     assert_close(added, example.exact["weights"], LAST_DIGIT)
 
-    printed_and_kept = (example.printed["weights"] * keep).sum().item()  # dropped, and never made to sum to 1 again
+    printed_and_kept = (example.printed["weights"] * keep).sum().item()  # masked after softmax, without normalization
     assert printed_and_kept == pytest.approx(0.79, abs=5e-3)
     assert added.sum().item() == pytest.approx(1)
 
 
 def test_printed_weights_do_not_sum_to_one():
-    """Printed: five weights. Not even the printed scores, masked as printed, give them."""
+    """Printed: five weights. Even the printed scores, masked as printed, do not give them."""
     example = worked_example("1/five-tokens")
     assert example.printed["weights"].sum().item() == pytest.approx(1.26, abs=5e-3)
     weights = weights_of_scores(example.printed["scores"] * example.inputs["keep"])
@@ -89,7 +89,7 @@ def test_printed_weights_do_not_sum_to_one():
 
 
 def test_softmax_is_invariant_to_a_shift_and_not_to_scale():
-    """Printed: softmax is scale invariant. A constant added to all scores changes nothing; a factor does."""
+    """Printed: softmax is scale invariant. Adding a constant to all scores changes nothing, a factor does."""
     scores = worked_example("1/three-words").exact["scores"]
     weights = weights_of_scores(scores)
     assert_close(weights_of_scores(scores + 5), weights, LAST_DIGIT)

@@ -1,9 +1,9 @@
-"""Document 1, the feed-forward network with weights set by hand: it finds features and pairs of features."""
+"""Document 1: a feed-forward network with weights set by hand detects features and pairs of features."""
 
 from torch import nn
 
 from atenta.configuration import AtentaEncoderConfig
-from atenta.modeling.feed_forward import FeedForward
+from atenta.modeling.block import FeedForward
 from support.documents import LAST_DIGIT, worked_example
 from support.models import assert_close
 

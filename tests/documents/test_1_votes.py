@@ -10,7 +10,7 @@ EXECUTED, PROGRAM = "verifique se o programa foi executado", "verifique se ele e
 
 
 class Voters:
-    """A model fitted to an example's documents, asked in words."""
+    """A model fitted to an example's documents, with words as inputs and outputs."""
 
     def __init__(self, example):
         documents = example.inputs["documents"]
@@ -20,7 +20,7 @@ class Voters:
         self.model.fit(ids, weights=[example.inputs["weight"]] * len(ids))
 
     def votes(self, text, voters=None):
-        """The words that get votes after a text, from all its words or from those of `voters`."""
+        """Return the votes for the word after a text, from all its words or only from those in `voters`."""
         ids = self.tokenizer(text, return_tensors="pt").input_ids
         feature_mask = None
         if voters is not None:
@@ -28,7 +28,7 @@ class Voters:
         return self._by_word(self.model(ids, feature_mask=feature_mask).votes[0, -1])
 
     def votes_by_feature(self, text):
-        """For each word before the last, in order: the words that it votes for."""
+        """Return, for each word before the last, the votes that it gives."""
         votes = self.model.votes_by_feature(self.tokenizer(text, return_tensors="pt").input_ids)
         return {word: self._by_word(row) for word, row in zip(text.split(), votes)}
 
@@ -51,7 +51,7 @@ def test_votes_of_two_documents():
 
 @pytest.mark.parametrize("text", [EXECUTED, PROGRAM])
 def test_votes_of_five_documents(five, text):
-    """Printed: por 1.0, com 1.0; and por 1.0. More pairs vote."""
+    """Printed: por 1.0, com 1.0; and por 1.0. More pairs vote than those."""
     example = worked_example("1/votes-five")
     votes = five.votes(text)
     assert votes == pytest.approx(example.exact[text])
@@ -59,7 +59,7 @@ def test_votes_of_five_documents(five, text):
 
 
 def test_every_earlier_word_votes(five):
-    """Printed: por 1.0, com 1.0, which is what `programa` and `foi` give alone; `verifique`, `se` and `o` vote too."""
+    """Printed: por 1.0, com 1.0, the votes of `programa` and `foi` alone. `verifique`, `se` and `o` vote too."""
     printed = worked_example("1/votes-five").printed[EXECUTED]
     assert five.votes(EXECUTED, voters=["programa", "foi"]) == pytest.approx(printed)
     assert five.votes_by_feature(EXECUTED) == {
@@ -72,7 +72,7 @@ def test_every_earlier_word_votes(five):
 
 
 def test_votes_are_for_what_follows_the_current_word(five):
-    """Printed: por 1.0, from (ele, executado). The current word is `programa`, and each pair is with it."""
+    """Printed: por 1.0, from (ele, executado). The current word is `programa`, which is in every pair."""
     assert five.votes(PROGRAM, voters=["ele"]) == worked_example("1/votes-five").printed[PROGRAM]
     assert five.votes_by_feature(PROGRAM) == {
         "verifique": {"e": 1},
@@ -84,7 +84,7 @@ def test_votes_are_for_what_follows_the_current_word(five):
 
 
 def test_masking_changes_the_votes(five):
-    """Printed: a second program that shows masking. It has no mask, and gives the first one's votes."""
+    """Printed: a second program that shows masking. It has no mask and gives the votes of the first program."""
     example = worked_example("1/votes-five")
     without_mask = five.votes(EXECUTED, voters=EXECUTED.split())
     assert without_mask == five.votes(EXECUTED) == pytest.approx(example.exact[EXECUTED])

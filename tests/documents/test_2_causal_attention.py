@@ -1,4 +1,4 @@
-"""Document 2, causal self-attention: project, score, scale, softmax, weigh."""
+"""Document 2, causal self-attention: projection, scores, scaling, softmax and weighted sum."""
 
 import pytest
 import torch
@@ -29,7 +29,7 @@ def test_projection_scoring_and_weighting(attn_implementation, scaled):
 
 
 def test_printed_projections_of_three_words():
-    """Printed: q2, k2, v2 and v3. The second word has the first one's query and key."""
+    """Printed: q2, k2, v2 and v3. The second word has the query and key of the first."""
     example = worked_example("2/projection-scoring-weighting")
     layer, states = one_head(example.inputs, is_causal=True), example.inputs["X"][None]
     query, key, value = (projection(states)[0] for projection in (layer.q_proj, layer.k_proj, layer.v_proj))
@@ -42,7 +42,7 @@ def test_printed_projections_of_three_words():
 
 
 def test_printed_scores_weights_and_outputs_of_three_words():
-    """Printed: scores 5.55; 3.24, 1.37; 2.4, 1.01, 2.65, and what follows. Only two of the six scores are right."""
+    """Printed: scores 5.55; 3.24, 1.37; 2.4, 1.01, 2.65, and results. Only two of the six scores are right."""
     example = worked_example("2/projection-scoring-weighting")
     layer, states = one_head(example.inputs, is_causal=True), example.inputs["X"][None]
     layer.scaling = 1.0
@@ -50,13 +50,13 @@ def test_printed_scores_weights_and_outputs_of_three_words():
     scores = scores_of(layer, states)[0].tril()
     right = (scores - example.printed["unscaled_scores"]).abs() < 5e-3
     assert right.tril().nonzero().tolist() == [[2, 0], [2, 2]]
-    for row in (1, 2):  # the first word sees itself alone, whatever its score
+    for row in (1, 2):  # the first word sees only itself, whatever its score
         assert farthest(weights[0, 0, row], example.printed["weights_unscaled"][row]) > 0.1
         assert farthest(output[0, row], example.printed["output_unscaled"][row]) > 0.2
 
 
 def test_causal_weights_of_given_scores():
-    """Printed: rows (0.35, 0.65), (0.15, 0.27, 0.58), (0.08, 0.18, 0.29, 0.45). The zeros alone are right."""
+    """Printed: rows (0.35, 0.65), (0.15, 0.27, 0.58), (0.08, 0.18, 0.29, 0.45). Only the zeros are right."""
     example = worked_example("2/causal-mask")
     config = AtentaDecoderConfig()
     config._attn_implementation = "eager"
@@ -68,8 +68,8 @@ def test_causal_weights_of_given_scores():
         assert farthest(weights[row], example.printed["weights"][row]) > 0.03
 
 
-def test_what_scaling_does_to_a_score():
-    """Printed: 5.55/√300 = 0.32. The score is 6.3, and scaled it is 0.364."""
+def test_scaling_of_a_score():
+    """Printed: 5.55/√300 = 0.32. The score is 6.3, and 0.364 after scaling."""
     example = worked_example("2/projection-scoring-weighting")
     layer, states = one_head(example.inputs, is_causal=True), example.inputs["X"][None]
     of_three_hundred = MultiHeadAttention(AtentaDecoderConfig(head_dim=300), layer_idx=0, is_causal=True)
@@ -80,7 +80,7 @@ def test_what_scaling_does_to_a_score():
     assert abs(scaled - 0.32) > 0.04
 
 
-def test_how_large_unscaled_scores_are():
+def test_size_of_unscaled_scores():
     """Printed: scores of 300 numbers are of the order of hundreds. Their standard deviation is √300, about 17."""
     config = AtentaDecoderConfig(hidden_size=300, num_attention_heads=1)
     config._attn_implementation = "eager"
@@ -95,6 +95,6 @@ def test_how_large_unscaled_scores_are():
     _, scaled = layer(queries, key_value_states=keys)
     layer.scaling = 1.0
     _, unscaled = layer(queries, key_value_states=keys)
-    assert scaled.log().std(-1).mean().item() == pytest.approx(1, rel=0.05)  # scores but for a constant a row
+    assert scaled.log().std(-1).mean().item() == pytest.approx(1, rel=0.05)  # the scores, up to a constant in each row
     assert scaled.amax(-1).mean() < 0.1
     assert unscaled.amax(-1).mean() > 0.5  # unscaled, one key takes most of the weight

@@ -1,4 +1,4 @@
-"""Document 2, greedy decoding: the most probable word goes on."""
+"""Document 2, greedy decoding: the most probable word is chosen."""
 
 import pytest
 import torch
@@ -11,14 +11,14 @@ from support.models import tiny_model
 
 @pytest.fixture
 def words():
-    """A tokenizer of the example's words, the most probable one last."""
+    """Return a tokenizer of the example's words, with the most probable word last."""
     inputs = worked_example("2/greedy").inputs
     return word_tokenizer([inputs["prefix"], *reversed(inputs["probabilities"])])
 
 
 @pytest.fixture
 def model(words):
-    """A decoder whose output layer gives the document's probabilities, whatever it reads."""
+    """Return a decoder whose output layer gives the document's probabilities for any input."""
     probabilities = worked_example("2/greedy").inputs["probabilities"]
     model = tiny_model(AtentaDecoderForCausalLM, vocab_size=len(words)).requires_grad_(False)
     model.lm_head.weight.zero_()
@@ -28,7 +28,7 @@ def model(words):
     return model
 
 
-def test_greedy_goes_on_with_the_most_probable_word(words, model):
+def test_greedy_decoding_chooses_the_most_probable_word(words, model):
     example = worked_example("2/greedy")
     ids = words(example.inputs["prefix"], return_tensors="pt").input_ids
     generated = model.generate(ids, max_new_tokens=1, do_sample=False)
@@ -36,11 +36,11 @@ def test_greedy_goes_on_with_the_most_probable_word(words, model):
     assert example.printed == example.exact
 
 
-def test_the_step_tells_every_words_probability(words, model):
+def test_a_step_has_every_words_probability(words, model):
     example = worked_example("2/greedy")
     ids = words(example.inputs["prefix"], return_tensors="pt").input_ids
     (step,) = decoding_steps(model, ids, max_new_tokens=1, do_sample=False, num_candidates=4)
     candidates = step.hypotheses[0].candidates
-    told = {words.decode(candidate.token_id): candidate.probability for candidate in candidates}
-    assert told == pytest.approx(example.inputs["probabilities"])
+    probabilities = {words.decode(candidate.token_id): candidate.probability for candidate in candidates}
+    assert probabilities == pytest.approx(example.inputs["probabilities"])
     assert [words.decode(candidate.token_id) for candidate in candidates if candidate.chosen] == ["dormindo"]

@@ -1,4 +1,4 @@
-"""Document 3, attention in several heads: shapes and factor."""
+"""Document 3, attention with several heads: shapes and the scaling factor."""
 
 import pytest
 import torch
@@ -11,8 +11,8 @@ from support.documents import LAST_DIGIT, farthest, one_head, worked_example
 from support.models import assert_close
 
 
-def test_a_head_is_as_wide_as_the_width_by_the_heads():
-    """Printed: h/d. It is d/h: h/d is no whole number."""
+def test_width_of_a_head():
+    """Printed: h/d. It is d/h, since h/d is not an integer."""
     config = AtentaDecoderConfig(hidden_size=512, num_attention_heads=8)
     assert config.head_dim == 512 / 8
     with pytest.raises(StrictDataclassError, match="head_dim"):
@@ -24,8 +24,8 @@ def test_a_head_is_as_wide_as_the_width_by_the_heads():
     assert output.shape == (2, 9, 512)
 
 
-def test_scores_are_of_positions_by_positions():
-    """Printed: QᵀK. With positions as rows that is width by width, and cannot weigh the values; QKᵀ can."""
+def test_scores_have_a_row_and_a_column_per_position():
+    """Printed: QᵀK. With positions as rows its shape is width × width, which cannot weight the values. QKᵀ can."""
     query, key, value = torch.randn(3, 1, 1, 5, 3)
     with pytest.raises(RuntimeError, match="size"):
         eager_attention_forward(nn.Module(), query.mT, key.mT, value, None, scaling=3**-0.5)

@@ -1,22 +1,25 @@
 """Document 3, characters, tokens and padding."""
 
+import os
 import string
+import subprocess
+import sys
 
 import pytest
 import torch
+from transformers import AutoTokenizer
 
 from atenta.modeling import AtentaEncoderModel
 from atenta.tokenization import DEFAULT_ALPHABET, AtentaTokenizer
-from support.clean_process import run_function
 from support.documents import worked_example
-from support.models import assert_close, tiny_model
+from support.models import tiny_model
 
 ALPHABET = worked_example("3/tokens").inputs["alphabet"]
 ANIMALS = ["gato", "elefante", "peixe", "pássaro", "cão"]
 
 
 def test_ids_of_a_word():
-    """The special tokens come first, then the alphabet in its order, and each id has its row of the embeddings."""
+    """Special tokens come first, then the alphabet in its order, and each id has a row of the embeddings."""
     example = worked_example("3/tokens")
     tokenizer = AtentaTokenizer.from_alphabet(ALPHABET, family="encoder")
     ids = tokenizer(example.inputs["text"], return_tensors="pt").input_ids
@@ -36,7 +39,7 @@ def test_the_id_of_a():
 
 
 def test_the_printed_batch_of_padded_ids():
-    """Printed: the ids of the first table beside `<bos>` = 1 and `<eos>` = 2. They are read as other characters."""
+    """Printed: the ids of the first table with `<bos>` = 1 and `<eos>` = 2, which decode to other characters."""
     printed = [[1, 7, 1, 20, 15, 2, 0, 0, 0, 0], [1, 5, 12, 5, 6, 1, 14, 20, 5, 2]]
     tokenizer = AtentaTokenizer.from_alphabet(ALPHABET, family="encoder")
     assert tokenizer.batch_decode(printed, skip_special_tokens=True) == ["erm", "cjcdlrc"]
@@ -57,12 +60,12 @@ def test_the_printed_alphabet_lacks_the_printed_examples():
     default = AtentaTokenizer.from_alphabet(DEFAULT_ALPHABET, family="encoder")
     for animal in ANIMALS:
         assert default.tokenize(animal) == list(animal)
-        for tokenizer in (printable, default):  # what the first has no id for goes through as bytes
+        for tokenizer in (printable, default):  # characters without an id become bytes
             assert tokenizer.decode(tokenizer(animal).input_ids, skip_special_tokens=True) == animal
 
 
 def test_a_batch_of_texts_is_padded_and_embedded():
-    """Printed: a batch function and an embedder, neither of which runs. The package's give each text as if alone."""
+    """Printed: a batch function and an embedder, neither of which runs. The package embeds each text as if alone."""
     tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
     model = tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer))
     batch = tokenizer(ANIMALS, padding=True, return_tensors="pt")
@@ -71,41 +74,25 @@ def test_a_batch_of_texts_is_padded_and_embedded():
     assert embedded.shape == (5, 10, 32)
     for row, animal in zip(embedded, ANIMALS):
         alone = model.get_input_embeddings()(tokenizer(animal, return_tensors="pt").input_ids)[0]
-        assert_close(row[: len(alone)], alone, 0)
+        assert torch.equal(row[: len(alone)], alone)
         assert not row[len(alone) :].any()  # `<pad>`
 
 
-def ids_by_the_order_of_a_set(folder, alphabet, text):
-    """Make and save a tokenizer from a set of characters, and print its ids, a saved one's and a string's."""
-    from pathlib import Path
-
-    from transformers import AutoTokenizer
-
-    from atenta.tokenization import AtentaTokenizer
-
-    tokenizer = AtentaTokenizer.from_alphabet(set(alphabet), family="encoder")
-    if not Path(folder).exists():
-        tokenizer.save_pretrained(folder)
-    saved = AutoTokenizer.from_pretrained(folder)
-    ordered = AtentaTokenizer.from_alphabet(alphabet, family="encoder")
-    for one in (tokenizer, saved, ordered):
-        print(one(text).input_ids)
+def order_of_a_set(seed):
+    """Return the alphabet in the order of a set, in a new Python process with the given seed of its hashes."""
+    command = [sys.executable, "-c", "import sys; print(*set(sys.argv[1]), sep='', end='')", ALPHABET]
+    return subprocess.run(
+        command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+    ).stdout
 
 
 def test_the_order_of_a_set_changes_from_process_to_process(tmp_path):
-    """Printed: ids are drawn from `set(vocab)`. The ids that last are those of a fixed order, or of a saved one."""
-    (first, first_saved, first_ordered), (second, second_saved, second_ordered) = (
-        run_function(
-            ids_by_the_order_of_a_set,
-            tmp_path / "saved",
-            ALPHABET,
-            "gato",
-            home=tmp_path,
-            with_package=True,
-            environment={"PYTHONHASHSEED": seed},
-        ).splitlines()
-        for seed in ("1", "2")
-    )
-    assert first != second
-    assert first == first_saved == second_saved
-    assert first_ordered == second_ordered == str([1, 9, 3, 22, 17, 2])
+    """Printed: ids are drawn from `set(vocab)`. Ids stay the same with a fixed order or a saved tokenizer."""
+    first, second = (AtentaTokenizer.from_alphabet(order_of_a_set(seed), family="encoder") for seed in ("1", "2"))
+    assert first("gato").input_ids != second("gato").input_ids
+    first.save_pretrained(tmp_path)
+    assert AutoTokenizer.from_pretrained(tmp_path)("gato").input_ids == first("gato").input_ids
+    ordered = AtentaTokenizer.from_alphabet(ALPHABET, family="encoder")
+    assert ordered("gato").input_ids == [1, 9, 3, 22, 17, 2]
+    in_a_set = AtentaTokenizer.from_alphabet(set(ALPHABET), family="encoder")
+    assert in_a_set.convert_ids_to_tokens(range(3, 32)) == list(set(ALPHABET))

@@ -1,4 +1,4 @@
-"""Document 3, encoder and decoder: what each reads, what hides what, and when a text ends."""
+"""Document 3, encoder and decoder: their inputs, masks, residuals, and the end of a text."""
 
 import string
 
@@ -11,34 +11,34 @@ from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
 from atenta.modeling.attention import eager_attention_forward
 from atenta.modeling.block import AddAndNorm, TransformerBlock
 from atenta.tokenization import AtentaTokenizer
-from support.models import assert_close, pad, texts, tiny_config, tiny_model
+from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config, tiny_model
 
 both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
 
 
 def decoder_block():
-    """A block with cross-attention, without dropout."""
+    """Return a block with cross-attention and without dropout."""
     config = tiny_config(AtentaEncoderDecoderConfig)
     config._attn_implementation = "eager"
     return TransformerBlock(config, layer_idx=0, is_causal=True, cross_attention=True).eval().requires_grad_(False)
 
 
 def as_one_head(states):
-    """(batch, length, width) → (batch, 1, length, width)."""
+    """Reshape (batch, length, width) to (batch, 1, length, width)."""
     return states[:, None]
 
 
 def with_another(ids, place):
-    """The same ids but for one place, where each text has another character."""
+    """Return the ids with another character at one place of each text."""
     other = ids.clone()
     other[:, place] = (ids[:, place] - 2) % 37 + 3
     return other
 
 
 @torch.no_grad()
-def test_the_source_stays_as_it_is_and_the_target_grows():
-    """Printed: the encoder's input shifts at every iteration. It is read once; the decoder's input grows."""
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
+def test_the_source_is_fixed_and_the_target_grows():
+    """Printed: the encoder's input shifts in every iteration. It is read once, and the decoder's input grows."""
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration)
     source, read_by_encoder, read_by_decoder = texts(1, 7), [], []
     for part, read in ((model.get_encoder(), read_by_encoder), (model.get_decoder(), read_by_decoder)):
         part.register_forward_pre_hook(
@@ -49,17 +49,17 @@ def test_the_source_stays_as_it_is_and_the_target_grows():
     assert torch.equal(read_by_encoder[0], source)
     assert [ids.tolist() for ids in read_by_decoder] == [generated[:, :end].tolist() for end in (1, 2, 3, 4)]
 
-    # What the second step gave is what teacher forcing gave there, which a shifted source would not give.
+    # The second step equals teacher forcing at that position, which a shifted source does not.
     forced = model(input_ids=source, decoder_input_ids=generated[:, :-1]).logits[:, 1]
     step = model(input_ids=source, decoder_input_ids=generated[:, :2]).logits[:, 1]
     shifted = torch.cat([source[:, 1:], generated[:, :1]], dim=1)
     step_shifted = model(input_ids=shifted, decoder_input_ids=generated[:, :2]).logits[:, 1]
-    assert_close(step, forced)
+    assert_equal(step, forced)
     assert not torch.allclose(step_shifted, forced, atol=0.1)
 
 
 def test_printed_roles_of_encoder_decoder_attention_need_equal_lengths():
-    """Printed: queries and keys from the encoder, values from the decoder. Source and target differ in length."""
+    """Printed: queries and keys from the encoder, values from the decoder. Their lengths differ."""
     block, source, target = decoder_block(), torch.randn(1, 7, 32), torch.randn(1, 5, 32)
     with pytest.raises(RuntimeError, match="size"):
         eager_attention_forward(
@@ -72,7 +72,7 @@ def test_printed_roles_of_encoder_decoder_attention_need_equal_lengths():
 
 @torch.no_grad()
 def test_printed_roles_of_encoder_decoder_attention_leak_the_future():
-    """Printed: values from the decoder, and no causal mask: the first position reads the last one."""
+    """Printed: values from the decoder and no causal mask, so the first position sees the last one."""
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation="eager")
     source, target = texts(1, 5), texts(1, 5, seed=2)
     other = with_another(target, -1)
@@ -90,7 +90,7 @@ def test_printed_roles_of_encoder_decoder_attention_leak_the_future():
 
 
 def test_the_residual_of_cross_attention_is_the_decoders():
-    """Printed: the residual comes from the values. They are the encoder's; the sum is with what asked."""
+    """Printed: the residual comes from the values, which are the encoder's. It comes from the queries."""
     block, target = decoder_block(), torch.randn(1, 5, 32)
     nn.init.zeros_(block.cross_attn.o_proj.weight)
     one, two = (block(target, torch.randn(1, 7, 32)) for _ in range(2))
@@ -99,7 +99,7 @@ def test_the_residual_of_cross_attention_is_the_decoders():
 
 
 class Bare(AddAndNorm):
-    """The frame of document 3's first sub-layer: no residual, no LayerNorm."""
+    """The frame of document 3's first sub-layer, without residual and LayerNorm."""
 
     def before(self, hidden_states):
         return hidden_states
@@ -108,8 +108,8 @@ class Bare(AddAndNorm):
         return output
 
 
-def test_each_of_the_three_sub_layers_has_its_add_and_norm():
-    """Printed: none around the first one, whose output alone goes on. With it, what came in gets through."""
+def test_each_of_the_three_sub_layers_has_add_and_norm():
+    """Printed: the first sub-layer has none, and only its output is passed on. With it, the input is passed on too."""
     block, target, source = decoder_block(), torch.randn(1, 5, 32), torch.randn(1, 7, 32)
     assert sum(isinstance(module, AddAndNorm) for module in block.modules()) == 3
     for last in (block.self_attn.o_proj, block.cross_attn.o_proj, block.feed_forward.down_proj):
@@ -122,8 +122,8 @@ def test_each_of_the_three_sub_layers_has_its_add_and_norm():
 
 @both_implementations
 def test_padding_of_the_source_is_masked_in_self_and_in_cross_attention(attn_implementation):
-    """Printed: no padding mask anywhere. Without it, in either place, a text changes in a longer batch."""
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation=attn_implementation)
+    """Printed: no padding mask. Without it in either place, a text gives other logits in a longer batch."""
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation=attn_implementation)
     (ids, mask), target = pad(texts(), [9, 5, 2], "right"), texts(3, 4, seed=2)
     other = torch.where(mask.bool(), ids, texts(seed=9))
     with torch.no_grad():
@@ -132,30 +132,30 @@ def test_padding_of_the_source_is_masked_in_self_and_in_cross_attention(attn_imp
         encoded = one.encoder_last_hidden_state
         cross_unmasked = model(encoder_outputs=(encoded,), decoder_input_ids=target)
         alone = model(input_ids=ids[1:2, :5], decoder_input_ids=target[1:2])
-    assert_close(one.logits, two.logits)
-    assert_close(one.logits[1:2], alone.logits)
-    assert_close(encoded[mask.bool()], two.encoder_last_hidden_state[mask.bool()])
+    assert_equal(one.logits, two.logits)
+    assert_equal(one.logits[1:2], alone.logits)
+    assert_equal(encoded[mask.bool()], two.encoder_last_hidden_state[mask.bool()])
     assert not torch.allclose(one.logits[1:], unmasked.logits[1:], atol=1e-3)
     assert not torch.allclose(one.logits[1:], cross_unmasked.logits[1:], atol=1e-3)
 
 
 @torch.no_grad()
 def test_the_decoder_reads_the_target_shifted_right():
-    """Printed: encoder and decoder read the same ids. Then no target is read; nor may it be read where it stands."""
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
+    """Printed: encoder and decoder read the same ids. The decoder reads the target, one position later."""
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration)
     source, target = texts(2, 5), texts(2, 5, seed=2)
     shifted = torch.cat([torch.full((2, 1), model.config.bos_token_id), target[:, :-1]], dim=1)
     forced = model(input_ids=source, labels=target).logits
-    assert_close(forced, model(input_ids=source, decoder_input_ids=shifted).logits)
+    assert_equal(forced, model(input_ids=source, decoder_input_ids=shifted).logits)
     assert not torch.allclose(forced, model(input_ids=source, decoder_input_ids=source).logits, atol=0.1)
 
     changed = (model(input_ids=source, labels=with_another(target, 2)).logits - forced).abs().amax((0, 2)) > 1e-4
-    assert changed.tolist() == [False, False, False, True, True]  # its own label is not what a position reads
+    assert changed.tolist() == [False, False, False, True, True]  # a position does not see its own label
 
 
 @torch.no_grad()
-def test_the_output_layer_has_a_column_for_every_token():
-    """Printed: one column a character, without the special tokens. Then no text can end with `<eos>`."""
+def test_the_output_layer_has_a_logit_for_every_token():
+    """Printed: one logit per character and none for special tokens, so that no text can end with `<eos>`."""
     tokenizer = AtentaTokenizer.from_alphabet(string.ascii_lowercase, family="encoder-decoder")
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, vocab_size=len(tokenizer))
     assert model.lm_head.out_features == len(tokenizer) > len(string.ascii_lowercase)

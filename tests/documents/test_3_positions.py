@@ -1,4 +1,4 @@
-"""Document 3, positional encoding: its table, and where, when and in which type it is computed."""
+"""Document 3, positional encoding: its table, caching, device and data type."""
 
 from unittest.mock import Mock
 
@@ -13,7 +13,7 @@ from support.models import assert_close, texts, tiny_config, tiny_model
 
 
 def test_table_of_sinusoidal_positions():
-    """Five positions of width 4, which the document prints right."""
+    """Five positions of width 4 are printed correctly."""
     example = worked_example("3/sinusoidal-positions")
     config = AtentaDecoderConfig(
         hidden_size=example.inputs["d_model"],
@@ -26,7 +26,7 @@ def test_table_of_sinusoidal_positions():
 
 
 def test_the_table_is_computed_once():
-    """Printed: a table made afresh at each call. It is kept."""
+    """Printed: every call computes the table. The package keeps it."""
     model = tiny_model(AtentaDecoderModel)
     positions = model.embeddings.positions
     positions.compute = Mock(wraps=positions.compute)
@@ -47,7 +47,7 @@ def test_positions_are_on_the_models_device():
 
 
 def test_positions_are_of_the_models_type():
-    """Printed: a table in float32, which makes the sum float32 whatever the model's type."""
+    """Printed: a float32 table, with which the sum is float32 for any type of the model."""
     model = tiny_model(AtentaDecoderModel).bfloat16()
     embedded = model.embeddings.embed_tokens(texts())
     table = SinusoidalPositions(tiny_config(AtentaDecoderConfig))(torch.arange(9)[None])

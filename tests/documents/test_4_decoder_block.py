@@ -1,4 +1,4 @@
-"""Document 4, cross-attention in the decoder's blocks: whose matrices, and which mask."""
+"""Document 4, cross-attention in the decoder's blocks: matrices and masks."""
 
 import torch
 
@@ -6,8 +6,8 @@ from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
 from support.models import pad, texts, tiny_model
 
 
-def test_each_block_projects_the_source_with_matrices_of_its_own():
-    """Printed: K_E and V_E are the same in every block. The encoder's output is; its keys and values are not."""
+def test_each_block_has_its_own_projections_of_the_source():
+    """Printed: K_E and V_E are the same in every block. Only the encoder's output is, not its keys and values."""
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
     seen = []
     for layer in model.get_decoder().layers:
@@ -22,8 +22,8 @@ def test_each_block_projects_the_source_with_matrices_of_its_own():
     assert not torch.allclose(first.values, second.values, atol=0.1)
 
 
-def test_each_block_learns_matrices_of_its_own():
-    """Printed, as above: the gradients differ as well."""
+def test_each_block_has_its_own_gradients():
+    """Printed: as above. The gradients differ as well."""
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
     model(input_ids=texts(3, 7), labels=texts(3, 5, seed=2)).loss.backward()
     for projection in ("k_proj", "v_proj"):
@@ -33,7 +33,7 @@ def test_each_block_learns_matrices_of_its_own():
 
 @torch.no_grad()
 def test_cross_attention_has_no_causal_mask_and_needs_the_padding_mask():
-    """Printed: it needs no mask. It has none that is causal; without the source's padding mask it sees padding."""
+    """Printed: it needs no mask. It needs no causal mask, but without a padding mask it sees padding."""
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation="eager")
     (ids, mask), target = pad(texts(2, 7), [7, 4], "right"), texts(2, 3, seed=2)
     encoded = model.get_encoder()(input_ids=ids, attention_mask=mask)
@@ -42,6 +42,6 @@ def test_cross_attention_has_no_causal_mask_and_needs_the_padding_mask():
         torch.stack(model(attention_mask=these, **options).cross_attentions) for these in (mask, None)
     )  # (layers, batch, heads, target_length, source_length)
     assert (unmasked > 0).all()
-    assert (masked[:, 0] > 0).all()  # from the first character of the target on, the whole source
+    assert (masked[:, 0] > 0).all()  # every position of the target sees the whole source
     assert (masked[:, 1, ..., :4] > 0).all()
     assert not masked[:, 1, ..., 4:].any()

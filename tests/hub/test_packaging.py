@@ -1,5 +1,6 @@
 """After a wheel, sdist or editable install, `import atenta` and its model card work in any directory."""
 
+import sys
 import tarfile
 import tomllib
 import zipfile
@@ -32,19 +33,27 @@ def test_version_is_that_of_the_distribution():
     )
 
 
+def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):
+    (tmp_path / "atenta" / "modeling").mkdir(parents=True)
+    printed = run(sys.executable, "-c", "import atenta; print(atenta.AtentaTokenizer.__module__)", cwd=tmp_path)
+    assert printed == "atenta.tokenization.tokenization_atenta\n"
+
+
 @pytest.fixture
 def source(tmp_path) -> Path:
-    return copy_source(tmp_path / "source")
+    return copy_source(tmp_path / "atenta")  # as a clone is called
 
 
 @pytest.fixture
 def install_and_use(tmp_path):
     def install_and_use(*what: str | Path, package_folder: Path | None = None) -> None:
-        environment, elsewhere = tmp_path / "environment", tmp_path / "elsewhere"
+        environment = tmp_path / "environment"
         python = install(*what, environment=environment)
-        elsewhere.mkdir()
-        printed = run(python, "-c", USE, (package_folder or environment).resolve(), cwd=elsewhere)
-        assert printed.split()[-1] == version("atenta")
+        # The folder that holds `atenta/`, which is no package, and another one.
+        for folder in (tmp_path, tmp_path / "elsewhere"):
+            folder.mkdir(exist_ok=True)
+            printed = run(python, "-c", USE, (package_folder or environment).resolve(), cwd=folder)
+            assert printed.split()[-1] == version("atenta")
 
     return install_and_use
 

@@ -1,4 +1,11 @@
-"""Marks that Hugging Face's suites carry: pytest's `--strict-markers` wants each by name."""
+"""Settings of the tests of the models: marks of Hugging Face's suites, and faster saving and messages."""
+
+from functools import cache
+
+import pytest
+import torch
+
+from atenta import bundle, card
 
 MARKS = (
     "accelerate_tests",
@@ -13,3 +20,20 @@ MARKS = (
 def pytest_configure(config):
     for mark in MARKS:
         config.addinivalue_line("markers", f"{mark}: set by Hugging Face's suites")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _save_quickly():
+    """Read the package's sources once and write no model cards. tests/hub tests both."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(bundle, "_flatten", cache(bundle._flatten))
+        patch.setattr(card, "write_model_card", lambda *args, **options: None)
+        yield
+
+
+@pytest.fixture
+def short_tensors():
+    """Shorten printed tensors: Hugging Face's suites format a message for every comparison, also of equal tensors."""
+    torch.set_printoptions(threshold=1, edgeitems=1)
+    yield
+    torch.set_printoptions(profile="default")

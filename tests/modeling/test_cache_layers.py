@@ -1,4 +1,4 @@
-"""The cache's layers against transformers' own, which concatenate and reorder whatever they hold."""
+"""Cache layers against transformers' own, which concatenate at every step and always reorder."""
 
 import pytest
 import torch
@@ -9,11 +9,11 @@ from transformers.cache_utils import DynamicLayer, StaticLayer
 from atenta.configuration import AtentaDecoderConfig
 from atenta.modeling import AtentaDecoderForCausalLM
 from atenta.modeling.cache_layers import GrowingLayer, SourceLayer, replace_layers
-from support.models import assert_close, texts, tiny_config, tiny_model
+from support.models import texts, tiny_config, tiny_model
 
 
 def states(length, batch=3, seed=0, dtype=torch.float32):
-    """Keys and values of some positions, (batch, 2 heads, length, 4) each."""
+    """Return keys and values of some positions, (batch, 2 heads, length, 4) each."""
     generator = torch.Generator().manual_seed(seed)
     return tuple(torch.randn(batch, 2, length, 4, generator=generator).to(dtype) for _ in range(2))
 
@@ -39,8 +39,8 @@ CHANGES = {
 
 @torch.no_grad()
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
-def test_holds_what_concatenation_holds(change):
-    """Past several growths, with something done to the cache halfway, and again after it."""
+def test_equal_to_concatenation(change):
+    """The buffers grow several times, and the cache is changed in the middle and at the end."""
     ours, theirs = GrowingLayer(), DynamicLayer()
     for _ in range(2):
         for step, length in enumerate([5, *[1] * 120, 60, 1]):
@@ -55,38 +55,38 @@ def test_holds_what_concatenation_holds(change):
 
 
 @torch.no_grad()
-def test_a_step_copies_nothing_that_is_there():
-    """The buffer stays where it is for most steps; by concatenation every step would have a new one."""
+def test_most_steps_write_in_place():
+    """The buffer keeps its address in most steps. Concatenation would allocate a new one in every step."""
     layer = GrowingLayer()
     layer.update(*states(16))
-    places = [layer.update(*states(1, seed=step))[0].data_ptr() for step in range(1000)]
-    assert len(set(places)) < 25
+    addresses = [layer.update(*states(1, seed=step))[0].data_ptr() for step in range(1000)]
+    assert len(set(addresses)) < 25
 
 
 @pytest.mark.parametrize("differentiable", ["keys", "values", "queries"])
-def test_gradients_reach_what_is_cached(differentiable):
-    """Attention keeps what it was given until gradients come back: nothing may be written into it meanwhile."""
-    grown, (key, value) = {}, states(3)
+def test_gradients_flow_into_the_cache(differentiable):
+    """Attention keeps its inputs for the backward pass, so nothing may be written into them."""
+    gradients, (key, value) = {}, states(3)
     query = torch.randn(3, 2, 1, 4)
     {"keys": key, "values": value, "queries": query}[differentiable].requires_grad_()
     for layer in (GrowingLayer(), DynamicLayer()):
         outputs = [scaled_dot_product_attention(query, *layer.update(key, value))]
         outputs += [scaled_dot_product_attention(query, *layer.update(*states(1, seed=step))) for step in range(3)]
         parameter = {"keys": key, "values": value, "queries": query}[differentiable]
-        (grown[type(layer)],) = torch.autograd.grad(sum(output.sum() for output in outputs), parameter)
-    assert torch.equal(grown[GrowingLayer], grown[DynamicLayer])
+        (gradients[type(layer)],) = torch.autograd.grad(sum(output.sum() for output in outputs), parameter)
+    assert torch.equal(gradients[GrowingLayer], gradients[DynamicLayer])
 
 
 @pytest.mark.parametrize(("cached", "new"), [(3, 1), (1, 3)])
 @torch.no_grad()
-def test_a_step_of_other_texts_than_are_cached_is_refused(cached, new):
+def test_another_batch_size_is_refused(cached, new):
     for layer in (GrowingLayer(), DynamicLayer()):
         layer.update(*states(4, batch=cached))
         with pytest.raises(RuntimeError, match="Sizes of tensors must match"):
             layer.update(*states(1, batch=new))
 
 
-def test_what_inference_mode_wrote_may_go_on_outside():
+def test_inference_mode_may_begin_and_end_between_steps():
     ours, theirs = GrowingLayer(), DynamicLayer()
     for step, mode in enumerate([True, False, True, False]):
         with torch.inference_mode() if mode else torch.no_grad():
@@ -95,7 +95,7 @@ def test_what_inference_mode_wrote_may_go_on_outside():
 
 
 @torch.no_grad()
-def test_a_wider_type_is_not_rounded():
+def test_a_wider_data_type_is_not_rounded():
     ours, theirs = GrowingLayer(), DynamicLayer()
     for step, dtype in enumerate([torch.bfloat16, torch.float32]):
         new = states(2, seed=step, dtype=dtype)
@@ -107,7 +107,7 @@ def test_a_wider_type_is_not_rounded():
 
 
 def repeated(counts, length=5):
-    """Keys and values of sources, each in as many rows."""
+    """Return keys and values of sources, each repeated in `counts` rows."""
     return tuple(each.repeat_interleave(torch.tensor(counts), 0) for each in states(length, batch=len(counts)))
 
 
@@ -121,7 +121,7 @@ def test_rows_that_share_a_source_are_counted(counts, sharing):
     layer.update(*repeated(counts))
     assert layer.sharing() == sharing
     layer.values = layer.values.clone()
-    layer.values[0] += 1  # alike in keys alone
+    layer.values[0] += 1  # equal keys, different values
     layer.keys = layer.keys.clone()
     assert layer.sharing() == (1 if sum(counts) > 1 else sharing)
 
@@ -131,7 +131,7 @@ def test_rows_that_share_a_source_are_counted(counts, sharing):
     [[0, 1, 2, 3, 4, 5], [2, 0, 0, 5, 5, 3], [3, 4, 5, 0, 1, 2], [0, 0, 0, 0, 0, 0], [5, 1], [2, 1, 0]],
     ids=str,
 )
-def test_sources_are_reordered_where_beams_change_places_with_another_texts(beam_idx):
+def test_sources_are_reordered_only_between_texts(beam_idx):
     ours, theirs = SourceLayer(), DynamicLayer()
     ours.update(*repeated([3, 3])), theirs.update(*repeated([3, 3]))
     before = ours.keys
@@ -155,7 +155,7 @@ def test_only_empty_dynamic_layers_are_replaced():
     assert {type(layer) for layer in static.layers} == {StaticLayer}
 
 
-def test_models_use_it_whoever_makes_the_cache():
+def test_models_use_it_in_any_dynamic_cache():
     model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
     for cache in (None, DynamicCache(), DynamicCache(config=model.config)):
         made = model(ids, past_key_values=cache, use_cache=True).past_key_values
@@ -164,18 +164,18 @@ def test_models_use_it_whoever_makes_the_cache():
     assert {type(layer) for layer in generated.past_key_values.layers} == {GrowingLayer}
 
 
-def test_an_offloaded_cache_stays_as_it_is():
+def test_an_offloaded_cache_is_unchanged():
     cache = DynamicCache(config=tiny_config(AtentaDecoderConfig))
-    cache.offloading = True  # transformers makes such a cache only where there is a GPU
+    cache.offloading = True  # transformers makes such a cache only with a GPU
     replace_layers(cache, GrowingLayer)
     assert {type(layer) for layer in cache.layers} == {DynamicLayer}
 
 
-def test_outputs_of_earlier_steps_are_not_written_over():
+def test_keys_of_earlier_steps_are_not_overwritten():
     model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
     with torch.no_grad():
         cache = model(ids[:, :5], use_cache=True).past_key_values
         keys = cache.layers[0].keys
         before = keys.clone()
         model(ids[:, 5:6], past_key_values=cache)
-    assert_close(keys, before, 0)
+    assert torch.equal(keys, before)

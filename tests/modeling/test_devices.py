@@ -1,4 +1,4 @@
-"""Where a model's parts are kept and how they are split: device maps, offloading, tensor parallelism, data types."""
+"""Saving, device maps, offloading, tensor parallelism and data types."""
 
 import os
 import re
@@ -12,13 +12,15 @@ from accelerate import cpu_offload, dispatch_model
 from torch import nn
 
 from atenta.modeling.attention import MultiHeadAttention
-from atenta.modeling.feed_forward import FeedForward
+from atenta.modeling.block import FeedForward
 from support.models import (
     DECODERS,
     ENCODER_DECODERS,
     ENCODERS,
     LANGUAGE_MODELS,
     assert_close,
+    assert_equal,
+    double_model,
     every_layout,
     inputs_for,
     named,
@@ -36,13 +38,13 @@ def output(model):
 
 @every_model
 def test_saved_as_safetensors_and_loaded_the_same(model_class, tmp_path):
-    model = tiny_model(model_class)
+    model = double_model(model_class)
     model.save_pretrained(tmp_path)
     assert not [file.name for file in tmp_path.iterdir() if file.suffix in {".bin", ".pt", ".pth", ".pkl"}]
     assert (tmp_path / "model.safetensors").is_file()
     loaded, report = model_class.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(report.values())
-    assert_close(output(loaded), output(model), 0)
+    assert_equal(output(loaded), output(model))
 
 
 @every_language_model
@@ -66,35 +68,34 @@ def test_bfloat16_is_close_to_float32(model_class, layout):
 
 @every_language_model
 def test_device_map(model_class, tmp_path):
-    model = tiny_model(model_class)
+    model = double_model(model_class)
     model.save_pretrained(tmp_path)
     loaded = model_class.from_pretrained(tmp_path, device_map={"": "cpu"})
     assert loaded.device.type == "cpu"
-    assert_close(output(loaded), output(model), 0)
+    assert_equal(output(loaded), output(model))
 
 
 @every_language_model
 @pytest.mark.parametrize("tie_word_embeddings", [False, True], ids=["untied", "tied"])
-def test_weights_may_wait_elsewhere(model_class, tie_word_embeddings, tmp_path):
-    """Held back by accelerate on the processor or on disk, and fetched block by block."""
-    expected = output(tiny_model(model_class, tie_word_embeddings=tie_word_embeddings))
-    model = tiny_model(model_class, tie_word_embeddings=tie_word_embeddings)
+def test_offloaded_weights(model_class, tie_word_embeddings, tmp_path):
+    """accelerate keeps weights in memory or on disk and fetches them block by block."""
+    expected = output(double_model(model_class, tie_word_embeddings=tie_word_embeddings))
+    model = double_model(model_class, tie_word_embeddings=tie_word_embeddings)
     cpu_offload(model, execution_device="cpu")
-    assert_close(output(model), expected, 0)
+    assert_equal(output(model), expected)
 
-    tiny_model(model_class, tie_word_embeddings=tie_word_embeddings).save_pretrained(tmp_path / "saved")
-    model = tiny_model(model_class, tie_word_embeddings=tie_word_embeddings)
+    model = double_model(model_class, tie_word_embeddings=tie_word_embeddings)
     blocks = [name for name, module in model.named_modules() if type(module).__name__ in model._no_split_modules]
     places = {name: "cpu" for name, module in model.named_modules() if not list(module.children())}
     places = {name: place for name, place in places.items() if not name.startswith(tuple(blocks))}
     places |= {name: "disk" if index % 2 else "cpu" for index, name in enumerate(blocks)}
     dispatch_model(model, places, main_device="cpu", offload_dir=tmp_path / "offloaded")
     assert {parameter.device.type for parameter in model.parameters()} == {"cpu", "meta"}
-    assert_close(output(model), expected, 0)
+    assert_equal(output(model), expected)
 
 
 @every_model
-def test_tensor_parallel_plan_covers_every_projection_and_nothing_else(model_class):
+def test_tensor_parallel_plan_covers_exactly_the_projections(model_class):
     model = tiny_model(model_class)
     modules = {re.sub(r"\d+", "*", name): module for name, module in model.named_modules()}
     planned = {

@@ -1,44 +1,44 @@
-"""The statistics of our own dropout, and that it leaves to torch what is torch's."""
+"""The statistics of our own dropout, and torch's dropout under a compiler."""
 
 import pytest
 import torch
 from scipy.stats import binomtest, chi2_contingency
 from torch import nn
 
-from atenta.modeling.dropout import Dropout
+from atenta.modeling.block import Dropout
 
 every_type = pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 
 
 def kept(p, shape=(400, 1000), seed=0):
-    """Which of many ones are kept."""
+    """Return which of many ones are kept."""
     torch.manual_seed(seed)
     return Dropout(p)(torch.ones(shape)) != 0
 
 
 @pytest.mark.parametrize("p", [0.001, 0.1, 0.25, 0.3, 0.5, 0.9])
-def test_as_many_are_left_out_as_asked_for(p):
-    left_out = ~kept(p)
-    assert binomtest(int(left_out.sum()), left_out.numel(), p).pvalue > 1e-4
+def test_rate(p):
+    dropped = ~kept(p)
+    assert binomtest(int(dropped.sum()), dropped.numel(), p).pvalue > 1e-4
 
 
 @pytest.mark.parametrize("distance", [1, 2, 3, 4, 5, 1000])
-def test_whether_one_is_left_out_says_nothing_of_another(distance):
-    """Four neighbours share a draw; a row is 1,000 long."""
+def test_elements_are_independent(distance):
+    """Four neighbours share a draw, and a row has 1,000 elements."""
     flat = kept(0.3).flatten()
     for start in range(4):
         pairs = 2 * flat[start:-distance:4].long() + flat[start + distance :: 4][: len(flat[start:-distance:4])]
         assert chi2_contingency(pairs.bincount(minlength=4).view(2, 2)).pvalue > 1e-4
 
 
-def test_each_of_the_four_of_a_draw_is_left_out_alike():
+def test_the_four_elements_of_a_draw_have_one_rate():
     for place in range(4):
-        left_out = ~kept(0.1).flatten()[place::4]
-        assert binomtest(int(left_out.sum()), left_out.numel(), 0.1).pvalue > 1e-4
+        dropped = ~kept(0.1).flatten()[place::4]
+        assert binomtest(int(dropped.sum()), dropped.numel(), 0.1).pvalue > 1e-4
 
 
 @every_type
-def test_what_is_kept_grows_so_that_the_mean_stays(dtype):
+def test_kept_elements_are_scaled(dtype):
     torch.manual_seed(0)
     states = torch.randn(300, 100).to(dtype)
     output = Dropout(0.25)(states)
@@ -47,7 +47,7 @@ def test_what_is_kept_grows_so_that_the_mean_stays(dtype):
     assert 0.2 < (output == 0).float().mean() < 0.3
 
 
-def test_gradients_go_the_way_the_numbers_went():
+def test_gradients_flow_through_kept_elements():
     torch.manual_seed(0)
     states = torch.randn(30, 7, requires_grad=True)
     output = Dropout(0.5)(states)
@@ -61,7 +61,7 @@ def test_any_shape(shape):
     assert Dropout(0.5)(torch.ones(shape)).shape == shape
 
 
-def test_numbers_that_do_not_lie_side_by_side():
+def test_a_transposed_tensor():
     torch.manual_seed(0)
     states = torch.randn(8, 6).T
     output = Dropout(0.5)(states)
@@ -73,7 +73,7 @@ def test_the_seed_decides():
     assert not torch.equal(kept(0.5, seed=3), kept(0.5, seed=4))
 
 
-def test_nothing_is_left_out_in_evaluation_or_at_0_and_all_at_1():
+def test_evaluation_and_the_rates_0_and_1():
     states = torch.randn(4, 4)
     assert Dropout(0.5).eval()(states) is states
     assert Dropout(0.0)(states) is states
@@ -81,7 +81,7 @@ def test_nothing_is_left_out_in_evaluation_or_at_0_and_all_at_1():
     assert not Dropout(1 - 1e-9)(states).any()
 
 
-def test_a_compiler_sees_torchs_own(monkeypatch):
+def test_a_compiler_gets_torchs_dropout(monkeypatch):
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     states = torch.randn(50, 4)
     torch.manual_seed(0)

@@ -1,11 +1,11 @@
-"""The feed-forward network: every activation of transformers."""
+"""The feed-forward network with every activation of transformers."""
 
 import pytest
 import torch
 from transformers.activations import ACT2FN
 
 from atenta.configuration import AtentaEncoderConfig
-from atenta.modeling.feed_forward import FeedForward
+from atenta.modeling.block import FeedForward
 from support.models import assert_close, tiny_config
 
 
@@ -18,8 +18,8 @@ def test_every_activation(hidden_act):
     assert_close(output, expected)
 
 
-def test_gelu_is_exact_and_the_other_its_approximation():
-    """Document 1: the tanh form is close to the exact one and not equal to it."""
+def test_gelu_is_exact():
+    """Document 1: the tanh form is close to the exact form but not equal to it."""
     states = torch.linspace(-3, 3, 50)[:, None].expand(-1, 32)
     outputs = []
     for hidden_act in ("gelu", "gelu_pytorch_tanh"):

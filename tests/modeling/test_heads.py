@@ -1,4 +1,4 @@
-"""Heads and depths: what the options of a configuration make of a model, and what wrong inputs are answered."""
+"""Heads, depths and outputs as the configuration sets them, and errors for wrong inputs."""
 
 import pytest
 import torch
@@ -24,7 +24,7 @@ WITH_DROPOUT = (
 
 @pytest.mark.parametrize("model_class", named(WITH_DROPOUT))
 def test_classifier_dropout(model_class):
-    """Given, or else `dropout`."""
+    """The rate defaults to `dropout`."""
     assert tiny_model(model_class, dropout=0.3).dropout.p == 0.3
     assert tiny_model(model_class, dropout=0.3, classifier_dropout=0.0).dropout.p == 0.0
     model = tiny_model(model_class, classifier_dropout=0.5)
@@ -48,7 +48,7 @@ def test_encoder_and_decoder_may_differ_in_depth():
         assert model.generate(texts(), max_new_tokens=4, min_new_tokens=4).shape == (3, 5)
 
 
-def test_hidden_states_begin_with_the_embeddings_and_end_with_the_output():
+def test_hidden_states_end_with_the_output():
     for model_class in (AtentaEncoderModel, AtentaDecoderModel):
         for norm_first in (False, True):
             model, ids = tiny_model(model_class, norm_first=norm_first), texts()
@@ -58,10 +58,10 @@ def test_hidden_states_begin_with_the_embeddings_and_end_with_the_output():
 
 
 @pytest.mark.parametrize("model_class", named(ENCODERS))
-def test_the_pooler_is_there_where_it_is_used(model_class):
+def test_only_heads_that_use_the_pooler_have_one(model_class):
     model = tiny_model(model_class)
-    pools = {"AtentaEncoderForMaskedLM", "AtentaEncoderForTokenClassification", "AtentaEncoderForQuestionAnswering"}
-    assert (model.base_model.pooler is None) == (model_class.__name__ in pools)
+    without = {"AtentaEncoderForMaskedLM", "AtentaEncoderForTokenClassification", "AtentaEncoderForQuestionAnswering"}
+    assert (model.base_model.pooler is None) == (model_class.__name__ in without)
 
 
 @pytest.mark.parametrize("model_class", named([AtentaEncoderModel, AtentaDecoderModel]))
@@ -72,7 +72,7 @@ def test_exactly_one_kind_of_input(model_class):
             model(**inputs)
 
 
-def test_the_encoders_output_is_given_to_whom_it_is_for():
+def test_only_cross_attention_takes_an_encoders_output():
     encoded = torch.zeros(3, 7, 32)
     with pytest.raises(ValueError, match="must not be given"):
         tiny_model(AtentaDecoderModel)(texts(), encoder_hidden_states=encoded)
@@ -81,17 +81,17 @@ def test_the_encoders_output_is_given_to_whom_it_is_for():
 
 
 @pytest.mark.parametrize("model_class", named(GENERATORS))
-def test_use_cache_is_the_configurations_or_the_calls(model_class):
+def test_use_cache_of_the_configuration_and_of_the_call(model_class):
     inputs = inputs_for(model_class)
-    for of_config in (True, False):
-        model = tiny_model(model_class, use_cache=of_config)
-        assert (model(**inputs).past_key_values is not None) == of_config
-        assert (model(**inputs, use_cache=not of_config).past_key_values is not None) != of_config
+    for by_default in (True, False):
+        model = tiny_model(model_class, use_cache=by_default)
+        assert (model(**inputs).past_key_values is not None) == by_default
+        assert (model(**inputs, use_cache=not by_default).past_key_values is not None) != by_default
         assert model.train()(**inputs).past_key_values is None
 
 
 @pytest.mark.parametrize("model_class", named([*ENCODERS, *GENERATORS, AtentaDecoderForSequenceClassification]))
-def test_tuples_hold_what_the_output_holds(model_class):
+def test_tuples_equal_the_output(model_class):
     model, inputs = (
         tiny_model(model_class, use_cache=False) if model_class not in ENCODERS else tiny_model(model_class),
         inputs_for(model_class),
@@ -102,7 +102,7 @@ def test_tuples_hold_what_the_output_holds(model_class):
 
 
 def test_initial_weights():
-    """Normal with the deviation that is asked for; biases 0, norms 1."""
+    """Weights are normal with the configured deviation, biases are 0 and norms 1."""
     model = AtentaEncoderModel(tiny_config(AtentaEncoderModel.config_class, hidden_size=128, initializer_range=0.05))
     for module in model.modules():
         if isinstance(module, nn.Linear):

@@ -2,10 +2,13 @@
 
 import unittest
 
+import pytest
+
 from atenta.modeling import AtentaDecoderForCausalLM
-from support.hf_suites import add_model_names, import_suite
+from support.hf_suites import OneReport, ShortTraining, add_model_names, import_suite
 from support.models import DECODERS, OTHER_LAYOUT, SuiteModelTester
 
+pytestmark = pytest.mark.usefixtures("short_tensors")
 add_model_names()
 common = import_suite("test_modeling_common")
 configuration = import_suite("test_configuration_common")
@@ -14,7 +17,12 @@ generation = import_suite("generation.test_utils")
 
 
 class DecoderSuiteTest(
-    common.ModelTesterMixin, generation.GenerationTesterMixin, training.TrainingTesterMixin, unittest.TestCase
+    OneReport,
+    ShortTraining,
+    common.ModelTesterMixin,
+    generation.GenerationTesterMixin,
+    training.TrainingTesterMixin,
+    unittest.TestCase,
 ):
     all_model_classes = DECODERS
     model_tester = SuiteModelTester(AtentaDecoderForCausalLM)
@@ -25,4 +33,5 @@ class DecoderSuiteTest(
 
 
 class DecoderOtherLayoutSuiteTest(DecoderSuiteTest):
+    all_model_classes = DECODERS[:2]  # the layout does not reach the head of the third
     model_tester = SuiteModelTester(AtentaDecoderForCausalLM, **OTHER_LAYOUT)

@@ -2,12 +2,14 @@
 
 import unittest
 
+import pytest
 import torch
 
 from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
-from support.hf_suites import add_model_names, import_suite
+from support.hf_suites import OneReport, ShortTraining, add_model_names, import_suite
 from support.models import ENCODER_DECODERS, OTHER_LAYOUT, SuiteModelTester
 
+pytestmark = pytest.mark.usefixtures("short_tensors")
 add_model_names()
 common = import_suite("test_modeling_common")
 configuration = import_suite("test_configuration_common")
@@ -16,7 +18,12 @@ generation = import_suite("generation.test_utils")
 
 
 class EncoderDecoderSuiteTest(
-    common.ModelTesterMixin, generation.GenerationTesterMixin, training.TrainingTesterMixin, unittest.TestCase
+    OneReport,
+    ShortTraining,
+    common.ModelTesterMixin,
+    generation.GenerationTesterMixin,
+    training.TrainingTesterMixin,
+    unittest.TestCase,
 ):
     all_model_classes = ENCODER_DECODERS
     model_tester = SuiteModelTester(AtentaEncoderDecoderForConditionalGeneration)
@@ -29,14 +36,14 @@ class EncoderDecoderSuiteTest(
         ).run_common_tests()
 
     def _create_text_training_batch(self, batch_size, seq_length, vocab_size):
-        """The suite prompts with the pattern's first token, here the source, which `<bos>` and the rest answer."""
+        """The source is the pattern's first token, with which the suite prompts, and the target is the rest."""
         ids = super()._create_text_training_batch(batch_size, seq_length, vocab_size)["input_ids"]
         mask = torch.zeros_like(ids)
         mask[:, 0] = 1
         return {"input_ids": ids, "attention_mask": mask, "labels": ids[:, 1:].contiguous()}
 
     def test_inputs_embeds_matches_input_ids(self):
-        """The suite embeds both sides with the encoder's matrix: theirs is one matrix when embeddings are tied."""
+        """The suite embeds both sides with the encoder's matrix, so embeddings are tied here."""
         self.model_tester = SuiteModelTester(AtentaEncoderDecoderForConditionalGeneration, tie_word_embeddings=True)
         super().test_inputs_embeds_matches_input_ids()
 

@@ -1,4 +1,4 @@
-"""Losses: by hand, in parts that add up, and smoothed by transformers' Trainer."""
+"""Losses against their formulas, in parts that add up, and smoothed by transformers' Trainer."""
 
 import pytest
 import torch
@@ -15,14 +15,19 @@ from atenta.modeling import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
 )
-from support.models import LANGUAGE_MODELS, assert_close, named, pad, texts, tiny_model
+from support.models import LANGUAGE_MODELS, assert_close, double_model, named, pad, texts
 
 SEQUENCE_CLASSIFIERS = (AtentaEncoderForSequenceClassification, AtentaDecoderForSequenceClassification)
 every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 
 
+def assert_equal_losses(actual, expected):
+    """Check that losses are equal in float32, in which transformers computes most of them from any logits."""
+    assert_close(actual.float(), expected.float())
+
+
 def batch_for(model_class):
-    """Four padded texts with labels, -100 on padding and here and there, unevenly."""
+    """Return four padded texts with labels, -100 on padding and in some other places."""
     ids, mask = pad(texts(4), [9, 5, 2, 7], "right")
     labels = ids.masked_fill(mask == 0, -100)
     labels[0, 3:5] = -100
@@ -33,7 +38,7 @@ def batch_for(model_class):
 
 
 def aligned(model, logits, labels):
-    """Logits and the label that each is to foretell."""
+    """Return the logits and the label that each of them predicts."""
     if isinstance(model, AtentaDecoderForCausalLM):
         logits, labels = logits[:, :-1], labels[:, 1:]
     return logits.flatten(0, 1), labels.flatten()
@@ -41,14 +46,14 @@ def aligned(model, logits, labels):
 
 @pytest.mark.parametrize("model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification]))
 def test_loss_is_the_mean_over_the_labels_that_count(model_class):
-    model, batch = tiny_model(model_class, num_labels=3), batch_for(model_class)
+    model, batch = double_model(model_class, num_labels=3), batch_for(model_class)
     outputs = model(**batch)
-    assert_close(outputs.loss, cross_entropy(*aligned(model, outputs.logits, batch["labels"])))
+    assert_equal_losses(outputs.loss, cross_entropy(*aligned(model, outputs.logits, batch["labels"])))
 
 
 @pytest.mark.parametrize("model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification]))
-def test_losses_of_parts_add_up(model_class):
-    model, batch = tiny_model(model_class, num_labels=3), batch_for(model_class)
+def test_losses_of_parts_of_a_batch_add_up(model_class):
+    model, batch = double_model(model_class, num_labels=3), batch_for(model_class)
     logits = model(**batch).logits
     total = (aligned(model, logits, batch["labels"])[1] != -100).sum()
     assert_parts_add_up(model, batch, total)
@@ -57,7 +62,7 @@ def test_losses_of_parts_add_up(model_class):
 def assert_parts_add_up(model, batch, total):
     parts = [{name: value[rows] for name, value in batch.items()} for rows in (slice(0, 1), slice(1, 4))]
     losses = [model(**part, num_items_in_batch=total).loss for part in parts]
-    assert_close(sum(losses), model(**batch).loss)
+    assert_equal_losses(sum(losses), model(**batch).loss)
     assert not torch.allclose(sum(losses), sum(model(**part).loss for part in parts) / 2, atol=1e-3)
 
 
@@ -78,72 +83,72 @@ def assert_parts_add_up(model, batch, total):
 )
 def test_sequence_classification(model_class, problem_type, num_labels, labels, loss):
     given = {"problem_type": problem_type} if num_labels > 1 else {}
-    model = tiny_model(model_class, num_labels=num_labels, **given)
+    model = double_model(model_class, num_labels=num_labels, **given)
     batch = batch_for(model_class) | {"labels": labels}
     outputs = model(**batch)
     assert outputs.logits.shape == (4, num_labels)
-    assert_close(outputs.loss, loss(outputs.logits.squeeze(-1), labels))
+    assert_equal_losses(outputs.loss, loss(outputs.logits.squeeze(-1), labels))
     assert model.config.problem_type == problem_type
     assert_parts_add_up(model, batch, labels.numel())
 
 
 def test_next_sentence_prediction():
-    model = tiny_model(AtentaEncoderForNextSentencePrediction)
+    model = double_model(AtentaEncoderForNextSentencePrediction)
     batch = batch_for(type(model)) | {"labels": torch.tensor([0, 1, 1, 0])}
     outputs = model(**batch)
-    assert_close(outputs.loss, cross_entropy(outputs.logits, batch["labels"]))
+    assert_equal_losses(outputs.loss, cross_entropy(outputs.logits, batch["labels"]))
     assert_parts_add_up(model, batch, 4)
 
 
 def test_pretraining_adds_both_losses():
-    model = tiny_model(AtentaEncoderForPreTraining)
+    model = double_model(AtentaEncoderForPreTraining)
     batch = batch_for(type(model))
     order = torch.tensor([0, 1, 1, 0])
     outputs = model(**batch, next_sentence_label=order)
     masked = cross_entropy(outputs.prediction_logits.flatten(0, 1), batch["labels"].flatten())
-    assert_close(outputs.loss, masked + cross_entropy(outputs.seq_relationship_logits, order))
+    assert_equal_losses(outputs.loss, masked + cross_entropy(outputs.seq_relationship_logits, order))
     assert model(**batch).loss is None
     count = (batch["labels"] != -100).sum()
     part = model(**batch, next_sentence_label=order, num_items_in_batch=2 * count).loss
-    assert_close(part, outputs.loss / 2)  # its share of a batch with twice as many masked characters
+    assert_equal_losses(part, outputs.loss / 2)  # its share of a batch with twice as many labels
 
 
 def test_question_answering():
-    model = tiny_model(AtentaEncoderForQuestionAnswering)
+    model = double_model(AtentaEncoderForQuestionAnswering)
     batch = batch_for(type(model))
     del batch["labels"]
-    start, end = torch.tensor([1, 0, 0, 20]), torch.tensor([4, 2, 1, 20])  # the last answer is beyond the text
+    start, end = torch.tensor([1, 0, 0, 20]), torch.tensor([4, 2, 1, 20])  # the last answer is outside the text
     outputs = model(**batch, start_positions=start, end_positions=end)
     assert outputs.start_logits.shape == outputs.end_logits.shape == (4, 9)
     expected = (
         cross_entropy(outputs.start_logits[:3], start[:3]) + cross_entropy(outputs.end_logits[:3], end[:3])
     ) / 2
-    assert_close(outputs.loss, expected)
+    assert_equal_losses(outputs.loss, expected)
 
 
 def test_teacher_forcing_shifts_the_target_right():
     """Document 4: the decoder reads `<bos>` and the target without its last character."""
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration)
     batch = batch_for(type(model))
     shifted = model.prepare_decoder_input_ids_from_labels(batch["labels"])
     assert shifted[:, 0].tolist() == [1] * 4
     assert torch.equal(shifted[:, 1:], batch["labels"][:, :-1].where(batch["labels"][:, :-1] != -100, torch.tensor(0)))
-    assert_close(model(**batch).loss, model(**batch, decoder_input_ids=shifted).loss)
-    assert batch["labels"][0, 3] == -100  # the labels are as they were
+    assert_equal_losses(model(**batch).loss, model(**batch, decoder_input_ids=shifted).loss)
+    assert batch["labels"][0, 3] == -100  # the labels are unchanged
 
 
 def test_teacher_forcing_needs_its_two_ids():
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, decoder_start_token_id=None)
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration, decoder_start_token_id=None)
     with pytest.raises(ValueError, match="decoder_start_token_id and pad_token_id, got None and 0"):
         model(**batch_for(type(model)))
 
 
 @every_language_model
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-def test_trainer_smooths_labels_where_they_are_learned(model_class, smoothing, tmp_path):
-    """Shifted for the decoder, which learns the next character, and not for the two others."""
-    model, batch = tiny_model(model_class), batch_for(model_class)
-    if model.config.is_encoder_decoder:  # the collator's part, for the Trainer keeps the labels from the model
+def test_trainer_smooths_the_labels_that_are_predicted(model_class, smoothing, tmp_path):
+    """The decoder predicts shifted labels; the encoder and the encoder-decoder do not shift them."""
+    model, batch = double_model(model_class), batch_for(model_class)
+    if model.config.is_encoder_decoder:  # as the collator does, because the Trainer removes the labels
         batch["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(batch["labels"])
     trainer = Trainer(
         model,
@@ -152,9 +157,11 @@ def test_trainer_smooths_labels_where_they_are_learned(model_class, smoothing, t
     logits = model(**batch).logits
     logits, labels = aligned(model, logits, batch["labels"])
     expected = cross_entropy(logits, labels, label_smoothing=smoothing)
-    assert_close(trainer.compute_loss(model, dict(batch)), expected)
+    assert_equal_losses(trainer.compute_loss(model, dict(batch)), expected)
 
     rows = [{name: value[index : index + 1] for name, value in batch.items()} for index in range(4)]
     total = trainer._get_num_items_in_batch(rows, torch.device("cpu"))
     assert total == (labels != -100).sum()
-    assert_close(sum(trainer.compute_loss(model, dict(row), num_items_in_batch=total) for row in rows), expected)
+    assert_equal_losses(
+        sum(trainer.compute_loss(model, dict(row), num_items_in_batch=total) for row in rows), expected
+    )

@@ -1,4 +1,4 @@
-"""Generation from pairwise votes: by `generate` and by transformers' pipeline, with no cache and no warnings."""
+"""Generation from pairwise votes with `generate` and with a pipeline, without a cache and without warnings."""
 
 import warnings
 from itertools import product
@@ -24,12 +24,12 @@ def _no_warnings():
     assert log.out.replace("Device set to use cpu", "").strip() == ""
 
 
-def tiny_votes(**options):
-    return tiny_model(AtentaPairVotesForCausalLM, **options)
+def double_votes(**options):
+    return tiny_model(AtentaPairVotesForCausalLM, **options).double()
 
 
 def continued(model, ids, steps, feature_mask=None):
-    """The likeliest token at each step, without `generate`; what is new votes in full."""
+    """Add the most probable token at each step, without `generate`. New tokens vote in full."""
     for _ in range(steps):
         outputs = model(ids, feature_mask=feature_mask)
         best = outputs.logits[:, -1:].index_fill(-1, torch.tensor([2]), -torch.inf).argmax(-1)
@@ -41,15 +41,15 @@ def continued(model, ids, steps, feature_mask=None):
 
 @pytest.mark.parametrize("max_distance", [None, 3])
 @pytest.mark.parametrize("use_cache", [None, False, True])
-def test_greedy_is_the_likeliest_at_each_step(max_distance, use_cache):
-    model, ids = tiny_votes(max_distance=max_distance), texts()
+def test_greedy_decoding(max_distance, use_cache):
+    model, ids = double_votes(max_distance=max_distance), texts()
     options = {} if use_cache is None else {"use_cache": use_cache}
     actual = model.generate(ids, attention_mask=torch.ones_like(ids), **EIGHT, **options)
     assert torch.equal(actual, continued(model, ids, 8))
 
 
 def test_a_feature_mask_grows_with_the_text():
-    model, ids = tiny_votes(), texts(seed=4)
+    model, ids = double_votes(), texts(seed=4)
     feature_mask = torch.tensor([[0, 0, 0, 0, 0, 0, 1, 0, 0], [1, 0, 0.5, 0, 0, 0, 0, 0, 0], [0] * 9])
     options = {"attention_mask": torch.ones_like(ids), "feature_mask": feature_mask} | EIGHT
     masked = model.generate(ids, **options)
@@ -61,7 +61,7 @@ def test_a_feature_mask_grows_with_the_text():
 
 
 def test_padding_on_the_left_changes_nothing():
-    model, ids = tiny_votes(), texts()
+    model, ids = double_votes(), texts()
     padded, mask = pad(ids, [9, 5, 2], "left")
     together = model.generate(padded, attention_mask=mask, **EIGHT)[:, 9:]
     for row, length in enumerate([9, 5, 2]):
@@ -69,7 +69,7 @@ def test_padding_on_the_left_changes_nothing():
         assert torch.equal(together[row], alone[0, length:])
 
 
-def test_enough_beams_find_the_likeliest_of_all_texts():
+def test_enough_beams_find_the_most_probable_text():
     ids = texts(20, 12, vocab_size=7) - 3
     model = AtentaPairVotesForCausalLM(
         AtentaPairVotesConfig(vocab_size=4, pad_token_id=None, bos_token_id=None, eos_token_id=None)
@@ -91,7 +91,7 @@ def test_enough_beams_find_the_likeliest_of_all_texts():
 
 
 def test_sampling_draws_by_the_probabilities():
-    model, prompt = tiny_votes(), texts(1, 4)
+    model, prompt = double_votes(), texts(1, 4)
     drawn = model.generate(
         prompt,
         attention_mask=torch.ones_like(prompt),
@@ -105,15 +105,15 @@ def test_sampling_draws_by_the_probabilities():
     assert (shares - expected).abs().max() < 4 * 0.5 / 4000**0.5
 
 
-def test_one_position_is_looked_up_a_step():
-    model, ids, shapes = tiny_votes(), texts(), []
+def test_a_step_looks_up_one_position():
+    model, ids, shapes = double_votes(), texts(), []
     model.register_forward_hook(lambda _, __, outputs: shapes.append(tuple(outputs.votes.shape)))
     model.generate(ids, attention_mask=torch.ones_like(ids), **EIGHT)
     assert shapes == [(3, 1, 40)] * 8
 
 
-def test_guessing_ahead_is_refused_as_it_needs_a_cache():
-    model, ids = tiny_votes(), texts(1)
+def test_prompt_lookup_is_refused_because_it_needs_a_cache():
+    model, ids = double_votes(), texts(1)
     with pytest.raises(ValueError, match="only supports"):
         model.generate(ids, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **EIGHT)
 
@@ -126,7 +126,7 @@ def test_a_text_ends_with_eos():
 
 
 def test_pipeline_over_words(tmp_path):
-    """Document 1's own example, continued: a tokenizer of words, as `tokenizers` makes it."""
+    """Document 1's own example is continued, with a tokenizer of words from `tokenizers`."""
     documents = ["ele executou o programa por isso obteve os resultados", "a bateria acabou por favor"]
     tokenizer = word_tokenizer(documents)
     options = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id"))

@@ -1,4 +1,4 @@
-"""Positions: lengths beyond training, distances, and how positions are counted."""
+"""Positions: sinusoidal, learned and rotary vectors, long texts, and counting over real tokens."""
 
 import pytest
 import torch
@@ -18,7 +18,7 @@ from support.models import assert_close, texts, tiny_config, tiny_model
 
 
 def test_positions_are_added_to_the_scaled_embeddings():
-    """Vaswani et al., sections 3.4 and 3.5."""
+    """Vaswani et al. (2017), sections 3.4 and 3.5."""
     model, ids = tiny_model(AtentaDecoderModel), texts()
     embeddings = model.embeddings
     table = SinusoidalPositions(model.config)(torch.arange(9)[None])
@@ -30,7 +30,7 @@ def test_positions_are_added_to_the_scaled_embeddings():
 
 
 def test_rotary_equals_llama():
-    """Same angles and same turning as in transformers' Llama."""
+    """Angles and rotation are those of transformers' Llama."""
     config = tiny_config(AtentaDecoderConfig, position_embedding_type="rotary", position_embedding_theta=500.0)
     llama = LlamaRotaryEmbedding(
         LlamaConfig(
@@ -52,9 +52,13 @@ def test_rotary_equals_llama():
 
 
 def test_rotary_scores_depend_on_distances_alone():
-    """Su et al., equation 16: moving query and key alike changes no score."""
-    rotary = RotaryPositions(tiny_config(AtentaDecoderConfig, position_embedding_type="rotary"))
-    query, key, positions = torch.randn(1, 1, 9, 8), torch.randn(1, 1, 9, 8), torch.arange(9)[None]
+    """Su et al. (2021), equation 16: moving query and key together changes no score.
+
+    The angles, multiples of powers of 1/2, are exact in float32.
+    """
+    options = {"position_embedding_type": "rotary", "position_embedding_theta": 16.0}
+    rotary = RotaryPositions(tiny_config(AtentaDecoderConfig, **options))
+    (query, key), positions = torch.randn(2, 1, 1, 9, 8), torch.arange(9)[None]
     scores = [
         apply_rotary(query, *rotary(moved, torch.float32)) @ apply_rotary(key, *rotary(moved, torch.float32)).mT
         for moved in (positions, positions + 40)
@@ -64,7 +68,7 @@ def test_rotary_scores_depend_on_distances_alone():
 
 
 @pytest.mark.parametrize("position_embedding_type", ["sinusoidal", "rotary"])
-def test_texts_may_be_longer_than_any_seen(position_embedding_type):
+def test_texts_longer_than_in_training(position_embedding_type):
     model = tiny_model(
         AtentaDecoderForCausalLM, position_embedding_type=position_embedding_type, max_position_embeddings=4
     )
@@ -77,7 +81,7 @@ def test_texts_may_be_longer_than_any_seen(position_embedding_type):
     assert generated.shape == (1, 55)
 
 
-def test_learned_positions_end_where_their_table_ends():
+def test_learned_positions_end_with_their_table():
     model = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="learned", max_position_embeddings=8)
     model(texts(1, 8))
     with pytest.raises(ValueError, match=r"8 positions .*max_position_embeddings.* sinusoidal or rotary"):
@@ -108,7 +112,7 @@ def test_positions_are_counted_over_real_tokens(mask, length, past, expected):
 
 
 def test_positions_keep_their_precision_in_half_precision():
-    """Angles are computed in float32: bfloat16 cannot tell position 257 from 256."""
+    """Angles are computed in float32 because bfloat16 rounds position 257 to 256."""
     for kind in ("sinusoidal", "rotary"):
         model = tiny_model(AtentaDecoderModel, position_embedding_type=kind).bfloat16()
         config, positions = model.config, torch.tensor([[256, 257]])
@@ -122,18 +126,18 @@ def test_positions_keep_their_precision_in_half_precision():
 
 
 @pytest.mark.parametrize("positions_class", [SinusoidalPositions, RotaryPositions])
-def test_what_is_kept_is_what_would_be_computed(positions_class):
-    """The table grows, ends somewhere, and gives way to the formula for positions that it cannot hold."""
+def test_looked_up_equals_computed(positions_class):
+    """The table grows up to a limit, and positions beyond it are computed."""
     positions = positions_class(tiny_config(AtentaDecoderConfig))
     for ids in ([[3, 0]], [[300, 700]], [[5, 16383]], [[2, 16384]], [[1_000_000]], [[-1, 4]], [[6, 7]]):
         ids = torch.tensor(ids)
-        assert torch.equal(positions.look_up(ids), positions.compute(ids))
+        assert_close(positions.look_up(ids), positions.compute(ids), 1e-6)  # a few roundings of sines in float32
         assert positions.table is None or len(positions.table) <= positions.longest_table
     assert positions.look_up(torch.zeros(0, 4, dtype=torch.long)).shape[:2] == (0, 4)
     assert not positions.state_dict()
 
 
-def test_what_inference_mode_kept_may_be_trained_with():
+def test_a_table_made_in_inference_mode_may_be_trained_with():
     model, ids = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="rotary"), texts()
     with torch.inference_mode():
         model(ids)

@@ -1,4 +1,4 @@
-"""The counts of triples: those of document 1's formula, however the documents come, in bounded memory."""
+"""The counts of triples: document 1's formula, documents of any type, and bounded memory."""
 
 import tracemalloc
 from collections import Counter
@@ -44,7 +44,7 @@ def test_counts_are_the_formulas(weighted_documents, max_distance):
 
 
 @given(WEIGHTED_DOCUMENTS)
-def test_every_token_but_the_first_is_counted_alone(weighted_documents):
+def test_every_token_but_the_first_is_counted(weighted_documents):
     expected = Counter()
     for document, weight in weighted_documents:
         for token in document[1:]:
@@ -53,7 +53,7 @@ def test_every_token_but_the_first_is_counted_alone(weighted_documents):
 
 
 @given(WEIGHTED_DOCUMENTS, MAX_DISTANCES, st.integers(1, 20), st.integers(1, 50))
-def test_counted_in_parts_as_at_once(weighted_documents, max_distance, tokens, triples):
+def test_counts_in_parts_equal_those_at_once(weighted_documents, max_distance, tokens, triples):
     at_once = count(weighted_documents, max_distance)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(triple_counts, "TOKENS_AT_ONCE", tokens)
@@ -62,7 +62,7 @@ def test_counted_in_parts_as_at_once(weighted_documents, max_distance, tokens, t
 
 
 def test_memory_does_not_grow_with_the_occurrences(monkeypatch):
-    """A million occurrences, 16 bytes each, of which some thousands are distinct."""
+    """There are a million occurrences of 16 bytes, of which some thousands are distinct."""
     monkeypatch.setattr(triple_counts, "TOKENS_AT_ONCE", 2**10)
     monkeypatch.setattr(triple_counts, "TRIPLES_AT_ONCE", 2**12)
     document = np.random.default_rng(0).integers(0, 400, 500)
@@ -100,7 +100,7 @@ def test_short_documents_have_no_triples():
     assert as_dictionary(count([([], 1.0), ([1], 1.0), ([1, 2], 1.0)])) == {}
 
 
-def test_the_largest_vocabulary_has_room():
+def test_the_largest_vocabulary():
     largest = 2_097_151
     counted = count_triples([[largest - 1, largest - 2, largest - 3]], None, largest, None)
     assert as_dictionary(counted) == {(largest - 1, largest - 2, largest - 3): 1}
@@ -109,21 +109,21 @@ def test_the_largest_vocabulary_has_room():
 @pytest.mark.parametrize(
     ("documents", "weights", "message"),
     [
-        ([], None, "no document"),
-        ([[0, 1], [0, 6]], None, r"document 1 has the id 6, outside the vocabulary: ids run from 0 to 5"),
+        ([], None, "found no documents"),
+        ([[0, 1], [0, 6]], None, r"document 1 has the id 6, outside the vocabulary; expected ids from 0 to 5"),
         ([[-1]], None, r"document 0 has the id -1"),
-        ([[0.5, 1.0]], None, r"document 0 is \[0.5, 1.0\]: a sequence of token ids"),
-        (["um texto"], None, r"document 0 is 'um texto': a sequence of token ids"),
-        ([[[0, 1]]], None, "a sequence of token ids"),
-        ([0, 1], None, "document 0 is 0: a sequence of token ids"),
-        ([[0, 1]], [0.0], r"weight of document 0 is 0\.0: a finite number above 0"),
+        ([[0.5, 1.0]], None, r"document 0 is \[0.5, 1.0\]; expected a sequence of token ids"),
+        (["um texto"], None, r"document 0 is 'um texto'; expected a sequence of token ids"),
+        ([[[0, 1]]], None, "expected a sequence of token ids"),
+        ([0, 1], None, "document 0 is 0; expected a sequence of token ids"),
+        ([[0, 1]], [0.0], r"weight of document 0 is 0\.0; expected a finite number above 0"),
         ([[0, 1]], [-1], "weight of document 0 is -1"),
         ([[0, 1], [1]], [1, float("nan")], "weight of document 1 is nan"),
         ([[0, 1]], [float("inf")], "weight of document 0 is inf"),
-        ([[0, 1], [1]], [1.0], "more documents than weights, of which there are 1"),
-        ([[0, 1]], [1.0, 2.0], "more weights than documents, of which there are 1"),
+        ([[0, 1], [1]], [1.0], "found 1 weights but more documents"),
+        ([[0, 1]], [1.0, 2.0], "found 1 documents but more weights"),
     ],
 )
-def test_errors_say_which_document(documents, weights, message):
+def test_errors_name_the_document(documents, weights, message):
     with pytest.raises(ValueError, match=message):
         count_triples(documents, weights, VOCAB_SIZE, None)

@@ -1,4 +1,4 @@
-"""Texts and their labels, end to end: figures counted by hand, the picture, labels of a model trained further."""
+"""Classification end to end: scores counted by hand, the confusion matrix, saved classifiers, LoRA, launchers."""
 
 from collections import Counter
 
@@ -18,7 +18,7 @@ from support.recipes import (
     read_predictions,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_jsonl,
     write_lines,
@@ -26,14 +26,14 @@ from support.recipes import (
 
 NAME = "finetune_classification"
 ROWS = [("casa", "nome"), ("rua", "nome"), ("lua", "nome"), ("cantar", "verbo"), ("falar", "verbo")]
-TEST = [*ROWS, ("casa", "verbo"), ("falar", "nome")]  # two cannot be guessed
+TEST = [*ROWS, ("casa", "verbo"), ("falar", "nome")]  # the last two cannot be predicted
 BASELINES = {"most frequent label"}
 LEARNING = {"max_steps": 60, "eval_steps": 30, "save_steps": 30, "logging_steps": 10, "hidden_size": 32}
 
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Texts with labels as csv, jsonl and parquet."""
+    """Labelled texts as csv, jsonl and parquet."""
     folder = tmp_path_factory.mktemp("labelled")
     rows = [{"text": text, "label": label} for text, label in TEST]
     datasets.Dataset.from_list(rows).to_parquet(folder / "test.parquet")
@@ -50,11 +50,11 @@ def files(tmp_path_factory):
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     options = {**files, **LEARNING, "output_dir": folder / "model"}
-    return folder / "model", run_recipe(NAME, folder, *tiny(NAME, **options))
+    return folder / "model", run_recorded(NAME, folder, *tiny(NAME, **options))
 
 
 def counted(rows):
-    """Accuracy, and the mean of the labels' F1, from how often each label was given for each."""
+    """Accuracy and macro F1, from the counts of gold and output labels."""
     pairs = Counter((row["gold"], row["output"]) for row in rows)
     gold, output = Counter(row["gold"] for row in rows), Counter(row["output"] for row in rows)
     f1 = [2 * pairs[label, label] / (gold[label] + output[label]) for label in gold | output]
@@ -62,16 +62,16 @@ def counted(rows):
     return {"accuracy": accuracy, "macro_f1": sum(f1) / len(f1)}
 
 
-def test_it_shows_data_progress_and_scores(trained):
+def test_printed_data_progress_and_scores(trained):
     assert_told(trained[1], trained[0], steps=60)
 
 
-def test_it_leaves_a_folder_that_is_complete_and_a_picture_of_the_confusion(trained):
+def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForSequenceClassification", BASELINES)
     assert_picture(trained[0] / "confusion.png")
 
 
-def test_its_scores_are_those_counted_in_predictions(trained):
+def test_scores_are_those_of_the_predictions(trained):
     rows, scores = read_predictions(trained[0]), read_metrics(trained[0])["test"]
     assert list(rows[0]) == ["text", "output", "gold"]
     assert [(row["text"], row["gold"]) for row in rows] == TEST
@@ -80,7 +80,7 @@ def test_its_scores_are_those_counted_in_predictions(trained):
     assert scores["most frequent label"] == pytest.approx(counted([{**row, "output": "nome"} for row in rows]))
 
 
-def test_the_saved_model_gives_the_labels_of_predictions(trained):
+def test_the_saved_model_gives_the_predictions(trained):
     tokenizer, model = load(trained[0], AutoModelForSequenceClassification)
     for row in read_predictions(trained[0]):
         with torch.no_grad():
@@ -88,20 +88,20 @@ def test_the_saved_model_gives_the_labels_of_predictions(trained):
         assert model.config.id2label[logits.argmax().item()] == row["output"]
 
 
-def test_it_goes_on_from_a_classifier(trained, files, tmp_path):
+def test_training_a_saved_classifier(trained, files, tmp_path):
     options = {**files, "model_name_or_path": trained[0], "max_steps": 1, "eval_steps": 1, "learning_rate": 1e-12}
     run_here(NAME, tmp_path, *tiny(NAME, output_dir=tmp_path / "more", **options))
     assert read_predictions(tmp_path / "more") == read_predictions(trained[0])
 
 
-def test_a_label_that_a_classifier_lacks_is_named(trained, tmp_path):
+def test_a_label_unknown_to_a_saved_classifier_is_named(trained, tmp_path):
     new = write_lines(tmp_path / "new.tsv", "casa\tnome", "azul\tadjetivo", "falar\tverbo")
     arguments = ("--train_file", new, "--validation_file", new, "--model_name_or_path", trained[0])
     assert "'adjetivo'" in refusal(NAME, tmp_path, *arguments)
 
 
-def test_pairs_of_texts_are_read_together(tmp_path):
-    """The second text alone tells the label."""
+def test_pairs_of_texts(tmp_path):
+    """Only the second text determines the label."""
     lines = [f"{text}\t{label}\t{pair}" for text in ("casa", "rua") for label, pair in (("sim", "a"), ("nao", "bb"))]
     pairs = write_lines(tmp_path / "pairs.tsv", "text\tlabel\ttext_pair", *lines * 4)
     options = {"train_file": pairs, "validation_file": pairs, "output_dir": tmp_path / "model", **LEARNING}
@@ -109,31 +109,27 @@ def test_pairs_of_texts_are_read_together(tmp_path):
     assert read_metrics(tmp_path / "model")["test"]["model"]["accuracy"] == 1
 
 
-def test_lora_trains_the_head_from_scratch(trained, files, tmp_path):
-    options = {**files, **LEARNING, "lora_rank": 4, "output_dir": tmp_path / "model"}
+def test_lora(files, tmp_path):
+    options = {**files, "lora_rank": 4, "output_dir": tmp_path / "model"}
     run_here(NAME, tmp_path, *tiny(NAME, **options))
     assert_complete(tmp_path / "model", "AutoModelForSequenceClassification", BASELINES)
-    tokenizer, model = load(tmp_path / "model", AutoModelForSequenceClassification)
-    row = read_predictions(tmp_path / "model")[0]
-    with torch.no_grad():
-        logits = model(**tokenizer(row["text"], return_tensors="pt")).logits
-    assert model.config.id2label[logits.argmax().item()] == row["output"]
+    test_the_saved_model_gives_the_predictions((tmp_path / "model", None))
 
 
-def test_a_malformed_row_stops_it_with_file_and_line(files, tmp_path):
+def test_a_malformed_row_is_named_by_file_and_line(files, tmp_path):
     bad = write_lines(tmp_path / "bad.csv", "text,label", "casa,nome", 'rua," "')
-    told = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
-    assert told.startswith(f"{bad}, line 3: found an empty label")
+    reason = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
+    assert reason.startswith(f"{bad}, line 3: found an empty label")
 
 
-def test_a_text_that_is_too_long_stops_it_before_training(files, tmp_path):
+def test_a_text_that_is_too_long_is_refused_before_training(files, tmp_path):
     arguments = tiny(NAME, **{**files, "output_dir": tmp_path / "refused"})
     assert "found 8 tokens in an input; expected at most 7" in refusal(NAME, tmp_path, *arguments, "--max_length", 7)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launch", [launch_one, launch_two])
-def test_launched_processes_write_one_set_of_files_and_score_each_text_once(files, tmp_path, monkeypatch, launch):
+def test_launched_processes_score_each_text_once(files, tmp_path, monkeypatch, launch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
     folder = tmp_path / "model"
     options = {**files, **LEARNING, "per_device_eval_batch_size": 2, "output_dir": folder}
@@ -143,4 +139,4 @@ def test_launched_processes_write_one_set_of_files_and_score_each_text_once(file
     rows = read_predictions(folder)
     assert [(row["text"], row["gold"]) for row in rows] == TEST
     assert read_metrics(folder)["test"]["model"] == pytest.approx(counted(rows))
-    test_the_saved_model_gives_the_labels_of_predictions((folder, None))
+    test_the_saved_model_gives_the_predictions((folder, None))

@@ -1,4 +1,4 @@
-"""Prompts and answers, end to end, from a data set in a folder, and from a decoder that was pre-trained."""
+"""Prompts and answers end to end, from a data set in a folder, and from a pre-trained decoder."""
 
 import json
 import math
@@ -15,7 +15,7 @@ from support.recipes import (
     read_metrics,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_jsonl,
     write_lines,
@@ -33,7 +33,7 @@ def as_dicts(rows):
 
 @pytest.fixture(scope="module")
 def folder_of_data(tmp_path_factory):
-    """A folder with three splits, as `load_dataset` reads it."""
+    """A folder with three splits that `load_dataset` reads."""
     folder = tmp_path_factory.mktemp("data")
     write_jsonl(folder / "train.jsonl", as_dicts(ROWS * 4))
     write_jsonl(folder / "validation.jsonl", as_dicts(ROWS))
@@ -45,10 +45,10 @@ def folder_of_data(tmp_path_factory):
 def trained(folder_of_data, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     arguments = tiny(NAME, dataset_name=folder_of_data, max_length=64, output_dir=folder / "model")
-    return folder / "model", run_recipe(NAME, folder, *arguments)
+    return folder / "model", run_recorded(NAME, folder, *arguments)
 
 
-def test_it_shows_data_progress_scores_and_answers(trained):
+def test_printed_data_progress_scores_and_answers(trained):
     folder, done = trained
     assert_told(done, folder)
     for prompt, answer in TEST:
@@ -56,11 +56,11 @@ def test_it_shows_data_progress_scores_and_answers(trained):
         assert f"\n  (in the data: {answer})\n" in done.stdout
 
 
-def test_it_leaves_a_folder_that_is_complete(trained):
+def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForCausalLM", BASELINES)
 
 
-def test_its_score_is_what_the_saved_model_gives_each_answer_by_itself(trained):
+def test_the_score_is_that_of_single_answers(trained):
     folder, _ = trained
     tokenizer, model = load(folder, AutoModelForCausalLM)
     nats = 0.0
@@ -75,44 +75,47 @@ def test_its_score_is_what_the_saved_model_gives_each_answer_by_itself(trained):
     assert found["character_perplexity"] == pytest.approx(math.exp(nats / characters), rel=1e-3)
 
 
-@pytest.mark.parametrize("lora", [False, True], ids=["whole", "lora"])
-def test_it_goes_on_from_a_decoder_that_was_pre_trained(tmp_path, lora):
-    """A step too small to be seen leaves the score of the model that was pre-trained; a larger one changes it."""
-    texts = write_lines(tmp_path / "texts.txt", "Quem é? Bom dia, senhor. Já vou! Sou eu, até amanhã.")
-    options = {"train_file": texts, "validation_file": texts, "max_length": 64, "output_dir": tmp_path / "pretrained"}
-    run_here("pretrain_causal", tmp_path, *tiny("pretrain_causal", **options))
+@pytest.fixture(scope="module")
+def pretrained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pretrained")
+    texts = write_lines(folder / "texts.txt", "Quem é? Bom dia, senhor. Já vou! Sou eu, até amanhã.")
+    options = {"train_file": texts, "validation_file": texts, "max_length": 64, "output_dir": folder / "model"}
+    run_here("pretrain_causal", folder, *tiny("pretrain_causal", **options))
+    return folder / "model"
+
+
+@pytest.mark.parametrize("lora", [False, True], ids=["full", "lora"])
+def test_training_a_pre_trained_decoder(pretrained, tmp_path, lora):
+    """A tiny learning rate leaves the pre-trained weights unchanged, a larger one changes them."""
     rows = write_jsonl(tmp_path / "rows.jsonl", as_dicts(ROWS))
-    options |= {"train_file": rows, "validation_file": rows, "model_name_or_path": tmp_path / "pretrained"}
+    options = {"train_file": rows, "validation_file": rows, "max_length": 64, "model_name_or_path": pretrained}
     options |= {"lora_rank": 2} if lora else {}
-    for name, rate in (("as it was", 1e-12), ("changed", 0.05)):
-        run_here(NAME, tmp_path, *tiny(NAME, **{**options, "output_dir": tmp_path / name, "learning_rate": rate}))
-    before, same, changed = (
-        load(tmp_path / name, AutoModelForCausalLM)[1].state_dict() for name in ("pretrained", "as it was", "changed")
-    )
-    assert before.keys() == same.keys() == changed.keys()
-    assert all(torch.allclose(before[name], same[name], atol=1e-6) for name in before)
-    assert not all(torch.allclose(before[name], changed[name], atol=1e-3) for name in before)
-    scores = [
-        read_metrics(tmp_path / name)["test"]["model"]["bits_per_character"] for name in ("as it was", "changed")
-    ]
-    assert scores[1] < scores[0]
+    before, bits = load(pretrained, AutoModelForCausalLM)[1].state_dict(), []
+    for rate in (1e-12, 0.05):
+        folder = tmp_path / str(rate)
+        run_here(NAME, tmp_path, *tiny(NAME, **options, output_dir=folder, learning_rate=rate))
+        after = load(folder, AutoModelForCausalLM)[1].state_dict()
+        assert before.keys() == after.keys()
+        assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before) is (rate < 1e-6)
+        bits.append(read_metrics(folder)["test"]["model"]["bits_per_character"])
+    assert bits[1] < bits[0]
 
 
-def test_a_malformed_row_of_a_data_set_stops_it_with_its_number(tmp_path):
+def test_a_malformed_row_of_a_data_set_is_named_by_its_number(tmp_path):
     data = tmp_path / "data"
     data.mkdir()
     write_jsonl(data / "train.jsonl", [*as_dicts(ROWS), {"prompt": " ", "answer": "Sim."}])
     write_jsonl(data / "validation.jsonl", as_dicts(ROWS))
-    told = refusal(NAME, tmp_path, "--dataset_name", data)
-    assert told.startswith(f"{data}, split train, row 4: found an empty prompt")
+    reason = refusal(NAME, tmp_path, "--dataset_name", data)
+    assert reason.startswith(f"{data}, split train, row 4: found an empty prompt")
 
 
-def test_a_row_that_is_too_long_stops_it_before_training(folder_of_data, tmp_path):
-    told = refusal(NAME, tmp_path, "--dataset_name", folder_of_data, "--max_length", 26)
-    assert "found 27 tokens in the prompt 'Bom dia!'" in told
+def test_a_row_that_is_too_long_is_refused_before_training(folder_of_data, tmp_path):
+    reason = refusal(NAME, tmp_path, "--dataset_name", folder_of_data, "--max_length", 26)
+    assert "found 27 tokens in the prompt 'Bom dia!'" in reason
 
 
-def test_a_table_without_the_columns_is_refused(tmp_path):
+def test_a_table_with_other_columns_is_refused(tmp_path):
     table = write_lines(tmp_path / "rows.jsonl", json.dumps({"question": "Vens?", "answer": "Já vou!"}))
-    told = refusal(NAME, tmp_path, "--train_file", table, "--validation_file", table)
-    assert "expected a JSON object with prompt, answer" in told
+    reason = refusal(NAME, tmp_path, "--train_file", table, "--validation_file", table)
+    assert "expected a JSON object with prompt, answer" in reason

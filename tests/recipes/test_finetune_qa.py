@@ -1,4 +1,4 @@
-"""Questions on texts, end to end: SQuAD JSON, windows, answers counted by another way, offsets mended or listed."""
+"""Question answering end to end: SQuAD JSON, windows, scores counted by hand, offsets corrected or listed."""
 
 import csv
 import json
@@ -16,7 +16,7 @@ from support.recipes import (
     read_predictions,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_jsonl,
 )
@@ -26,7 +26,7 @@ CONTEXTS = [
     "Machado nasceu em 1839 no Rio, e Alencar nasceu em 1829 no Ceara.",
     "Eça nasceu em 1845 na Povoa, e Pessoa nasceu em 1888 em Lisboa.",
 ]
-# Question, context, accepted answers with where they stand.
+# Question, number of its context, accepted answers with their positions.
 ROWS = [
     ("Quando nasceu Machado?", 0, {"1839": 18}),
     ("Onde nasceu Alencar?", 0, {"Ceara": 59, "no Ceara": 56}),
@@ -38,7 +38,7 @@ WINDOWS = {"max_length": 64, "stride": 16, "max_answer_length": 12}
 
 
 def squad(path, rows):
-    """A SQuAD file of rows like those above, a paragraph each."""
+    """Write rows like those above as a SQuAD file with one paragraph for each."""
     paragraphs = [
         {
             "context": CONTEXTS[context],
@@ -56,7 +56,7 @@ def squad(path, rows):
     return path
 
 
-def test_the_answers_stand_where_they_should_here():
+def test_the_positions_above():
     assert all(CONTEXTS[context].startswith(text, start) for _, context, of in ROWS for text, start in of.items())
 
 
@@ -74,7 +74,7 @@ def files(tmp_path_factory):
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     options = {**files, **LEARNING, **WINDOWS, "output_dir": folder / "model"}
-    return folder / "model", run_recipe(NAME, folder, *tiny(NAME, **options))
+    return folder / "model", run_recorded(NAME, folder, *tiny(NAME, **options))
 
 
 def words(text):
@@ -94,11 +94,11 @@ def counted(rows):
     return {"exact_match": sum(exact) / len(rows), "f1": sum(best) / len(rows)}
 
 
-def test_it_shows_data_progress_and_scores(trained):
+def test_printed_data_progress_and_scores(trained):
     assert_told(trained[1], trained[0], steps=60)
 
 
-def test_it_leaves_a_folder_that_is_complete(trained):
+def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForQuestionAnswering", {"random span"})
 
 
@@ -112,8 +112,8 @@ def test_its_scores_are_those_counted_in_predictions(trained):
     assert scores["model"]["f1"] > 0
 
 
-def test_the_saved_model_gives_the_answers_of_predictions(trained):
-    """Every window that a context has is read by itself, and every span in it is tried."""
+def test_the_saved_model_gives_the_predictions(trained):
+    """Each window of a context is read by itself, and all its spans are tried."""
     tokenizer, model = load(trained[0], AutoModelForQuestionAnswering)
     for row, (question, number, _) in zip(read_predictions(trained[0]), ROWS):
         context = CONTEXTS[number]
@@ -134,35 +134,35 @@ def test_the_saved_model_gives_the_answers_of_predictions(trained):
         assert found[row["output"]] == pytest.approx(max(found.values()), abs=1e-4)
 
 
-def test_it_goes_on_from_a_saved_model(trained, files, tmp_path):
+def test_training_a_saved_model(trained, files, tmp_path):
     options = {**files, **WINDOWS, "model_name_or_path": trained[0], "max_steps": 1, "learning_rate": 1e-12}
     run_here(NAME, tmp_path, *tiny(NAME, output_dir=tmp_path / "more", eval_steps=1, **options))
     assert read_predictions(tmp_path / "more") == read_predictions(trained[0])
 
 
-def test_wrong_offsets_are_mended_and_told_or_stop_it(files, tmp_path, capsys):
-    """1839 stands once, `nasceu` twice."""
+def test_wrong_offsets_are_corrected_or_refused(files, tmp_path, capsys):
+    """1839 occurs once in the context, `nasceu` twice."""
     wrong = squad(tmp_path / "wrong.json", [(ROWS[0][0], 0, {"1839": 3}), ROWS[1], ("Que fez?", 0, {"nasceu": 3})])
     given = {"train_file": wrong, "validation_file": files["validation_file"], **WINDOWS}
-    told = refusal(NAME, tmp_path, *tiny(NAME, **given, output_dir=tmp_path / "refused"))
-    assert told.startswith(f"{wrong}, question question 2: found 'hado n' at answer_start 3")
-    assert "2 times in the context" in told
+    reason = refusal(NAME, tmp_path, *tiny(NAME, **given, output_dir=tmp_path / "refused"))
+    assert reason.startswith(f"{wrong}, question question 2: found 'hado n' at answer_start 3")
+    assert "2 times in the context" in reason
 
     run_here(NAME, tmp_path, *tiny(NAME, **given, output_dir=tmp_path / "model", max_steps=1), "--skip_bad_rows")
     printed = capsys.readouterr().out
     assert "1 malformed rows are left out" in printed
-    assert "train: 1 answers stood elsewhere, and were mended" in printed
-    assert "validation: 0 answers stood elsewhere" in printed
+    assert "train: corrected the positions of 1 answers" in printed
+    assert "validation: corrected the positions of 0 answers" in printed
     with (tmp_path / "model" / "bad_rows.tsv").open(encoding="utf-8", newline="") as file:
         assert [row["where"] for row in csv.DictReader(file, delimiter="\t")] == [f"{wrong}, question question 2"]
 
 
-def test_windows_without_room_for_the_context_stop_it(files, tmp_path):
+def test_windows_without_room_for_the_context_are_refused(files, tmp_path):
     arguments = tiny(NAME, **{**files, **WINDOWS, "max_length": 30, "output_dir": tmp_path / "refused"})
-    assert "raise the one or lower the other" in refusal(NAME, tmp_path, *arguments)
+    assert "raise --max_length or lower --stride" in refusal(NAME, tmp_path, *arguments)
 
 
-def test_a_table_of_questions_is_read_too(files, tmp_path):
+def test_a_table_of_questions(files, tmp_path):
     question, context, answers = ROWS[0]
     row = {"id": "1", "context": CONTEXTS[context], "question": question}
     row["answers"] = {"text": list(answers), "answer_start": list(answers.values())}

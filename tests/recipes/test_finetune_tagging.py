@@ -1,4 +1,4 @@
-"""Words and their tags, end to end: CoNLL and CoNLL-U, entities counted by another way, tags of another model."""
+"""Tagging end to end: CoNLL and CoNLL-U, entities counted by hand, saved taggers."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ from support.recipes import (
     read_predictions,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_lines,
 )
@@ -55,11 +55,11 @@ def files(tmp_path_factory):
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     options = {**files, **LEARNING, "output_dir": folder / "model"}
-    return folder / "model", run_recipe(NAME, folder, *tiny(NAME, **options))
+    return folder / "model", run_recorded(NAME, folder, *tiny(NAME, **options))
 
 
 def entities(tags):
-    """(type, first word, word behind the last) of each entity, an `I-` that continues none beginning one."""
+    """(type, first word, word after the last) of each entity; an `I-` that continues none begins one."""
     found, start = set(), None
     for place, (before, tag) in enumerate(zip(["O", *tags], [*tags, "O"])):
         if start is not None and tag != f"I-{before[2:]}":
@@ -71,7 +71,7 @@ def entities(tags):
 
 
 def counted(rows):
-    """Precision, recall and F1 of entities, and the share of tags that are right."""
+    """Precision, recall and F1 of entities, and the share of correct tags."""
     gold, output = (
         {(number, *entity) for number, row in enumerate(rows) for entity in entities(row[name].split(" "))}
         for name in ("gold", "output")
@@ -86,20 +86,20 @@ def counted(rows):
     }
 
 
-def test_entities_are_counted_as_they_should_be_here():
+def test_the_entities_counted_here():
     tags = ["B-A", "I-A", "B-A", "O", "I-B", "I-A", "O"]
     assert entities(tags) == {("A", 0, 2), ("A", 2, 3), ("B", 4, 5), ("A", 5, 6)}
 
 
-def test_it_shows_data_progress_and_scores(trained):
+def test_printed_data_progress_and_scores(trained):
     assert_told(trained[1], trained[0], steps=80)
 
 
-def test_it_leaves_a_folder_that_is_complete(trained):
+def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForTokenClassification", BASELINES)
 
 
-def test_its_scores_are_those_counted_in_predictions(trained):
+def test_scores_are_those_of_the_predictions(trained):
     rows, scores = read_predictions(trained[0]), read_metrics(trained[0])["test"]
     assert list(rows[0]) == ["words", "output", "gold"]
     assert [row["words"] for row in rows] == [" ".join(word for word, _ in sentence) for sentence in TEST]
@@ -111,7 +111,7 @@ def test_its_scores_are_those_counted_in_predictions(trained):
     assert scores["most frequent tag of each word"] == pytest.approx(counted(guessed))
 
 
-def test_the_saved_model_gives_the_tags_of_predictions_at_the_first_characters(trained):
+def test_the_saved_model_gives_the_predictions_at_first_characters(trained):
     tokenizer, model = load(trained[0], AutoModelForTokenClassification)
     for row in read_predictions(trained[0]):
         inputs = tokenizer(row["words"], return_tensors="pt")
@@ -123,21 +123,21 @@ def test_the_saved_model_gives_the_tags_of_predictions_at_the_first_characters(t
         assert " ".join(tags) == row["output"]
 
 
-def test_it_goes_on_from_a_tagger(trained, files, tmp_path):
+def test_training_a_saved_tagger(trained, files, tmp_path):
     options = {**files, "model_name_or_path": trained[0], "max_steps": 1, "eval_steps": 1, "learning_rate": 1e-12}
     run_here(NAME, tmp_path, *tiny(NAME, output_dir=tmp_path / "more", **options))
     assert read_predictions(tmp_path / "more") == read_predictions(trained[0])
 
 
-def test_a_tag_that_a_tagger_lacks_is_named(trained, tmp_path):
+def test_a_tag_unknown_to_a_saved_tagger_is_named(trained, tmp_path):
     new = write_lines(tmp_path / "new.conll", *conll([[("Rio", "B-LOC"), ("hoje", "B-TIME")]]))
     arguments = ("--train_file", new, "--validation_file", new, "--model_name_or_path", trained[0])
     assert "B-TIME" in refusal(NAME, tmp_path, *arguments)
 
 
 @pytest.mark.parametrize(("column", "tags"), [("upos", "VERB ADP+DET PROPN"), ("lemma", "viver em+o Rio")])
-def test_other_tags_are_scored_by_themselves(tmp_path, column, tags):
-    """CoNLL-U, of a column by name; `no` is one word with the tags of its parts."""
+def test_other_tags_are_scored_without_entities(tmp_path, column, tags):
+    """Tags of CoNLL-U; `no` is one word with the tags of its parts."""
     file = write_lines(tmp_path / "train.conllu", *UNIVERSAL * 2)
     options = {"train_file": file, "validation_file": file, "tag_column": column, "max_steps": 2}
     options |= {"metric_for_best_model": "tag_accuracy", "output_dir": tmp_path / "model"}
@@ -146,13 +146,13 @@ def test_other_tags_are_scored_by_themselves(tmp_path, column, tags):
     assert list(read_metrics(tmp_path / "model")["test"]["model"]) == ["tag_accuracy"]
 
 
-def test_a_malformed_line_stops_it_with_file_and_line(files, tmp_path):
+def test_a_malformed_line_is_named_by_file_and_line(files, tmp_path):
     bad = write_lines(tmp_path / "bad.conll", "Rio B-LOC", "belo")
-    told = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
-    assert told.startswith(f"{bad}, line 2: found 'belo'")
+    reason = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
+    assert reason.startswith(f"{bad}, line 2: found 'belo'")
 
 
-def test_a_column_that_does_not_exist_is_named(tmp_path):
+def test_an_unknown_column_is_named(tmp_path):
     file = write_lines(tmp_path / "train.conllu", *UNIVERSAL)
     arguments = ("--train_file", file, "--validation_file", file, "--tag_column", "postag")
     assert "--tag_column postag: expected one of" in refusal(NAME, tmp_path, *arguments)

@@ -1,4 +1,4 @@
-"""The recipes of an installed wheel, far from the repository: they ship no data, and run on the user's own."""
+"""The recipes of an installed wheel, outside the repository: without sample data, on the user's own files."""
 
 import os
 import subprocess
@@ -34,7 +34,7 @@ def python(wheel, tmp_path_factory):
 
 @pytest.fixture
 def run_installed(python, tmp_path):
-    """Run a module of the installed package in an empty folder."""
+    """Return a function that runs a module of the installed package in an empty folder."""
 
     def run_installed(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         here = tmp_path / "here"
@@ -59,24 +59,24 @@ def test_the_wheel_holds_configurations_and_no_data(wheel):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_without_data_a_recipe_says_which_flag_to_give(run_installed, name):
+def test_without_data_a_recipe_names_the_flags(run_installed, name):
     done = run_installed(f"atenta.recipes.{name}")
     assert done.returncode == 1
     assert "name your own files with --train_file and --validation_file" in done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_with_data_a_recipe_runs_and_its_output_loads_in_a_fresh_process(run_installed, tmp_path):
-    """seq2seq itself decodes with what it saved, in a process of its own."""
+def test_a_recipe_runs_with_data(run_installed, tmp_path):
+    """seq2seq decodes with the saved model in a new process."""
     pairs = write_lines(tmp_path / "pairs.tsv", "ser\tsou", "ver\tvês")
     options = {"train_file": pairs, "validation_file": pairs, "output_dir": tmp_path / "model", "max_steps": 2}
     done = run_installed("atenta.recipes.seq2seq", *tiny("seq2seq", **options))
     assert done.returncode == 0, done.stderr
-    assert "decodes these 2 alike" in done.stdout
+    assert "decodes these 2 sources identically" in done.stdout
     assert_complete(tmp_path / "model", "AutoModelForSeq2SeqLM", {"left as it is", "most frequent in training"})
 
 
-def test_accelerate_launches_a_recipe_by_its_module(run_installed, tmp_path):
+def test_accelerate_launches_a_recipe_as_a_module(run_installed, tmp_path):
     texts = write_lines(tmp_path / "texts.tsv", "casa\tnome", "falar\tverbo")
     options = {"train_file": texts, "validation_file": texts, "output_dir": tmp_path / "model", "max_steps": 2}
     done = run_installed(
@@ -88,10 +88,10 @@ def test_accelerate_launches_a_recipe_by_its_module(run_installed, tmp_path):
     assert [row["text"] for row in read_predictions(tmp_path / "model")] == ["casa", "falar"]
 
 
-def test_help_is_there_through_accelerate(run_installed):
+def test_help_through_accelerate(run_installed):
     done = run_installed(
         "accelerate.commands.launch", "--cpu", "-m", "atenta.recipes.finetune_classification", "--help"
     )
     assert done.returncode == 0, done.stderr
     assert "--train_file" in done.stdout
-    assert "languages" in done.stdout  # the default configuration is the installed one
+    assert "languages" in done.stdout  # of the installed default configuration

@@ -1,8 +1,11 @@
+"""Tests of the measure of gender: its figures, counts, table, picture and command."""
+
 import math
 import sys
+from collections import Counter
+from itertools import pairwise
 
 import pytest
-import torch
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -18,9 +21,20 @@ from atenta import (
     AtentaTokenizer,
 )
 from atenta.recipes import measure_gender as command
-from atenta.recipes.measure_gender import ARTICLES, FRAMES, count_gender, gender_table, measure_gender, right_controls
-from atenta.recipes.samples.nouns import NOUNS, Noun
+from atenta.recipes.measure_gender import (
+    ARTICLES,
+    FRAMES,
+    NOUNS,
+    Noun,
+    count_gender,
+    draw_gender,
+    gender_table,
+    measure_gender,
+    right_controls,
+)
 from support.models import tiny_model
+from support.recipes import assert_picture
+from support.saved import save_with_tokenizer
 
 ARTIST = Noun("artista", "artista", "one form")
 JUDGE = Noun("juiz", "juíza", "two forms")
@@ -38,8 +52,13 @@ def decoder(tokenizer):
     return tiny_model(AtentaDecoderForCausalLM, vocab_size=len(tokenizer))
 
 
+@pytest.fixture(scope="module")
+def bits_of_all_nouns(decoder, tokenizer):
+    return measure_gender(decoder, tokenizer)
+
+
 def fit_words(sentences):
-    """A model of words that has read the sentences, and its tokenizer."""
+    """Return a model of the words of sentences, and its tokenizer."""
     backend = Tokenizer(WordLevel(unk_token="<unk>"))
     backend.pre_tokenizer = Whitespace()
     backend.train_from_iterator(sentences, WordLevelTrainer(special_tokens=["<unk>"], show_progress=False))
@@ -48,7 +67,14 @@ def fit_words(sentences):
     return AtentaPairVotesForCausalLM(config).fit(tokenizer(sentences).input_ids).eval(), tokenizer
 
 
-def test_bits_are_the_difference_of_the_losses_that_the_model_itself_gives_both_sentences(decoder, tokenizer):
+def test_each_noun_is_listed_once_with_the_forms_of_its_group():
+    assert max(Counter(form for noun in NOUNS for form in set(noun[:2])).values()) == 1
+    assert all((noun.masculine != noun.feminine) is (noun.group == "two forms") for noun in NOUNS)
+    groups = Counter(noun.group for noun in NOUNS)
+    assert groups["masculine"] == groups["feminine"] > 0
+
+
+def test_bits_are_the_difference_of_the_losses_of_both_sentences(decoder, tokenizer):
     def nats(sentence):
         ids = tokenizer(sentence, return_tensors="pt").input_ids
         return decoder(ids, labels=ids).loss.item() * (ids.shape[1] - 1)
@@ -62,42 +88,30 @@ def test_bits_are_the_difference_of_the_losses_that_the_model_itself_gives_both_
     assert measure_gender(decoder, tokenizer, [JUDGE]) == {JUDGE: pytest.approx(expected, abs=1e-4)}
 
 
-def test_a_model_has_the_gender_that_it_has_read_whatever_its_tokens_are():
-    read = [
-        frame.format(phrase)
-        for frame in FRAMES
-        for phrase in ("o artista", "um artista", "o livro", "um livro", "a juíza", "uma juíza", "a casa", "uma casa")
-    ]
-    bits = measure_gender(*fit_words(read), [JUDGE, HOUSE, BOOK, ARTIST])
+def test_a_model_of_words_prefers_the_gender_of_its_training_texts():
+    phrases = ("o artista", "um artista", "o livro", "um livro", "a juíza", "uma juíza", "a casa", "uma casa")
+    bits = measure_gender(
+        *fit_words([frame.format(phrase) for frame in FRAMES for phrase in phrases]), [JUDGE, HOUSE, BOOK, ARTIST]
+    )
     assert bits[ARTIST] > 0 > bits[JUDGE]
     assert right_controls(bits) == (2, 2)
 
 
-def test_exchanged_forms_have_the_opposite_sign(decoder, tokenizer):
-    swapped = [(pair[1], pair[0]) for pair in ARTICLES]
+def test_exchanged_forms_have_the_opposite_sign(decoder, tokenizer, monkeypatch):
     bits = measure_gender(decoder, tokenizer, [JUDGE])[JUDGE]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(command, "ARTICLES", swapped)
-        other = Noun(JUDGE.feminine, JUDGE.masculine, JUDGE.group)
-        assert measure_gender(decoder, tokenizer, [other])[other] == pytest.approx(-bits)
+    monkeypatch.setattr(command, "ARTICLES", [(feminine, masculine) for masculine, feminine in ARTICLES])
+    other = Noun(JUDGE.feminine, JUDGE.masculine, JUDGE.group)
+    assert measure_gender(decoder, tokenizer, [other])[other] == pytest.approx(-bits)
 
 
-def test_nouns_come_by_group_and_from_masculine_to_feminine(decoder, tokenizer):
-    bits = measure_gender(decoder, tokenizer)
-    groups = ["one form", "two forms", "masculine", "feminine"]
-    assert [noun.group for noun in bits] == [noun.group for noun in NOUNS]
-    for group in groups:
-        values = [value for noun, value in bits.items() if noun.group == group]
+def test_nouns_are_sorted_by_group_and_from_masculine_to_feminine(bits_of_all_nouns):
+    assert [noun.group for noun in bits_of_all_nouns] == [noun.group for noun in NOUNS]
+    for group in ("one form", "two forms", "masculine", "feminine"):
+        values = [value for noun, value in bits_of_all_nouns.items() if noun.group == group]
         assert values == sorted(values, reverse=True)
 
 
-def test_no_gradient_is_kept(decoder, tokenizer):
-    measure_gender(decoder, tokenizer, [BOOK])
-    assert all(parameter.grad is None for parameter in decoder.parameters())
-    assert torch.is_grad_enabled()
-
-
-def test_nouns_are_counted_behind_articles_and_contractions_in_any_spelling():
+def test_nouns_are_counted_after_articles_and_contractions_in_any_spelling():
     texts = [
         "O artista e a ARTISTA; uma\nartista. Ao artista, da artista, artista só, os artistas.",
         "A jui\u0301za viu o juiz, a juiz, o juíza; na casa.",
@@ -110,10 +124,13 @@ def test_nouns_are_counted_behind_articles_and_contractions_in_any_spelling():
     }
 
 
-def test_controls_are_right_on_their_own_side_alone():
-    assert right_controls({BOOK: 0.1, HOUSE: -0.1, ARTIST: -5.0}) == (2, 2)
-    assert right_controls({BOOK: -0.1, HOUSE: 0.1}) == (0, 2)
-    assert right_controls({BOOK: 0.0, HOUSE: 0.0}) == (0, 2)
+@pytest.mark.parametrize(
+    ("bits", "right"),
+    [({BOOK: 0.1, HOUSE: -0.1, ARTIST: -5.0}, 2), ({BOOK: -0.1, HOUSE: 0.1}, 0), ({BOOK: 0.0, HOUSE: 0.0}, 0)],
+    ids=["right", "wrong", "undecided"],
+)
+def test_controls_are_right_only_on_their_own_side(bits, right):
+    assert right_controls(bits) == (right, 2)
 
 
 def test_the_table_has_groups_bits_probabilities_and_counts():
@@ -131,47 +148,56 @@ def test_the_table_has_groups_bits_probabilities_and_counts():
     assert counted[3].split() == ["artista", "+1.0", "0.67", "12", "3"]
 
 
+def test_the_picture_has_a_bar_per_noun_and_a_legend_of_the_groups():
+    figure = draw_gender({ARTIST: 1.5, JUDGE: -2.0, HOUSE: -3.0})
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["artista", "juiz / juíza", "casa"]
+    assert [bar.get_width() for bar in axes.patches] == [1.5, -2.0, -3.0]
+    assert axes.yaxis_inverted()
+    (legend,) = figure.legends
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["professions with one form", "professions with two forms", "feminine things (control)"]
+    colours = [patch.get_facecolor() for patch in legend.get_patches()]
+    assert colours == [bar.get_facecolor() for bar in axes.patches]
+
+
+def test_names_do_not_overlap():
+    figure = draw_gender(dict.fromkeys(NOUNS, 1.0))
+    figure.draw_without_rendering()
+    boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
+    assert not any(upper.overlaps(lower) for upper, lower in pairwise(boxes))
+
+
 @pytest.fixture
 def run(monkeypatch, capsys):
-    """Run the command in this process; returns what it printed."""
+    """A function that runs the command in this process, and returns what it prints."""
 
-    def in_process(*arguments):
+    def run(*arguments):
         monkeypatch.setattr(sys, "argv", ["measure_gender.py", *map(str, arguments)])
         command.main()
         return capsys.readouterr().out
 
-    return in_process
+    return run
 
 
-def save(folder, model, tokenizer):
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
-def test_the_command_prints_the_table_and_draws_the_picture(decoder, tokenizer, run, tmp_path):
-    folder = save(tmp_path / "model", decoder, tokenizer)
-    text = tmp_path / "text.txt"
+def test_the_command_prints_the_table_and_draws_the_picture(bits_of_all_nouns, run, tmp_path):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
+    text, picture = tmp_path / "text.txt", tmp_path / "new" / "gender.png"
     text.write_text("o médico, a médica, a médica", encoding="utf-8")
-    printed = run("--model", folder, "--text_files", text, "--picture", tmp_path / "new" / "gender.png")
-    table = gender_table(measure_gender(decoder, tokenizer), count_gender([text.read_text("utf-8")]))
-    assert printed == f"{table}\n{tmp_path / 'new' / 'gender.png'}\n"
-    assert (tmp_path / "new" / "gender.png").read_bytes().startswith(b"\x89PNG")
+    printed = run("--model", tmp_path / "model", "--text_files", text, "--picture", picture)
+    assert printed == f"{gender_table(bits_of_all_nouns, count_gender([text.read_text('utf-8')]))}\n{picture}\n"
+    assert_picture(picture)
 
 
-@pytest.mark.parametrize(
-    ("model_class", "family"),
-    [(AtentaEncoderForMaskedLM, "encoder"), (AtentaEncoderDecoderForConditionalGeneration, "encoder-decoder")],
-)
-def test_a_model_of_another_kind_is_refused_by_name(model_class, family, run, tmp_path):
-    tokenizer = AtentaTokenizer.from_alphabet(family=family)
-    folder = save(tmp_path, tiny_model(model_class, vocab_size=len(tokenizer)), tokenizer)
+@pytest.mark.parametrize("model_class", [AtentaEncoderForMaskedLM, AtentaEncoderDecoderForConditionalGeneration])
+def test_another_kind_of_model_is_refused(model_class, run, tmp_path):
+    save_with_tokenizer(model_class, tmp_path)
     with pytest.raises(SystemExit, match=r"holds Atenta\w+; expected a causal language model"):
-        run("--model", folder)
+        run("--model", tmp_path)
 
 
-@pytest.mark.parametrize(("content", "message"), [(None, "there is no file"), (b"a\xe3o", "is no text in UTF-8")])
-def test_a_text_that_cannot_be_read_is_told_before_the_model_is_loaded(content, message, run, capsys, tmp_path):
+@pytest.mark.parametrize(("content", "message"), [(None, "found no file"), (b"a\xe3o", "is not UTF-8 text")])
+def test_an_unreadable_text_is_refused_before_the_model_is_loaded(content, message, run, capsys, tmp_path):
     text = tmp_path / "text.txt"
     if content is not None:
         text.write_bytes(content)

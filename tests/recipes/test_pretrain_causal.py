@@ -1,4 +1,4 @@
-"""A decoder that reads texts, end to end: packed rows, bits per character counted by another way, a sample."""
+"""Pre-training of a decoder end to end: packed rows, bits per character, a sample, streaming, LoRA."""
 
 import math
 
@@ -14,7 +14,7 @@ from support.recipes import (
     read_metrics,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_jsonl,
     write_lines,
@@ -41,10 +41,10 @@ def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     options = {**files, **SAMPLE, "sample_by": "paragraph", "max_length": 128, "output_dir": folder / "model"}
     options["preprocessing_num_workers"] = 2
-    return folder / "model", run_recipe("pretrain_causal", folder, *tiny("pretrain_causal", **options))
+    return folder / "model", run_recorded("pretrain_causal", folder, *tiny("pretrain_causal", **options))
 
 
-def test_it_shows_data_progress_scores_and_a_sample(trained):
+def test_printed_data_progress_scores_and_a_sample(trained):
     folder, done = trained
     assert_told(done, folder)
     sample = (folder / "sample.txt").read_text(encoding="utf-8")
@@ -53,12 +53,12 @@ def test_it_shows_data_progress_scores_and_a_sample(trained):
     assert len("Ora ") < len(sample) <= len("Ora ") + 20
 
 
-def test_it_leaves_a_folder_that_is_complete(trained):
+def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForCausalLM", BASELINES)
 
 
-def test_its_score_is_what_the_saved_model_gives_each_text_by_itself(trained):
-    """The texts fit in one row each: packing must not show."""
+def test_the_score_is_that_of_single_texts(trained):
+    """Each text fits in a row, so packing must not change its score."""
     folder, _ = trained
     tokenizer, model = load(folder, AutoModelForCausalLM)
     nats = 0.0
@@ -72,18 +72,18 @@ def test_its_score_is_what_the_saved_model_gives_each_text_by_itself(trained):
     assert scores["uniform characters"]["bits_per_character"] == pytest.approx(uniform)
 
 
-def test_it_goes_on_from_a_saved_model_with_lora(trained, files, tmp_path):
+def test_training_a_saved_model_with_lora(trained, files, tmp_path):
     options = {**files, "max_length": 128, "sample_by": "line", "model_name_or_path": trained[0], "lora_rank": 2}
     run_here("pretrain_causal", tmp_path, *tiny("pretrain_causal", output_dir=tmp_path / "more", **options))
     (_, before), (_, after) = (load(folder, AutoModelForCausalLM) for folder in (trained[0], tmp_path / "more"))
-    # LoRA leaves the embeddings as they are.
+    # LoRA does not change the embeddings.
     assert torch.equal(before.get_input_embeddings().weight, after.get_input_embeddings().weight)
     weights = after.state_dict()
     assert weights.keys() == before.state_dict().keys()
     assert any(not torch.equal(weights[name], value) for name, value in before.state_dict().items())
 
 
-def test_texts_are_streamed_without_being_read_whole_first(files, tmp_path):
+def test_streamed_training_texts_are_not_cached(files, tmp_path):
     options = {**files, "max_length": 32, "sample_by": "line", "output_dir": tmp_path / "model", "max_steps": 2}
     run_here("pretrain_causal", tmp_path, *tiny("pretrain_causal", **options), "--streaming")
     assert not list(tmp_path.glob("cache/generator/*/*/generator-train.arrow"))
@@ -91,14 +91,14 @@ def test_texts_are_streamed_without_being_read_whole_first(files, tmp_path):
     assert_complete(tmp_path / "model", "AutoModelForCausalLM", BASELINES)
 
 
-def test_a_malformed_line_stops_it_with_file_and_line(files, tmp_path):
+def test_a_malformed_line_is_named_by_file_and_line(files, tmp_path):
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"um verso\n" + "cão\n".encode("latin-1"))
-    told = refusal("pretrain_causal", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
-    assert told.startswith(f"{bad}, line 2: found")
+    reason = refusal("pretrain_causal", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
+    assert reason.startswith(f"{bad}, line 2: found")
 
 
-def test_an_unknown_way_to_cut_texts_is_refused_before_any_is_read(tmp_path, capsys):
+def test_an_unknown_unit_is_refused_before_texts_are_read(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run_here("pretrain_causal", tmp_path, "--sample_by", "page", "--train_file", "nowhere.txt")
     assert "--sample_by page: expected document, paragraph, line or sentence" in capsys.readouterr().err

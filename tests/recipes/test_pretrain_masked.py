@@ -1,4 +1,4 @@
-"""An encoder that guesses masked characters, end to end, and the fine-tuning that goes on from what it leaves."""
+"""Pre-training of an encoder end to end, and fine-tuning of the encoder for each task."""
 
 import math
 from collections import Counter
@@ -16,7 +16,7 @@ from support.recipes import (
     read_predictions,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_jsonl,
     write_lines,
@@ -42,18 +42,18 @@ def files(tmp_path_factory):
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     options = {**files, "max_length": 64, "output_dir": folder / "model"}
-    return folder / "model", run_recipe("pretrain_masked", folder, *tiny("pretrain_masked", **options))
+    return folder / "model", run_recorded("pretrain_masked", folder, *tiny("pretrain_masked", **options))
 
 
-def test_it_shows_data_progress_and_scores(trained):
+def test_printed_data_progress_and_scores(trained):
     assert_told(trained[1], trained[0])
 
 
-def test_it_leaves_a_folder_that_is_complete(trained):
+def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForPreTraining", {"most frequent"})
 
 
-def test_its_scores_are_shares_and_the_baseline_is_counted_by_hand(trained):
+def test_the_baseline_counted_by_hand(trained):
     scores = read_metrics(trained[0])["test"]
     for row in scores.values():
         assert 0 <= row["masked_accuracy"] <= 1
@@ -67,7 +67,7 @@ def test_its_scores_are_shares_and_the_baseline_is_counted_by_hand(trained):
     assert scores["most frequent"]["bits_per_masked_character"] == pytest.approx(bits)
 
 
-def test_its_output_fills_masks_elsewhere(trained):
+def test_the_saved_model_fills_masks(trained):
     tokenizer, model = load(trained[0], AutoModelForMaskedLM)
     pretrained = AutoModelForPreTraining.from_pretrained(trained[0]).eval()
     inputs = tokenizer("Ora d<mask>reis", return_tensors="pt")
@@ -76,7 +76,7 @@ def test_its_output_fills_masks_elsewhere(trained):
         assert torch.allclose(model(**inputs).logits, pretrained(**inputs).prediction_logits, atol=1e-6)
 
 
-def test_it_goes_on_from_a_saved_model(trained, files, tmp_path):
+def test_training_a_saved_model(trained, files, tmp_path):
     options = {**files, "max_length": 64, "model_name_or_path": trained[0], "max_steps": 1, "learning_rate": 1e-12}
     run_here("pretrain_masked", tmp_path, *tiny("pretrain_masked", output_dir=tmp_path / "more", **options))
     before, after = (read_metrics(folder)["test"]["model"] for folder in (trained[0], tmp_path / "more"))
@@ -100,10 +100,10 @@ TASKS = {
 SCORES = {"finetune_classification": "accuracy", "finetune_tagging": "tag_accuracy", "finetune_qa": "f1"}
 
 
-@pytest.mark.parametrize("lora", [False, True], ids=["whole", "lora"])
+@pytest.mark.parametrize("lora", [False, True], ids=["full", "lora"])
 @pytest.mark.parametrize("name", TASKS)
-def test_each_fine_tuning_of_an_encoder_goes_on_from_it(trained, tmp_path, name, lora):
-    """So small a step leaves the pre-trained weights as they were."""
+def test_fine_tuning_starts_from_the_encoder(trained, tmp_path, name, lora):
+    """A tiny learning rate leaves the pre-trained weights unchanged."""
     rows = write_jsonl(tmp_path / "rows.jsonl", TASKS[name])
     options = {"train_file": rows, "validation_file": rows, "model_name_or_path": trained[0], "max_length": 64}
     options |= {"max_steps": 1, "learning_rate": 1e-12, "metric_for_best_model": SCORES[name]}
@@ -113,11 +113,11 @@ def test_each_fine_tuning_of_an_encoder_goes_on_from_it(trained, tmp_path, name,
     assert len(read_predictions(tmp_path / "tuned")) == len(TASKS[name])
     before = load(trained[0], AutoModelForPreTraining)[1].base_model.state_dict()
     after = load(tmp_path / "tuned", AutoModel)[1].state_dict()
-    for name in (name for name in before if not name.startswith("pooler.")):
-        assert torch.allclose(before[name], after[name], atol=1e-6), name
+    for weight in (weight for weight in before if not weight.startswith("pooler.")):
+        assert torch.allclose(before[weight], after[weight], atol=1e-6), weight
 
 
-def test_a_malformed_row_stops_it_with_file_and_line(files, tmp_path):
+def test_a_malformed_row_is_named_by_file_and_line(files, tmp_path):
     bad = write_jsonl(tmp_path / "bad.jsonl", [{"text": DOCUMENT}, {"text": 3}])
-    told = refusal("pretrain_masked", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
-    assert told.startswith(f"{bad}, line 2: found 3 (int) as the text")
+    reason = refusal("pretrain_masked", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
+    assert reason.startswith(f"{bad}, line 2: found 3 (int) as the text")

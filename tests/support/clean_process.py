@@ -1,4 +1,4 @@
-"""Run a function where the package cannot be imported, as on a machine that has never seen it."""
+"""Run a function in a process without the package, as on a machine where it is not installed."""
 
 import inspect
 import os
@@ -18,20 +18,20 @@ def run_function(
     with_package: bool = False,
     environment: Mapping[str, str] | None = None,
 ) -> str:
-    """Run a function by its source in a new Python process, with a Hugging Face cache of its own.
+    """Run a function from its source in a new Python process with its own Hugging Face cache.
 
     Args:
-        function: it sees nothing of its module, so it makes its own imports.
-        arguments: passed on as text.
-        home: folder of the process's Hugging Face cache.
-        with_package: whether `atenta` can be imported there.
-        environment: variables that are added to this process's.
+        function: Cannot use names of its module, so it makes its own imports.
+        arguments: Passed on as text.
+        home: Folder of the process's Hugging Face cache.
+        with_package: Whether `atenta` can be imported there.
+        environment: Variables added to those of this process.
 
     Returns:
-        What it printed.
+        What the function printed.
 
     Raises:
-        AssertionError: it raised; the message shows its error output.
+        AssertionError: If the function raised an error. The message shows its error output.
     """
     lines = ["import sys", *([] if with_package else [WITHOUT_PACKAGE])]
     lines += [textwrap.dedent(inspect.getsource(function)), f"{function.__name__}(*sys.argv[1:])"]
@@ -39,7 +39,7 @@ def run_function(
         [sys.executable, "-c", "\n".join(lines), *map(str, arguments)],
         cwd=home,
         env={**os.environ, "HF_HOME": str(home), **(environment or {})},
-        stdin=subprocess.DEVNULL,  # a question whether to trust some code fails at once
+        stdin=subprocess.DEVNULL,  # a prompt to trust remote code fails at once
         capture_output=True,
         text=True,
     )

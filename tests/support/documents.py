@@ -1,7 +1,7 @@
-"""The documents' worked examples, and the package's own classes set up as the examples have them.
+"""The documents' worked examples, and the package's own classes with the examples' weights.
 
-`tests/data/worked_examples.json` is a copy of the file of that name that lies beside the five documents: for each
-example its inputs, the figures as the document prints them, and the exact ones, recomputed in float64.
+`tests/data/worked_examples.json` is a copy of the file of that name next to the five documents. For each example it
+has the inputs, the figures that the document prints, and the exact figures, recomputed in float64.
 """
 
 import json
@@ -20,15 +20,15 @@ from atenta.configuration import AtentaDecoderConfig
 from atenta.modeling.attention import MultiHeadAttention, eager_attention_forward
 
 EXAMPLES = json.loads((Path(__file__).parents[1] / "data" / "worked_examples.json").read_text(encoding="utf-8"))
-LAST_DIGIT = 2e-6  # the exact figures have six, and softmax is taken in float32
+LAST_DIGIT = 2e-6  # the exact figures have six digits, and softmax is computed in float32
 
 
 def worked_example(name):
-    """A worked example such as `"2/causal-mask"`: the number of its document and what it shows.
+    """Return a worked example by name, such as `"2/causal-mask"`: the number of its document and its subject.
 
     Returns:
-        `inputs`, `exact` and, where the document has figures, `printed`: dictionaries, numbers as float64 tensors.
-        Rows of a printed triangle are filled up with 0.
+        `inputs`, `exact` and, where the document prints figures, `printed`. They are dictionaries with numbers as
+        float64 tensors. Rows of a printed triangle are filled up with 0.
     """
     return SimpleNamespace(
         **{
@@ -39,7 +39,7 @@ def worked_example(name):
 
 
 def as_tensor(value):
-    """Lists of numbers, and lists of such lists, become tensors; all else stays."""
+    """Convert lists of numbers and lists of such lists to tensors. Other values are unchanged."""
     if not isinstance(value, list) or isinstance(value[0], str):
         return value
     if isinstance(value[0], list):
@@ -48,12 +48,12 @@ def as_tensor(value):
 
 
 def farthest(actual, printed):
-    """How far the printed figures are off: the largest difference."""
+    """Return the largest difference from the printed figures."""
     return (actual - printed).abs().max().item()
 
 
 def one_head(inputs, is_causal, attn_implementation="eager"):
-    """A layer of one head with an example's matrices, whose output is left as it is."""
+    """Return a layer of one head with an example's matrices and without an output projection."""
     width, head_dim = inputs["W_Q"].shape
     config = AtentaDecoderConfig(
         hidden_size=width, num_attention_heads=1, head_dim=head_dim, position_embedding_type="learned"
@@ -67,12 +67,12 @@ def one_head(inputs, is_causal, attn_implementation="eager"):
 
 
 def scores_of(layer, states):
-    """The layer's scores before mask and softmax, from its own projections and factor."""
+    """Return the layer's scores before mask and softmax, from its own projections and scaling."""
     return layer.q_proj(states) @ layer.k_proj(states).mT * layer.scaling
 
 
 def weights_of_scores(scores, attention_mask=None):
-    """What the package's attention makes of given scores (..., keys): keys of an identity matrix hand them on."""
+    """Return the attention weights of given scores (..., keys). Identity keys keep the scores."""
     query = scores.reshape(1, 1, -1, scores.shape[-1])
     keys = torch.eye(scores.shape[-1], dtype=scores.dtype)[None, None]
     _, weights = eager_attention_forward(nn.Module(), query, keys, keys, attention_mask, scaling=1.0)
@@ -80,7 +80,7 @@ def weights_of_scores(scores, attention_mask=None):
 
 
 def word_tokenizer(texts):
-    """A tokenizer of the texts' words, in the order in which they come: transformers' class over `WordLevel`."""
+    """Return a tokenizer of the texts' words in the order in which they appear, a `WordLevel` model."""
     words = dict.fromkeys(word for text in texts for word in text.split())
     backend = Tokenizer(WordLevel({word: index for index, word in enumerate(words)}))
     backend.pre_tokenizer = WhitespaceSplit()

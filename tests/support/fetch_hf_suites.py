@@ -1,6 +1,6 @@
-"""Fetch Hugging Face's own test files, those of the installed transformers version, from its source package.
+"""Fetch Hugging Face's own test files for the installed transformers version, from its source package.
 
-Run when the environment is set up, so that no test needs a network. Only the standard library is used.
+This is run when the environment is set up, so that no test needs a network. It uses only the standard library.
 """
 
 import shutil
@@ -15,7 +15,7 @@ CACHE = Path(__file__).parents[2] / ".cache"
 
 
 def suites_folder() -> Path:
-    """Where the test files of the installed transformers version are kept. Ignored by git."""
+    """Return the folder for the test files of the installed transformers version. git ignores it."""
     return CACHE / f"transformers-{version('transformers')}" / "tests"
 
 
@@ -26,7 +26,7 @@ def download_source(requirement: str, folder: Path) -> Path:
         The path of the archive.
 
     Raises:
-        subprocess.CalledProcessError: pip found no such source package.
+        subprocess.CalledProcessError: If pip finds no such source package.
     """
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
     subprocess.run([*command, "--dest", str(folder), requirement], check=True)
@@ -34,24 +34,24 @@ def download_source(requirement: str, folder: Path) -> Path:
 
 
 def unpack_tests(archive: Path, destination: Path) -> None:
-    """Unpack the `tests` folder of a source package as `destination`, which appears whole or not at all.
+    """Unpack the `tests` folder of a source package as `destination`, which appears complete or not at all.
 
     Raises:
-        FileNotFoundError: the archive has no `tests` folder.
+        FileNotFoundError: If the archive has no `tests` folder.
     """
     with tempfile.TemporaryDirectory(dir=destination.parent) as unpacked:
         with tarfile.open(archive) as package:
             members = [member for member in package.getmembers() if member.name.split("/")[1:2] == ["tests"]]
             if not members:
-                raise FileNotFoundError(f"{archive.name} has no tests folder: its layout has changed.")
+                raise FileNotFoundError(f"{archive.name} has no tests folder; its layout has changed.")
             package.extractall(unpacked, members=members, filter="data")
         tests = next(Path(unpacked).glob("*/tests"))
-        (tests / "__init__.py").touch()  # the repository has one, the source package leaves it out
+        (tests / "__init__.py").touch()  # the repository has this file, the source package does not
         shutil.move(tests, destination)
 
 
 def main() -> None:
-    """Fetch the test files unless they are there."""
+    """Fetch the test files unless they exist."""
     destination = suites_folder()
     if not destination.exists():
         destination.parent.mkdir(parents=True, exist_ok=True)

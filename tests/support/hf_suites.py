@@ -4,12 +4,15 @@
 
     class EncoderTest(common.ModelTesterMixin, unittest.TestCase): ...
 
-Three of the modules they import are not in the source package and are stood in for here by what the suites need of
-them: two empty mixins, whose own tests are ours to write, and the options that `ConfigTester` sets and reads back.
+The suites import three modules that are not in the source package. Stubs replace them: two empty mixins, whose tests
+this repository writes itself, and the options that `ConfigTester` sets and reads back.
 """
 
 import importlib
 import sys
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from types import ModuleType
 
 import transformers
@@ -19,7 +22,7 @@ from support.fetch_hf_suites import suites_folder
 
 PACKAGE = "huggingface_suites"
 
-# One value other than the default for each option that all configurations have.
+# A value other than the default for each option that all configurations share.
 CONFIG_COMMON_KWARGS = {
     "return_dict": False,
     "output_hidden_states": True,
@@ -31,7 +34,7 @@ CONFIG_COMMON_KWARGS = {
     "problem_type": "regression",
 }
 
-LEFT_OUT = {
+STUBS = {
     "exporters.test_export": {"ExportTesterMixin": type("ExportTesterMixin", (), {})},
     "generation.test_utils": {"GenerationTesterMixin": type("GenerationTesterMixin", (), {})},
     "utils.test_configuration_utils": {"config_common_kwargs": CONFIG_COMMON_KWARGS},
@@ -42,12 +45,12 @@ def import_suite(name: str) -> ModuleType:
     """Import one of Hugging Face's test files.
 
     Args:
-        name: the file's name without its ending, or a module that the source package leaves out, such as
+        name: The file's name without its extension, or a module that the source package lacks, such as
             `"test_modeling_common"`, `"test_configuration_common"` or `"generation.test_utils"`.
 
     Raises:
-        FileNotFoundError: the files of the installed transformers version have not been fetched.
-        ModuleNotFoundError: there is no such file.
+        FileNotFoundError: If the files of the installed transformers version have not been fetched.
+        ModuleNotFoundError: If there is no such file.
     """
     folder = suites_folder()
     if not folder.is_dir():
@@ -57,7 +60,7 @@ def import_suite(name: str) -> ModuleType:
         )
     if PACKAGE not in sys.modules:
         _module(PACKAGE).__path__ = [str(folder)]
-        for module, names in LEFT_OUT.items():
+        for module, names in STUBS.items():
             vars(_module(f"{PACKAGE}.{module}")).update(names)
     return importlib.import_module(f"{PACKAGE}.{name}")
 
@@ -66,8 +69,27 @@ def _module(name: str) -> ModuleType:
     return sys.modules.setdefault(name, ModuleType(name))
 
 
+class OneReport:
+    """A mixin for test cases that reports a test once, not also each of its thousands of subtests.
+
+    A subtest that fails ends its test. A subtest that is skipped does not.
+    """
+
+    @contextmanager
+    def subTest(self, *args: object, **parameters: object) -> Iterator[None]:
+        with suppress(unittest.SkipTest):
+            yield
+
+
+class ShortTraining:
+    """A mixin for the training suite: fewer steps with a higher learning rate reach a lower loss than the suite's."""
+
+    training_overfit_steps = 100
+    training_overfit_learning_rate = 5e-3
+
+
 def add_model_names() -> None:
-    """Add our classes to transformers' `MODEL_*_MAPPING_NAMES` tables, where the suites look up what a class does."""
+    """Add our classes to transformers' `MODEL_*_MAPPING_NAMES` tables, where the suites look up a class's task."""
     for config_class, models in AUTO_CLASSES.items():
         for auto_class, model_class in models.items():
             names = getattr(transformers, auto_class)._model_mapping._model_mapping

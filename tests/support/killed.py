@@ -1,7 +1,7 @@
-"""Run a recipe that is killed on its way, as by `kill -9`: `python -m support.killed PLACE NUMBER script.py ...`.
+"""Run a recipe that is killed as by `kill -9`: `python -m support.killed PLACE NUMBER script.py ...`.
 
-It ends with the signal SIGKILL at the NUMBER-th time that it comes to the PLACE, one of those below, having done half
-of what it does there.
+The process receives SIGKILL when it reaches the PLACE, one of `PLACES`, for the NUMBER-th time, after half of the work
+there.
 """
 
 import itertools
@@ -21,7 +21,9 @@ from transformers import modeling_utils
 
 from atenta.recipes.training import checkpoints, trainer
 
-FOLDERS = SimpleNamespace(rmtree=shutil.rmtree)  # the one of `checkpoints` alone: libraries delete folders too
+FOLDERS = SimpleNamespace(
+    rmtree=shutil.rmtree
+)  # replaces shutil in `checkpoints` only, because libraries delete folders too
 
 
 def write_half(tensors: Any, path: str, **options: Any) -> None:
@@ -36,20 +38,20 @@ def delete_half(folder: Path) -> None:
 
 
 def nothing(*arguments: Any, **options: Any) -> None:
-    """Be killed before anything is done."""
+    """Do nothing, so that the process is killed before the work."""
 
 
 PLACES: dict[str, tuple[Any, str, Callable]] = {
     "step": (trainer.RecipeTrainer, "training_step", nothing),
     "weights": (modeling_utils, "safe_save_file", write_half),
     "states": (torch, "save", nothing),  # of optimizer, schedule and random numbers, and the options
-    "mark": (trainer, "mark_whole", nothing),
+    "mark": (trainer, "mark_complete", nothing),
     "deletion": (FOLDERS, "rmtree", delete_half),
 }
 
 
 def kill_at(place: str, number: int) -> None:
-    """Have this process end when it comes to a place for the given time, counted from 1."""
+    """Let this process be killed when it reaches a place for the `number`-th time, counted from 1."""
     checkpoints.shutil = FOLDERS
     owner, name, half = PLACES[place]
     function, times = getattr(owner, name), itertools.count(1)

@@ -1,7 +1,7 @@
-"""A small server that speaks the Hub's protocol, for tests that push a model and load it again.
+"""A small server with the Hub's protocol, for tests that push a model and load it again.
 
-Repositories of models are kept in memory as commits: names of files with the SHA-256 of their contents. It knows what
-`huggingface_hub` asks for when it creates a repository, commits to it (with large files through LFS), and reads it.
+It keeps repositories of models in memory as commits, which map file names to the SHA-256 of the contents. It answers
+the requests of `huggingface_hub` that create a repository, commit to it (with large files through LFS) and read it.
 """
 
 import base64
@@ -16,12 +16,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 USER = "tester"
-LARGE_FILES = (".safetensors", ".bin", ".pt")  # these go through LFS
+LARGE_FILES = (".safetensors", ".bin", ".pt")  # uploaded through LFS
 
 
 @dataclass
 class Repository:
-    """Commits of a repository, {commit: {file name: SHA-256 of its contents}}, and the last one of its branch."""
+    """The commits of a repository, {commit: {file name: SHA-256 of its contents}}, and the head of its branch."""
 
     head: str
     commits: dict[str, dict[str, str]]
@@ -29,25 +29,25 @@ class Repository:
 
 @dataclass
 class Storage:
-    """What the server holds: repositories by name, and the contents of all files by their SHA-256."""
+    """The server's repositories by name, and the contents of all files by their SHA-256."""
 
     repositories: dict[str, Repository] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
 
     def add(self, content: bytes) -> str:
-        """Keep a content and return its SHA-256."""
+        """Store a content and return its SHA-256."""
         digest = hashlib.sha256(content).hexdigest()
         self.contents[digest] = content
         return digest
 
     def files(self, repository: str) -> dict[str, bytes]:
-        """The files of a repository's last commit."""
+        """Return the files of a repository's last commit."""
         found = self.repositories[repository]
         return {name: self.contents[digest] for name, digest in found.commits[found.head].items()}
 
 
 class NotFound(Exception):
-    """Something asked for is not there: the Hub's code for it, and the headers that say so."""
+    """A requested object does not exist. The error has the Hub's error code and headers."""
 
     def __init__(self, code: str, **headers: str):
         super().__init__(code)
@@ -55,7 +55,7 @@ class NotFound(Exception):
 
 
 class LocalHub(ThreadingHTTPServer):
-    """The server, on a free port of this machine. `url` is what `HF_ENDPOINT` must be set to."""
+    """The server, on a free port of this machine. `HF_ENDPOINT` must be set to its `url`."""
 
     daemon_threads = True
 
@@ -81,7 +81,7 @@ class _Handler(BaseHTTPRequestHandler):
     server: LocalHub
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing: pytest shows what the server's clients report."""
+        """Log nothing, because pytest shows what the server's clients report."""
 
     def handle_any(self) -> None:
         body = self._read_body()
@@ -101,7 +101,7 @@ class _Handler(BaseHTTPRequestHandler):
                 case ["api", "models", owner, name, "tree", revision, *_]:
                     self._list(f"{owner}/{name}", revision)
                 case ["api", "models", owner, name, "preupload", revision]:
-                    self._say_how_to_upload(f"{owner}/{name}", revision, json.loads(body))
+                    self._choose_upload_modes(f"{owner}/{name}", revision, json.loads(body))
                 case ["api", "models", owner, name, "commit", "main"]:
                     self._commit(f"{owner}/{name}", body)
                 case [_, name, "info", "lfs", "objects", "batch"] if name.endswith(".git"):
@@ -138,7 +138,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _find(self, repository: str, revision: str) -> tuple[str, dict[str, str]]:
-        """The commit that a branch or commit names, and its files."""
+        """Return the commit that a revision names, and its files."""
         found = self.server.storage.repositories.get(repository)
         if found is None:
             raise NotFound("RepoNotFound")
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _create(self, request: dict[str, Any]) -> None:
         name = f"{request.get('organization') or USER}/{request['name']}"
         repositories = self.server.storage.repositories
-        status = 409 if name in repositories else 200  # the client takes 409 for "there already"
+        status = 409 if name in repositories else 200  # the client reads 409 as "it exists"
         first = hashlib.sha1(name.encode()).hexdigest()
         repositories.setdefault(name, Repository(head=first, commits={first: {}}))
         self._reply({"url": f"{self.server.url}/{name}", "name": name, "id": name}, status)
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
             ]
         )
 
-    def _say_how_to_upload(self, repository: str, revision: str, request: dict[str, Any]) -> None:
+    def _choose_upload_modes(self, repository: str, revision: str, request: dict[str, Any]) -> None:
         _, files = self._find(repository, revision)
         answers = [
             {
@@ -211,7 +211,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _receive_lfs(self, digest: str, body: bytes) -> None:
         if self.command == "PUT" and self.server.storage.add(body) != digest:
-            self._reply({"error": "the SHA-256 is another"}, status=400)
+            self._reply({"error": "the SHA-256 does not match"}, status=400)
         else:
             self._reply({})
 

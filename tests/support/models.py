@@ -1,4 +1,4 @@
-"""Tiny models of each family, and texts for them, shared by the tests of the models."""
+"""Tiny models of each family and inputs for them."""
 
 from itertools import product
 
@@ -39,7 +39,7 @@ ENCODERS = (
 )
 DECODERS = (AtentaDecoderModel, AtentaDecoderForCausalLM, AtentaDecoderForSequenceClassification)
 ENCODER_DECODERS = (AtentaEncoderDecoderModel, AtentaEncoderDecoderForConditionalGeneration)
-# One of each family with an output layer over the vocabulary.
+# One class of each family, with an output layer over the vocabulary.
 LANGUAGE_MODELS = (
     AtentaEncoderForMaskedLM,
     AtentaDecoderForCausalLM,
@@ -51,26 +51,32 @@ CONFIGS = (AtentaEncoderConfig, AtentaDecoderConfig, AtentaEncoderDecoderConfig)
 DEPTHS = {
     AtentaEncoderConfig: {"num_hidden_layers": 2},
     AtentaDecoderConfig: {"num_hidden_layers": 2},
-    AtentaEncoderDecoderConfig: {"encoder_layers": 3, "decoder_layers": 2},  # unlike, to tell them apart
+    AtentaEncoderDecoderConfig: {"encoder_layers": 3, "decoder_layers": 2},  # two depths, so that a mix-up shows
 }
 
-every_layout = pytest.mark.parametrize(
-    "layout",
-    [
-        {"position_embedding_type": positions, "norm_first": norm_first}
-        for positions, norm_first in product(("sinusoidal", "learned", "rotary"), (False, True))
-    ],
-    ids=lambda layout: f"{layout['position_embedding_type']}-{'pre' if layout['norm_first'] else 'post'}_norm",
-)
+ALL_LAYOUTS = [
+    {"position_embedding_type": positions, "norm_first": norm_first}
+    for positions, norm_first in product(("sinusoidal", "learned", "rotary"), (False, True))
+]
+# Every kind of positions and both places of LayerNorm, for tests in which the two do not meet.
+LAYOUTS = [ALL_LAYOUTS[0], ALL_LAYOUTS[3], ALL_LAYOUTS[5]]
+
+
+def layout_name(layout):
+    return f"{layout['position_embedding_type']}-{'pre' if layout['norm_first'] else 'post'}_norm"
+
+
+all_layouts = pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=layout_name)
+every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=layout_name)
 
 
 def named(model_classes):
-    """Parameters of a test, called by the classes' names."""
+    """Return the classes as parameters of a test, with their names as ids."""
     return [pytest.param(model_class, id=model_class.__name__.removeprefix("Atenta")) for model_class in model_classes]
 
 
 def tiny_config(config_class, **options):
-    """A small configuration. Its weights start larger than usual, or attention would be all but uniform."""
+    """Return a small configuration. Weights start larger than usual so that attention is not almost uniform."""
     if config_class is AtentaPairVotesConfig:
         return config_class(**({"vocab_size": 40} | options))
     sizes = {
@@ -86,10 +92,10 @@ def tiny_config(config_class, **options):
 
 
 def tiny_model(model_class, seed=0, **options):
-    """A small model in evaluation mode, with the same weights at every call.
+    """Return a small model in evaluation mode, with the same weights at every call.
 
-    Biases and norms, which start at 0 and 1, get random values: a model that left one out would be found out. Votes
-    are counted in random texts.
+    Biases and norms, which start at 0 and 1, get random values, so that leaving one out changes the output. Votes are
+    counted on random texts.
     """
     set_seed(seed)
     model = model_class(tiny_config(model_class.config_class, **options)).eval()
@@ -102,13 +108,23 @@ def tiny_model(model_class, seed=0, **options):
     return model
 
 
+def double_model(model_class, seed=0, **options):
+    """Return a [`tiny_model`] in float64, in which rounding stays far below the tolerance of [`assert_equal`].
+
+    Eager attention stays in float32: it computes softmax in float32, and in float64 its mask of a query that sees
+    nothing (padding on the left of a decoder) would give NaN there.
+    """
+    model = tiny_model(model_class, seed, **options)
+    return model if model.config._attn_implementation == "eager" else model.double()
+
+
 def texts(batch=3, length=9, seed=1, vocab_size=40):
-    """(batch, length) ids of characters, none of them special."""
+    """Return (batch, length) ids of characters, none of them special."""
     return torch.randint(3, vocab_size, (batch, length), generator=torch.Generator().manual_seed(seed))
 
 
 def pad(ids, lengths, side):
-    """Cut each row to its length and fill up with `<pad>` on one side.
+    """Cut each row to its length and fill it up with `<pad>` on one side.
 
     Returns:
         Ids and attention mask, both (batch, longest).
@@ -122,7 +138,7 @@ def pad(ids, lengths, side):
 
 
 def inputs_for(model_class, batch=3, length=9):
-    """What a model of this class reads, without labels."""
+    """Return the inputs of a model of this class, without labels."""
     inputs = {"input_ids": texts(batch, length)}
     if model_class.config_class is AtentaEncoderDecoderConfig:
         inputs["decoder_input_ids"] = texts(batch, length - 2, seed=2)
@@ -130,11 +146,17 @@ def inputs_for(model_class, batch=3, length=9):
 
 
 def assert_close(actual, expected, tolerance=1e-5):
-    """Equal to `tolerance`, absolute and relative, in float32."""
+    """Check that tensors are equal up to `tolerance`, absolute and relative."""
     torch.testing.assert_close(actual, expected, atol=tolerance, rtol=tolerance)
 
 
-# All that the default is not, for a second run of the suites.
+def assert_equal(actual, expected):
+    """Check that tensors, or dictionaries of tensors, are equal up to rounding: 1e-9 in float64, 1e-5 in float32."""
+    first = next(iter(actual.values())) if isinstance(actual, dict) else actual
+    assert_close(actual, expected, {torch.float64: 1e-9, torch.float32: 1e-5}[first.dtype])
+
+
+# Every option differs from its default, for a second run of the suites.
 OTHER_LAYOUT = {
     "position_embedding_type": "rotary",
     "norm_first": True,
@@ -146,7 +168,7 @@ OTHER_LAYOUT = {
 
 
 class SuiteModelTester:
-    """Sizes and inputs of a family, under the names that Hugging Face's model suites read."""
+    """The sizes and inputs of a family, under the names that Hugging Face's model suites read."""
 
     batch_size = 5
     seq_length = 7

@@ -1,4 +1,4 @@
-"""Document 1's votes of pairs by its formulas, with dictionaries: what the model is held against."""
+"""Document 1's formulas for the votes of pairs, with dictionaries, as a reference for the model."""
 
 from collections import defaultdict
 
@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 VOCAB_SIZE = 6
 MAX_DISTANCES = st.none() | st.integers(1, 4)
 DOCUMENT = st.lists(st.integers(0, VOCAB_SIZE - 1), max_size=12)
-# Documents with their weights, which float32 and float64 hold exactly, as they do sums of them.
+# Documents and their weights. Weights and their sums are exact in float32 and float64.
 WEIGHTED_DOCUMENTS = st.lists(st.tuples(DOCUMENT, st.sampled_from([0.25, 0.5, 1.0, 3.0])), min_size=1, max_size=8)
 
 
 def counts_of(weighted_documents, max_distance):
-    """C(earlier, current, next) as a dictionary of dictionaries: [earlier, current][next]."""
+    """Return C(earlier, current, next) as a dictionary of dictionaries: [earlier, current][next]."""
     counts = defaultdict(lambda: defaultdict(float))
     for document, weight in weighted_documents:
         for place in range(1, len(document) - 1):
@@ -23,7 +23,7 @@ def counts_of(weighted_documents, max_distance):
 
 
 def votes_of(counts, text, place, feature_mask=None, max_distance=None):
-    """The sum of the votes for each token to follow `text[place]`, as a list."""
+    """Return the sum of the votes for each token to follow `text[place]`, as a list."""
     votes = [0.0] * VOCAB_SIZE
     for earlier in range(place):
         if max_distance is None or place - earlier <= max_distance:

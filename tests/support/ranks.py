@@ -1,4 +1,4 @@
-"""Start programs as users do, on CPU alone: a module of this Python, or a script in several processes."""
+"""Start programs as users do, without a GPU: a Python module, or a script in several processes."""
 
 import os
 import subprocess
@@ -12,19 +12,19 @@ TESTS = Path(__file__).parents[1]
 def run_module(
     module: str, *arguments: str | Path, environment: Mapping[str, str] | None = None, timeout: float = 240
 ) -> str:
-    """Run `python -m module`; what it starts can import `support` and sees no GPU.
+    """Run `python -m module` where `support` can be imported and no GPU is visible.
 
     Args:
-        module: such as `"accelerate.commands.launch"`.
-        arguments: passed on as text.
-        environment: variables that are added to this process's.
-        timeout: seconds until it is ended.
+        module: Name such as `"accelerate.commands.launch"`.
+        arguments: Passed on as text.
+        environment: Variables added to those of this process.
+        timeout: Seconds after which it is terminated.
 
     Returns:
-        What it printed, all its processes together.
+        The standard output of all its processes.
 
     Raises:
-        AssertionError: it failed or took too long; the message shows its error output.
+        AssertionError: If it failed or took too long. The message shows its error output.
     """
     with subprocess.Popen(
         [sys.executable, "-m", module, *map(str, arguments)],
@@ -37,14 +37,14 @@ def run_module(
         try:
             output, errors = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            process.terminate()  # a launcher ends its processes first; killed, it would leave them behind
+            process.terminate()  # a launcher then ends its processes; killed, it would leave them running
             output, errors = process.communicate()
     assert process.returncode == 0, f"{module} failed:\n{errors}"
     return output
 
 
 def run_ranks(script: Path, *arguments: str | Path, ranks: int = 2) -> str:
-    """Run a script in `ranks` processes that find each other by torch.distributed; accelerate takes gloo for them.
+    """Run a script in `ranks` processes that torch.distributed connects. accelerate uses gloo in them.
 
     Returns and raises as [`run_module`].
     """

@@ -1,10 +1,12 @@
-"""Run recipes at a size that takes seconds, as commands or in this process, and read what they leave."""
+"""Run recipes with tiny models, as commands or in this process, and read their output."""
 
 import csv
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import yaml
 from matplotlib.image import imread
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta.recipes.reporting.tables import table
+from atenta.recipes.training.results import table
 from support.ranks import run_module, run_ranks
 
 ROOT = Path(__file__).parents[2]
@@ -30,7 +32,7 @@ _TRAINING = {
 
 
 def tiny(name: str, **options: object) -> list[str]:
-    """Options of a recipe for a tiny model and a few steps, overridden by those given; lists are several values."""
+    """Return a recipe's options for a tiny model and a few steps, updated with `options`. Lists are several values."""
     stack = _STACKS.get(name, {"num_hidden_layers": 1})
     arguments = []
     for option, value in {**_SIZES, **stack, **_TRAINING, **options}.items():
@@ -39,10 +41,10 @@ def tiny(name: str, **options: object) -> list[str]:
 
 
 def run_recipe(name: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `python recipes/name.py` to its end, with a Hugging Face cache of its own in `folder`.
+    """Run `python recipes/name.py` with its own Hugging Face cache in `folder`.
 
     Raises:
-        AssertionError: it failed; the message shows its error output.
+        AssertionError: If it failed. The message shows its output.
     """
     done = subprocess.run(
         [sys.executable, RECIPES / f"{name}.py", *map(str, arguments)],
@@ -57,10 +59,10 @@ def run_recipe(name: str, folder: Path, *arguments: object) -> subprocess.Comple
 
 
 def run_here(name: str, folder: Path, *arguments: object) -> None:
-    """Run a recipe in this process, which spares the imports, with a cache of data sets in `folder`.
+    """Run a recipe in this process, which saves the imports, with a cache of data sets in `folder`.
 
     Raises:
-        SystemExit: the recipe refuses its options or its data. As the reason is a text, no traceback is shown.
+        SystemExit: If the recipe refuses its options or its data. The reason is a string, so no traceback is shown.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", [f"{name}.py", *map(str, arguments)])
@@ -68,24 +70,32 @@ def run_here(name: str, folder: Path, *arguments: object) -> None:
         import_module(f"atenta.recipes.{name}").main()
 
 
+def run_recorded(name: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a recipe as [`run_here`] does and return its output as [`run_recipe`] does."""
+    output, errors = io.StringIO(), io.StringIO()
+    with redirect_stdout(output), redirect_stderr(errors):
+        run_here(name, folder, *arguments)
+    return subprocess.CompletedProcess([], 0, output.getvalue(), errors.getvalue())
+
+
 def refusal(name: str, folder: Path, *arguments: object) -> str:
-    """Return the reason for which a recipe stops, before it has trained: no checkpoint and no model is there."""
+    """Return the reason why a recipe stops before training, without a checkpoint and without a model."""
     output = folder / "refused"
     with pytest.raises(SystemExit) as stopped:
         run_here(name, folder, *tiny(name, output_dir=output), *arguments)
     assert not list(output.glob("**/model.safetensors"))
-    assert isinstance(stopped.value.code, str), "it would end as if all were well, or without a reason"
+    assert isinstance(stopped.value.code, str), "the exit code would be 0, or the reason would be missing"
     return stopped.value.code
 
 
 def launch_one(name: str, *arguments: object) -> str:
-    """Run a recipe by `accelerate launch` in one process, and return what it printed."""
+    """Run a recipe with `accelerate launch` in one process and return its output."""
     config = ("--config_file", RECIPES / "launch" / "cpu.yaml")
     return run_module("accelerate.commands.launch", *config, RECIPES / f"{name}.py", *map(str, arguments))
 
 
 def launch_two(name: str, *arguments: object) -> str:
-    """Run a recipe by `torchrun` in two processes, and return what they printed."""
+    """Run a recipe with `torchrun` in two processes and return their output."""
     return run_ranks(RECIPES / f"{name}.py", *map(str, arguments))
 
 
@@ -96,7 +106,7 @@ def write_lines(path: Path, *lines: str) -> Path:
 
 
 def write_jsonl(path: Path, rows: list[dict]) -> Path:
-    """Write a JSON object a line."""
+    """Write one JSON object per line."""
     return write_lines(path, *(json.dumps(row, ensure_ascii=False) for row in rows))
 
 
@@ -112,24 +122,25 @@ def read_metrics(folder: Path) -> dict:
 
 
 def load(folder: Path, auto_class: type) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load what a run saved, through transformers' auto classes."""
+    """Load the tokenizer and the model of a run with transformers' auto classes."""
     return AutoTokenizer.from_pretrained(folder), auto_class.from_pretrained(folder).eval()
 
 
 def assert_picture(path: Path, colours: int = 3) -> None:
-    """A picture of some size, with something drawn on it."""
-    pixels = torch.from_numpy(imread(path))
+    """Check that a picture is not small and not empty."""
+    pixels = torch.from_numpy(imread(path))[..., :3]  # 0 to 1
     assert min(pixels.shape[:2]) > 100
-    assert len(pixels.flatten(0, 1).unique(dim=0)) >= colours
+    codes = (pixels * 255).round().int() * torch.tensor([1, 256, 256**2])
+    assert len(codes.sum(-1).unique()) >= colours
 
 
 def assert_complete(folder: Path, auto_class: str, baselines: set[str]) -> None:
-    """All that each recipe leaves is in the folder, and says what it has to.
+    """Check that the folder has all the files that every recipe writes, with the required contents.
 
     Args:
-        folder: a run's `--output_dir`.
-        auto_class: the auto class by which the model loads elsewhere.
-        baselines: names of the scores beside the model's.
+        folder: The `--output_dir` of a run.
+        auto_class: The auto class that loads the model without the package.
+        baselines: Names of the scores other than the model's.
     """
     names = {path.name for path in folder.iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json", "tokenizer_config.json", "README.md"} <= names
@@ -158,8 +169,8 @@ def assert_complete(folder: Path, auto_class: str, baselines: set[str]) -> None:
 
     card = (folder / "README.md").read_text(encoding="utf-8")
     results = yaml.safe_load(card.split("---\n")[1])["model-index"][0]["results"]
-    told = {metric["type"]: metric["value"] for result in results for metric in result["metrics"]}
-    assert told == pytest.approx(metrics["test"]["model"])
+    scores = {metric["type"]: metric["value"] for result in results for metric in result["metrics"]}
+    assert scores == pytest.approx(metrics["test"]["model"])
 
     checkpoints = list(folder.glob("checkpoint-*"))
     assert checkpoints
@@ -167,7 +178,7 @@ def assert_complete(folder: Path, auto_class: str, baselines: set[str]) -> None:
 
 
 def assert_told(done: subprocess.CompletedProcess[str], folder: Path, *, steps: int = 4) -> None:
-    """The run told of its data, of its progress, of each evaluation, and its scores as a table."""
+    """Check that the run printed its data, its progress, each evaluation and a table of scores."""
     metrics = read_metrics(folder)
     assert done.stdout.index("outside the alphabet") < done.stdout.index("validation  step")
     for entry in metrics["training"]:

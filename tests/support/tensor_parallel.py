@@ -1,4 +1,4 @@
-"""One of several processes that share a model: run by `torchrun`, it holds its part against the whole."""
+"""One of several processes that share a model by tensor parallelism. It compares its results with the whole model."""
 
 import sys
 from pathlib import Path
@@ -7,16 +7,16 @@ import torch
 import torch.distributed
 from torch.distributed.tensor import DTensor
 
-from support.models import LANGUAGE_MODELS, assert_close, inputs_for, texts, tiny_model
+from support.models import LANGUAGE_MODELS, assert_equal, double_model, inputs_for, texts
 
 
 def compare(model_class, folder: Path, **options) -> None:
-    """Same scores and same text from the model in parts, loaded from `folder`, as from the whole one.
+    """Check that a model split over the processes, loaded from `folder`, gives the logits and texts of the whole one.
 
     Raises:
-        AssertionError: they differ, or this process holds all of it.
+        AssertionError: If they differ, or if this process holds most of the model.
     """
-    whole = tiny_model(model_class, **options)
+    whole = double_model(model_class, **options)
     if torch.distributed.get_rank() == 0:
         whole.save_pretrained(folder)
     torch.distributed.barrier()
@@ -24,14 +24,14 @@ def compare(model_class, folder: Path, **options) -> None:
     held = sum(local(parameter).numel() for parameter in parts.parameters())
     assert held < 0.6 * whole.num_parameters()
     with torch.no_grad():
-        assert_close(parts(**inputs_for(model_class)).logits, whole(**inputs_for(model_class)).logits)
+        assert_equal(parts(**inputs_for(model_class)).logits, whole(**inputs_for(model_class)).logits)
     if whole.can_generate():
         options = {"attention_mask": torch.ones_like(texts()), "max_new_tokens": 6}
         assert torch.equal(parts.generate(texts(), **options), whole.generate(texts(), **options))
 
 
 def local(parameter: torch.Tensor) -> torch.Tensor:
-    """What this process holds of a parameter."""
+    """Return the part of a parameter that this process holds."""
     return parameter.to_local() if isinstance(parameter, DTensor) else parameter
 
 

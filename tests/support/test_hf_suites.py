@@ -1,4 +1,4 @@
-"""Hugging Face's test files: fetched whole, for the installed version, or asked for by name."""
+"""Fetching Hugging Face's test files for the installed version, and errors when they are missing."""
 
 import io
 import tarfile
@@ -19,11 +19,11 @@ def archive_of(path, *names):
     return path
 
 
-def test_folder_is_of_the_installed_version():
+def test_folder_has_the_installed_version():
     assert transformers.__version__ in str(suites_folder())
 
 
-def test_missing_files_are_asked_for(monkeypatch, tmp_path):
+def test_missing_files(monkeypatch, tmp_path):
     monkeypatch.setattr(hf_suites, "suites_folder", lambda: tmp_path / "none")
     with pytest.raises(FileNotFoundError, match="make suites"):
         hf_suites.import_suite("test_modeling_common")

@@ -1,4 +1,4 @@
-"""Trainers of tiny models over random texts, made as the recipes make them."""
+"""Tiny models, random texts and trainers for them, created as in the recipes."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from torch.nn.functional import cross_entropy
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaTokenizer
@@ -21,12 +22,12 @@ DEPTHS = {
 
 
 def tiny_tokenizer(family: str = "encoder-decoder") -> PreTrainedTokenizerBase:
-    """A tokenizer of sixteen letters."""
+    """Return a tokenizer for sixteen letters."""
     return AtentaTokenizer.from_texts([ALPHABET], family=family)
 
 
 def random_pairs(lengths: Iterable[tuple[int, int]], seed: int = 0) -> Dataset:
-    """Rows of `input_ids` and `labels` of random letters, (source, target) tokens long, each with its `<eos>`."""
+    """Return rows of random letters: `input_ids` and `labels` of the given (source, target) lengths with `<eos>`."""
     tokenizer, generator = tiny_tokenizer(), torch.Generator().manual_seed(seed)
     letters = torch.tensor(tokenizer.convert_tokens_to_ids(list(ALPHABET)))
 
@@ -38,17 +39,30 @@ def random_pairs(lengths: Iterable[tuple[int, int]], seed: int = 0) -> Dataset:
 
 
 def random_texts(lengths: Iterable[int], seed: int = 0) -> Dataset:
-    """Rows for a decoder, which predicts all but the first of its `input_ids`."""
+    """Return rows for a decoder, which predicts all of its `input_ids` except the first."""
     rows = random_pairs([(length, 1) for length in lengths], seed)
     return Dataset.from_list([{**row, "labels": [-100, *row["input_ids"][1:]]} for row in rows])
 
 
 def tiny(model_class: type[PreTrainedModel], **options: Any) -> PreTrainedModel:
-    """A model of one block in each stack, with the same weights at every call; its outputs end after eight tokens."""
+    """Return a model with one block in each stack and the same weights at every call. It generates eight tokens."""
     sizes = {"vocab_size": len(tiny_tokenizer()), "hidden_size": 16, "intermediate_size": 24, **DEPTHS[model_class]}
     model = tiny_model(model_class, **(sizes | options))
     model.generation_config.max_length = 8
     return model
+
+
+def in_float64(model: PreTrainedModel) -> PreTrainedModel:
+    """Convert a language model to float64. transformers would compute the loss in float32."""
+
+    def loss_function(logits, labels, vocab_size, num_items_in_batch=None, **_):
+        if not model.config.is_encoder_decoder:
+            logits, labels = logits[:, :-1], labels[:, 1:]
+        loss = cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+        return loss / ((labels != -100).sum() if num_items_in_batch is None else num_items_in_batch)
+
+    model.loss_function = loss_function
+    return model.double()
 
 
 def trainer_of(
@@ -59,14 +73,14 @@ def trainer_of(
     options: Mapping[str, Any] | None = None,
     **training: Any,
 ) -> RecipeTrainer:
-    """A trainer of an encoder-decoder, or of the model given, that writes no checkpoints unless told.
+    """Return a trainer that writes no checkpoints by default.
 
     Args:
-        folder: its output folder.
-        rows: `train` and, where it evaluates, `validation`.
-        model: what is trained.
-        options: of the trainer, besides.
-        training: of `RecipeArguments`, besides.
+        folder: Its output folder.
+        rows: `train` and, if it evaluates, `validation`.
+        model: The model to train; the default is an encoder-decoder.
+        options: Further options of the trainer.
+        training: Further options of `RecipeArguments`.
     """
     model = tiny(AtentaEncoderDecoderForConditionalGeneration) if model is None else model
     defaults = {"learning_rate": 0.01, "lr_scheduler_type": "constant", "warmup_steps": 0, "logging_steps": 1}

@@ -1,4 +1,4 @@
-"""Build the package, and install it where this repository is not seen."""
+"""Build the package, and install it into an environment without this repository."""
 
 import shutil
 import subprocess
@@ -18,10 +18,10 @@ FOLDERS = {
 
 
 def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command, and return what it printed.
+    """Run a command and return its standard output.
 
     Raises:
-        AssertionError: it failed; the message shows what it printed.
+        AssertionError: If it failed. The message shows its output.
     """
     done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
     assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
@@ -29,7 +29,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 
 
 def copy_source(copy: Path) -> Path:
-    """Copy what the package is made of, for builds to write into; of the sample data all but what is learned."""
+    """Copy the package's source, into which builds may write, without the training splits of the sample data."""
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", "hub_card.md"):
         shutil.copy(ROOT / name, copy)
@@ -44,22 +44,22 @@ def copy_source(copy: Path) -> Path:
 
 
 def build(kind: str, source: Path, destination: Path) -> Path:
-    """Build a `wheel` or `sdist` through the build backend that pyproject.toml names."""
+    """Build a `wheel` or `sdist` with the build backend of pyproject.toml."""
     destination.mkdir()
     script = f"import sys, setuptools.build_meta as backend; print(backend.build_{kind}(sys.argv[1]))"
     return destination / run(sys.executable, "-c", script, destination, cwd=source).split()[-1]
 
 
 def install(*what: str | Path, environment: Path) -> Path:
-    """Install into an environment that sees this one's packages, all but ours, and return its Python.
+    """Install into an environment with this one's packages except ours, and return its Python.
 
-    Both `pip` and the build read only what is installed here: nothing is downloaded.
+    `pip` and the build use only packages that are installed here, so nothing is downloaded.
     """
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
     purelib = "import sysconfig; print(sysconfig.get_path('purelib'))"
     packages = Path(run(python, "-c", purelib, cwd=environment).strip())
-    # A path in a .pth file brings packages, but not the import hooks of editable installs.
+    # A path in a .pth file adds packages but not the import hooks of editable installs.
     (packages / "borrowed.pth").write_text(sysconfig.get_path("purelib"), encoding="utf-8")
     options = ["--no-deps", "--no-build-isolation", "--no-index", "--ignore-installed", "--quiet"]
     run(sys.executable, "-m", "pip", "--python", python, "install", *options, *what, cwd=environment)

@@ -1,3 +1,5 @@
+"""The default alphabet, the vocabulary, and alphabets counted from a corpus."""
+
 import re
 import string
 import unicodedata
@@ -29,7 +31,7 @@ def test_order_of_the_vocabulary():
 
 
 def test_ids_of_printable_ascii():
-    """As document 3 counts them, errata applied: the digits come first."""
+    """The ids are those of document 3, corrected: digits come first."""
     vocabulary = build_vocabulary(DEFAULT_ALPHABET)
     assert (vocabulary["0"], vocabulary["a"]) == (3, 13)
 
@@ -40,7 +42,7 @@ def test_ids_of_printable_ascii():
         (["a", "bc"], "'bc'"),
         (["a", ""], "''"),
         (["a", "e\u0301"], "'e\u0301'"),
-        (["\u212b"], "'\u212b'"),  # the ångström sign, which NFC makes a letter
+        (["\u212b"], "'\u212b'"),  # the ångström sign, which NFC replaces by a letter
         ("aba", "'a'"),
         (["a", "\ud800"], "alphabet\\[1\\]"),
     ],
@@ -50,7 +52,7 @@ def test_wrong_characters_are_named(alphabet, named):
         build_vocabulary(alphabet)
 
 
-def test_characters_that_are_no_text_are_named():
+def test_characters_of_other_types_are_named():
     with pytest.raises(TypeError, match=r"alphabet\[1\].*int"):
         build_vocabulary(["a", 3])
 
@@ -68,12 +70,12 @@ def test_repeated_tags_are_named():
         build_vocabulary("abc", ["<V>", "<N>", "<V>"])
 
 
-def test_tags_that_are_no_text_are_named():
+def test_tags_of_other_types_are_named():
     with pytest.raises(TypeError, match=r"tags\[0\].*int"):
         build_vocabulary("abc", [3])
 
 
-def test_a_corpus_is_counted_after_nfc_and_sorted_by_code_point():
+def test_characters_are_counted_after_nfc_and_sorted_by_code_point():
     assert count_alphabet(["zebra", "cafe\u0301", "€"]) == "abcefrzé€"
 
 
@@ -82,7 +84,7 @@ def test_rare_characters_are_left_out():
     assert count_alphabet(["aab", "bbc"], min_count=3) == "b"
 
 
-def test_a_corpus_is_read_once_and_as_it_comes():
+def test_a_corpus_is_read_once():
     read = []
 
     def corpus():

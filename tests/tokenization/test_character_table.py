@@ -1,4 +1,4 @@
-"""Ids by a table over code points, against the tokenizer that it was made from."""
+"""Ids from a table of code points, against the tokenizer that the table was made from."""
 
 import sys
 import unicodedata
@@ -38,7 +38,6 @@ TOKENIZERS = {
     for script, characters in SCRIPTS.items()
 }
 TABLES = {script: CharacterTable(tokenizer) for script, tokenizer in TOKENIZERS.items()}
-every_script = pytest.mark.parametrize("script", SCRIPTS)
 
 SPECIAL = ["<eos>", "<mask>", "<V>", "<0x41>"]
 texts = st.one_of(
@@ -61,20 +60,20 @@ def ids_of(tokenizer, texts):
 @example("\u0301")
 @example("a\u0301")
 @example("a\u0301\u0323 b\u0327\u0301")
-@every_script
-def test_ids_are_the_tokenizer_s(script, text):
-    assert TABLES[script].encode(text).tolist() == ids_of(TOKENIZERS[script], text)
+def test_ids_equal_the_tokenizers(text):
+    for script, table in TABLES.items():
+        assert table.encode(text).tolist() == ids_of(TOKENIZERS[script], text), script
 
 
-def test_each_character_of_the_first_planes_behind_one_that_it_may_change():
-    """Also those newer than the tokenizer's tables; the planes beyond hold no marks but U+E0100 to U+E01EF."""
+def test_each_character_of_the_first_planes_after_a_letter():
+    """Some are newer than the tokenizer's tables. The only marks in the other planes are U+E0100 to U+E01EF."""
     codes = [*range(0xD800), *range(0xE000, 0x20000), *range(0xE0100, 0xE01F0)]
     texts = ["e" + "e".join(map(chr, codes[start : start + 256])) for start in range(0, len(codes), 256)]
     encoded = TABLES["Portuguese"].encode_batch(texts)
     assert [ids.tolist() for ids in encoded] == ids_of(TOKENIZERS["Portuguese"], texts)
 
 
-def test_what_a_call_or_a_change_leaves_in_the_tokenizer_does_not_reach_the_table():
+def test_calls_and_changes_of_the_tokenizer_do_not_change_the_table():
     tokenizer = AtentaTokenizer.from_alphabet("abc", family="encoder", model_max_length=4)
     tokenizer(["a", "abcabc"], padding=True, truncation=True)
     table = CharacterTable(tokenizer)
@@ -86,7 +85,7 @@ def test_what_a_call_or_a_change_leaves_in_the_tokenizer_does_not_reach_the_tabl
 
 
 def composed():
-    """Characters that Unicode composes of two: the two, and what they become."""
+    """Yield each pair of characters that Unicode composes, and the composed character."""
     for code in range(sys.maxunicode + 1):
         parts = unicodedata.decomposition(chr(code)).split()
         if len(parts) == 2 and not parts[0].startswith("<"):
@@ -104,7 +103,7 @@ def test_every_pair_that_composes():
 
 @many_texts
 @given(st.lists(texts, max_size=6))
-def test_texts_together_are_encoded_each_by_itself(batch):
+def test_a_batch_equals_its_texts_one_by_one(batch):
     encoded = TABLES["Portuguese"].encode_batch(batch)
     assert [ids.tolist() for ids in encoded] == [ids_of(TOKENIZERS["Portuguese"], text) for text in batch]
 
@@ -125,7 +124,7 @@ def test_a_saved_tokenizer_has_the_same_table(family, tmp_path):
         assert CharacterTable(loaded).encode(text).tolist() == ids_of(tokenizer, text)
 
 
-def test_ids_take_no_more_room_than_they_need():
+def test_ids_have_the_smallest_data_type():
     assert TABLES["Portuguese"].dtype == TABLES["Portuguese"].encode("a😀").dtype == np.uint16
     assigned = (chr(code) for code in range(0x3400, 0x32000) if unicodedata.category(chr(code)) == "Lo")
     tokenizer = AtentaTokenizer.from_alphabet(in_nfc("".join(assigned)), family="decoder")
@@ -137,7 +136,7 @@ def test_ids_take_no_more_room_than_they_need():
 
 
 @pytest.mark.parametrize("text", ["ab\ud83d", "\udc00\u0301"])
-def test_lone_surrogates_are_refused_as_elsewhere(text, tmp_path):
+def test_lone_surrogates_are_refused(text, tmp_path):
     TOKENIZERS["Hebrew"].save_pretrained(tmp_path)
     for table in (TABLES["Portuguese"], CharacterTable(AutoTokenizer.from_pretrained(tmp_path))):
         with pytest.raises(ValueError, match=r"`text` has the lone surrogate '.*' at position"):
@@ -146,7 +145,7 @@ def test_lone_surrogates_are_refused_as_elsewhere(text, tmp_path):
             table.encode_batch(["a", text])
 
 
-def test_what_is_no_text_is_refused():
+def test_other_types_are_refused():
     with pytest.raises(TypeError, match=r"`text` is b'.*' \(bytes\), expected a str"):
         TABLES["Portuguese"].encode(b"a")
     with pytest.raises(TypeError, match=r"`texts\[1\]` is None \(NoneType\), expected a str"):
@@ -158,7 +157,7 @@ def test_what_is_no_text_is_refused():
 
 
 def character_tokenizer(**options):
-    """Like that of `AtentaTokenizer`, but for the options of its model."""
+    """Return a tokenizer like that of `AtentaTokenizer`, with other options of its model."""
     model = {"vocab": {"a": 0, "b": 1, "ab": 2, "<0x41>": 3}, "merges": [], "byte_fallback": True}
     backend = Tokenizer(BPE(**model | options))
     backend.normalizer = NORMALIZER
@@ -174,9 +173,9 @@ def character_tokenizer(**options):
         ({"end_of_word_suffix": "b"}, "end_of_word_suffix 'b'"),
     ],
 )
-def test_another_model_is_refused_by_what_it_has(options, named):
+def test_other_models_are_refused(options, named):
     CharacterTable(character_tokenizer())
-    with pytest.raises(ValueError, match=f"Not a character tokenizer, by its {named}.*one that AtentaTokenizer made"):
+    with pytest.raises(ValueError, match=f"Not a character tokenizer: found {named}.*made by AtentaTokenizer"):
         CharacterTable(character_tokenizer(**options))
 
 

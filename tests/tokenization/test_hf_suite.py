@@ -1,4 +1,4 @@
-"""Hugging Face's own tests of a tokenizer, run on that of each family as it is saved and loaded."""
+"""Hugging Face's own tests of tokenizers, run on the saved and loaded tokenizer of each family."""
 
 import shutil
 import tempfile
@@ -6,17 +6,17 @@ import unicodedata
 import unittest
 
 from atenta.tokenization import DEFAULT_ALPHABET, AtentaTokenizer
-from support.hf_suites import import_suite
+from support.hf_suites import OneReport, import_suite
 
 common = import_suite("test_tokenization_common")
 backend = import_suite("test_tokenizers_backend_mixin")
 
-WITHOUT_WORDS = "expects words: this tokenizer has characters, and sees a text as one word"
-SPLITS_SPECIAL_TOKENS = "expects special tokens to be read from text, which this family does not do"
+WITHOUT_WORDS = "expects words, but for this tokenizer a text is one word"
+SPLITS_SPECIAL_TOKENS = "expects special tokens in a text to be read, but this family splits them"
 
 
 def tokens_of(text):
-    """The tokens of a text, by the documents' rule and not by the tokenizer."""
+    """Yield the tokens of a text by the documents' rule, without the tokenizer."""
     for character in unicodedata.normalize("NFC", text):
         if character in DEFAULT_ALPHABET:
             yield character
@@ -24,14 +24,14 @@ def tokens_of(text):
             yield from (f"<0x{byte:02X}>" for byte in character.encode())
 
 
-class Suite(common.TokenizerTesterMixin, backend.TokenizersBackendTesterMixin):
-    """The tests of any tokenizer and those of the `tokenizers` backend."""
+class Suite(OneReport, common.TokenizerTesterMixin, backend.TokenizersBackendTesterMixin):
+    """The tests of all tokenizers and those of the `tokenizers` backend."""
 
     tokenizer_class = AtentaTokenizer
     rust_tokenizer_class = AtentaTokenizer
     family = None
 
-    test_tokenizer_from_extractor = False  # it hands over a bare vocabulary, which this class is not made from
+    test_tokenizer_from_extractor = False  # it passes a bare vocabulary, which this class does not take
     integration_expected_decoded_text = unicodedata.normalize(
         "NFC", common.TokenizerTesterMixin.integration_test_input_string
     )
@@ -39,7 +39,7 @@ class Suite(common.TokenizerTesterMixin, backend.TokenizersBackendTesterMixin):
 
     @classmethod
     def setUpClass(cls):
-        # In place of the suites' own, which load a tokenizer from the Hub and a text that their package leaves out.
+        # This replaces the suites' own, which load a tokenizer from the Hub and a text that their package lacks.
         cls.tmpdirname = tempfile.mkdtemp()
         tokenizer = AtentaTokenizer.from_alphabet(family=cls.family)
         tokenizer.save_pretrained(cls.tmpdirname)

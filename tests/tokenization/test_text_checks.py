@@ -1,3 +1,5 @@
+"""Texts of other types and with lone surrogates are refused by name and place."""
+
 import pytest
 
 from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer, check_texts
@@ -23,7 +25,7 @@ def test_texts_pass(texts):
 
 
 @pytest.mark.parametrize(("texts", "error", "message"), WRONG)
-def test_all_else_is_refused_by_name_and_place(texts, error, message):
+def test_other_inputs_are_refused_by_name_and_place(texts, error, message):
     with pytest.raises(error, match=message.format("sources")):
         check_texts(texts, "sources")
 
@@ -45,7 +47,7 @@ def test_the_advice_on_surrogates_works():
 @pytest.mark.parametrize("name", ["text", "text_pair", "text_target", "text_pair_target"])
 @pytest.mark.parametrize(("texts", "error", "message"), WRONG)
 @every_family
-def test_a_call_refuses_them_in_each_argument(tokenizer, texts, error, message, name):
+def test_calls_refuse_them_in_each_argument(tokenizer, texts, error, message, name):
     good = ["a"] * len(texts) if isinstance(texts, list) else "a"
     arguments = {"text": good, "text_target": good} | {name: texts}
     with pytest.raises(error, match=message.format(name)):
@@ -66,7 +68,7 @@ def test_encode_and_tokenize_refuse_them(tokenizer, texts, error, message):
 
 
 @every_family
-def test_words_and_pairs_are_checked_too(tokenizer):
+def test_words_and_pairs_are_checked(tokenizer):
     with pytest.raises(TypeError, match=r"`text\[0\]\[1\]` is 5"):
         tokenizer([["um", 5]], is_split_into_words=True)
     with pytest.raises(ValueError, match=r"`text\[1\]\[1\]` .*position 0"):

@@ -1,4 +1,4 @@
-"""Models that decide together: held against one model, against the mean worked by hand, and without the cache."""
+"""Ensembles, compared with a single model, with the mean of probabilities, and with decoding without a cache."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from transformers import BartConfig, BartForConditionalGeneration, set_seed
 from atenta import AtentaTokenizer
 from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
-from support.models import assert_close, pad, texts, tiny_model
+from support.models import assert_close, double_model, pad, texts
 
 IDS, MASK = pad(texts(), (9, 4, 7), "right")
 SEARCHES = [
@@ -19,10 +19,10 @@ SEARCHES = [
 
 def tiny(seed=0, **options):
     sizes = {"hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1, "initializer_range": 0.5}
-    return tiny_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
+    return double_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
 
 
-def unlike():
+def larger():
     """A model with other sizes, positions and depth, and the same vocabulary."""
     return tiny(7, hidden_size=24, decoder_layers=2, position_embedding_type="rotary")
 
@@ -35,19 +35,19 @@ def generate(model, **options):
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_a_model_with_itself_is_the_model(search):
+def test_a_model_twice_is_the_model(search):
     model = tiny()
     alone, together = generate(model, **search), generate(Ensemble([model, model]).eval(), **search)
     assert torch.equal(together.sequences, alone.sequences)
     if "num_beams" in search:
         assert_close(together.sequences_scores, alone.sequences_scores)
         assert torch.equal(together.beam_indices, alone.beam_indices)
-        assert (alone.beam_indices[:, 1:] % 4 != 0).any()  # beams did change places
+        assert (alone.beam_indices[:, 1:] % 4 != 0).any()  # beams change places
 
 
 @pytest.mark.parametrize("search", SEARCHES)
 def test_the_cache_changes_nothing(search):
-    ensemble = Ensemble([tiny(), unlike()]).eval()
+    ensemble = Ensemble([tiny(), larger()]).eval()
     cached, uncached = generate(ensemble, **search), generate(ensemble, **search, use_cache=False)
     assert cached.past_key_values.get_seq_length() == cached.sequences.shape[1] - 1
     assert uncached.past_key_values is None
@@ -56,35 +56,35 @@ def test_the_cache_changes_nothing(search):
         assert_close(step, other)
 
 
-def test_probabilities_are_the_mean_of_those_of_the_members():
-    members = [tiny(), unlike(), tiny(3)]
+def test_probabilities_are_the_mean_over_the_members():
+    members = [tiny(), larger(), tiny(3)]
     inputs = {"input_ids": IDS, "attention_mask": MASK, "decoder_input_ids": texts(length=5, seed=2)}
     with torch.no_grad():
-        mean = sum(member(**inputs).logits.softmax(-1) for member in members) / 3
+        mean = sum(member(**inputs).logits.softmax(-1) for member in members).float() / 3
         assert_close(Ensemble(members).eval()(**inputs).logits.exp(), mean)
 
 
-def test_greedy_takes_the_most_probable_on_average_at_each_step():
-    members = [tiny(), unlike()]
+def test_greedy_search_takes_the_most_probable_token_on_average():
+    members = [tiny(), larger()]
     output = generate(Ensemble(members).eval())
     for step, scores in enumerate(output.scores, start=1):
         read, chosen = output.sequences[:, :step], output.sequences[:, step]
         inputs = {"input_ids": IDS, "attention_mask": MASK, "decoder_input_ids": read}
         with torch.no_grad():
-            mean = sum(member(**inputs).logits[:, -1].softmax(-1) for member in members) / 2
+            mean = sum(member(**inputs).logits[:, -1].softmax(-1) for member in members).float() / 2
         assert_close(scores.exp(), mean)
         unfinished = (read != 2).all(-1)
         assert torch.equal(chosen[unfinished], mean.argmax(-1)[unfinished])
 
 
-def test_a_library_model_may_be_a_member():
+def test_a_model_of_transformers_may_be_a_member():
     set_seed(0)
     sizes = dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim", "d_model"), 16)
     for side in ("encoder", "decoder"):
         sizes |= {f"{side}_layers": 1, f"{side}_attention_heads": 1}
     special = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1}
     config = BartConfig(vocab_size=40, forced_eos_token_id=None, **special, **sizes)
-    library = BartForConditionalGeneration(config).eval()
+    library = BartForConditionalGeneration(config).eval().double()
     cached, uncached = (
         generate(Ensemble([tiny(), library]).eval(), num_beams=3, use_cache=use_cache) for use_cache in (True, False)
     )
@@ -92,7 +92,7 @@ def test_a_library_model_may_be_a_member():
     assert_close(cached.sequences_scores, uncached.sequences_scores)
 
 
-def test_members_without_one_vocabulary_are_refused():
+def test_members_with_different_vocabularies_are_refused():
     with pytest.raises(ValueError, match="vocab_size is 40 in member 0 and 41 in member 1"):
         Ensemble([tiny(), tiny(vocab_size=41)])
     with pytest.raises(ValueError, match="eos_token_id is 2 in member 0 and 5 in member 1"):
@@ -101,9 +101,10 @@ def test_members_without_one_vocabulary_are_refused():
         Ensemble([])
 
 
-def test_tokenizers_that_number_otherwise_are_refused_by_token():
+def test_tokenizers_with_different_ids_are_refused():
     first, second = (AtentaTokenizer.from_texts([text], family="encoder-decoder") for text in ("abc", "abd"))
     check_same_vocabulary({"x": first, "y": first})
     number = first.convert_tokens_to_ids("c")
-    with pytest.raises(ValueError, match=f"'[cd]' is number ({number} in x and None|None in x and {number}) in y"):
+    ids = f"({number} in x and None|None in x and {number}) in y"
+    with pytest.raises(ValueError, match=f"id of the token '[cd]' is {ids}"):
         check_same_vocabulary({"x": first, "y": second})

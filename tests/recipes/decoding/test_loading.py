@@ -1,4 +1,4 @@
-"""Which class loads a saved model, with all its weights."""
+"""Loading of saved models by the class that fits them."""
 
 import pytest
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
@@ -39,7 +39,7 @@ OTHERS = {
     ],
     ids=lambda value: value if isinstance(value, str) else value.__name__,
 )
-def test_a_model_that_generates_keeps_its_head_and_no_other_does(tmp_path, saved, loaded):
+def test_only_models_that_generate_keep_their_head(tmp_path, saved, loaded):
     model = saved(OTHERS[saved]) if saved in OTHERS else tiny_model(saved)
     model.save_pretrained(tmp_path)
     TOKENIZER.save_pretrained(tmp_path)
@@ -55,16 +55,16 @@ def test_a_model_that_generates_keeps_its_head_and_no_other_does(tmp_path, saved
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match=r"no folder with a model: there is no config\.json in it"):
+    with pytest.raises(SystemExit, match=r"is not a model: there is no config\.json in this folder"):
         load_model(str(tmp_path))
 
 
-def test_what_is_nowhere_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match="is no folder with a model, and was not found on the Hub"):
+def test_a_model_that_does_not_exist_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match="is neither a folder with a model nor a model on the Hub"):
         load_model("nobody/nothing")
 
 
-def test_a_misspelt_folder_beside_models_is_refused_at_once(tmp_path):
+def test_a_misspelt_folder_is_refused_with_the_names_next_to_it(tmp_path):
     tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path / "accents")
-    with pytest.raises(SystemExit, match=r"there is no .*acents; models beside it: accents"):
+    with pytest.raises(SystemExit, match=r"there is no .*acents; .* has accents"):
         load_model(str(tmp_path / "acents"))

@@ -1,4 +1,4 @@
-"""Decoding step by step: held against what `generate` returns, for models of this package and of others."""
+"""Decoding step by step, compared with `generate` for models of this package and of transformers."""
 
 import pytest
 import torch
@@ -11,18 +11,18 @@ from atenta import (
     AtentaPairVotesForCausalLM,
 )
 from atenta.recipes.decoding.steps import decoding_steps
-from support.models import assert_close, texts, tiny_model
+from support.models import assert_close, double_model, texts
 
-VOCAB_SIZE = 12  # so few that <eos>, number 2, comes often
+VOCAB_SIZE = 12  # small, so that <eos>, with id 2, is generated often
 SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
 
 def decoder():
-    return tiny_model(AtentaDecoderForCausalLM, vocab_size=VOCAB_SIZE)
+    return double_model(AtentaDecoderForCausalLM, vocab_size=VOCAB_SIZE)
 
 
 def encoder_decoder():
-    return tiny_model(AtentaEncoderDecoderForConditionalGeneration, vocab_size=VOCAB_SIZE)
+    return double_model(AtentaEncoderDecoderForConditionalGeneration, vocab_size=VOCAB_SIZE)
 
 
 def pair_votes():
@@ -33,7 +33,7 @@ def pair_votes():
 
 def gpt2():
     config = GPT2Config(vocab_size=VOCAB_SIZE, n_embd=16, n_layer=2, n_head=2, initializer_range=0.5, **SPECIAL)
-    return GPT2LMHeadModel(config).eval()
+    return GPT2LMHeadModel(config).eval().double()
 
 
 def bart():
@@ -44,7 +44,7 @@ def bart():
     }
     special = SPECIAL | {"decoder_start_token_id": 1, "forced_eos_token_id": None}
     config = BartConfig(vocab_size=VOCAB_SIZE, d_model=16, init_std=0.5, **sizes, **special)
-    return BartForConditionalGeneration(config).eval()
+    return BartForConditionalGeneration(config).eval().double()
 
 
 MODELS = [decoder, encoder_decoder, pair_votes, gpt2, bart]
@@ -71,7 +71,7 @@ def model(request):
 
 
 def both_ways(model, options, seed):
-    """The steps with all candidates, and what `generate` returns."""
+    """The steps with all candidates, and the output of `generate`."""
     options = {"input_ids": texts(1, 5, seed=seed, vocab_size=VOCAB_SIZE), "max_new_tokens": 8, **SPECIAL, **options}
     set_seed(seed)
     steps = list(decoding_steps(model, num_candidates=VOCAB_SIZE, **options))
@@ -87,7 +87,7 @@ def probabilities(hypothesis, name):
 
 
 def assert_same_probabilities(steps, output):
-    """Those of the model and those after processing are `generate`'s at each step, of each hypothesis."""
+    """Probabilities of the model and after processing are those of `generate` at each step for each hypothesis."""
     assert [step.number for step in steps] == list(range(1, len(output.logits) + 1))
     for step, logits, scores in zip(steps, output.logits, output.scores):
         for hypothesis, of_model, processed in zip(step.hypotheses, logits, scores):
@@ -120,7 +120,7 @@ def test_greedy_and_sampling_are_those_of_generate(model, options, seed):
 def test_beams_are_those_of_generate(model, options, seed):
     steps, output = both_ways(model, options | {"num_return_sequences": options["num_beams"]}, seed)
     finished = steps[-1].finished
-    scores = output.sequences_scores[output.sequences_scores > -1e8]  # generate fills up with -1e9
+    scores = output.sequences_scores[output.sequences_scores > -1e8]  # generate fills the rest with -1e9
     assert_close(torch.tensor([one.score for one in finished]), scores)
     for one, sequence in zip(finished, output.sequences.tolist()):
         assert list(one.token_ids) == sequence[: len(one.token_ids)]
@@ -129,7 +129,7 @@ def test_beams_are_those_of_generate(model, options, seed):
 
 
 @pytest.mark.parametrize("options", BEAMS, ids=str)
-def test_what_is_chosen_goes_on_or_ends(model, options):
+def test_chosen_candidates_continue_or_end(model, options):
     steps, _ = both_ways(model, options, seed=5)
     for step, following in zip(steps, [*steps[1:], None]):
         chosen = {
@@ -149,7 +149,7 @@ def test_what_is_chosen_goes_on_or_ends(model, options):
     assert len(steps[1].hypotheses) == options["num_beams"]
 
 
-def test_the_padding_of_a_prompt_is_not_read():
+def test_padding_of_a_prompt_is_ignored():
     model, prompt = decoder(), texts(1, 5, vocab_size=VOCAB_SIZE)
     padded = {
         "input_ids": torch.cat([torch.zeros(1, 3, dtype=torch.long), prompt], 1),
@@ -159,20 +159,20 @@ def test_the_padding_of_a_prompt_is_not_read():
     assert plain[-1].finished[0].token_ids == masked[-1].finished[0].token_ids[3:]
 
 
-def test_the_most_probable_candidates_are_told_and_the_chosen_one():
+def test_candidates_are_the_most_probable_and_the_chosen_one():
     set_seed(3)
     options = {"do_sample": True, "temperature": 5.0, "max_new_tokens": 20, "eos_token_id": None, "top_k": 0}
     steps = list(decoding_steps(decoder(), texts(1, 5, vocab_size=VOCAB_SIZE), num_candidates=2, **options))
-    told = [step.hypotheses[0].candidates for step in steps]
-    assert {len(candidates) for candidates in told} == {2, 3}
-    for candidates in told:
+    shown = [step.hypotheses[0].candidates for step in steps]
+    assert {len(candidates) for candidates in shown} == {2, 3}
+    for candidates in shown:
         assert [one.probability for one in candidates] == sorted((one.probability for one in candidates), reverse=True)
         assert sum(one.chosen for one in candidates) == 1
         assert len(candidates) == 2 or candidates[2].chosen
 
 
 @pytest.mark.parametrize("options", [{}, {"num_beams": 2}], ids=str)
-def test_a_step_is_taken_when_it_is_asked_for_and_leaves_gradients_as_they_were(options):
+def test_steps_are_lazy_and_without_gradients(options):
     model, read = decoder(), []
     model.register_forward_hook(lambda *_: read.append(torch.is_grad_enabled()))
     steps = decoding_steps(model, texts(1, 5, vocab_size=VOCAB_SIZE), max_new_tokens=5, **options)
@@ -185,16 +185,16 @@ def test_a_step_is_taken_when_it_is_asked_for_and_leaves_gradients_as_they_were(
 @pytest.mark.parametrize(
     ("batch", "options", "message"),
     [
-        (2, {}, "2 sequences at once"),
-        (2, {"num_beams": 3}, "2 sequences at once"),
-        (1, {"do_sample": True, "num_return_sequences": 2}, "num_return_sequences at 1"),
-        (1, {"do_sample": True, "num_beams": 2}, "beam_sample, expected one of greedy_search, sample, beam_search"),
+        (2, {}, "Found 2 sequences"),
+        (2, {"num_beams": 3}, "Found 2 sequences"),
+        (1, {"do_sample": True, "num_return_sequences": 2}, "num_return_sequences=1 unless"),
+        (1, {"do_sample": True, "num_beams": 2}, "beam_sample; expected one of greedy_search, sample, beam_search"),
         (1, {"num_candidates": 0}, "num_candidates is 0"),
         (1, {"num_beams": 0}, "num_beams is 0"),
         (1, {"temperatura": 2.0}, "temperatura"),
     ],
     ids=str,
 )
-def test_what_has_no_steps_to_show_is_refused_at_once(batch, options, message):
+def test_other_searches_and_inputs_are_refused_at_once(batch, options, message):
     with pytest.raises(ValueError, match=message):
         decoding_steps(decoder(), texts(batch, 5, vocab_size=VOCAB_SIZE), max_new_tokens=3, **options)

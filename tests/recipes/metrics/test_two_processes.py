@@ -1,4 +1,4 @@
-"""Two processes with an uneven last batch score each example once; run by the test below, this file is one of them."""
+"""Two processes with an incomplete last batch score each example once. The test runs this file in both processes."""
 
 import re
 from pathlib import Path
@@ -9,8 +9,8 @@ from torch.utils.data import DataLoader
 
 from atenta.recipes.metrics import scores
 
-# Two processes share 5 batches, the last of them short: accelerate fills it, and deals a sixth, with examples from the
-# beginning. Those are right and the end is wrong, so that the figures show any that count twice.
+# The processes share 5 batches. accelerate completes the short last batch, and adds a sixth, with examples from the
+# beginning. These are right and the last ones are wrong, so examples that are counted twice change the figures.
 REFERENCES = [f"palavra {index}" for index in range(9)]
 PREDICTIONS = REFERENCES[:4] + ["palavra"] * 5
 EXPECTED = {"exact_match": 4 / 9, "word_accuracy": (8 + 5) / 18}
@@ -20,14 +20,14 @@ def test_each_example_is_scored_once():
     from support.ranks import run_ranks
 
     assert scores(list(EXPECTED), predictions=PREDICTIONS, references=REFERENCES) == EXPECTED
-    assert sorted(re.findall(r"\d/2", run_ranks(Path(__file__)))) == ["0/2", "1/2"]  # lines of two may run together
+    assert sorted(re.findall(r"\d/2", run_ranks(Path(__file__)))) == ["0/2", "1/2"]  # output lines may be mixed
 
 
 def gather_and_score() -> None:
-    """Score, in every process, what all of them hold.
+    """Score, in every process, the outputs of all processes.
 
     Raises:
-        AssertionError: no example came twice before they were sorted out, or the figures are not those of one process.
+        AssertionError: If no example was duplicated before gathering, or the figures are not those of one process.
     """
     accelerator = Accelerator(cpu=True)
     batches = accelerator.prepare(DataLoader(range(len(REFERENCES)), batch_size=2))

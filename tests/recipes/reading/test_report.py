@@ -7,126 +7,126 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.reading import report as module
-from atenta.recipes.reading.report import LongRow, report
+from atenta.recipes.reading import report as report_module
+from atenta.recipes.reading.report import LongRow, build_report
 
 TOKENIZER = AtentaTokenizer.from_alphabet("abcã ", family="encoder-decoder")  # a text of n characters: n + 1 tokens
 
 
-def look_at(texts, **options):
+def split_of(texts, **options):
     options = {"tokenizer": TOKENIZER, "max_length": None, **options}
-    return report({"train": Dataset.from_dict({"text": texts})}, ["text"], **options).splits["train"]
+    return build_report({"train": Dataset.from_dict({"text": texts})}, ["text"], **options).splits["train"]
 
 
-def test_rows_and_lengths():
-    split = look_at(["a" * length for length in range(20, 0, -1)])
+def test_quantiles():
+    split = split_of(["a" * length for length in range(20, 0, -1)])
     assert split.rows == 20
     assert split.quantiles("text") == [1, 10, 19, 20]
     assert not split.is_sample
 
 
-def test_lengths_are_in_characters_after_nfc():
-    assert look_at(["a\u0303", "👋🏽", "\u0958"]).lengths["text"].tolist() == [1, 2, 2]
+def test_lengths_are_counted_after_nfc():
+    assert split_of(["a\u0303", "👋🏽", "\u0958"]).lengths["text"].tolist() == [1, 2, 2]
 
 
-def test_lists_of_words_are_joined_by_spaces():
+def test_lists_of_words():
     dataset = Dataset.from_dict({"words": [["ab", "ã"], ["c"]]})
-    split = report({"train": dataset}, ["words"], TOKENIZER, 4).splits["train"]
+    split = build_report({"train": dataset}, ["words"], TOKENIZER, 4).splits["train"]
     assert split.quantiles("words") == [1, 1, 4, 4]
     assert split.first_too_long == LongRow(0, 5)
     assert not split.outsiders
 
 
-def test_a_text_that_is_none_has_no_length():
+def test_text_that_is_none():
     dataset = Dataset.from_dict({"text": ["a", "b"], "text_pair": [None, "abc"], "other": ["a", "b"]})
-    split = report({"test": dataset}, ["text", "text_pair"], TOKENIZER, None).splits["test"]
+    split = build_report({"test": dataset}, ["text", "text_pair"], TOKENIZER, None).splits["test"]
     assert split.lengths["text_pair"].tolist() == [3]
     assert split.forms == {"NFC": 2}
 
 
 def test_forms():
     composed, decomposed = "ã", "a\u0303"
-    split = look_at(["abc", composed, decomposed, f"ab {decomposed}", composed + decomposed, "a\u0323\u0303\u0323"])
+    split = split_of(["abc", composed, decomposed, f"ab {decomposed}", composed + decomposed, "a\u0323\u0303\u0323"])
     assert split.forms == {"NFC": 2, "NFD": 2, "mixed": 2}
 
 
-def test_a_row_of_one_composed_and_one_decomposed_text_is_mixed():
+def test_row_with_both_forms():
     dataset = Dataset.from_dict({"source": ["ã", "a"], "target": ["a\u0303", "a\u0303"]})
-    split = report({"train": dataset}, ["source", "target"], TOKENIZER, None).splits["train"]
+    split = build_report({"train": dataset}, ["source", "target"], TOKENIZER, None).splits["train"]
     assert split.forms == {"mixed": 1, "NFD": 1}
 
 
-def test_characters_outside_the_alphabet_are_counted_by_row():
+def test_characters_outside_the_alphabet():
     dataset = Dataset.from_dict({"source": ["axx", "a", "x", "<"], "target": ["xé", "b", "e\u0301", "a\u0303"]})
-    split = report({"train": dataset}, ["source", "target"], TOKENIZER, None).splits["train"]
+    split = build_report({"train": dataset}, ["source", "target"], TOKENIZER, None).splits["train"]
     assert split.outsiders == {"x": 2, "é": 2, "<": 1}
     assert split.rows_with_outsiders == 3
 
 
 def test_rows_longer_than_the_limit():
-    assert look_at(["aaaa", "aaa", "a", "ccccc"], max_length=5).first_too_long == LongRow(3, 6)
-    split = look_at(["a", "aaaa", "ccccc"], max_length=4)
+    assert split_of(["aaaa", "aaa", "a", "ccccc"], max_length=5).first_too_long == LongRow(3, 6)
+    split = split_of(["a", "aaaa", "ccccc"], max_length=4)
     assert (split.rows_too_long, split.first_too_long) == (2, LongRow(1, 5))
-    assert look_at(["ãããã"], max_length=5).rows_too_long == 0
-    assert look_at(["😀"], max_length=4).first_too_long == LongRow(0, 5)  # four bytes and <eos>
+    assert split_of(["ãããã"], max_length=5).rows_too_long == 0
+    assert split_of(["😀"], max_length=4).first_too_long == LongRow(0, 5)  # four bytes and <eos>
 
 
-def test_the_first_long_row_may_be_behind_the_first_batch():
-    split = look_at(["a"] * 1000 + ["aaa"], max_length=3)
+def test_long_row_in_a_later_batch():
+    split = split_of(["a"] * 1000 + ["aaa"], max_length=3)
     assert (split.rows, split.rows_too_long, split.first_too_long) == (1001, 1, LongRow(1000, 4))
 
 
-def test_special_tokens_that_a_text_may_hold_are_one_token():
+def test_special_token_in_a_text_is_its_characters_as_in_the_recipes():
     tokenizer = AtentaTokenizer.from_alphabet("ab", family="encoder")
-    assert look_at(["a<mask>b"], tokenizer=tokenizer, max_length=5).rows_too_long == 0
-    assert look_at(["a<mask>b"], tokenizer=tokenizer, max_length=4).first_too_long == LongRow(0, 5)
+    assert split_of(["a<mask>b"], tokenizer=tokenizer, max_length=10).rows_too_long == 0
+    assert split_of(["a<mask>b"], tokenizer=tokenizer, max_length=9).first_too_long == LongRow(0, 10)
 
 
-def test_an_input_of_two_texts():
+def test_input_of_two_texts():
     tokenizer = AtentaTokenizer.from_alphabet("ab", family="encoder")
     splits = {"train": Dataset.from_dict({"text": ["aa", "aaaaa"], "text_pair": ["bb", None]})}
-    one_by_one = report(splits, ["text", "text_pair"], tokenizer, 6)
-    together = report(splits, ["text", "text_pair"], tokenizer, 6, inputs=[["text", "text_pair"]])
+    one_by_one = build_report(splits, ["text", "text_pair"], tokenizer, 6)
+    together = build_report(splits, ["text", "text_pair"], tokenizer, 6, inputs=[["text", "text_pair"]])
     assert one_by_one.splits["train"].first_too_long == LongRow(1, 7)
     assert together.splits["train"].first_too_long == LongRow(0, 7)  # <bos> aa <eos> bb <eos>
     assert together.splits["train"].rows_too_long == 2
 
 
-def test_tags_are_tokens_of_their_input():
+def test_tags_count_as_tokens():
     splits = {"train": Dataset.from_dict({"source": ["aa"], "target": ["b"], "tags": [["<V>", "<3>"]]})}
     inputs = [["tags", "source"], ["target"]]
-    found = report(splits, ["source", "target"], TOKENIZER, 4, inputs=inputs)
+    found = build_report(splits, ["source", "target"], TOKENIZER, 4, inputs=inputs)
     assert found.splits["train"].first_too_long == LongRow(0, 5)
-    assert report(splits, ["source", "target"], TOKENIZER, 5, inputs=inputs).splits["train"].rows_too_long == 0
+    assert build_report(splits, ["source", "target"], TOKENIZER, 5, inputs=inputs).splits["train"].rows_too_long == 0
     assert found.splits["train"].quantiles("source") == [2, 2, 2, 2]
 
 
-def test_too_long_a_row_is_an_error_that_tells_what_to_do():
+def test_long_row_is_an_error():
     splits = {"train": Dataset.from_dict({"text": ["a"]}), "test": Dataset.from_dict({"text": ["a", "aaa", "aaaa"]})}
-    report(splits, ["text"], TOKENIZER, 5).check_lengths()
-    report(splits, ["text"], TOKENIZER, None).check_lengths()
+    build_report(splits, ["text"], TOKENIZER, 5).check_lengths()
+    build_report(splits, ["text"], TOKENIZER, None).check_lengths()
     message = "^test, row 1: found 4 tokens in an input; expected at most 3, as in all but 2 of the 3 rows: shorten"
     with pytest.raises(ValueError, match=message):
-        report(splits, ["text"], TOKENIZER, 3).check_lengths()
+        build_report(splits, ["text"], TOKENIZER, 3).check_lengths()
 
 
-def test_duplicates_and_overlap_are_compared_after_nfc():
+def test_duplicates_and_overlap():
     splits = {
         "train": Dataset.from_dict({"text": ["a", "b", "a", "ã", "a\u0303", "a"]}),
         "validation": Dataset.from_dict({"text": ["c", "a\u0303", "c"]}),
         "test": Dataset.from_dict({"text": ["b", "b", "a", "x"]}),
     }
-    counted = report(splits, ["text"], TOKENIZER, None).splits
+    counted = build_report(splits, ["text"], TOKENIZER, None).splits
     assert [split.duplicates() for split in counted.values()] == [3, 1, 1]
     assert [counted[name].rows_in(counted["train"]) for name in ("validation", "test")] == [1, 3]
 
 
-def test_the_key_decides_which_rows_are_the_same():
+def test_key():
     columns = {"source": ["a", "a", "a"], "target": ["b", "c", "b"], "label": ["x", "y", "y"]}
     dataset = {"train": Dataset.from_dict(columns)}
 
     def duplicates(**key):
-        return report(dataset, ["source", "target"], TOKENIZER, None, **key).splits["train"].duplicates()
+        return build_report(dataset, ["source", "target"], TOKENIZER, None, **key).splits["train"].duplicates()
 
     assert duplicates() == 1
     assert duplicates(key=["source"]) == 2
@@ -134,13 +134,13 @@ def test_the_key_decides_which_rows_are_the_same():
     assert duplicates(key=["label"]) == 1
 
 
-def test_the_words_of_a_key_are_parted():
+def test_key_of_words():
     dataset = {"train": Dataset.from_dict({"words": [["a", "b"], ["ab"], ["a", "b"]]})}
-    assert report(dataset, ["words"], TOKENIZER, None).splits["train"].duplicates() == 1
+    assert build_report(dataset, ["words"], TOKENIZER, None).splits["train"].duplicates() == 1
 
 
-def test_of_a_streamed_split_the_first_rows_are_looked_at(monkeypatch):
-    monkeypatch.setattr(module, "STREAMED_ROWS", 300)
+def test_streamed_split(monkeypatch):
+    monkeypatch.setattr(report_module, "_STREAMED_ROWS", 300)
 
     def endless():
         number = 0
@@ -152,20 +152,20 @@ def test_of_a_streamed_split_the_first_rows_are_looked_at(monkeypatch):
         "train": IterableDataset.from_generator(endless),
         "test": Dataset.from_dict({"text": ["aa", "b"]}).to_iterable_dataset(),
     }
-    found = report(splits, ["text"], TOKENIZER, None)
+    found = build_report(splits, ["text"], TOKENIZER, None)
     assert [split.rows for split in found.splits.values()] == [300, 2]
     assert [split.is_sample for split in found.splits.values()] == [True, False]
-    assert str(found).splitlines()[-1] == "train is streamed: this is about its first 300 rows."
+    assert str(found).splitlines()[-1] == "train is streamed; its figures are those of the first 300 rows."
     assert next(iter(splits["train"])) == {"text": "a", "other": 0}
 
 
-def test_a_split_without_rows():
-    found = report({"test": Dataset.from_dict({"text": []})}, ["text"], TOKENIZER, 5)
+def test_split_without_rows():
+    found = build_report({"test": Dataset.from_dict({"text": []})}, ["text"], TOKENIZER, 5)
     assert (found.splits["test"].rows, found.splits["test"].quantiles("text")) == (0, [])
     assert "text" in str(found)
 
 
-def test_the_table():
+def test_table():
     splits = {
         "train": Dataset.from_dict({"text": ["a", "ã", "a", "x\u0301\u200b水"]}),
         "test": Dataset.from_dict({"text": ["c" * 1200, "a\u0303", "x", "b"]}),
@@ -184,19 +184,19 @@ rows with characters outside the alphabet            1 (25.0%)               1 (
   ‘◌́’ U+0301 COMBINING ACUTE ACCENT                          1                       0
   U+200B ZERO WIDTH SPACE                                    1                       0
   ‘水’ U+6C34 CJK UNIFIED IDEOGRAPH-6C34                     1                       0
-Characters outside the alphabet are read and written as their bytes in UTF-8: none is lost."""
-    assert str(report(splits, ["text"], TOKENIZER, 1000)) == expected
+Characters outside the alphabet are encoded as their bytes in UTF-8; none is lost."""
+    assert str(build_report(splits, ["text"], TOKENIZER, 1000)) == expected
 
 
-def test_a_small_share_is_not_shown_as_none():
+def test_small_share_in_the_table():
     dataset = Dataset.from_dict({"text": ["aaaaa"] + ["a"] * 3000})
-    lines = str(report({"test": dataset}, ["text"], TOKENIZER, 5)).splitlines()
+    lines = str(build_report({"test": dataset}, ["text"], TOKENIZER, 5)).splitlines()
     assert ["longer", "than", "5", "tokens", "1", "(<0.1%)"] in [line.split() for line in lines]
 
 
-def test_the_table_names_the_most_frequent_outsiders_and_counts_the_others():
+def test_table_of_many_outsiders():
     rare = [chr(code) for code in range(ord("А"), ord("А") + 25)]
-    lines = str(report({"test": Dataset.from_dict({"text": [*rare, "я", "я"]})}, ["text"], TOKENIZER, None))
+    lines = str(build_report({"test": Dataset.from_dict({"text": [*rare, "я", "я"]})}, ["text"], TOKENIZER, None))
     lines = lines.splitlines()
     assert lines[-22].startswith("  ‘я’ U+044F CYRILLIC SMALL LETTER YA")
     assert [line.split("’")[0][-1] for line in lines[-21:-2]] == rare[:19]
@@ -204,7 +204,7 @@ def test_the_table_names_the_most_frequent_outsiders_and_counts_the_others():
 
 
 def test_control_characters_are_not_printed():
-    text = str(report({"test": Dataset.from_dict({"text": ["\x1b[2J\r"]})}, ["text"], TOKENIZER, None))
+    text = str(build_report({"test": Dataset.from_dict({"text": ["\x1b[2J\r"]})}, ["text"], TOKENIZER, None))
     assert "U+001B (no name)" in text
     assert not {"\x1b", "\r"} & set(text)
 
@@ -213,11 +213,11 @@ texts = st.text("abcxé\u0303ã <mask>😀", min_size=1)
 
 
 @given(st.lists(texts), st.integers(1, 12), st.sampled_from(["encoder", "decoder", "encoder-decoder"]))
-def test_counts_equal_the_tokenizers_and_pythons(rows, max_length, family):
+def test_counts_equal_those_of_python_and_the_tokenizer(rows, max_length, family):
     tokenizer = AtentaTokenizer.from_alphabet("abcã ", family=family)
-    split = look_at(rows, tokenizer=tokenizer, max_length=max_length)
+    split = split_of(rows, tokenizer=tokenizer, max_length=max_length)
     normal = [unicodedata.normalize("NFC", text) for text in rows]
-    lengths = [len(ids) for ids in tokenizer(rows).input_ids] if rows else []
+    lengths = [len(ids) for ids in tokenizer(rows, split_special_tokens=True).input_ids] if rows else []
     long = [LongRow(index, length) for index, length in enumerate(lengths) if length > max_length]
     assert (split.rows_too_long, split.first_too_long) == (len(long), long[0] if long else None)
     assert split.lengths["text"].tolist() == [len(text) for text in normal] if rows else not split.lengths

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.samples.dialogue import Speech, dialogue_prompts, prompts, scenes
+from atenta.recipes.samples.dialogue import Speech, dialogue_prompts, parse_scenes, scene_prompts
 from atenta.recipes.samples.files import DATA, SPLITS
 
 PLAY_WITH_DASHES = """A Carta
@@ -63,7 +63,7 @@ FIM
 @pytest.fixture(scope="module")
 def plays():
     return {
-        split: {play.name: scenes(play.read_text(encoding="utf-8")) for play in folder.glob("*.txt")}
+        split: {play.name: parse_scenes(play.read_text(encoding="utf-8")) for play in folder.glob("*.txt")}
         for split in SPLITS
         for folder in [DATA / "machado_plays" / split]
     }
@@ -74,8 +74,8 @@ def rows():
     return dialogue_prompts()
 
 
-def test_speeches_behind_a_dash():
-    assert scenes(PLAY_WITH_DASHES) == [
+def test_speeches_after_a_dash():
+    assert parse_scenes(PLAY_WITH_DASHES) == [
         [
             ("D. HELENA", "Já de volta!"),
             ("BARÃO", "É verdade. Adeus, senhora."),
@@ -89,14 +89,14 @@ def test_speeches_behind_a_dash():
 
 
 def test_speeches_below_a_name():
-    assert scenes(PLAY_WITH_NAMES_ALONE) == [
+    assert parse_scenes(PLAY_WITH_NAMES_ALONE) == [
         [("UM CRIADO", "Pronto."), ("PEDRO ALVES", "A Senhora já veio?"), ("UM CRIADO", "O Sr. sabe que não.")],
         [("TODOS", "Viva!")],
     ]
 
 
-def test_a_text_without_scenes_has_no_speech():
-    assert scenes("ROSINHA\nAh!\n") == []
+def test_text_without_scenes():
+    assert parse_scenes("ROSINHA\nAh!\n") == []
 
 
 @given(
@@ -110,33 +110,33 @@ def test_a_text_without_scenes_has_no_speech():
     ),
     st.sampled_from(["\n", " — ", " (à parte) — ", "\n(rindo)\n", " -"]),
 )
-def test_a_play_written_is_read_back(speeches, separator):
+def test_plays_round_trip(speeches, separator):
     play = "Cena I\n" + "".join(f"{speaker}{separator}{text}\n" for speaker, text in speeches) + "FIM\n"
-    assert scenes(play) == [speeches]
+    assert parse_scenes(play) == [speeches]
 
 
-def test_a_prompt_is_two_speeches_and_a_name():
+def test_prompts():
     scene = [Speech("A", "Um."), Speech("B", "Dois."), Speech("A", "Três."), Speech("C", "Quatro.")]
-    assert prompts(scene) == [
+    assert scene_prompts(scene) == [
         {"prompt": "A\nUm.\nB", "answer": "Dois."},
         {"prompt": "A\nUm.\nB\nDois.\nA", "answer": "Três."},
         {"prompt": "B\nDois.\nA\nTrês.\nC", "answer": "Quatro."},
     ]
 
 
-def test_a_long_speech_is_context_but_no_answer():
+def test_long_speech_is_only_context():
     long = " ".join(["palavra"] * 25 + ["é"])  # 201 characters
     assert len(long) == 201
     last_words = "…" + " ".join(["palavra"] * 14 + ["é"])
-    rows = prompts([Speech("A", "Um."), Speech("B", long), Speech("A", "Dois.")])
+    rows = scene_prompts([Speech("A", "Um."), Speech("B", long), Speech("A", "Dois.")])
     assert rows == [{"prompt": f"A\nUm.\nB\n{last_words}\nA", "answer": "Dois."}]
-    assert len(prompts([Speech("A", "Um."), Speech("B", long[1:])])) == 1
+    assert len(scene_prompts([Speech("A", "Um."), Speech("B", long[1:])])) == 1
 
 
 @given(st.lists(st.text("ab é", min_size=1, max_size=300).filter(str.strip), max_size=6))
-def test_prompts_keep_to_their_limits(texts):
+def test_prompts_have_limits(texts):
     scene = [Speech("ROSINHA", " ".join(text.split())) for text in texts]
-    rows = prompts(scene)
+    rows = scene_prompts(scene)
     assert [row["answer"] for row in rows] == [text for _, text in scene[1:] if len(text) <= 200]
     for row in rows:
         lines = row["prompt"].split("\n")
@@ -147,23 +147,14 @@ def test_prompts_keep_to_their_limits(texts):
             assert any(speech.text == line or speech.text.endswith(line.removeprefix("…")) for speech in scene)
 
 
-def test_splits_have_the_sizes_that_the_documentation_reports(rows):
+def test_sizes(rows):
     assert {split: len(rows[split]) for split in SPLITS} == {"train": 2975, "validation": 309, "test": 444}
     longest = {split: max(len(row["prompt"] + row["answer"]) for row in rows[split]) for split in SPLITS}
     assert longest == {"train": 462, "validation": 393, "test": 386}
 
 
-def test_each_play_has_the_scenes_and_speeches_that_the_documentation_reports(plays):
-    readme = (DATA / "README.md").read_text(encoding="utf-8")
-    for split, play_by_name in plays.items():
-        for name, play in play_by_name.items():
-            line = next(line for line in readme.splitlines() if line.startswith(f"| {split} | {name} |"))
-            counts = len(play), sum(map(len, play)), sum(len(prompts(scene)) for scene in play)
-            assert line.endswith("| {} | {} | {} |".format(*counts))
-
-
-def test_speeches_are_what_the_play_says(plays):
-    """The speeches, one after the other, are what is left of the play's file when parts of it are taken away."""
+def test_speeches_are_in_the_play(plays):
+    """The speeches of a play are a subsequence of its file."""
     for split in SPLITS:
         for name, play in plays[split].items():
             spoken = "".join(speech.text for scene in play for speech in scene).replace(" ", "")
@@ -173,7 +164,7 @@ def test_speeches_are_what_the_play_says(plays):
             assert len(spoken) > 0.55 * len(text)
 
 
-def test_no_direction_and_no_other_character_is_left_in_a_speech(plays):
+def test_speeches_have_no_directions_and_no_names(plays):
     speeches = [speech for split in SPLITS for play in plays[split].values() for scene in play for speech in scene]
     assert not any(set(speech.text) & set("()\n") for speech in speeches)
     names = {speech.speaker for speech in speeches if len(speech.speaker) > 4}
@@ -185,7 +176,7 @@ def test_no_exchange_is_in_two_splits(rows):
     assert not any(exchanges[one] & exchanges[other] for one, other in combinations(SPLITS, 2))
 
 
-def test_pre_training_holds_no_play(rows):
+def test_novels_contain_no_play(rows):
     works = "\n".join(
         " ".join(work.read_text(encoding="utf-8").split()) for work in (DATA / "machado").glob("*/*.txt")
     )
@@ -194,6 +185,6 @@ def test_pre_training_holds_no_play(rows):
     assert not any(answer in works for answer in long)
 
 
-def test_missing_plays_name_the_flags(tmp_path):
+def test_missing_plays(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"--train_file and --validation_file"):
         dialogue_prompts(tmp_path)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta.recipes.samples.files import DATA, SPLITS
-from atenta.recipes.samples.languages import language_words, words
+from atenta.recipes.samples.languages import language_words, lowercase_words
 
 PARTS = dict(zip(SPLITS, ("train", "dev", "test")))
 
@@ -18,7 +18,7 @@ def rows():
 
 @pytest.fixture
 def folder(tmp_path):
-    """Write three words of each language a split, of which some are of two languages or stand in two splits."""
+    """Three words of each language per split, some of them of two languages or in two splits."""
     (tmp_path / "g2p").mkdir()
     texts = {
         "train": ("uno\tu n o\ndue\td u e\nanimal\ta n", "un\tœ̃\ndeux\td ø\ntrois\tt", "Um, dois — três! um animal."),
@@ -33,31 +33,31 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_words_are_whole_words_of_small_letters():
+def test_lowercase_words():
     text = "— Não!... disse-me Capitu; “não sei”, d'água (talvez), 1a º vez\nVEZ vez."
-    assert words(text) == ["não", "sei", "talvez", "vez"]
+    assert lowercase_words(text) == ["não", "sei", "talvez", "vez"]
 
 
 @given(st.text())
-def test_words_are_distinct_and_in_the_text(text):
-    found = words(text)
+def test_lowercase_words_are_distinct_and_in_the_text(text):
+    found = lowercase_words(text)
     assert len(set(found)) == len(found)
     assert all(word in text and word.isalpha() and word.islower() for word in found)
 
 
-def test_a_split_holds_as_many_words_of_each_language(rows):
+def test_sizes(rows):
     for split, size in {"train": 659, "validation": 81, "test": 76}.items():
         assert Counter(row["label"] for row in rows[split]) == {"ita": size, "fra": size, "por": size}
         assert all(row["text_pair"] is None for row in rows[split])
 
 
-def test_no_word_is_there_twice(rows):
+def test_words_are_distinct(rows):
     texts = {split: {row["text"] for row in rows[split]} for split in SPLITS}
     assert all(len(texts[split]) == len(rows[split]) for split in SPLITS)
     assert not any(texts[one] & texts[other] for one, other in combinations(SPLITS, 2))
 
 
-def test_a_word_comes_from_its_language_and_split_and_from_no_other_language(rows):
+def test_words_are_from_the_lists_of_their_language_and_split(rows):
     lists = {
         (language, split): {
             line.split("\t")[0] for line in (DATA / "g2p" / name).read_text(encoding="utf-8").splitlines()
@@ -67,7 +67,7 @@ def test_a_word_comes_from_its_language_and_split_and_from_no_other_language(row
     }
     for split in SPLITS:
         works = (DATA / "machado" / split).glob("*.txt")
-        lists["por", split] = set(words("\n".join(work.read_text(encoding="utf-8") for work in works)))
+        lists["por", split] = set(lowercase_words("\n".join(work.read_text(encoding="utf-8") for work in works)))
     for split in SPLITS:
         for row in rows[split]:
             holders = {language for (language, _), spellings in lists.items() if row["text"] in spellings}
@@ -83,7 +83,7 @@ def test_words_of_two_languages_are_left_out(folder):
         }
         for split in SPLITS
     }
-    # `animal` is of two lists of one split, `deux` of two lists of different splits.
+    # `animal` is in two lists of one split, `deux` in two lists of different splits.
     assert by_label["train"]["ita"] == {"uno", "due"}
     assert by_label["train"]["fra"] == {"un", "trois"}
     assert by_label["test"]["ita"] == {"sei", "sette"}
@@ -91,13 +91,13 @@ def test_words_of_two_languages_are_left_out(folder):
     assert len(by_label["test"]["por"]) == 2
 
 
-def test_a_word_of_two_splits_is_drawn_once(folder):
+def test_word_of_two_splits_is_drawn_once(folder):
     for seed in range(20):
         rows = language_words(folder, seed)
         assert sum(row["text"] == "três" for split in SPLITS for row in rows[split]) <= 1
 
 
-def test_the_seed_decides_draw_and_order(rows):
+def test_seed(rows):
     assert language_words() == rows
     other = language_words(seed=1)
     for split in SPLITS:
@@ -105,6 +105,6 @@ def test_the_seed_decides_draw_and_order(rows):
         assert [row["label"] for row in rows[split]] != sorted(row["label"] for row in rows[split])
 
 
-def test_missing_data_name_the_flags(tmp_path):
+def test_missing_data(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"--train_file and --validation_file"):
         language_words(tmp_path)

@@ -1,84 +1,102 @@
-"""The registry of sample data: each is there, reads as its task's rows, and says whose it is."""
+"""The sample data: each sample is complete, has the row format of its task, and names its licence."""
 
+import os
+import subprocess
+import sys
 from dataclasses import replace
 from functools import partial
+from inspect import getsource
 
 import pytest
 import yaml
 
-from atenta.recipes.reading import conll, documents, labelled, pairs, prompts, questions, squad, tables, tagged
+from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.files import SPLITS
-from atenta.recipes.training.command_line import CONFIGS
+from atenta.recipes.tasks.classification import LABELLED_TEXTS
+from atenta.recipes.tasks.documents import DOCUMENTS
+from atenta.recipes.tasks.pairs import PAIRS
+from atenta.recipes.tasks.prompts import PROMPTS
+from atenta.recipes.tasks.questions import QUESTIONS
+from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.training.options import CONFIGS
 
-CHECKS = {
-    **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "hebrew"), pairs.check),
-    **dict.fromkeys(("lener_br", "bosque"), tagged.check),
-    **{"novels": documents.check, "plays": prompts.check, "languages": labelled.check, "faquad": questions.check},
+TAGGED = replace(TAGGED_SENTENCES, readers={".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")})
+FORMATS = {
+    **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "hebrew"), PAIRS),
+    **dict.fromkeys(("lener_br", "bosque"), TAGGED),
+    **{"novels": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS, "faquad": QUESTIONS},
 }
-READERS = {
-    ".tsv": partial(tables.read_table, columns=["source", "target"]),
-    ".conll": conll.read_conll,
-    ".conllu": partial(conll.read_conllu, tag_column="upos"),
-    ".json": squad.read_squad,
-}
+OF_FILES = [name for name, sample in SAMPLES.items() if sample.files]
+OF_ROWS = [name for name, sample in SAMPLES.items() if sample.rows]
 LICENCES = {"apache-2.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-4.0"}
 
-every_sample = pytest.mark.parametrize("name", SAMPLES)
+
+def test_every_sample_is_tested():
+    assert sorted(OF_FILES + OF_ROWS) == sorted(SAMPLES) == sorted(FORMATS)
 
 
-def test_each_sample_is_held_here():
-    assert CHECKS.keys() == SAMPLES.keys()
+def test_descriptions():
+    for sample in SAMPLES.values():
+        assert {"data", "licence"} <= sample.about.keys() <= {"data", "language", "licence"}
+        assert sample.about["licence"] in LICENCES
+        assert sample.about.get("language", "several") in {"pt", "fr", "it", "he", "several"}
+    assert len({sample.about["data"] for sample in SAMPLES.values()}) == len(SAMPLES)
 
 
-@every_sample
-def test_a_sample_is_files_or_rows_and_says_whose_it_is(name):
-    sample = SAMPLES[name]
-    assert bool(sample.files) != bool(sample.rows)
-    assert {"data", "licence"} <= sample.about.keys() <= {"data", "language", "licence"}
-    assert sample.about["licence"] in LICENCES
-    assert sample.about.get("language", "several") in {"pt", "fr", "it", "he", "several"}
-
-
-@pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.files])
-def test_files_are_there_and_read_as_rows_of_the_task(name):
-    files = SAMPLES[name].split_files()
+@pytest.mark.parametrize("name", OF_FILES)
+def test_samples_of_files(name):
+    files, row_format = SAMPLES[name].split_files(), FORMATS[name]
     assert list(files) == list(SPLITS[: len(files)])
     assert len(set(files.values())) == len(files)
     rows = dict.fromkeys(files, 0)
     for split, file in files.items():
-        for _, fields in READERS[file[file.rindex(".") :]](file):
+        for _, fields in row_format.read(file):
             try:
-                CHECKS[name](fields)
+                row_format.check(fields)
                 rows[split] += 1
             except ValueError:
-                assert name == "faquad"  # two of its answers stand in several places
+                assert name == "faquad"  # two of its questions have answers with ambiguous offsets
     assert all(rows.values())
     assert rows["train"] > rows["validation"]
 
 
-@pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.rows])
-def test_rows_are_those_of_the_task(name):
-    made = SAMPLES[name].rows()
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_samples_of_rows(name):
+    made, check = SAMPLES[name].rows(), FORMATS[name].check
     assert list(made) == list(SPLITS)
     for rows in made.values():
         assert rows
-        # Tags are tokens here, and texts in files.
-        assert all(CHECKS[name]({**row, "tags": None} if "tags" in row else row) == row for row in rows[:100])
+        # In these rows tags are tokens, but `check` reads them as a text.
+        assert all(check({**row, "tags": None} if "tags" in row else row) == row for row in rows[:100])
 
 
-@every_sample
-def test_what_is_said_of_the_data_is_not_shared(name):
-    about = [sample.about["data"] for sample in SAMPLES.values()]
-    assert about.count(SAMPLES[name].about["data"]) == 1
+def digest_of_rows():
+    import hashlib
+
+    from atenta.recipes.samples import SAMPLES
+
+    rows = {name: sample.rows() for name, sample in SAMPLES.items() if sample.rows}
+    return hashlib.sha256(repr(rows).encode()).hexdigest()
 
 
-def test_missing_files_name_the_flags():
+def test_rows_are_the_same_in_every_process():
+    other = subprocess.run(
+        [sys.executable, "-c", f"{getsource(digest_of_rows)}\nprint(digest_of_rows())"],
+        env={**os.environ, "PYTHONHASHSEED": "1"},  # another order of sets; the seed of this process is random
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert other.stdout.strip() == digest_of_rows()
+
+
+def test_missing_files():
     with pytest.raises(FileNotFoundError, match=r"no nothing\.tsv in .*--train_file and --validation_file"):
         replace(SAMPLES["hebrew"], files=("hebrew/nothing.tsv",)).split_files()
 
 
 @pytest.mark.parametrize("config", sorted(CONFIGS.glob("*.yaml")), ids=lambda config: config.stem)
-def test_a_configuration_names_a_sample_or_leaves_the_data_to_the_user(config):
+def test_samples_of_configurations(config):
     sample = yaml.safe_load(config.read_text(encoding="utf-8")).get("sample")
     assert sample is None or sample in SAMPLES

@@ -1,3 +1,5 @@
+"""Batches of texts of similar length."""
+
 from pathlib import Path
 
 import pytest
@@ -9,7 +11,7 @@ from hypothesis import strategies as st
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.training.batching import BucketBatchSampler
-from atenta.recipes.training.command_line import CONFIGS
+from atenta.recipes.training.options import CONFIGS
 
 
 def epochs_of(lengths, epoch=0, **options):
@@ -26,7 +28,7 @@ def epochs_of(lengths, epoch=0, **options):
     num_processes=st.integers(1, 3),
 )
 @settings(deadline=None)
-def test_every_text_comes_once_and_no_batch_exceeds_the_budget(lengths, max_tokens, num_processes):
+def test_every_text_is_used_once_within_the_budget(lengths, max_tokens, num_processes):
     shares = [
         epochs_of(lengths, batch_size=1, max_tokens=max_tokens, num_processes=num_processes, process_index=index)
         for index in range(num_processes)
@@ -39,7 +41,7 @@ def test_every_text_comes_once_and_no_batch_exceeds_the_budget(lengths, max_toke
         for batches in shares
         for batch in batches
     ]
-    # where the last texts are fewer than the processes they join the batch before, and only then is it larger
+    # if fewer texts than processes are left, they join the previous batch, which may then be too large
     over = [tokens for tokens in padded if tokens > max_tokens]
     assert len(over) <= num_processes - 1
     assert all(batch for batches in shares for batch in batches)
@@ -47,61 +49,59 @@ def test_every_text_comes_once_and_no_batch_exceeds_the_budget(lengths, max_toke
 
 @given(lengths=st.lists(st.integers(1, 60), min_size=2, max_size=150), batch_size=st.integers(1, 8))
 @settings(deadline=None)
-def test_two_processes_see_together_what_one_sees(lengths, batch_size):
+def test_two_processes_share_the_batches_of_one(lengths, batch_size):
     alone = epochs_of(lengths, batch_size=2 * batch_size)
     shares = [epochs_of(lengths, batch_size=batch_size, num_processes=2, process_index=index) for index in (0, 1)]
-    if len(lengths) % (2 * batch_size) != 1:  # a last text alone joins the batch before only where two share it
+    if len(lengths) % (2 * batch_size) != 1:  # a single last text joins the previous batch of two processes only
         assert [set(batch) for batch in alone] == [set(one) | set(two) for one, two in zip(*shares)]
 
 
-def test_the_order_is_new_in_each_epoch_and_the_same_for_one_seed():
+def test_the_order_depends_on_epoch_and_seed():
     lengths = [5, 6] * 50
     first = epochs_of(lengths, batch_size=10, seed=1)
     assert first == epochs_of(lengths, batch_size=10, seed=1)
-    again = epochs_of(lengths, epoch=1, batch_size=10, seed=1)
-    assert first != again
-    assert {frozenset(batch) for batch in first} != {frozenset(batch) for batch in again}  # mixed anew, not moved
+    second = epochs_of(lengths, epoch=1, batch_size=10, seed=1)
+    assert set(map(frozenset, first)) != set(map(frozenset, second))  # other batches, not only another order
     assert first != epochs_of(lengths, batch_size=10, seed=2)
 
 
-def test_the_length_of_batches_does_not_fall_or_rise_through_an_epoch():
+def test_batches_are_not_in_the_order_of_their_lengths():
     means = [sum(batch) / len(batch) for batch in epochs_of(range(1, 1001), batch_size=10)]
     assert means != sorted(means)
     assert means != sorted(means, reverse=True)
 
 
-def test_padding_is_counted_by_hand():
-    # (2, 3) with a budget of two texts of the longest: 2 + 3 tokens in 2 * 3 places, then 9 alone
+def test_padding_share_worked_by_hand():
+    # (2, 3): 2 + 3 tokens in 2 * 3 places; 9: no padding
     sampler = BucketBatchSampler([2, 3, 9], batch_size=2)
     assert sampler.padding_share() == pytest.approx(1 - 14 / 15)
 
 
-def test_texts_longer_than_the_budget_and_too_few_texts_are_named():
+def test_a_text_over_the_budget_and_too_few_texts_are_refused():
     with pytest.raises(ValueError, match="Text 1 has 12 tokens, more than --max_tokens_per_batch 10"):
         BucketBatchSampler([3, 12], batch_size=1, max_tokens=10)
     with pytest.raises(ValueError, match="Found 1 texts"):
         BucketBatchSampler([3], batch_size=1, num_processes=2)
 
 
-def test_targets_go_on_from_where_they_are_when_sources_get_longer():
-    """Of two sources, the longer one begins with its long targets, which the shorter one ended with."""
+def test_targets_rise_and_fall_in_turn():
     lengths = [(source, target) for source in (4, 5) for target in (1, 1, 9, 9)]
     sampler = BucketBatchSampler(lengths, batch_size=4)
     order = sampler._sorted(torch.arange(len(lengths)))
     assert sampler.lengths[order].tolist() == [[4, 1], [4, 1], [4, 9], [4, 9], [5, 9], [5, 9], [5, 1], [5, 1]]
 
 
-def test_a_batch_ends_half_full_where_more_would_be_padding():
+def test_a_batch_ends_early_to_avoid_padding():
     def sizes(lengths):
         return BucketBatchSampler(lengths, batch_size=1, max_tokens=80).sizes
 
     assert sizes([10] * 4 + [20]) == [4, 1]  # five times 20 would be over the budget
-    assert sizes([10] * 5 + [13]) == [5, 1]  # within it, but 15 of 78 places would be padding
-    assert sizes([10] * 3 + [13]) == [4]  # as many of 52, but the batch is not yet half full
+    assert sizes([10] * 5 + [13]) == [5, 1]  # within the budget, but 15 of 78 places would be padding
+    assert sizes([10] * 3 + [13]) == [4]  # 9 of 52 places are padding, but the batch is not half full
 
 
 @pytest.mark.parametrize("task", ["accents", "french_g2p", "italian_g2p", "hebrew"])
-def test_less_than_a_twentieth_of_a_task_is_padding(task):
+def test_less_than_a_twentieth_of_the_samples_is_padding(task):
     options = yaml.safe_load((CONFIGS / f"{task}.yaml").read_text(encoding="utf-8"))
     if task == "accents":
         pairs = [(pair["source"], pair["target"]) for pair in accent_pairs()["train"]]

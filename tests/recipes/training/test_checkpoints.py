@@ -1,20 +1,30 @@
-"""Checkpoints are whole or not there, and are gone on from by the same command only."""
+"""Checkpoints: which one a run resumes from, which are deleted, and the mean of their weights."""
 
 import json
+import os
 from dataclasses import dataclass
 
 import pytest
+import torch
+from safetensors.torch import save_file
 
-from atenta.recipes.training import RecipeArguments
+from atenta.modeling import AtentaDecoderForCausalLM
+from atenta.recipes.training import RecipeArguments, start_run
 from atenta.recipes.training.checkpoints import (
+    average_checkpoints,
+    best_checkpoints,
+    checkpoint_to_resume,
     checkpoints_of,
     delete_checkpoint,
     delete_old_checkpoints,
-    find_checkpoint,
     is_finished,
-    mark_whole,
+    load_weights,
+    mark_complete,
+    newest_checkpoints,
     step_of,
+    use_all_cores,
 )
+from support.models import assert_close, texts, tiny_model
 
 
 @dataclass
@@ -23,26 +33,26 @@ class Sizes:
     label: str = "a"
 
 
-def options_of(folder, sizes=None, **training):
-    return (sizes or Sizes(), RecipeArguments(output_dir=str(folder), use_cpu=True, report_to="none", **training))
-
-
 @dataclass
-class Shown:
+class Sample:
     prompt: str
 
 
+def arguments(folder, **training):
+    return RecipeArguments(output_dir=str(folder), use_cpu=True, report_to="none", **training)
+
+
 def find(folder, sizes=None, **training):
-    options = options_of(folder, sizes, **training)
-    return find_checkpoint(options[-1], options)
+    options = (sizes or Sizes(), arguments(folder, **training))
+    return checkpoint_to_resume(options[-1], options)
 
 
-def write(folder, step, whole=True):
+def write(folder, step, complete=True):
     checkpoint = folder / f"checkpoint-{step}"
     checkpoint.mkdir(parents=True)
     (checkpoint / "model.safetensors").write_text("weights", encoding="utf-8")
-    if whole:
-        mark_whole(checkpoint)
+    if complete:
+        mark_complete(checkpoint)
     return checkpoint
 
 
@@ -50,39 +60,39 @@ def steps(folder):
     return [step_of(checkpoint) for checkpoint in checkpoints_of(folder)]
 
 
-def test_a_new_folder_has_none_and_gets_the_options(tmp_path):
+def test_a_new_folder_gets_the_options(tmp_path):
     assert find(tmp_path / "new") is None
     assert (tmp_path / "new" / "options.yaml").is_file()
 
 
-def test_the_last_whole_one_is_taken_and_half_written_ones_are_deleted(tmp_path):
+def test_the_last_complete_checkpoint_is_found_and_incomplete_ones_are_deleted(tmp_path):
     find(tmp_path)
-    for step, whole in ((9, True), (100, True), (20, False), (110, False)):
-        write(tmp_path, step, whole)
+    for step, complete in ((9, True), (100, True), (20, False), (110, False)):
+        write(tmp_path, step, complete)
     assert find(tmp_path) == tmp_path / "checkpoint-100"
     assert steps(tmp_path) == [9, 100]
 
 
-def test_half_written_ones_alone_leave_nothing_to_go_on_from(tmp_path):
+def test_after_incomplete_checkpoints_alone_options_may_change(tmp_path):
     find(tmp_path)
-    write(tmp_path, 5, whole=False)
-    assert find(tmp_path, Sizes(hidden_size=32)) is None  # nor anything that other options would contradict
+    write(tmp_path, 5, complete=False)
+    assert find(tmp_path, Sizes(hidden_size=32)) is None
     assert steps(tmp_path) == []
 
 
-@pytest.mark.parametrize("whole", [True, False])
-def test_checkpoints_and_models_that_no_recipe_left_are_kept(tmp_path, whole):
-    checkpoint = write(tmp_path / "checkpoints", 5, whole)
+@pytest.mark.parametrize("complete", [True, False])
+def test_files_not_written_by_a_recipe_are_kept(tmp_path, complete):
+    checkpoint = write(tmp_path / "checkpoints", 5, complete)
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "config.json").write_text("{}", encoding="utf-8")
     for folder in ("checkpoints", "model"):
-        with pytest.raises(SystemExit, match=r"is of no run of a recipe: there is no options\.yaml"):
+        with pytest.raises(SystemExit, match=r"was not written by a recipe: there is no options\.yaml"):
             find(tmp_path / folder)
     assert checkpoint.is_dir()
     assert find(tmp_path / "model", overwrite_output_dir=True) is None
 
 
-def test_folders_that_only_look_like_checkpoints_stay(tmp_path):
+def test_folders_with_similar_names_are_kept(tmp_path):
     find(tmp_path)
     (tmp_path / "checkpoint-notes").mkdir()
     write(tmp_path, 5)
@@ -99,28 +109,23 @@ def test_folders_that_only_look_like_checkpoints_stay(tmp_path):
         (None, {"seed": 7, "max_steps": 9}, "max_steps was -1, is 9, seed was 42, is 7"),
     ],
 )
-def test_other_options_stop_the_run_by_name(tmp_path, sizes, training, message):
+def test_changed_options_are_named(tmp_path, sizes, training, message):
     find(tmp_path)
     checkpoint = write(tmp_path, 5)
-    with pytest.raises(SystemExit, match=rf"checkpoint-5 is of a run with other options \({message}\)"):
+    with pytest.raises(SystemExit, match=rf"checkpoint-5 belongs to a run with other options \({message}\)"):
         find(tmp_path, sizes, **training)
     assert find(tmp_path, sizes, resume_from_checkpoint=str(checkpoint), **training) == checkpoint
-    assert find(tmp_path, sizes, **training) == checkpoint  # from then on these are the run's options
+    assert find(tmp_path, sizes, **training) == checkpoint  # from now on these are the options of the run
 
 
-def test_what_does_not_touch_the_result_may_differ(tmp_path):
-    find(tmp_path)
+def test_options_without_effect_on_training_may_change(tmp_path):
+    checkpoint_to_resume(arguments(tmp_path), [Sample("Era uma vez"), arguments(tmp_path)])
     checkpoint = write(tmp_path, 5)
-    assert find(tmp_path, disable_tqdm=True, run_name="again", push_to_hub=True) == checkpoint
+    changed = arguments(tmp_path, disable_tqdm=True, run_name="again", push_to_hub=True)
+    assert checkpoint_to_resume(changed, [Sample("Um dia"), changed]) == checkpoint
 
 
-def test_a_run_that_ended_can_be_shown_otherwise(tmp_path):
-    find(tmp_path, Shown(prompt="Era uma vez"))
-    checkpoint = write(tmp_path, 5)
-    assert find(tmp_path, Shown(prompt="Um dia")) == checkpoint
-
-
-def test_overwriting_deletes_all_and_trains_anew(tmp_path):
+def test_overwriting_deletes_all_checkpoints(tmp_path):
     find(tmp_path)
     write(tmp_path, 5)
     assert find(tmp_path, Sizes(hidden_size=32), overwrite_output_dir=True) is None
@@ -129,12 +134,12 @@ def test_overwriting_deletes_all_and_trains_anew(tmp_path):
     assert find(tmp_path, Sizes(hidden_size=32)) == tmp_path / "checkpoint-6"
 
 
-def test_a_named_checkpoint_must_be_whole(tmp_path):
-    half = write(tmp_path / "old", 5, whole=False)
+def test_a_named_checkpoint_must_be_complete(tmp_path):
+    half = write(tmp_path / "old", 5, complete=False)
     for path in (half, tmp_path / "nothing"):
-        with pytest.raises(SystemExit, match=f"--resume_from_checkpoint {path}: there is no whole checkpoint"):
+        with pytest.raises(SystemExit, match=f"--resume_from_checkpoint {path}: expected a complete checkpoint"):
             find(tmp_path / "new", resume_from_checkpoint=str(path))
-    mark_whole(half)
+    mark_complete(half)
     assert find(tmp_path / "new", resume_from_checkpoint=str(half)) == half
     later = write(tmp_path / "new", 6)
     assert find(tmp_path / "new") == later
@@ -149,14 +154,14 @@ def test_a_named_checkpoint_must_be_whole(tmp_path):
         (2, "checkpoint-100", [10, 100]),
     ],
 )
-def test_the_oldest_by_number_go_first_and_the_best_stays(tmp_path, limit, best, kept):
+def test_the_last_checkpoints_and_the_best_are_kept(tmp_path, limit, best, kept):
     for step in (2, 9, 10, 100):
         write(tmp_path, step)
     delete_old_checkpoints(tmp_path, limit, best and str(tmp_path / best))
     assert steps(tmp_path) == kept
 
 
-def test_the_mark_goes_before_anything_else(tmp_path, monkeypatch):
+def test_the_mark_is_deleted_first(tmp_path, monkeypatch):
     find(tmp_path)
     checkpoint = write(tmp_path, 5)
     monkeypatch.setattr("shutil.rmtree", lambda _: pytest.fail("killed"))
@@ -167,8 +172,169 @@ def test_the_mark_goes_before_anything_else(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("ended", [True, False])
-def test_whether_training_had_ended_is_read_from_its_state(tmp_path, ended):
+def test_a_checkpoint_says_whether_training_had_ended(tmp_path, ended):
     control = {"args": {"should_training_stop": ended}, "attributes": {}}
     state = {"stateful_callbacks": {"TrainerControl": control}}
     (tmp_path / "trainer_state.json").write_text(json.dumps(state), encoding="utf-8")
     assert is_finished(tmp_path) is ended
+
+
+def test_start_sets_the_seed_and_finds_the_checkpoint(tmp_path):
+    assert start_run(arguments(tmp_path, seed=3)) is None
+    first = torch.rand(4)
+    checkpoint = write(tmp_path, 5)
+    assert start_run(arguments(tmp_path, seed=3)) == checkpoint
+    assert torch.equal(torch.rand(4), first)
+    torch.manual_seed(3)
+    assert torch.equal(torch.rand(4), first)
+
+
+def test_processes_that_do_not_see_each_other_are_an_error(tmp_path, monkeypatch):
+    alone = arguments(tmp_path)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SystemExit, match=r"2 processes were started, but this process sees 1\. On CPUs"):
+        start_run(alone)
+
+
+@pytest.mark.parametrize(
+    ("environment", "threads"),
+    [
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1"}, 8),
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "4"}, 2),
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "16"}, 1),
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "3"}, 3),
+        ({"OMP_NUM_THREADS": "1"}, 3),
+    ],
+)
+def test_cores_are_divided_if_accelerate_gave_one_thread(monkeypatch, environment, threads):
+    for name in ("ACCELERATE_MIXED_PRECISION", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        use_all_cores()
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+@pytest.fixture
+def scored(tmp_path):
+    """Checkpoints as the Trainer writes them, each with the history up to its step; step 5 has no score."""
+    losses = {4: 0.5, 8: 0.2, 12: 0.2, 100: 0.4}
+    for last in (4, 5, 8, 12, 100):
+        history = [{"step": step, "eval_loss": loss, "epoch": 1.0} for step, loss in losses.items() if step <= last]
+        state = {"log_history": [{"step": 3, "loss": 9.0}, *history], "global_step": last}
+        (write(tmp_path, last) / "trainer_state.json").write_text(json.dumps(state), encoding="utf-8")
+    (tmp_path / "checkpoint-notes").mkdir()
+    return tmp_path
+
+
+def test_the_last_and_the_best_checkpoints_are_selected(scored):
+    assert [step_of(checkpoint) for checkpoint in newest_checkpoints(scored, 2)] == [12, 100]
+    assert [step_of(checkpoint) for checkpoint in newest_checkpoints(scored, 5)] == [4, 5, 8, 12, 100]
+    assert [step_of(checkpoint) for checkpoint in best_checkpoints(scored, 3, "loss", False)] == [12, 8, 100]
+    assert [step_of(checkpoint) for checkpoint in best_checkpoints(scored, 2, "eval_loss", True)] == [4, 100]
+
+
+def test_too_few_checkpoints_are_refused(scored):
+    with pytest.raises(ValueError, match=r"Found 5 checkpoints .* expected at least 6: raise --save_total_limit"):
+        newest_checkpoints(scored, 6)
+    with pytest.raises(ValueError, match=r"Found 4 checkpoints with eval_loss .* expected at least 5"):
+        best_checkpoints(scored, 5, "loss", False)
+    with pytest.raises(ValueError, match="Found 0 checkpoints with eval_bleu"):
+        best_checkpoints(scored, 1, "bleu", True)
+    with pytest.raises(ValueError, match="positive"):
+        newest_checkpoints(scored, 0)
+
+
+def save(folder, **weights):
+    folder.mkdir()
+    save_file(weights, folder / "model.safetensors")
+    return folder
+
+
+def tiny(seed, **options):
+    return tiny_model(AtentaDecoderForCausalLM, seed, hidden_size=16, num_hidden_layers=1, **options)
+
+
+def test_the_mean_equals_one_worked_by_hand(tmp_path):
+    counts = torch.tensor([7])
+    folders = [
+        save(tmp_path / str(index), weight=torch.tensor(weight), counts=counts)
+        for index, weight in enumerate([[1.0, -2.0], [2.0, 2.0], [6.0, 3.0]])
+    ]
+    mean = average_checkpoints(folders)
+    assert mean.keys() == {"weight", "counts"}
+    assert torch.equal(mean["weight"], torch.tensor([3.0, 1.0]))
+    assert torch.equal(mean["counts"], counts)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        (torch.float16, 60_000.0),  # 60,000 + 60,000 is infinite in float16
+        (torch.float64, 1 + 2**-40),  # 1 in float32
+    ],
+)
+def test_the_mean_keeps_the_type(tmp_path, dtype, value):
+    folders = [save(tmp_path / name, weight=torch.tensor([value], dtype=dtype)) for name in "ab"]
+    mean = average_checkpoints(folders)["weight"]
+    assert mean.dtype == dtype
+    assert mean.item() == value
+
+
+@pytest.mark.parametrize("tied", [False, True])
+def test_a_model_with_averaged_weights(tmp_path, tied):
+    models = [tiny(seed, tie_word_embeddings=tied) for seed in (1, 2, 3)]
+    folders = [tmp_path / str(index) for index in range(3)]
+    models[0].save_pretrained(folders[0], max_shard_size="5KB")
+    for model, folder in zip(models[1:], folders[1:]):
+        model.save_pretrained(folder)
+    assert len(list(folders[0].glob("model-*.safetensors"))) > 1  # one is saved in shards
+    averaged = tiny(0, tie_word_embeddings=tied)
+    load_weights(averaged, average_checkpoints(folders))
+    for name, parameter in averaged.named_parameters():
+        assert_close(parameter, sum(model.get_parameter(name) for model in models) / 3, 1e-6)
+    assert (averaged.lm_head.weight is averaged.get_input_embeddings().weight) is tied
+
+    averaged.save_pretrained(tmp_path / "averaged")
+    loaded = AtentaDecoderForCausalLM.from_pretrained(tmp_path / "averaged")
+    assert torch.equal(loaded(texts()).logits, averaged(texts()).logits)
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"weight": torch.zeros(3)}, r"weight is torch.float32 of shape \(2,\) in .*a and .* \(3,\) in .*b"),
+        ({"weight": torch.zeros(2).half()}, "weight is torch.float32 .* torch.float16"),
+        ({}, r"weight is torch.float32 .* and missing in .*b"),
+        ({"weight": torch.zeros(2), "bias": torch.zeros(1)}, "bias is missing in .*a and torch.float32"),
+        ({"weight": torch.zeros(2), "counts": torch.tensor([8])}, "counts differs"),
+    ],
+)
+def test_checkpoints_that_differ_are_not_averaged(tmp_path, other, message):
+    folders = [
+        save(tmp_path / "a", weight=torch.zeros(2), counts=torch.tensor([7])),
+        save(tmp_path / "b", **({"counts": torch.tensor([7])} | other)),
+    ]
+    with pytest.raises(ValueError, match=message):
+        average_checkpoints(folders)
+
+
+def test_a_folder_without_weights_is_not_averaged(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"holds no model\.safetensors"):
+        average_checkpoints([tmp_path])
+    with pytest.raises(ValueError, match="no checkpoints"):
+        average_checkpoints([])
+
+
+def test_weights_of_another_model_are_not_loaded():
+    weights = tiny(0).state_dict()
+    with pytest.raises(ValueError, match=r"missing \['lm_head.bias'\]"):
+        load_weights(tiny(0), {name: weight for name, weight in weights.items() if name != "lm_head.bias"})
+    with pytest.raises(ValueError, match=r"unexpected \['more'\]"):
+        load_weights(tiny(0), weights | {"more": torch.zeros(1)})

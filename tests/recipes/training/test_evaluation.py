@@ -1,4 +1,4 @@
-"""What an evaluation keeps of the logits, against loops over single tokens and against the models' own losses."""
+"""Reductions of the logits, compared with loops over single tokens and with the models' own losses."""
 
 import math
 
@@ -6,19 +6,19 @@ import pytest
 import torch
 
 from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
-from atenta.recipes.training.evaluation import choices, masked_sums, nats_of_texts
+from atenta.recipes.training.evaluation import best_classes, compare_with_characters, masked_sums, nats_of_texts
 from support.models import assert_close, texts, tiny_model
 
 
-def test_nats_of_texts_by_hand():
-    # The first text has two characters to predict, of probabilities 1/2 and 1/4; the second one, of 1/8.
+def test_nats_of_texts_worked_by_hand():
+    # The first text has two characters to predict, with probabilities 1/2 and 1/4; the second has one, with 1/8.
     probabilities = torch.tensor([[[0.5, 0.5], [0.75, 0.25], [0.5, 0.5]], [[0.5, 0.5], [0.125, 0.875], [0.5, 0.5]]])
     labels = torch.tensor([[0, 1, 1], [-100, -100, 0]])
     nats = nats_of_texts(probabilities.log(), labels)
     assert_close(nats, torch.tensor([math.log(2) + math.log(4), math.log(8)]))
 
 
-def test_nats_of_texts_sum_up_to_the_model_s_loss():
+def test_nats_of_texts_add_up_to_the_model_s_loss():
     model = tiny_model(AtentaDecoderForCausalLM)
     labels = texts()
     labels[1, :4] = -100
@@ -28,7 +28,7 @@ def test_nats_of_texts_sum_up_to_the_model_s_loss():
     assert_close(nats_of_texts(output.logits, labels).sum() / predicted, output.loss)
 
 
-def test_masked_sums_are_those_of_single_tokens_and_of_the_model_s_loss():
+def test_masked_sums_equal_those_of_single_tokens_and_the_model_s_loss():
     model = tiny_model(AtentaEncoderForPreTraining)
     ids, order = texts(), torch.tensor([0, 1, 1])
     labels = torch.full_like(ids, -100)
@@ -38,7 +38,7 @@ def test_masked_sums_are_those_of_single_tokens_and_of_the_model_s_loss():
     with torch.no_grad():
         output = model(input_ids=ids, labels=labels, next_sentence_label=order)
     logits = (output.prediction_logits, output.seq_relationship_logits)
-    labels[0, 2] = output.prediction_logits[0, 2].argmax()  # one at least is guessed
+    labels[0, 2] = output.prediction_logits[0, 2].argmax()  # so that at least one is correct
     sums = masked_sums(logits, (labels, order))
     expected = torch.zeros(3, 4)
     for text, position in places:
@@ -56,15 +56,22 @@ def test_masked_sums_are_those_of_single_tokens_and_of_the_model_s_loss():
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_sums_of_half_precision_logits_are_taken_in_float32(dtype):
+def test_half_precision_logits_are_summed_in_float32(dtype):
     logits, labels = torch.randn(2, 9, 40).to(dtype), texts(2)
     found = nats_of_texts(logits, labels)
     assert found.dtype == torch.float32
     assert_close(found, nats_of_texts(logits.float(), labels))
 
 
-def test_choices_are_the_best_classes_of_texts_and_of_tokens():
+def test_best_classes_of_texts_and_of_tokens():
     of_texts = torch.tensor([[0.1, 0.9, 0.2], [3.0, 1.0, 2.0]])
     labels = torch.tensor([0, 0])
-    assert choices(of_texts, labels).tolist() == [1, 0]
-    assert choices(of_texts.unsqueeze(0), labels).tolist() == [[1, 0]]
+    assert best_classes(of_texts, labels).tolist() == [1, 0]
+    assert best_classes(of_texts.unsqueeze(0), labels).tolist() == [[1, 0]]
+
+
+def test_a_model_is_compared_with_character_frequencies():
+    compared = compare_with_characters([4 * math.log(2)], ["aaab"], ["ab"])
+    assert compared["model"]["bits_per_character"] == pytest.approx(2)
+    assert compared["uniform characters"]["bits_per_character"] == pytest.approx(math.log2(3))  # a, b, any other
+    assert compared["unigram characters"]["bits_per_character"] == pytest.approx(math.log2(7 / 4 * 7 / 2) / 2)

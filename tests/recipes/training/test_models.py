@@ -1,4 +1,4 @@
-"""New models by their options, saved ones to go on from, and LoRA around either."""
+"""Models that recipes create or load, and LoRA around either."""
 
 import pytest
 import torch
@@ -22,20 +22,12 @@ def create(auto_class=AutoModelForSequenceClassification, family="encoder", head
     return load_or_create(StackArguments(**(SIZES | options)), auto_class, family, TEXTS, **head)
 
 
-@pytest.fixture
-def pretrained(tmp_path):
-    model = tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer()), dropout=0.3)
-    model.save_pretrained(tmp_path)
-    tokenizer().save_pretrained(tmp_path)
-    return model, tmp_path
-
-
-def test_labels_are_numbered_both_ways():
+def test_labels_are_numbered():
     assert LABELS["id2label"] == {0: "fra", 1: "ita", 2: "por"}
     assert LABELS["label2id"] == {"fra": 0, "ita": 1, "por": 2}
 
 
-def test_a_new_model_has_the_sizes_asked_for():
+def test_a_new_model_has_the_given_sizes():
     made, model = create(norm_first=True, position_embedding_type="rotary", max_length=77, dropout=0.25)
     config = model.config
     assert {name: getattr(config, name) for name in SIZES} == SIZES
@@ -45,18 +37,20 @@ def test_a_new_model_has_the_sizes_asked_for():
     assert config.id2label == LABELS["id2label"]
 
 
-def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(pretrained):
-    old, folder = pretrained
-    found, model = create(model_name_or_path=str(folder), hidden_size=99, dropout=0.05)
+def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
+    saved = tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer()), dropout=0.3)
+    saved.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    found, model = create(model_name_or_path=str(tmp_path), hidden_size=99, dropout=0.05)
     assert found.get_vocab() == tokenizer().get_vocab()
-    assert model.config.hidden_size == old.config.hidden_size
+    assert model.config.hidden_size == saved.config.hidden_size
     assert model.config.dropout == 0.05
     assert model.config.id2label == LABELS["id2label"]
-    found = model.model.state_dict()
-    assert all(torch.equal(found[name], weight) for name, weight in old.model.state_dict().items())
+    weights = model.model.state_dict()
+    assert all(torch.equal(weights[name], weight) for name, weight in saved.model.state_dict().items())
 
 
-def test_a_missing_model_ends_it_in_a_line(tmp_path):
+def test_a_missing_model_is_named(tmp_path):
     with pytest.raises(SystemExit, match=r"--model_name_or_path .*nothing"):
         create(model_name_or_path=str(tmp_path / "nothing"))
 
@@ -75,8 +69,8 @@ def test_lora_trains_low_ranks_and_a_new_head_only():
 @pytest.mark.parametrize(
     ("auto_class", "family"), [(AutoModelForCausalLM, "decoder"), (AutoModelForMaskedLM, "encoder")]
 )
-def test_lora_leaves_the_output_layer_as_it_was_learned(auto_class, family):
+def test_lora_freezes_the_output_layer(auto_class, family):
     _, model = create(auto_class, family, head={}, lora_rank=2)
-    assert {name for name, weight in model.named_parameters() if weight.requires_grad and "lora_" not in name} == set()
-    assert not any("lm_head" in name and weight.requires_grad for name, weight in model.named_parameters())
-    assert any(weight.requires_grad for weight in model.parameters())
+    trained = {name for name, weight in model.named_parameters() if weight.requires_grad}
+    assert trained
+    assert all("lora_" in name and "lm_head" not in name for name in trained)

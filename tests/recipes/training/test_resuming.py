@@ -1,4 +1,4 @@
-"""A run that was killed, at whatever moment, and started again ends as one that never was: to the byte."""
+"""A run that is killed at any moment and started again ends with the same bytes as one that is never killed."""
 
 import json
 import os
@@ -16,8 +16,8 @@ ROOT = Path(__file__).parents[3]
 TINY = ["--hidden_size", "16", "--num_attention_heads", "2", "--intermediate_size", "24", "--dropout", "0.2"]
 TINY += ["--use_cpu", "true", "--disable_tqdm", "true", "--logging_steps", "1"]
 TINY += ["--eval_strategy", "steps", "--save_strategy", "steps", "--save_steps", "2", "--eval_steps", "2"]
-# Two batches a step, three steps an epoch. The score never rises: patience ends the run after the evaluation at step
-# 8 of 12, of which those killed before it must remember how much of it was gone.
+# Two batches in a step, three steps in an epoch. The score never rises, so early stopping ends the run after the
+# evaluation at step 8 of 12. A resumed run must restore the state of early stopping for that.
 CLASSIFICATION = [
     *("recipes/finetune_classification.py", "--num_hidden_layers", "1", "--per_device_train_batch_size", "4"),
     *("--gradient_accumulation_steps", "2", "--num_train_epochs", "4", "--learning_rate", "1e-6"),
@@ -39,7 +39,7 @@ def write_texts(folder: Path) -> list[str]:
 
 
 def run(folder: Path, command: Sequence[str], output: str, killed_at: tuple[str, int] | None = None) -> str:
-    """Run a recipe in a folder; returns what it printed. It must end well, or by the signal that it is to get."""
+    """Run a recipe in a folder and return what it prints. It must succeed, or be killed if `killed_at` is given."""
     driver = ["-m", "support.killed", killed_at[0], str(killed_at[1])] if killed_at else []
     script, *options = command
     done = subprocess.run(
@@ -66,7 +66,7 @@ def steps(folder: Path, output: str) -> set[int]:
 
 @pytest.fixture(scope="module")
 def words(tmp_path_factory):
-    """A folder with words to learn, the command, and what a run that is never killed ends with."""
+    """A folder with words to train on, the command, and the result of a run that is never killed."""
     folder = tmp_path_factory.mktemp("words")
     command = [*CLASSIFICATION, *write_words(folder), *TINY]
     run(folder, command, "never")
@@ -77,30 +77,30 @@ def words(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("place", "number", "whole"),
+    ("place", "number", "complete"),
     [
         ("step", 3, set()),  # before the first checkpoint
-        ("step", 10, {2, 4}),  # in step 5: the second of its epoch, with one evaluation's patience gone
+        ("step", 10, {2, 4}),  # in step 5, after one evaluation without a better score
         ("weights", 3, {2, 4}),  # of the checkpoint at step 6
-        ("states", 10, {2, 4}),  # behind its weights
-        ("mark", 3, {2, 4}),  # behind all of it
-        ("deletion", 1, {2, 6}),  # of the checkpoint at step 4, when the one at step 6 was whole
+        ("states", 10, {2, 4}),  # after its weights
+        ("mark", 3, {2, 4}),  # after all its files
+        ("deletion", 1, {2, 6}),  # of the checkpoint at step 4, after the one at step 6
         ("mark", 4, {2, 6}),  # of the last one
         ("weights", 5, {2, 8}),  # of the finished model
     ],
 )
-def test_it_ends_as_one_never_killed(words, place, number, whole):
+def test_a_killed_run_ends_as_one_never_killed(words, place, number, complete):
     folder, command, expected = words
     output = f"{place}-{number}"
     run(folder, command, output, killed_at=(place, number))
-    assert steps(folder, output) == whole
+    assert steps(folder, output) == complete
     again = run(folder, command, output)
-    assert (f"Going on from {output}/checkpoint-{max(whole, default=0)} " in again) is bool(whole)
+    assert (f"Resuming from {output}/checkpoint-{max(complete, default=0)} " in again) is bool(complete)
     assert result(folder, output) == expected
     assert steps(folder, output) == {2, 8}
 
 
-def test_it_may_be_killed_more_than_once(words):
+def test_a_run_may_be_killed_more_than_once(words):
     folder, command, expected = words
     run(folder, command, "often", killed_at=("step", 6))
     run(folder, command, "often", killed_at=("mark", 1))
@@ -121,7 +121,7 @@ TWO_STACKS = ["--encoder_layers", "1", "--decoder_layers", "1"]
         pytest.param(["recipes/pretrain_causal.py", "--streaming", "true", *ONE_STACK], id="stream"),
     ],
 )
-def test_masks_and_streams_go_on_where_they_were(tmp_path, command):
+def test_masks_and_streams_are_resumed(tmp_path, command):
     lengths = ["--max_length", "64", "--max_steps", "8", "--per_device_train_batch_size", "8"]
     command = [*command, *write_texts(tmp_path), *TINY, *lengths, "--learning_rate", "1e-3"]
     run(tmp_path, command, "never")

@@ -1,1 +1,0 @@
-"""Rows become ids and labels (functions for `Dataset.map(batched=True)`), and these become batches (collators)."""

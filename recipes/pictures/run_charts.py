@@ -1,0 +1,85 @@
+"""Charts of a training run: learning curves and the confusion matrix."""
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
+
+_LogHistory = Sequence[Mapping[str, float]]  # `trainer.state.log_history`, or `training` in metrics.json
+
+
+def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
+    """Draw the losses and the validation metric of a run against training steps.
+
+    Args:
+        log_history: The entries that transformers' Trainer logged (`trainer.state.log_history`, or `training` in
+            `metrics.json`).
+        metric: Name of the validation metric, without `eval_`. With `loss`, only the losses are drawn.
+    """
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    lines = []
+    for key, label in (("loss", "training loss"), ("eval_loss", "validation loss")):
+        points = _points(log_history, key)
+        lines += axes.plot(*zip(*points), marker=".", label=label) if points else []
+    axes.set(xlabel="training step", ylabel="loss (nats)", yscale="log")
+    axes.yaxis.set_major_formatter("{x:g}")  # 1 and 2, not 10⁰ and 2 × 10⁰
+    axes.yaxis.set_minor_formatter(LogFormatter())
+    points = _points(log_history, f"eval_{metric}")
+    if points and metric != "loss":
+        name = metric.replace("_", " ")
+        right = axes.twinx()
+        lines += right.plot(*zip(*points), marker="o", color="tab:green", label=f"validation {name}")
+        right.set_ylabel(name)
+    figure.legend(handles=lines, loc="outside lower center", ncols=3)
+    return figure
+
+
+def draw_learning_curves(log_histories: Mapping[str, _LogHistory], metric: str) -> Figure:
+    """Draw one validation metric of several runs against training steps.
+
+    Args:
+        log_histories: The entries that transformers' Trainer logged for each run, by the run's name in the legend.
+        metric: Name of the validation metric, without `eval_`, such as `loss`.
+
+    Raises:
+        ValueError: If a run has no such metric. The message lists those that it has.
+    """
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    for name, log_history in log_histories.items():
+        points = _points(log_history, f"eval_{metric}")
+        if not points:
+            measured = {key.removeprefix("eval_") for entry in log_history for key in entry if key.startswith("eval_")}
+            raise ValueError(
+                f"{name} has no validation metric {metric!r}; it has: {', '.join(sorted(measured)) or 'none'}"
+            )
+        axes.plot(*zip(*points), marker="o", markersize=4, label=name)
+    title = f"validation {metric.replace('_', ' ')}"
+    axes.set(xlabel="training step", ylabel=f"{title} (nats)" if metric == "loss" else title)
+    axes.grid(alpha=0.25)
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_confusion(references: Sequence[str], predictions: Sequence[str], labels: Sequence[str]) -> Figure:
+    """Draw the confusion matrix: correct labels on rows, predicted labels on columns.
+
+    Args:
+        references: The correct label of each text.
+        predictions: The predicted label of each text.
+        labels: All labels, in the order of rows and columns.
+    """
+    from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix  # slow to import
+
+    side = 2.5 + 0.5 * len(labels)
+    figure = Figure(figsize=(side + 0.5, side), layout="constrained")
+    counts = confusion_matrix(references, predictions, labels=list(labels))
+    ConfusionMatrixDisplay(counts, display_labels=list(labels)).plot(
+        ax=figure.subplots(), cmap="Blues", colorbar=False, xticks_rotation="vertical" if len(labels) > 8 else 0
+    )
+    return figure
+
+
+def _points(log_history: _LogHistory, key: str) -> list[tuple[float, float]]:
+    return [(entry["step"], entry[key]) for entry in log_history if key in entry]

@@ -1,0 +1,370 @@
+"""Readers of file formats: text lines, tsv, csv, jsonl, parquet, CoNLL, CoNLL-U and SQuAD JSON."""
+
+import csv
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pyarrow.parquet
+
+from atenta.recipes.reading.records import BadRow, Record, expect_any
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PARQUET_BATCH = 1_000  # rows in memory at once
+_CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
+_CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+_CONLLU_ID = re.compile(r"(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|(?P<empty>\.[0-9]+))?")
+_NO_SENTENCE = "{}: found no sentence; expected at least one"
+
+_Line = TypeVar("_Line", str, list[str])
+_Cells = tuple[int, list[str] | BadRow]
+"""The number of a row's first line, and its cells."""
+_Lines = list[tuple[int, str]]
+"""The numbers and texts of the lines of a sentence."""
+
+
+def read_lines(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
+    """Yield the number of each line, from 1, and its text without the line end, or a bad row if it is not UTF-8.
+
+    Lines end with a line feed or with a carriage return and a line feed. Other separators, such as U+2028, are part
+    of the text. A byte order mark at the beginning of the file is skipped.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    with Path(path).open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            line = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
+            yield number, _decode(line.removesuffix(b"\n").removesuffix(b"\r"), f"{path}, line {number}")
+
+
+def _decode(line: bytes, where: str) -> str | BadRow:
+    try:
+        return line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return BadRow(
+            where,
+            f"found byte 0x{line[error.start]:02X} at byte {error.start + 1} ({error.reason}); expected UTF-8, which "
+            "has no lone surrogates: save the file as UTF-8",
+        )
+
+
+# Tables
+
+
+def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Record | BadRow]:
+    """Return the records of a table by its suffix: .tsv and .txt (separated by tabs), .csv, .jsonl or .parquet.
+
+    The first row of a tsv or csv file is a header if it names all of `columns`. Without a header the cells are the
+    values of `columns` and then of `optional`, and every row has as many cells as the first. Quotes have a meaning
+    only in csv files.
+
+    Args:
+        path: The file.
+        columns: Columns that every row must have.
+        optional: Further columns that a table may have.
+
+    Raises:
+        ValueError: If the suffix is unknown, the file has no rows, or a parquet file lacks a column.
+        OSError: If the file cannot be read.
+    """
+    suffix = Path(path).suffix
+    if suffix in (".tsv", ".txt"):
+        records = _from_cells(path, _split_at_tabs(path), columns, optional)
+    elif suffix == ".csv":
+        records = _from_cells(path, _without_blank_end(path, _read_csv(path)), columns, optional)
+    elif suffix == ".jsonl":
+        records = _read_jsonl(path, columns)
+    elif suffix == ".parquet":
+        records = _read_parquet(path, columns, optional)
+    else:
+        raise ValueError(f"{path}: found the suffix {suffix!r}; expected .tsv, .txt, .csv, .jsonl or .parquet")
+    return expect_any(records, f"{path}: found no rows; expected rows of {', '.join(columns)}")
+
+
+def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
+    """Return whether the file is a csv file without a header, so that its cells are read in the order of `columns`.
+
+    Raises:
+        OSError: If the file cannot be read.
+    """
+    first = next(_read_csv(path), None) if Path(path).suffix == ".csv" else None
+    return first is not None and not isinstance(first[1], BadRow) and not set(columns) <= set(first[1])
+
+
+def _from_cells(
+    path: str | Path, rows: Iterator[_Cells], columns: Sequence[str], optional: Sequence[str]
+) -> Iterator[Record | BadRow]:
+    names: list[str] | None = None
+    for number, cells in rows:
+        where = f"{path}, line {number}"
+        if isinstance(cells, BadRow):
+            yield cells
+        elif names is None and set(columns) <= set(cells):
+            names = cells
+        elif names is None and not len(columns) <= len(cells) <= len(columns) + len(optional):
+            expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
+            yield BadRow(where, f"found {len(cells)} column(s) in {cells!r:.200}; expected {expected}")
+        else:
+            names = names or [*columns, *optional][: len(cells)]
+            if len(cells) == len(names):
+                yield where, dict(zip(names, cells))
+            else:
+                found = f"found {len(cells)} column(s) in {cells!r:.200}"
+                yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {', '.join(names)}")
+
+
+def _without_blank_end(
+    path: str | Path, lines: Iterable[tuple[int, _Line | BadRow]]
+) -> Iterator[tuple[int, _Line | BadRow]]:
+    """Leave out the blank lines at the end of the file; any other blank line is a bad row."""
+    blank: list[int] = []
+    for number, line in lines:
+        if not line:
+            blank.append(number)
+            continue
+        for earlier in blank:
+            problem = "found a blank line; expected blank lines only at the end of the file: remove it"
+            yield earlier, BadRow(f"{path}, line {earlier}", problem)
+        blank = []
+        yield number, line
+
+
+def _split_at_tabs(path: str | Path) -> Iterator[_Cells]:
+    for number, line in _without_blank_end(path, read_lines(path)):
+        yield number, line if isinstance(line, BadRow) else line.split("\t")
+
+
+def _read_csv(path: str | Path) -> Iterator[_Cells]:
+    # Bytes that are not UTF-8 are read as lone surrogates, which no UTF-8 text contains.
+    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
+        rows = csv.reader(file, strict=True)
+        while True:
+            number = rows.line_num + 1
+            where = f"{path}, line {number}"
+            try:
+                cells = _next_row(rows)
+                "".join(cells).encode("utf-8")
+            except StopIteration:
+                return
+            except csv.Error as error:
+                problem = f"found malformed CSV ({error}); expected cells separated by commas, with quotes doubled"
+                yield number, BadRow(where, problem)
+            except UnicodeEncodeError as error:
+                byte = ord(error.object[error.start]) - 0xDC00
+                yield number, BadRow(where, f"found byte 0x{byte:02X}; expected UTF-8: save the file as UTF-8")
+            else:
+                yield number, cells
+
+
+def _next_row(rows: Iterator[list[str]]) -> list[str]:
+    """Return the next row, whose cells may exceed the limit of Python's csv module, 131,072 characters."""
+    limit = csv.field_size_limit(2**31 - 1)
+    try:
+        return next(rows)
+    finally:
+        csv.field_size_limit(limit)  # the limit is global to the process: other code must not see it changed
+
+
+def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | BadRow]:
+    for number, line in _without_blank_end(path, read_lines(path)):
+        where = f"{path}, line {number}"
+        if isinstance(line, BadRow):
+            yield line
+            continue
+        try:
+            fields: Any = json.loads(line)
+        except json.JSONDecodeError as error:
+            yield BadRow(where, f"found {line!r:.200} ({error}); expected a JSON object")
+            continue
+        if isinstance(fields, dict) and set(columns) <= set(fields):
+            yield where, fields
+        else:
+            yield BadRow(where, f"found {line!r:.200}; expected a JSON object with {', '.join(columns)}")
+
+
+def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record]:
+    try:
+        table = pyarrow.parquet.ParquetFile(path)
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{path}: found malformed Parquet ({error}); expected a complete Parquet file") from None
+    with table as file:
+        present = file.schema_arrow.names
+        if missing := [name for name in columns if name not in present]:
+            raise ValueError(f"{path}: found the columns {', '.join(present)}; expected also {', '.join(missing)}")
+        number = 0
+        wanted = [name for name in (*columns, *optional) if name in present]
+        for batch in file.iter_batches(_PARQUET_BATCH, columns=wanted):
+            for fields in batch.to_pylist():
+                number += 1
+                yield f"{path}, row {number}", fields
+
+
+# CoNLL and CoNLL-U
+
+
+def read_conll(path: str | Path) -> Iterator[Record | BadRow]:
+    """Yield the sentences of a CoNLL file: `words` from the first column, and `tags` from the last one.
+
+    Columns are separated by spaces or tabs, and their number is the same on all lines of a sentence. Sentences are
+    separated by blank lines. Lines that start with `-DOCSTART-` are skipped. A sentence with a malformed line is a
+    bad row at the location of that line.
+
+    Raises:
+        ValueError: If the file has no sentence.
+        OSError: If the file cannot be read.
+    """
+    return expect_any(_sentences(path, _tagged_words), _NO_SENTENCE.format(path))
+
+
+def read_conllu(path: str | Path, tag_column: str) -> Iterator[Record | BadRow]:
+    """Yield the sentences of a CoNLL-U file: `words` as they are written, and their `tags`.
+
+    A contraction, such as `das` on the line `4-5`, is one word. Its tag joins the tags of its parts, here 4 (`de`)
+    and 5 (`as`), with a plus: `ADP+DET`. Empty nodes (`8.1`) and comments are skipped.
+
+    Args:
+        path: The file.
+        tag_column: The column of the tags: `upos`, `xpos`, `feats`, `lemma` or another one.
+
+    Raises:
+        ValueError: If there is no such column, or the file has no sentence.
+        OSError: If the file cannot be read.
+    """
+    if tag_column not in _CONLLU_COLUMNS:
+        raise ValueError(f"--tag_column {tag_column}: expected one of {', '.join(_CONLLU_COLUMNS)}")
+    parse = partial(_written_words, column=_CONLLU_COLUMNS.index(tag_column))
+    return expect_any(_sentences(path, parse), _NO_SENTENCE.format(path))
+
+
+class _BadLine(ValueError):
+    def __init__(self, number: int, problem: str):
+        super().__init__(problem)
+        self.number = number
+
+
+def _sentences(path: str | Path, parse: Callable[[_Lines], tuple[list[str], list[str]]]) -> Iterator[Record | BadRow]:
+    lines: _Lines = []
+    bad: BadRow | None = None
+    for number, line in _with_blank_end(path):
+        if isinstance(line, BadRow):
+            bad = bad or line
+        elif line.strip():
+            if not line.startswith("-DOCSTART-"):
+                lines.append((number, line))
+        elif bad:
+            yield bad
+            bad, lines = None, []
+        elif lines:
+            try:
+                words, tags = parse(lines)
+                yield f"{path}, line {lines[0][0]}", {"words": words, "tags": tags}
+            except _BadLine as error:
+                yield BadRow(f"{path}, line {error.number}", str(error))
+            lines = []
+
+
+def _with_blank_end(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
+    yield from read_lines(path)
+    yield 0, ""  # the last sentence may end with the file
+
+
+def _tagged_words(lines: _Lines) -> tuple[list[str], list[str]]:
+    rows = [_CONLL_GAP.split(line.strip(" \t")) for _, line in lines]
+    for (number, line), cells in zip(lines, rows):
+        if len(cells) < 2:
+            raise _BadLine(number, f"found {line!r:.200}; expected a word and its tag, separated by a space or a tab")
+        if len(cells) != len(rows[0]):
+            expected = f"expected {len(rows[0])}, as in the first line of the sentence"
+            raise _BadLine(number, f"found {len(cells)} columns in {line!r:.200}; {expected}")
+    return [cells[0] for cells in rows], [cells[-1] for cells in rows]
+
+
+def _written_words(lines: _Lines, column: int) -> tuple[list[str], list[str]]:
+    words: list[str] = []
+    tags: list[list[str]] = []  # for each word, the tags of its parts
+    seen = last = 0  # the id of the latest word, and the end of the latest range such as 4-5
+    for number, line in lines:
+        if line.startswith("#"):
+            continue
+        cells = line.split("\t")
+        if len(cells) != len(_CONLLU_COLUMNS):
+            raise _BadLine(number, f"found {len(cells)} columns in {line!r:.200}; expected 10, separated by tabs")
+        identifier, form = cells[0], cells[1]
+        match = _CONLLU_ID.fullmatch(identifier)
+        if not match:
+            raise _BadLine(number, f"found the id {identifier!r}; expected one such as 4, 4-5 or 4.1")
+        if match["empty"]:
+            continue
+        if int(match["first"]) != seen + 1 or (match["last"] and seen < last):
+            raise _BadLine(number, f"found the id {identifier!r}; expected {seen + 1}")
+        if match["last"]:
+            last = int(match["last"])
+        else:
+            seen += 1
+        if match["last"] or seen > last:
+            words.append(form)
+            tags.append([])
+        if not match["last"]:
+            tags[-1].append(cells[column])
+    if seen < last:
+        problem = f"found a range up to {last} that ends at {seen}; expected all its words after it"
+        raise _BadLine(lines[-1][0], problem)
+    return words, ["+".join(parts) for parts in tags]
+
+
+# SQuAD
+
+
+def read_squad(path: str | Path) -> Iterator[Record | BadRow]:
+    """Return the questions of a SQuAD file: `id`, `context`, `question`, `answers` (lists `text` and `answer_start`).
+
+    The file is a single JSON object and is read at once. Questions without an answer, as in SQuAD 2.0, have empty
+    lists. A malformed article or paragraph is one bad row.
+
+    Raises:
+        ValueError: If the file is not JSON, has no list of articles under `data`, or has no question.
+        OSError: If the file cannot be read.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+    except ValueError as error:
+        raise ValueError(f"{path}: found malformed JSON ({error}); expected an object with a list 'data'") from None
+    if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
+        raise ValueError(f"{path}: found {content!r:.80}; expected an object with a list 'data'")
+    problem = f"{path}: found no questions; expected an object with a list 'data' of articles with questions"
+    return expect_any(_questions(path, content), problem)
+
+
+def _questions(path: str | Path, content: dict[str, Any]) -> Iterator[Record | BadRow]:
+    articles = _items([(str(path), content)], "data", "article")
+    for paragraph in _items(articles, "paragraphs", "paragraph"):
+        for question in _items([paragraph], "qas", "question"):
+            yield question if isinstance(question, BadRow) else _record(path, paragraph[1].get("context"), *question)
+
+
+def _items(holders: Iterable[tuple[str, Any] | BadRow], name: str, kind: str) -> Iterator[tuple[str, Any] | BadRow]:
+    """Yield the items of the list `name` of each holder, with their locations."""
+    for holder in holders:
+        if isinstance(holder, BadRow):
+            yield holder
+            continue
+        where, value = holder
+        if isinstance(value, dict) and isinstance(value.get(name), list):
+            yield from ((f"{where}, {kind} {number}", item) for number, item in enumerate(value[name], start=1))
+        else:
+            yield BadRow(where, f"found {value!r:.80}; expected an object with a list {name!r}")
+
+
+def _record(path: str | Path, context: Any, where: str, question: Any) -> Record | BadRow:
+    try:
+        where = f"{path}, question {question['id']}"
+        answers = {name: [answer[name] for answer in question["answers"]] for name in ("text", "answer_start")}
+        values = {"id": question["id"], "context": context, "question": question["question"], "answers": answers}
+    except (KeyError, TypeError):
+        expected = "an object with 'id', 'question' and a list 'answers' of objects with 'text' and 'answer_start'"
+        return BadRow(where, f"found {question!r:.200}; expected {expected}")
+    return where, values

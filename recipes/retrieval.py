@@ -1,0 +1,282 @@
+"""Passages and queries, their vectors, an index on disk, and recall, for recipes/search.py."""
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from math import comb
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import faiss
+import numpy as np
+import safetensors.torch
+import torch
+from datasets import Dataset, load_from_disk
+from sklearn.feature_extraction.text import TfidfVectorizer
+from torch.nn.functional import normalize
+from tqdm import tqdm
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+from atenta.recipes.reading.file_formats import read_squad, read_table
+from atenta.recipes.reading.records import BadRow, Record, expect_text
+from atenta.recipes.samples.files import DATA
+from atenta.recipes.tasks.documents import read_documents
+
+INDEX_NAME = "vectors"  # name of the index in its data set, which may have several
+RECALL_DEPTHS = (1, 5, 10)
+_FAQUAD = (DATA / "faquad" / "train.json", DATA / "faquad" / "dev.json")
+_PASSAGES_FOLDER, _VECTORS_FILE, _SOURCES_FILE = "passages", "index.faiss", "index.json"
+
+
+class LabelledQuery(NamedTuple):
+    """A query, and the indices of the passages that answer it, at least one."""
+
+    text: str
+    answers: frozenset[int]
+
+
+class IndexSource(NamedTuple):
+    """The texts or the model that an index was made from: a name to print, and a fingerprint of the contents."""
+
+    name: str
+    fingerprint: str
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.fingerprint[:8]})"
+
+
+def read_folder(folder: str | Path, sample_by: str) -> Dataset:
+    """Return the passages of all txt files in a folder and its subfolders, sorted by path.
+
+    Args:
+        folder: The folder.
+        sample_by: Unit that is a passage, as in `read_documents`.
+
+    Returns:
+        Rows of `file`, its path in the folder; `id`, the file and the first line of the passage, such as
+        `dom_casmurro.txt:12`; and `text`.
+
+    Raises:
+        ValueError: If there is no txt file, `sample_by` is unknown, or a text is malformed. The message says where.
+        OSError: If a file cannot be read.
+    """
+    paths = sorted(Path(folder).rglob("*.txt"))
+    if not paths:
+        raise ValueError(f"--text_folder {folder}: found no txt file; expected at least one")
+    rows = []
+    for path in paths:
+        file = path.relative_to(folder).as_posix()
+        for place, fields in _raise_bad_rows(read_documents(path, sample_by)):
+            rows.append({"file": file, "id": f"{file}:{place.rpartition(' ')[2]}", "text": fields["text"]})
+    return Dataset.from_list(rows)
+
+
+def read_questions(paths: Sequence[Path] = _FAQUAD) -> tuple[Dataset, list[LabelledQuery]]:
+    """Return the contexts of SQuAD files as passages, each once, and their questions as queries.
+
+    A question is answered by its context. The answer texts are not used.
+
+    Args:
+        paths: The files; defaults to the sample data, FaQuAD.
+
+    Returns:
+        Passages as in `read_folder`, with the file and the number of the context in it as `id`; and the queries.
+
+    Raises:
+        ValueError: If a file is malformed. The message says where.
+        OSError: If a file cannot be read, such as the sample data, which an installed package does not include.
+    """
+    rows: list[dict[str, str]] = []
+    numbers: dict[str, int] = {}  # of each context
+    queries = []
+    for path in paths:
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"found no {path.name} in {path.parent}; expected the sample data, which only the repository holds: "
+                "run from a clone, or name your own texts with --text_folder"
+            )
+        before = len(rows)
+        for _, fields in _raise_bad_rows(read_squad(path)):
+            context, question = (expect_text(fields[name], name) for name in ("context", "question"))
+            if context not in numbers:
+                numbers[context] = len(rows)
+                rows.append({"file": path.name, "id": f"{path.name}:{len(rows) - before + 1}", "text": context})
+            queries.append(LabelledQuery(question, frozenset([numbers[context]])))
+    return Dataset.from_list(rows), queries
+
+
+def read_queries(path: str | Path, passages: Dataset) -> list[LabelledQuery]:
+    """Return the queries of a table with the columns `query` and `passage`.
+
+    Args:
+        path: A tsv, csv, jsonl or parquet file; `passage` is the `id` of a passage, or a `file`, any passage of which
+            answers the query.
+        passages: The passages from `read_folder`.
+
+    Raises:
+        ValueError: If a row is malformed or its passage unknown. The message says where.
+        OSError: If the file cannot be read.
+    """
+    named: defaultdict[str, set[int]] = defaultdict(set)
+    for column in ("file", "id"):
+        for index, name in enumerate(passages[column]):
+            named[name].add(index)
+    queries = []
+    for place, fields in _raise_bad_rows(read_table(path, columns=["query", "passage"])):
+        if fields["passage"] not in named:
+            expected = f"a file, such as {passages[0]['file']}, or a passage, such as {passages[0]['id']}"
+            raise BadRow(place, f"found {fields['passage']!r}; expected {expected}")
+        queries.append(LabelledQuery(expect_text(fields["query"], "query"), frozenset(named[fields["passage"]])))
+    return queries
+
+
+def embed(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], batch_size: int
+) -> np.ndarray:
+    """Return the mean vector of each text, scaled to length 1, so that the dot product of two is their cosine.
+
+    A text longer than the model's `max_position_embeddings` is read in consecutive windows, and the mean is taken over
+    the tokens of all windows. `<bos>` and `<eos>` are tokens like the others; padding is not counted. Windows of
+    similar length are batched together.
+
+    Args:
+        model: An encoder, whose `last_hidden_state` is (batch, length, hidden_size).
+        tokenizer: The encoder's tokenizer.
+        texts: The texts, none of them blank.
+        batch_size: Number of windows in a batch.
+
+    Returns:
+        (texts, hidden_size) in float32.
+    """
+    windows = tokenizer(
+        list(texts),
+        split_special_tokens=True,
+        truncation=True,
+        max_length=model.config.max_position_embeddings,
+        return_overflowing_tokens=True,
+    )
+    texts_of_windows = torch.tensor(windows.pop("overflow_to_sample_mapping"))
+    order = sorted(range(len(texts_of_windows)), key=lambda window: len(windows["input_ids"][window]))
+    sums = torch.zeros(len(texts), model.config.hidden_size)
+    for start in tqdm(range(0, len(order), batch_size), desc="embedding", unit="batch", leave=False):
+        chosen = order[start : start + batch_size]
+        batch = tokenizer.pad(
+            {name: [values[window] for window in chosen] for name, values in windows.items()}, return_tensors="pt"
+        ).to(model.device)
+        with torch.inference_mode():
+            hidden = model(**batch).last_hidden_state.float()
+        sums.index_add_(0, texts_of_windows[chosen], (hidden * batch["attention_mask"][..., None]).sum(1).cpu())
+    return normalize(sums).numpy()  # the sum has the same direction as the mean
+
+
+def fingerprint(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> str:
+    """Return a SHA-256 of everything that the vectors depend on: weights, vocabulary and window length.
+
+    The pooler is left out: the vectors do not depend on it, and a pooler that was not saved is initialised at random
+    each time the model is loaded.
+    """
+    weights = {name: weight for name, weight in model.state_dict().items() if not name.startswith("pooler.")}
+    digest = hashlib.sha256(safetensors.torch.save(weights))
+    digest.update(tokenizer.backend_tokenizer.to_str().encode())
+    digest.update(str(model.config.max_position_embeddings).encode())
+    return digest.hexdigest()
+
+
+def save_index(folder: Path, passages: Dataset, vectors: np.ndarray, sources: Mapping[str, IndexSource]) -> None:
+    """Write an index, replacing an existing one. Other files in the folder are left unchanged.
+
+    Args:
+        folder: The folder, created if necessary.
+        passages: The passages, with their `file`, `id` and `text`.
+        vectors: (passages, hidden_size) in float32, of length 1, so that scores are cosines.
+        sources: The `model` and the `texts`.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / _SOURCES_FILE).unlink(missing_ok=True)  # without this file, a partly written index is not loaded
+    passages.save_to_disk(folder / _PASSAGES_FOLDER)
+    indexed = passages.select(range(len(passages)))  # a copy: a data set with an index cannot be saved
+    indexed.add_faiss_index_from_external_arrays(vectors, INDEX_NAME, metric_type=faiss.METRIC_INNER_PRODUCT)
+    indexed.save_faiss_index(INDEX_NAME, folder / _VECTORS_FILE)
+    (folder / _SOURCES_FILE).write_text(json.dumps(sources, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def load_index(folder: Path) -> Dataset:
+    """Return the passages of an index, which `search_batch(INDEX_NAME, vectors, k)` searches.
+
+    Raises:
+        OSError: If there is no index.
+    """
+    passages = load_from_disk(folder / _PASSAGES_FOLDER)
+    passages.load_faiss_index(INDEX_NAME, folder / _VECTORS_FILE)
+    return passages
+
+
+def has_index(folder: Path, sources: Mapping[str, IndexSource]) -> bool:
+    """Return whether the folder has an index that was made from these sources.
+
+    Raises:
+        ValueError: If its index was made with another model or from other texts. The message names all of them.
+    """
+    file = folder / _SOURCES_FILE
+    if not file.is_file():
+        return False
+    found = {part: IndexSource(*source) for part, source in json.loads(file.read_text(encoding="utf-8")).items()}
+    if any(found[part].fingerprint != sources[part].fingerprint for part in sources):
+        raise ValueError(
+            f"{folder} holds an index of {found['texts']}, made with {found['model']}; expected one of "
+            f"{sources['texts']}, made with {sources['model']}: give another --output_dir, or "
+            "--overwrite_output_dir to replace the index"
+        )
+    return True
+
+
+def recall(found: np.ndarray, queries: Sequence[LabelledQuery]) -> dict[str, float]:
+    """Return the share of queries with a correct passage among the first 1, 5 and 10 found.
+
+    Args:
+        found: (queries, 10), or fewer columns if there are fewer passages: indices of passages, best first.
+        queries: The queries, in the order of `found`.
+    """
+    hits = np.array([np.isin(row, list(query.answers)) for row, query in zip(found, queries)])
+    return {f"recall@{depth}": float(hits[:, :depth].any(1).mean()) for depth in RECALL_DEPTHS}
+
+
+def chance_recall(queries: Sequence[LabelledQuery], num_passages: int) -> dict[str, float]:
+    """Return the expected recall if `num_passages` passages are ranked at random."""
+
+    def miss(query: LabelledQuery, depth: int) -> float:
+        return comb(num_passages - len(query.answers), depth) / comb(num_passages, depth)
+
+    depths = {depth: min(depth, num_passages) for depth in RECALL_DEPTHS}
+    return {
+        f"recall@{depth}": 1 - float(np.mean([miss(query, drawn) for query in queries]))
+        for depth, drawn in depths.items()
+    }
+
+
+def nearest_by_ngrams(passages: Sequence[str], queries: Sequence[str], count: int) -> np.ndarray:
+    """Return the passages nearest to each query by the cosine of their TF-IDF vectors, best first.
+
+    The terms are the 3- to 5-grams of characters within words, lower-cased. Document frequencies are counted in the
+    passages. Ties are broken by the order of the passages.
+
+    Args:
+        passages: Texts.
+        queries: Texts.
+        count: Number of passages per query.
+
+    Returns:
+        (queries, count), indices of passages.
+    """
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    terms = vectorizer.fit_transform(passages)
+    cosines = (vectorizer.transform(queries) @ terms.T).toarray()
+    return np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+
+
+def _raise_bad_rows(records: Iterator[Record | BadRow]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for record in records:
+        if isinstance(record, BadRow):
+            raise record
+        yield record

@@ -1,0 +1,256 @@
+"""Show what a model does, or how runs trained: `python recipes/show.py attention --model outputs/accents --text acao`.
+
+Pictures are saved as PNG files in --output_dir, and their paths are printed. `show.py COMMAND --help` lists the
+options of a command.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from transformers import set_seed
+
+from atenta import AtentaPairVotesForCausalLM
+from atenta.modeling.positions import LearnedPositions
+from atenta.recipes.decoding.loading import load_model
+from atenta.recipes.decoding.steps import decoding_steps
+from atenta.recipes.pictures.attention_maps import (
+    attention_maps,
+    draw_attention,
+    draw_heads,
+    draw_masks,
+    write_attention_page,
+)
+from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
+from atenta.recipes.pictures.drawing import save_picture
+from atenta.recipes.pictures.position_maps import draw_positions
+from atenta.recipes.pictures.run_charts import draw_learning_curves
+from atenta.recipes.pictures.votes import draw_votes
+from atenta.recipes.training.results import table
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command that the command line names.
+
+    Raises:
+        SystemExit: If the options are invalid, or the command cannot be run with them. The message is one line.
+    """
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
+    for add_command in (
+        _add_attention,
+        _add_decoding,
+        _add_masks,
+        _add_positions,
+        _add_votes,
+        _add_curves,
+        _add_comparison,
+    ):
+        add_command(commands)
+    options = parser.parse_args(arguments)
+    try:
+        options.show(options)
+    except (ValueError, IndexError, OSError) as error:
+        sys.exit(" ".join(str(error).split()))
+
+
+def _add_attention(commands: Any) -> None:
+    command = _add_command(commands, "attention", _show_attention, reads_model=True)
+    command.add_argument("--text", required=True, help="the text that the model reads")
+    command.add_argument(
+        "--target", help="the text that the decoder of an encoder-decoder reads (default: what the model generates)"
+    )
+    command.add_argument(
+        "--layer", type=int, default=-1, help="index from 0, or from -1 backwards (default: -1, the last)"
+    )
+    command.add_argument("--head", type=int, help="index from 0, or from -1 backwards (default: all heads)")
+
+
+def _show_attention(options: argparse.Namespace) -> None:
+    """Draw attention weights, and write attention.html to browse all layers and heads."""
+    tokenizer, model = load_model(options.model)
+    maps = attention_maps(model, tokenizer, options.text, options.target)
+    if options.head is None:
+        figures = [draw_heads(one, options.layer) for one in maps]
+    else:
+        figures = [draw_attention(one, options.layer, options.head) for one in maps]
+    for one, figure in zip(maps, figures):
+        save_picture(figure, options.output_dir / f"{one.name.replace(' ', '_').replace('-', '_')}.png")
+    print(write_attention_page(options.output_dir / "attention.html", maps))
+
+
+def _add_decoding(commands: Any) -> None:
+    command = _add_command(commands, "decoding", _show_decoding, reads_model=True)
+    command.add_argument("--text", required=True, help="the prompt of a decoder, or the source of an encoder-decoder")
+    command.add_argument("--max_new_tokens", type=int, default=14, help="maximum number of steps (default: 14)")
+    command.add_argument("--num_candidates", type=int, default=5, help="candidates shown per hypothesis (default: 5)")
+    search = command.add_mutually_exclusive_group()
+    search.add_argument("--num_beams", type=int, default=1, help="beam width; 1 is greedy search (default: 1)")
+    search.add_argument("--do_sample", action="store_true", help="sample each token")
+    sampling = command.add_argument_group("sampling", "options for --do_sample")
+    sampling.add_argument(
+        "--temperature", type=float, help="below 1 less varied, above 1 more varied (default: the model's, or 1)"
+    )
+    sampling.add_argument(
+        "--top_k", type=int, help="keep the N most probable tokens; 0: all (default: the model's, or 50)", metavar="N"
+    )
+    sampling.add_argument(
+        "--top_p",
+        type=float,
+        help="keep the most probable tokens with this total probability (default: the model's, or 1)",
+    )
+    sampling.add_argument("--seed", type=int, default=42, help="seed of the sampling (default: 42)")
+
+
+def _show_decoding(options: argparse.Namespace) -> None:
+    """Print and draw each step of decoding: the candidates, what the options leave of them, and the choice."""
+    sampling = {name: getattr(options, name) for name in ("temperature", "top_k", "top_p")}
+    sampling = {name: value for name, value in sampling.items() if value is not None}
+    if sampling and not options.do_sample:
+        raise ValueError(f"--{', --'.join(sampling)}: used only for sampling; add --do_sample")
+    tokenizer, model = load_model(options.model)
+    if not model.can_generate():
+        raise ValueError(f"{options.model} holds {type(model).__name__}; expected a model that generates")
+    model.generation_config.max_length = None  # --max_new_tokens is the limit
+    set_seed(options.seed)
+    steps = list(
+        decoding_steps(
+            model,
+            **tokenizer(options.text, return_tensors="pt"),
+            max_new_tokens=options.max_new_tokens,
+            num_candidates=options.num_candidates,
+            num_beams=options.num_beams,
+            do_sample=options.do_sample,
+            **sampling,
+        )
+    )
+    print(decoding_table(steps, tokenizer))
+    save_picture(draw_decoding(steps, tokenizer), options.output_dir / "decoding.png")
+
+
+def _add_masks(commands: Any) -> None:
+    command = _add_command(commands, "masks", _show_masks, reads_model=True)
+    command.add_argument("--text", required=True, nargs="+", metavar="TEXT", help="the texts of the batch")
+    command.add_argument(
+        "--target",
+        nargs="+",
+        metavar="TEXT",
+        help="the texts that the decoder of an encoder-decoder reads (default: what the model generates)",
+    )
+
+
+def _show_masks(options: argparse.Namespace) -> None:
+    """Draw the attention masks of a padded batch."""
+    tokenizer, model = load_model(options.model)
+    save_picture(draw_masks(model, tokenizer, options.text, options.target), options.output_dir / "masks.png")
+
+
+def _add_positions(commands: Any) -> None:
+    command = _add_command(commands, "positions", _show_positions, reads_model=True)
+    command.add_argument("--length", type=int, default=64, help="number of positions (default: 64)")
+
+
+def _show_positions(options: argparse.Namespace) -> None:
+    """Draw the position vectors and their similarity, one picture per table of learned positions."""
+    if options.length < 1:
+        raise ValueError(f"--length is {options.length}; expected 1 or more")
+    _, model = load_model(options.model)
+    tables: dict[str, Any] = {
+        name: part.weight for name, part in model.named_modules() if isinstance(part, LearnedPositions)
+    }
+    figures = {
+        name: draw_positions(model.config, options.length, weights)
+        for name, weights in (tables or {"positions": None}).items()
+    }
+    for name, figure in figures.items():
+        save_picture(figure, options.output_dir / f"{name}.png")
+
+
+def _add_votes(commands: Any) -> None:
+    command = _add_command(commands, "votes", _show_votes, reads_model=True)
+    command.add_argument("--text", required=True, help="the text before the predicted token")
+    command.add_argument(
+        "--feature_mask",
+        nargs="+",
+        type=float,
+        metavar="NUMBER",
+        help="a factor from 0 to 1 for the votes of each token of the text (default: 1 for all)",
+    )
+
+
+def _show_votes(options: argparse.Namespace) -> None:
+    """Draw the votes of each earlier token for the next one, in a pair-votes model (document 1)."""
+    tokenizer, model = load_model(options.model)
+    if not isinstance(model, AtentaPairVotesForCausalLM):
+        raise ValueError(f"{options.model} holds {type(model).__name__}; expected AtentaPairVotesForCausalLM")
+    save_picture(draw_votes(model, tokenizer, options.text, options.feature_mask), options.output_dir / "votes.png")
+
+
+def _add_curves(commands: Any) -> None:
+    command = _add_command(commands, "curves", _show_curves)
+    command.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of finished recipes")
+    command.add_argument("--metric", default="loss", help="a validation metric that every run has (default: loss)")
+    _add_output_dir(command)
+
+
+def _show_curves(options: argparse.Namespace) -> None:
+    """Draw a validation metric of one or more runs against training steps."""
+    histories = {}
+    for folder in options.folders:
+        metrics = _read_metrics(folder)
+        if "training" not in metrics:
+            raise ValueError(f"{folder}/metrics.json has no training log; expected a recipe that trains by gradient")
+        histories[str(folder)] = metrics["training"]
+    save_picture(draw_learning_curves(histories, options.metric), options.output_dir / "learning_curves.png")
+
+
+def _add_comparison(commands: Any) -> None:
+    command = _add_command(commands, "comparison", _show_comparison)
+    command.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of one recipe, on the same test data"
+    )
+
+
+def _show_comparison(options: argparse.Namespace) -> None:
+    """Print the test scores of one or more runs as one table, with a line for each distinct baseline."""
+    rows: dict[str, dict[str, float]] = {}
+    for folder in options.folders:
+        for name, scores in _read_metrics(folder)["test"].items():
+            same_for_all = name != "model" and rows.get(name, scores) == scores
+            rows[name if same_for_all else f"{folder}: {name}"] = scores
+    print(table(rows))
+
+
+def _add_command(
+    commands: Any, name: str, show: Callable[[argparse.Namespace], None], *, reads_model: bool = False
+) -> argparse.ArgumentParser:
+    """Add a command whose help is the docstring of the function that it calls."""
+    command = commands.add_parser(name, help=show.__doc__, description=show.__doc__)
+    command.set_defaults(show=show)
+    if reads_model:
+        command.add_argument("--model", required=True, help="folder of a model, or its name on the Hub")
+        _add_output_dir(command)
+    return command
+
+
+def _add_output_dir(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--output_dir",
+        type=Path,
+        default=Path("outputs/pictures"),
+        help="folder of the pictures (default: %(default)s)",
+    )
+
+
+def _read_metrics(folder: Path) -> dict[str, Any]:
+    file = folder / "metrics.json"
+    if not file.is_file():
+        raise ValueError(f"found no {file}; expected the output folder of a finished recipe")
+    return json.loads(file.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

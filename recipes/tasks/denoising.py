@@ -1,0 +1,143 @@
+"""Texts with masked spans, for an encoder-decoder that learns to restore them.
+
+This is the text infilling of BART (Lewis et al., 2020, section 2.2): each span becomes one `<mask>`. The spans are
+drawn as in T5 (Raffel et al., 2020, section 3.1.4): the length of the text determines the number of spans and the
+number of masked characters, so each text loses the same share; only the positions and the lengths of the spans are
+random.
+"""
+
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import DataCollatorForSeq2Seq, PreTrainedTokenizerBase
+
+from atenta.recipes.tasks.documents import cut_to_length
+
+
+def encode_texts(
+    batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> dict[str, list[list[int]]]:
+    """Cut documents into texts of at most `max_length` tokens, as in `cut_to_length`, and encode the texts.
+
+    Args:
+        batch: Column `text`, one document per row.
+        tokenizer: An encoder-decoder's tokenizer.
+        max_length: The maximum tokens of a text, its `<eos>` included.
+
+    Returns:
+        `labels`, text `<eos>`.
+
+    Raises:
+        ValueError: If `max_length` is below 5.
+    """
+    texts = [text for document in batch["text"] for text in cut_to_length(document, tokenizer, max_length - 1)]
+    return {"labels": tokenizer(text_target=texts).input_ids if texts else []}
+
+
+def mask_once(
+    batch: Mapping[str, list],
+    tokenizer: PreTrainedTokenizerBase,
+    seed: int,
+    noise_density: float,
+    mean_span_length: float,
+) -> dict[str, list[list[int]]]:
+    """Mask each text in the same way every time, for comparable scores; `DataCollatorForSeq2Seq` pads the rows.
+
+    Args:
+        batch: Column `labels`, the output of `encode_texts`.
+        tokenizer: An encoder-decoder's tokenizer.
+        seed: The seed that decides, together with the labels of a row, what is masked in that row.
+        noise_density: As in `DenoisingCollator`.
+        mean_span_length: As in `DenoisingCollator`.
+
+    Returns:
+        `input_ids`, the masked texts; `labels`, unchanged.
+    """
+    texts = [np.array(labels) for labels in batch["labels"]]
+    generators = [np.random.default_rng(zlib.crc32(ids, seed)) for ids in texts]
+    return {
+        "input_ids": [
+            _mask_spans(ids, tokenizer.mask_token_id, noise_density, mean_span_length, generator)
+            for ids, generator in zip(texts, generators)
+        ],
+        "labels": batch["labels"],
+    }
+
+
+@dataclass(kw_only=True)
+class DenoisingCollator(DataCollatorForSeq2Seq):
+    """A `DataCollatorForSeq2Seq` that makes the `input_ids` of a row by masking spans of its `labels`.
+
+    It needs `model` to make `decoder_input_ids`. Rows that already have `input_ids`, from `mask_once`, keep them.
+
+    Args:
+        seed: The seed that decides, together with the labels of the batch, what is masked. The same batch is always
+            masked in the same way.
+        noise_density: The share of the characters of a text that is masked, at least one character.
+        mean_span_length: The mean length of a span in characters.
+
+    Raises:
+        ValueError: If `noise_density` is not between 0 and 1, or `mean_span_length` is below 1.
+    """
+
+    seed: int
+    noise_density: float = 0.3
+    mean_span_length: float = 6.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.noise_density < 1:
+            raise ValueError(f"--noise_density is {self.noise_density}; expected a share between 0 and 1.")
+        if self.mean_span_length < 1:
+            raise ValueError(f"--mean_span_length is {self.mean_span_length}; expected 1 character or more.")
+
+    def __call__(self, features: list[dict[str, Any]], return_tensors: str | None = None) -> dict[str, torch.Tensor]:
+        """Return the batch of the rows.
+
+        Returns:
+            `input_ids`, `attention_mask` (rows, longest source), `labels`, `decoder_input_ids` (rows, longest text).
+        """
+        texts = [np.array(row["labels"]) for row in features]
+        generator = np.random.default_rng(zlib.crc32(np.concatenate(texts), self.seed))
+        options = self.tokenizer.mask_token_id, self.noise_density, self.mean_span_length, generator
+        rows = [
+            row if "input_ids" in row else {"input_ids": _mask_spans(ids, *options), "labels": ids.tolist()}
+            for row, ids in zip(features, texts)
+        ]
+        return super().__call__(rows, return_tensors)
+
+
+def _mask_spans(
+    ids: np.ndarray,
+    mask_token_id: int,
+    noise_density: float,
+    mean_span_length: float,
+    generator: np.random.Generator,
+) -> list[int]:
+    """Return the ids of a text with random spans replaced by one `<mask>` each.
+
+    Args:
+        ids: (length,), the text, which is not empty, and its `<eos>`, which is never masked.
+        mask_token_id: The id of `<mask>`.
+        noise_density: The share of the characters that is masked, at least one character.
+        mean_span_length: The mean length of a span in characters. There are fewer, longer spans if they would touch.
+        generator: The source of the positions and lengths of the spans.
+    """
+    length = len(ids) - 1
+    masked = max(1, round(length * noise_density))
+    kept = length - masked
+    # Spans are in different gaps between the characters that are kept, so no two spans touch.
+    spans = min(max(1, round(masked / mean_span_length)), kept + 1)
+    gaps = np.sort(generator.choice(kept + 1, spans, replace=False))
+    borders = np.sort(generator.choice(masked - 1, spans - 1, replace=False)) + 1
+    lengths = np.diff([0, *borders, masked])
+    starts = gaps + np.cumsum(lengths) - lengths
+    removed = np.zeros(len(ids), dtype=bool)
+    for start, span in zip(starts, lengths):
+        removed[start + 1 : start + span] = True
+    source = ids.copy()
+    source[starts] = mask_token_id
+    return source[~removed].tolist()

@@ -1,0 +1,87 @@
+"""Pairs of source and target texts: rows and their encoding."""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from datasets import Features, List, Value
+from transformers import PreTrainedTokenizerBase
+
+from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.records import expect_text
+
+# `<`, `>` and `;` are delimiters. A tag with the name of a special or byte token would become that token.
+_TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
+
+
+def check_pair(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a pair: its texts unchanged, and its tags as tokens.
+
+    Args:
+        fields: `source`, `target` and optionally `tags`, a text such as `V;3;PL`. The row has the tags as the list
+            `["<V>", "<3>", "<PL>"]`, in the given order. The list is empty if there are no tags.
+
+    Raises:
+        ValueError: If a source or target is missing, blank or not a text, or a tag is malformed.
+    """
+    tags = fields.get("tags")
+    return {
+        "source": expect_text(fields.get("source"), "source"),
+        "target": expect_text(fields.get("target"), "target"),
+        "tags": [] if tags is None else [_tag_token(tag) for tag in _split_tags(tags)],
+    }
+
+
+PAIRS = RowFormat(
+    Features({"source": Value("string"), "target": Value("string"), "tags": List(Value("string"))}),
+    check_pair,
+    columns=("source", "target"),
+    optional=("tags",),
+)
+
+
+def _split_tags(tags: Any) -> list[str]:
+    if not isinstance(tags, str):
+        raise ValueError(f"found {tags!r:.80} ({type(tags).__name__}) as the tags; expected a text such as 'V;3;PL'")
+    return tags.split(";")
+
+
+def _tag_token(tag: str) -> str:
+    if not _TAG.fullmatch(tag):
+        raise ValueError(
+            f"found the tag {tag!r}; expected tags separated by ';' as in 'V;3;PL', each of visible ASCII characters "
+            "without '<' and '>', and none named like a special or byte token (pad, bos, eos, mask, 0x00 to 0xFF)"
+        )
+    return f"<{tag}>"
+
+
+def tag_tokens(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return the distinct tag tokens of the rows, sorted by code point: the order of the rows does not matter."""
+    return sorted({tag for row in rows for tag in row["tags"]})
+
+
+def encode_pairs(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) -> dict[str, list[list[int]]]:
+    """Encode sources, preceded by their tags, and targets.
+
+    Tags are converted to ids by name, so a V in a word is never read as the tag `<V>`.
+
+    Args:
+        batch: Columns `source`, `target` and `tags` (tokens such as `<V>`).
+        tokenizer: An encoder-decoder's tokenizer.
+
+    Returns:
+        `input_ids`, tags and source `<eos>`; `labels`, target `<eos>`.
+
+    Raises:
+        ValueError: If the tokenizer lacks a tag, as when a model trained without it is trained further.
+    """
+    if unknown := {tag for tags in batch["tags"] for tag in tags} - tokenizer.get_vocab().keys():
+        raise ValueError(
+            f"The tokenizer has no tag {', '.join(sorted(unknown))}; expected a token for each tag of the pairs: "
+            "train a new model on them, or leave these tags out."
+        )
+    sources = tokenizer(batch["source"]).input_ids
+    return {
+        "input_ids": [tokenizer.convert_tokens_to_ids(tags) + ids for tags, ids in zip(batch["tags"], sources)],
+        "labels": tokenizer(text_target=batch["target"]).input_ids,
+    }

@@ -1,0 +1,62 @@
+"""Prompts and answers for a decoder: rows and their encoding."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from datasets import Features, Value
+from transformers import PreTrainedTokenizerBase
+
+from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.records import expect_text
+
+SEPARATOR = "\n"  # between prompt and answer; for decoding it is the end of the prompt
+
+
+def check_prompt(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a prompt and its answer, both unchanged.
+
+    Args:
+        fields: `prompt` and `answer`.
+
+    Raises:
+        ValueError: If one of them is missing, blank or not a text.
+    """
+    return {name: expect_text(fields.get(name), name) for name in ("prompt", "answer")}
+
+
+PROMPTS = RowFormat(
+    Features({"prompt": Value("string"), "answer": Value("string")}),
+    check_prompt,
+    columns=("prompt", "answer"),
+)
+
+
+def encode_prompts(
+    batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> dict[str, list[list[int]]]:
+    """Encode prompts and answers so that only the answers are predicted. `DataCollatorForSeq2Seq` pads the rows.
+
+    Args:
+        batch: Columns `prompt` and `answer`.
+        tokenizer: A decoder's tokenizer.
+        max_length: The maximum tokens of a row.
+
+    Returns:
+        `input_ids`, `<bos> prompt newline answer <eos>`; `labels`, with -100 before the answer.
+
+    Raises:
+        ValueError: If a row has more than `max_length` tokens.
+    """
+    prompts = tokenizer([prompt + SEPARATOR for prompt in batch["prompt"]]).input_ids
+    answers = tokenizer(batch["answer"], add_special_tokens=False).input_ids
+    rows = [(prompt, [*answer, tokenizer.eos_token_id]) for prompt, answer in zip(prompts, answers)]
+    for (prompt, answer), text in zip(rows, batch["prompt"]):
+        if (length := len(prompt) + len(answer)) > max_length:
+            raise ValueError(
+                f"found {length} tokens in the prompt {text!r:.80} and its answer; expected at most --max_length "
+                f"{max_length}: raise it, or leave the row out."
+            )
+    return {
+        "input_ids": [prompt + answer for prompt, answer in rows],
+        "labels": [[-100] * len(prompt) + answer for prompt, answer in rows],
+    }

@@ -1,0 +1,208 @@
+"""Extractive question answering: rows, windows of a context, and answers from logits."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from datasets import Features, List, Value
+from transformers import PreTrainedTokenizerBase
+
+from atenta import character_span
+from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.file_formats import read_squad
+from atenta.recipes.reading.records import expect_name, expect_text
+
+# The position of the <bos>, for an answer that the window does not contain (Devlin et al., 2019, section 4.3).
+_NO_ANSWER = 0
+
+
+def check_question(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a question, with the position of each answer in the context.
+
+    A wrong `answer_start` is corrected if the answer occurs exactly once in the context. `corrected` is the number of
+    such answers; the caller reports their sum.
+
+    Args:
+        fields: `id`, `context`, `question` and `answers`, lists `text` and `answer_start` of the same length. Starts
+            are counted in characters, from 0, in the context before any normalization.
+
+    Raises:
+        ValueError: If a text is missing or blank, there is no answer, the lists differ in length, or an answer is not
+            at its `answer_start` and does not occur exactly once in the context.
+    """
+    context = expect_text(fields.get("context"), "context")
+    texts, given = _expect_answers(fields.get("answers"))
+    starts = [_find(text, start, context) for text, start in zip(texts, given)]
+    return {
+        "id": expect_name(fields.get("id"), "id"),
+        "context": context,
+        "question": expect_text(fields.get("question"), "question"),
+        "answers": {"text": texts, "answer_start": starts},
+        "corrected": sum(start != was for start, was in zip(starts, given)),
+    }
+
+
+QUESTIONS = RowFormat(
+    Features(
+        {
+            "id": Value("string"),
+            "context": Value("string"),
+            "question": Value("string"),
+            "answers": {"text": List(Value("string")), "answer_start": List(Value("int64"))},
+            "corrected": Value("int64"),
+        }
+    ),
+    check_question,
+    columns=("id", "context", "question", "answers"),
+    readers={".json": read_squad},
+)
+
+
+def _expect_answers(answers: Any) -> tuple[list[str], list[int]]:
+    try:
+        texts, starts = list(answers["text"]), list(answers["answer_start"])
+    except (KeyError, TypeError):
+        raise ValueError(f"found {answers!r:.80} as the answers; expected lists 'text' and 'answer_start'") from None
+    if len(texts) != len(starts):
+        raise ValueError(f"found {len(texts)} answer(s) and {len(starts)} answer_start(s); expected one for each")
+    if not texts:
+        raise ValueError("found no answer; expected at least one: leave out questions that the context cannot answer")
+    for start in starts:
+        if not isinstance(start, int):
+            raise ValueError(f"found {start!r} ({type(start).__name__}) as an answer_start; expected an integer")
+    return [expect_text(text, "answer") for text in texts], starts
+
+
+def _find(answer: str, start: int, context: str) -> int:
+    """Return `start` if the answer is there, or else its only position in the context."""
+    if start >= 0 and context.startswith(answer, start):
+        return start
+    places = [place for place in range(len(context)) if context.startswith(answer, place)]
+    if len(places) == 1:
+        return places[0]
+    found = context[start : start + len(answer)] if start >= 0 else ""
+    raise ValueError(
+        f"found {found!r} at answer_start {start}, and the answer {answer!r} {len(places)} times in the context; "
+        "expected it at its answer_start, or once in the context: correct its answer_start or its text"
+    )
+
+
+def encode_questions(
+    batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int, stride: int
+) -> dict[str, list]:
+    """Encode each question with its context, in as many overlapping windows as the context needs.
+
+    Args:
+        batch: Columns `id`, `question`, `context` and `answers`. The first answer is the one to predict.
+        tokenizer: An encoder's tokenizer.
+        max_length: The maximum tokens of a window, the question included.
+        stride: The tokens that consecutive windows share. An answer of at most that length is complete in a window.
+
+    Returns:
+        One row per window. Each has the output of the tokenizer, `<bos> question <eos> part of the context <eos>`;
+        `example_id`, the `id` of the question; `offset_mapping`, the (start, end) of each token in the context, (0, 0)
+        outside it; `start_positions` and `end_positions`, the first and last token of the answer, both 0 if the window
+        does not contain the complete answer.
+
+    Raises:
+        ValueError: If a question leaves at most `stride` tokens for its context.
+    """
+    for id_, question in zip(batch["id"], tokenizer(batch["question"], split_special_tokens=True).input_ids):
+        room = max_length - len(question) - 1  # `question` has its <bos> and <eos>; 1 is the <eos> of the context
+        if room <= stride:
+            raise ValueError(
+                f"found {len(question) - 2} tokens in question {id_}, for which --max_length {max_length} leaves "
+                f"{max(room, 0)} tokens of context; expected more than --stride {stride}: raise --max_length or lower "
+                "--stride."
+            )
+    windows = tokenizer(
+        batch["question"],
+        batch["context"],
+        split_special_tokens=True,
+        truncation="only_second",
+        max_length=max_length,
+        stride=stride,
+        return_overflowing_tokens=True,
+        return_offsets_mapping=True,
+    )
+    rows = windows.pop("overflow_to_sample_mapping")
+    offsets = [
+        [place if sequence == 1 else (0, 0) for place, sequence in zip(places, windows.sequence_ids(window))]
+        for window, places in enumerate(windows["offset_mapping"])
+    ]
+    positions = [
+        _positions(of_window, batch["context"][row], batch["answers"][row]) for of_window, row in zip(offsets, rows)
+    ]
+    return {
+        **windows,
+        "example_id": [batch["id"][row] for row in rows],
+        "offset_mapping": offsets,
+        "start_positions": [start for start, _ in positions],
+        "end_positions": [end for _, end in positions],
+    }
+
+
+def _positions(offsets: list[tuple[int, int]], context: str, answers: Mapping[str, list]) -> tuple[int, int]:
+    """Return the first and last token of the first answer, if the window contains all of it."""
+    if not answers["text"]:
+        return _NO_ANSWER, _NO_ANSWER
+    start = answers["answer_start"][0]
+    end = start + len(answers["text"][0])
+    inside = _tokens_of_context(offsets)
+    starts = np.array(offsets)[inside, 0]  # in characters; all bytes of a character have the same start
+    window_end = character_span(context, offsets, int(inside[-1]), int(inside[-1])).end
+    if start < starts[0] or window_end < end:
+        return _NO_ANSWER, _NO_ANSWER
+    # A combining mark that was composed with a letter has no token: an answer that begins with it gets the letter.
+    first = np.searchsorted(starts, starts[starts <= start][-1])
+    last = np.searchsorted(starts, end) - 1
+    return int(inside[first]), int(inside[last])
+
+
+def _tokens_of_context(offsets: Sequence[tuple[int, int]]) -> np.ndarray:
+    return np.flatnonzero(np.diff(offsets)[:, 0])
+
+
+def answers_from_logits(
+    start_logits: np.ndarray,
+    end_logits: np.ndarray,
+    windows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Mapping[str, Any]],
+    max_answer_length: int,
+) -> list[str]:
+    """Return the best answer to each question: the span with the highest sum of logits in all windows of its context.
+
+    Args:
+        start_logits: (windows, length); values after the end of a window are padding.
+        end_logits: Like `start_logits`.
+        windows: The output of `encode_questions`, in the order of the logits.
+        rows: The questions, with their `id` and `context`.
+        max_answer_length: The maximum tokens of an answer.
+
+    Returns:
+        One answer for each of `rows`, a substring of its context.
+
+    Raises:
+        ValueError: If the windows are not those of the rows, or two rows have the same `id`.
+    """
+    windows, rows = list(windows), list(rows)
+    contexts = {row["id"]: row["context"] for row in rows}
+    of_windows = {window["example_id"] for window in windows}
+    if len(contexts) < len(rows) or of_windows != contexts.keys():
+        raise ValueError(
+            f"found {len(rows)} questions with {len(contexts)} ids, and windows of {len(of_windows)} questions; "
+            "expected a different id for each question, and the windows of exactly these questions."
+        )
+    best = dict.fromkeys(contexts, (-np.inf, ""))
+    for window, of_start, of_end in zip(windows, start_logits, end_logits):
+        context, offsets = contexts[window["example_id"]], window["offset_mapping"]
+        inside = _tokens_of_context(offsets)
+        scores = of_start[inside, None] + of_end[inside]  # (first token, last token)
+        reversed_order = np.tri(len(inside), k=-1, dtype=bool)  # the last token precedes the first
+        short_enough = np.tri(len(inside), k=max_answer_length - 1, dtype=bool)
+        scores[reversed_order | ~short_enough] = -np.inf
+        first, last = np.unravel_index(scores.argmax(), scores.shape)
+        if scores[first, last] > best[window["example_id"]][0]:
+            span = character_span(context, offsets, int(inside[first]), int(inside[last]))
+            best[window["example_id"]] = scores[first, last], context[span.start : span.end]
+    return [answer for _, answer in best.values()]

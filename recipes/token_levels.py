@@ -1,0 +1,261 @@
+"""Characters or words as tokens, and scores of models over them, for recipes/fit_pair_votes.py."""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader
+from transformers import (
+    AutoModelForCausalLM,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+    PreTrainedTokenizerFast,
+    TrainingArguments,
+)
+
+from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
+from atenta.recipes.baselines import uniform_characters, unigram_characters
+from atenta.recipes.reading import Rows, report_rows
+from atenta.recipes.tasks.documents import collate_packed, pack
+from atenta.recipes.training.evaluation import bits, nats_of_texts
+
+_PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
+POSITIONS_AT_ONCE = 256  # each needs a number per token of the vocabulary, which limits memory
+
+
+class Level(ABC):
+    """A kind of token. Rows have the columns `text` and `input_ids`, one document each."""
+
+    @abstractmethod
+    def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
+        """Return the tokenizer of training texts, with at most `vocab_size` tokens if the level limits them."""
+
+    @abstractmethod
+    def describe(
+        self, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase, training: TrainingArguments
+    ) -> None:
+        """Print a description of the rows of each split."""
+
+    @abstractmethod
+    def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return the scores of a model from the negative log-likelihood of rows, end-of-text tokens included."""
+
+    @abstractmethod
+    def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return the negative log-likelihood of rows in nats for each baseline, by its name."""
+
+    @abstractmethod
+    def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
+        """Return the negative log-likelihood of rows in nats for a decoder, by its name.
+
+        If there is no decoder to compare with, print why and return an empty dictionary.
+        """
+
+
+class Characters(Level):
+    """Every character of the training texts, and bytes for all others, so that each text has a probability."""
+
+    def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
+        """Return a tokenizer of all characters of the texts. `vocab_size` is ignored."""
+        return AtentaTokenizer.from_texts(texts, family="decoder")
+
+    def describe(
+        self, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase, training: TrainingArguments
+    ) -> None:
+        """Print the report on the rows."""
+        report_rows(rows, training, ["text"], tokenizer)
+
+    def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return bits per character and perplexities. The boundary between documents counts as a character."""
+        return bits([nats], [_joined(rows)])
+
+    def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return nats for equally likely characters, and for characters as likely as they are frequent in training."""
+        return {
+            "uniform characters": uniform_characters(train["text"], [_joined(rows)])[0],
+            "unigram characters": unigram_characters(train["text"], [_joined(rows)])[0],
+        }
+
+    def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
+        """Return nats for the decoder in a folder, which reads rows of the length that it was trained on."""
+        if not Path(folder, "config.json").is_file():
+            print(f"--compare_with {folder}: found no decoder; `python recipes/pretrain_causal.py` trains one")
+            return {}
+        model = AutoModelForCausalLM.from_pretrained(folder).eval()
+        return {"decoder": nats_by_decoder(model, AutoTokenizer.from_pretrained(folder), list(rows["text"]))}
+
+
+class Words(Level):
+    """The most frequent words of the training texts, and one token for all others."""
+
+    def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
+        """Return a word tokenizer from [`make_word_tokenizer`]."""
+        return make_word_tokenizer(texts, vocab_size)
+
+    def describe(
+        self, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase, training: TrainingArguments
+    ) -> None:
+        """Print the number of documents and words of each split, and the share of unknown words."""
+        for name, of_split in rows.items():
+            documents, words, unknown = _count_words(of_split, tokenizer)
+            print(f"{name}: {documents:,} documents, {words:,} words, {unknown / words:.1%} of them unknown")
+        print(f"{len(tokenizer):,} tokens\n", flush=True)
+
+    def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return bits and perplexity per word, punctuation marks counted as words, and the share of unknown words.
+
+        The spelling of unknown words and white space cost nothing. So there are no bits per character, and scores can
+        be compared only for the same vocabulary and texts.
+        """
+        _, words, unknown = _count_words(rows, tokenizer)
+        per_word = nats / words
+        return {
+            "bits_per_word": per_word / math.log(2),
+            "word_perplexity": math.exp(per_word),
+            "unknown_words": unknown / words,
+        }
+
+    def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return nats for equally likely tokens, and for tokens as likely as their counts in training plus one."""
+        seen, predicted = (
+            sum(np.bincount(ids[1:], minlength=len(tokenizer)) for ids in of_split["input_ids"])
+            for of_split in (train, rows)
+        )
+        shares = (seen + 1) / (seen + 1).sum()
+        return {
+            "uniform words": float(predicted.sum() * math.log(len(tokenizer))),
+            "unigram words": float(-(predicted * np.log(shares)).sum()),
+        }
+
+    def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
+        """Return an empty dictionary."""
+        print(
+            "No decoder is compared: a character decoder predicts the spelling of every word and the spaces; "
+            "this model does not"
+        )
+        return {}
+
+
+LEVELS: dict[str, Level] = {"characters": Characters(), "words": Words()}
+
+
+def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
+    """Return a tokenizer whose tokens are the most frequent words of texts.
+
+    A word is a run of letters and digits, or a run of other characters without white space, after NFC. Words are case
+    sensitive. A text becomes `<bos> words`, as a decoder reads it. Other words become `<unk>`, and white space is
+    lost: decoded words are joined by single spaces.
+
+    Args:
+        texts: The texts, read once.
+        vocab_size: Maximum number of tokens, including the four special ones.
+
+    Raises:
+        ValueError: If `vocab_size` is below 5.
+    """
+    check_vocab_size(vocab_size)
+    backend = Tokenizer(models.WordLevel(unk_token=_UNKNOWN))
+    backend.normalizer = normalizers.NFC()
+    backend.pre_tokenizer = pre_tokenizers.Whitespace()
+    special_tokens = list(_SPECIAL_TOKENS)
+    trainer = trainers.WordLevelTrainer(vocab_size=vocab_size, special_tokens=special_tokens, show_progress=False)
+    backend.train_from_iterator(texts, trainer)
+    backend.post_processor = processors.TemplateProcessing(
+        single=f"{_BOS} $A", special_tokens=[(_BOS, backend.token_to_id(_BOS))]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=_PAD,
+        bos_token=_BOS,
+        eos_token=_EOS,
+        unk_token=_UNKNOWN,
+        padding_side="left",
+        split_special_tokens=True,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def check_vocab_size(vocab_size: int) -> None:
+    """Check that a vocabulary has room for the special tokens and a word.
+
+    Raises:
+        ValueError: If `vocab_size` is below 5.
+    """
+    if vocab_size <= len(_SPECIAL_TOKENS):
+        raise ValueError(
+            f"--vocab_size is {vocab_size}; expected {len(_SPECIAL_TOKENS) + 1} or more: {', '.join(_SPECIAL_TOKENS)} "
+            "and a word"
+        )
+
+
+def nats_by_votes(model: AtentaPairVotesForCausalLM, documents: Iterable[Sequence[int]]) -> float:
+    """Return the negative log-likelihood of documents in nats for a pair-votes model.
+
+    Long documents are read in pieces, each with all earlier tokens that may vote in it.
+
+    Args:
+        model: A fitted model.
+        documents: Ids of each document, `<bos> tokens <eos>`; all but the first are predicted.
+    """
+    return sum(_nats_of_document(model, torch.as_tensor(np.asarray(ids), device=model.device)) for ids in documents)
+
+
+def nats_by_decoder(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], batch_size: int = 32
+) -> float:
+    """Return the negative log-likelihood of documents in nats for a decoder.
+
+    The documents are packed into rows of the length that the decoder was trained on, as in pretrain_causal.py.
+
+    Args:
+        model: A decoder of this package, trained on rows of `max_position_embeddings` tokens.
+        tokenizer: The decoder's tokenizer, of characters.
+        texts: The documents; their ends are predicted too.
+        batch_size: Number of rows in a batch.
+    """
+    rows = pack({"text": list(texts)}, tokenizer, model.config.max_position_embeddings)["input_ids"]
+
+    def collate(some_rows: list[Any]) -> dict[str, torch.Tensor]:
+        special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+        return collate_packed([{"input_ids": row} for row in some_rows], **special)
+
+    nats = 0.0
+    for batch in DataLoader(rows, batch_size, collate_fn=collate):
+        batch = {name: values.to(model.device) for name, values in batch.items()}
+        labels = batch.pop("labels")
+        with torch.inference_mode():
+            nats += nats_of_texts(model(**batch, use_cache=False).logits, labels).sum().item()
+    return nats
+
+
+def _nats_of_document(model: AtentaPairVotesForCausalLM, ids: torch.Tensor) -> float:
+    nats, reach = 0.0, model.config.max_distance or len(ids)
+    for start in range(0, len(ids) - 1, POSITIONS_AT_ONCE):
+        end = min(start + POSITIONS_AT_ONCE, len(ids) - 1)
+        with torch.inference_mode():
+            read = ids[None, max(0, start - reach) : end]
+            logits = model(read, logits_to_keep=end - start).logits[0]
+        nats += cross_entropy(logits, ids[start + 1 : end + 1], reduction="sum").item()
+    return nats
+
+
+def _joined(rows: Rows) -> str:
+    """Return the documents of a split as one text, with a line end between them that counts as a character."""
+    return "\n".join(rows["text"])
+
+
+def _count_words(rows: Rows, tokenizer: PreTrainedTokenizerBase) -> tuple[int, int, int]:
+    """Return the numbers of documents, words and unknown words."""
+    documents = words = unknown = 0
+    for ids in rows["input_ids"]:
+        documents += 1
+        words += len(ids) - 2  # without <bos> and <eos>
+        unknown += int((np.asarray(ids) == tokenizer.unk_token_id).sum())
+    return documents, words, unknown

@@ -1,0 +1,123 @@
+"""The end of a run: scores, tables, the learning curve, the model card and the push to the Hub."""
+
+import csv
+import json
+import os
+import platform
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from huggingface_hub import HfApi
+
+from atenta.card import write_model_card
+from atenta.recipes.pictures.run_charts import draw_learning_curve
+from atenta.recipes.training.trainer import RecipeTrainer, select_figures
+
+
+def save_run(
+    trainer: RecipeTrainer,
+    *,
+    scores: Mapping[str, Mapping[str, float]],
+    predictions: Mapping[str, Sequence[Any]] | None = None,
+    about: Mapping[str, str],
+) -> None:
+    """Print the scores and save the model, its card, the metrics, the predictions and the learning curve.
+
+    Every process must call it; only the main process prints, and writes more than its share of the model.
+
+    Args:
+        trainer: Its `args.output_dir` is the folder, and its `args.metric_for_best_model` is drawn in the learning
+            curve. With `--push_to_hub` the folder is pushed to the Hub.
+        scores: `{"most frequent word": {"exact_match": 0.5, …}, …, "model": {…}}`; the card shows those of `model`.
+        predictions: Columns of `predictions.tsv`, all of the same length.
+        about: Data, language and licence for the card, as `write_model_card` takes them.
+    """
+    if hasattr(trainer.model.config, "use_cache"):
+        trainer.model.config.use_cache = True  # the Trainer turned it off
+    trainer.save_model()
+    if not trainer.is_world_process_zero():
+        return
+    folder = Path(trainer.args.output_dir)
+    (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle, not needed to load the model
+    print(f"\n{table(scores)}\n", flush=True)
+    if predictions is not None:
+        write_predictions(folder / "predictions.tsv", predictions)
+    history = [
+        {**select_figures(entry), "step": entry["step"], "epoch": entry["epoch"]}
+        for entry in trainer.state.log_history
+    ]
+    metric = (trainer.args.metric_for_best_model or "loss").removeprefix("eval_")  # the Trainer accepts both names
+    draw_learning_curve(history, metric).savefig(folder / "learning_curve.png", dpi=150)
+    write_metrics(folder / "metrics.json", {"test": scores, "training": history})
+    card = {"scores": scores["model"], **about}
+    write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=folder.as_posix(), **card)
+    if trainer.push_when_finished:
+        push_run(trainer, card)
+
+
+def push_run(trainer: RecipeTrainer, card: Mapping[str, Any]) -> None:
+    """Upload the output folder to the repository `--hub_model_id`, without checkpoints, which hold pickles."""
+    arguments, folder = trainer.args, Path(trainer.args.output_dir)
+    hub = HfApi(token=arguments.hub_token)
+    repository = hub.create_repo(
+        arguments.hub_model_id or folder.name, private=arguments.hub_private_repo, exist_ok=True
+    )
+    write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=repository.repo_id, **card)
+    hub.upload_folder(
+        repo_id=repository.repo_id, folder_path=folder, ignore_patterns=["checkpoint-*", "*.bin", "*.pt"]
+    )
+    print(f"Pushed to {repository}")
+
+
+def table(rows: Mapping[str, Mapping[str, float]]) -> str:
+    """Format `{row: {column: figure}}` as a table of text, one line for each row.
+
+    Figures below 1,000 have four decimals, larger ones none. A figure that a row lacks is `-`.
+    """
+    columns = list(dict.fromkeys(column for row in rows.values() for column in row))
+    names = [column.replace("_", " ") for column in columns]
+    width = max(map(len, rows))
+    lines = [" " * width + "".join(f"  {name:>8}" for name in names)]
+    for label, row in rows.items():
+        cells = [_format_figure(row.get(column)) for column in columns]
+        lines.append(
+            f"{label:<{width}}" + "".join(f"  {cell:>{max(8, len(name))}}" for name, cell in zip(names, cells))
+        )
+    return "\n".join(lines)
+
+
+def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
+    """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
+    run = {
+        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_describe_gpus()}",
+        "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
+        "python": platform.python_version(),
+        "date": date.today().isoformat(),
+    }
+    path.write_text(json.dumps({**metrics, "run": run}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns as tab-separated values under their names. Texts with tabs, quotes or line ends are quoted."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _format_figure(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.4f}" if value < 1000 else f"{value:,.0f}"
+
+
+def _describe_gpus() -> str:
+    if not torch.cuda.is_available():
+        return "no GPU"
+    return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"

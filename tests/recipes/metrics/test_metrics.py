@@ -1,0 +1,330 @@
+"""Figures of each metric on examples worked by hand, and properties that all metrics share."""
+
+import math
+import unicodedata
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import cross_entropy
+
+from atenta.recipes.metrics import METRICS, scores
+
+TEXTS = (
+    ["não é", "la vai", "", "a b c d e", "ação"],
+    ["não é", "lá vai ele", "vi", "a b x d e f", "acção"],
+)
+LABELS = (["é", "é", "b", "c", "b"], ["é", "b", "b", "é", "b"])
+TAGS = (
+    [["B-LEI", "O"], ["O"], ["B-LEI", "I-LEI", "O"], [], ["B-É", "I-É"]],
+    [["B-LEI", "O"], ["B-LEI"], ["B-LEI", "O", "O"], [], ["B-É", "I-É"]],
+)
+EXAMPLES = {
+    "accuracy": LABELS,
+    "macro_f1": LABELS,
+    "exact_match": TEXTS,
+    "word_accuracy": TEXTS,
+    "character_error_rate": TEXTS,
+    "word_error_rate": TEXTS,
+    "phone_error_rate": TEXTS,
+    "chrf": TEXTS,
+    "bleu": TEXTS,
+    "bits_per_character": ([1.0, 2.5, 0.5, 10.0, 3.0], TEXTS[1]),
+    "tag_accuracy": TAGS,
+    "entity_f1": TAGS,
+    "squad": (TEXTS[0], [[text, "o " + text] for text in TEXTS[1]]),
+}
+every_metric = pytest.mark.parametrize("name", METRICS)
+
+
+def figures(name, predictions, references):
+    return scores([name], predictions=predictions, references=references)
+
+
+# All metrics
+
+
+def decomposed(value):
+    if isinstance(value, str):
+        return unicodedata.normalize("NFD", value)
+    return [decomposed(part) for part in value] if isinstance(value, list) else value
+
+
+@every_metric
+def test_texts_are_compared_in_nfc(name):
+    predictions, references = EXAMPLES[name]
+    expected = figures(name, predictions, references)
+    assert decomposed(references) != references
+    assert figures(name, decomposed(predictions), references) == expected
+    assert figures(name, predictions, decomposed(references)) == expected
+
+
+@every_metric
+def test_figures_are_plain_numbers(name):
+    for value in figures(name, *EXAMPLES[name]).values():
+        assert type(value) in {int, float}
+        assert math.isfinite(value)
+
+
+# The denominator of each figure: weighted by it, the figures of two parts give the figure of all examples.
+WEIGHTS = {
+    "exact_match": lambda text: 1,
+    "character_error_rate": len,
+    "word_error_rate": lambda text: len(text.split()),
+    "word_accuracy": lambda text: len(text.split()),
+    "bits_per_character": len,
+    "accuracy": lambda label: 1,
+    "tag_accuracy": len,
+    "squad": lambda answers: 1,
+}
+
+
+@pytest.mark.parametrize("name", WEIGHTS)
+def test_figures_of_parts_add_up(name):
+    predictions, references = EXAMPLES[name]
+    for cut in (1, 2, 4):
+        parts = [slice(cut), slice(cut, None)]
+        weights = [sum(map(WEIGHTS[name], references[part])) for part in parts]
+        of_parts = [figures(name, predictions[part], references[part]) for part in parts]
+        for figure, of_all in figures(name, predictions, references).items():
+            if not figure.endswith("perplexity"):
+                total = sum(weight * part[figure] for weight, part in zip(weights, of_parts))
+                assert total / sum(weights) == pytest.approx(of_all)
+
+
+@every_metric
+def test_no_examples(name):
+    with pytest.raises(ValueError, match=r"found no .*expected at least one"):
+        figures(name, [], [])
+
+
+@every_metric
+def test_different_numbers_of_predictions_and_references(name):
+    predictions, references = EXAMPLES[name]
+    with pytest.raises(ValueError, match=r"Mismatch in the number of predictions \(4\) and references \(5\)"):
+        figures(name, predictions[1:], references)
+
+
+def test_several_metrics():
+    predictions, references = TEXTS
+    expected = figures("exact_match", *TEXTS) | figures("word_accuracy", *TEXTS)
+    assert scores(["exact_match", "word_accuracy"], predictions=predictions, references=references) == expected
+
+
+def test_errors_leave_no_state():
+    with pytest.raises(ValueError, match="expected at least one word"):
+        figures("word_accuracy", ["a"], [" "])
+    assert figures("word_accuracy", ["a"], ["a"]) == {"word_accuracy": 1}
+
+
+def test_unknown_metric():
+    with pytest.raises(ValueError, match=r"found the metric word_acuracy; expected some of accuracy, .*word_accuracy"):
+        figures("word_acuracy", ["a"], ["a"])
+
+
+# Labels and texts
+
+
+@pytest.mark.parametrize(
+    ("name", "predictions", "references", "expected"),
+    [
+        ("accuracy", ["francês", "francês", "italiano"], ["francês", "italiano", "italiano"], 2 / 3),
+        ("accuracy", ["Sim"], ["sim"], 0),
+        # a: 2 right of 3 predicted and 2 expected; b: 1 right of 1 and 2.
+        ("macro_f1", ["a", "a", "a", "b"], ["a", "a", "b", "b"], (4 / 5 + 2 / 3) / 2),
+        ("macro_f1", ["a", "b"], ["a", "a"], 2 / 3 / 2),  # b is never expected
+        ("exact_match", ["", "não  é", "não é ", "Não é", "não é"], ["", *["não é"] * 4], 2 / 5),
+        ("word_accuracy", ["nao é nada"], ["não é nada"], 2 / 3),
+        ("word_accuracy", ["é nada"], ["não é nada"], 2 / 3),  # a missing word does not affect the words after it
+        ("word_accuracy", ["não é mais nada"], ["não é nada"], 1),  # additional words have no effect
+        ("word_accuracy", ["   "], ["não é nada"], 0),
+        ("word_accuracy", [" não\t é "], ["não é"], 1),
+        ("word_accuracy", ["x", "b c d"], ["a", "b c d"], 3 / 4),  # over all words, not a mean of means
+        ("character_error_rate", ["não é mais nada"], ["não é nada"], 5 / 10),
+        ("character_error_rate", ["   "], ["não é nada"], 8 / 10),  # two of the spaces match
+        ("character_error_rate", [" não é "], ["não é"], 2 / 5),
+        ("character_error_rate", ["não\té"], ["não é"], 1 / 5),
+        ("character_error_rate", ["Não"], ["não"], 1 / 3),
+        ("character_error_rate", ["x", "b c d"], ["a", "b c d"], 1 / 6),
+        ("word_error_rate", ["não é mais nada"], ["não é nada"], 1 / 3),
+        ("word_error_rate", ["não não não não"], ["não"], 3),
+        ("word_error_rate", [" não\t é\n"], ["não é"], 0),
+        ("word_error_rate", ["x", "b c d"], ["a", "b c d"], 1 / 4),
+        ("phone_error_rate", ["k a s ɐ"], ["k a z ɐ"], 1 / 4),
+        ("phone_error_rate", ["t ʃ a w"], ["t͡ʃ a w"], 2 / 3),  # one phone of several characters
+        # Of the n-grams of 1, 2, 3 and 4 characters of abcd, 3/4, 2/3, 1/2 and none are in abce, and vice versa.
+        ("chrf", ["abcd"], ["abce"], 100 * (3 / 4 + 2 / 3 + 1 / 2 + 0) / 4),
+        ("chrf", ["nãoénada"], ["não é nada"], 100),  # spaces are ignored
+        ("chrf", ["NÃO É NADA"], ["não é nada"], 0),  # case counts
+        # Of the n-grams of 1, 2, 3 and 4 words, 5 of 6, 3 of 5, 2 of 4 and 1 of 3 are in the reference.
+        (
+            "bleu",
+            ["the cat sat on a mat"],
+            ["the cat sat on the mat"],
+            100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4),
+        ),
+        # 3 of 4 words, 1 of 3 pairs; no n-gram of 3 (of 2) or 4 (of 1) words: half a match, then a quarter.
+        ("bleu", ["a b x d"], ["a b c d"], 100 * (3 / 4 * 1 / 3 * (1 / 2) / 2 * (1 / 4) / 1) ** (1 / 4)),
+        ("bleu", ["Olá, mundo! 1,5"], ["Olá , mundo ! 1,5"], 100),  # tokenisation 13a
+        ("tag_accuracy", [["NOUN"], ["DET", "NOUN", "VERB"]], [["VERB"], ["DET", "NOUN", "VERB"]], 3 / 4),
+    ],
+)
+def test_figure(name, predictions, references, expected):
+    assert figures(name, predictions, references) == pytest.approx({name: expected})
+
+
+@pytest.mark.parametrize("name", ["word_accuracy", "character_error_rate", "word_error_rate", "phone_error_rate"])
+@pytest.mark.parametrize("reference", ["", "  "])
+def test_reference_without_words(name, reference):
+    with pytest.raises(ValueError, match="reference 1; expected at least one word"):
+        figures(name, ["a", "b"], ["a", reference])
+
+
+# Likelihoods
+
+
+def bits(nats, texts):
+    return figures("bits_per_character", nats, texts)
+
+
+def test_bits_per_character():
+    # Each of 4 characters and 2 words has a probability of 1/8: 3 bits per character, 6 per word.
+    assert bits([2 * math.log(8), 2 * math.log(8)], ["éa", "a\n"]) == pytest.approx(
+        {"bits_per_character": 3, "character_perplexity": 8, "word_perplexity": 64}
+    )
+    assert bits([0.0], ["a b"]) == {"bits_per_character": 0, "character_perplexity": 1, "word_perplexity": 1}
+    assert bits([5000.0], ["a" * 1000])["word_perplexity"] == math.inf
+
+
+texts = st.text("abc \n", min_size=1, max_size=9)
+
+
+@settings(max_examples=25)
+@given(st.lists(texts, min_size=1, max_size=4).filter(lambda texts: any(map(str.strip, texts))))
+def test_bits_per_character_equal_the_loss_of_a_model(texts):
+    ids = [torch.tensor(["abc \n".index(character) for character in text]) for text in texts]
+    logits = [torch.randn(len(text), 5, dtype=torch.float64) for text in texts]
+    nats = [cross_entropy(*text, reduction="sum").item() for text in zip(logits, ids)]
+    loss = cross_entropy(torch.cat(logits), torch.cat(ids))
+    words = sum(len(text.split()) for text in texts)
+    assert bits(nats, texts) == pytest.approx(
+        {
+            "bits_per_character": (loss / math.log(2)).item(),
+            "character_perplexity": loss.exp().item(),
+            "word_perplexity": (loss * len(torch.cat(ids)) / words).exp().item(),
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("nats", "texts", "message"),
+    [
+        ([0.5, -0.5], ["a", "b"], r"found -0\.5 nats for text 1; expected a negative log-likelihood, 0 or more"),
+        ([1.0, 1.0], ["", " \n"], "found no word in 2 references"),
+    ],
+)
+def test_wrong_nats_or_texts(nats, texts, message):
+    with pytest.raises(ValueError, match=message):
+        bits(nats, texts)
+
+
+# Tags
+
+
+@pytest.mark.parametrize(
+    ("prediction", "reference", "right", "predicted", "expected"),
+    [
+        ("B-PER I-PER O", "B-PER I-PER O", 1, 1, 1),
+        ("B-PER O O", "B-PER I-PER O", 0, 1, 1),  # too short
+        ("B-LOC I-LOC O", "B-PER I-PER O", 0, 1, 1),  # of another type
+        ("B-PER B-PER O", "B-PER I-PER O", 0, 2, 1),
+        ("B-PER O B-LOC", "B-PER O B-PER", 1, 2, 2),
+        ("O I-PER I-PER", "O B-PER I-PER", 1, 1, 1),  # I- starts an entity after O
+        ("B-PER I-LOC O", "B-PER B-LOC O", 2, 2, 2),  # and after another type
+        ("O B-PER|I-PER O", "O B-PER|B-PER O", 2, 2, 2),  # entities end with their sentence
+        ("O O O", "B-PER O O", 0, 0, 1),
+        ("O O O", "O O O", 0, 0, 0),
+    ],
+)
+def test_entity_f1(prediction, reference, right, predicted, expected):
+    predictions, references = ([part.split() for part in tags.split("|")] for tags in (prediction, reference))
+    assert figures("entity_f1", predictions, references) == pytest.approx(
+        {
+            "precision": right / max(predicted, 1),
+            "recall": right / max(expected, 1),
+            "f1": 2 * right / max(predicted + expected, 1),
+        }
+    )
+
+
+@pytest.mark.parametrize("tag", ["PER", "B-", "S-PER", "b-PER", ""])
+def test_malformed_tag(tag):
+    with pytest.raises(ValueError, match=f"found the tag '{tag}'; expected O, or B- or I- and a type"):
+        figures("entity_f1", [["O", tag]], [["O", "O"]])
+
+
+@pytest.mark.parametrize("name", ["tag_accuracy", "entity_f1"])
+def test_wrong_numbers_of_tags(name):
+    with pytest.raises(ValueError, match="found 1 tags in prediction 1 and 2 in its reference"):
+        figures(name, [["O"], ["O"]], [["O"], ["O", "O"]])
+    with pytest.raises(ValueError, match="found no tags in 2 references"):
+        figures(name, [[], []], [[], []])
+
+
+# Answers
+
+
+@pytest.mark.parametrize(
+    ("prediction", "accepted", "exact_match", "f1"),
+    [
+        ("1976", ["1976"], 1, 1),
+        ("The Norman dukes,", ["norman dukes"], 1, 1),
+        ("em 10 de maio", ["10 de maio", "maio"], 0, 2 * 3 / (4 + 3)),
+        ("maio", ["10 de maio", "maio"], 1, 1),
+        ("", ["maio"], 0, 0),
+        ("junho", ["maio"], 0, 0),
+        ("de de", ["de"], 0, 2 * 1 / (2 + 1)),
+        ("a Universidade", ["Universidade"], 1, 1),  # "a" is also an English article
+        ("o Reitor", ["Reitor"], 0, 2 * 1 / (2 + 1)),  # "o" is not
+        ("as «aulas»", ["as aulas"], 0, 2 * 1 / (2 + 2)),
+        ("co-autor", ["coautor"], 1, 1),
+        ("The", ["a"], 1, 0),  # no words are left, as in the SQuAD script
+    ],
+)
+def test_squad(prediction, accepted, exact_match, f1):
+    assert figures("squad", [prediction], [accepted]) == pytest.approx({"exact_match": exact_match, "f1": f1})
+
+
+def normalised(text):
+    kept = "".join(character for character in text.lower() if character not in "!?,.'")
+    return [word for word in kept.split() if word not in {"a", "an", "the"}]
+
+
+def common(words, others):
+    """The number of words that can be paired with an equal word."""
+    others = list(others)
+    return sum(1 for word in words if word in others and not others.remove(word))
+
+
+words = st.sampled_from(["a", "The", "AN", "thea", "rio", "rio!", "Rio,", "'é'", "d'água", "?"])
+answers = st.lists(words, max_size=6).map(" ".join)
+
+
+@settings(max_examples=25)
+@given(st.lists(st.tuples(answers, st.lists(answers, min_size=1, max_size=3)), min_size=1, max_size=4))
+def test_squad_equals_a_plain_computation(questions):
+    exact_match = f1 = 0
+    for prediction, accepted in questions:
+        answer = normalised(prediction)
+        exact_match += any(answer == normalised(text) for text in accepted)
+        shares = [(common(answer, normalised(text)), len(answer) + len(normalised(text))) for text in accepted]
+        f1 += max(2 * both / words if both else 0 for both, words in shares)
+    assert figures("squad", *zip(*questions)) == pytest.approx(
+        {"exact_match": exact_match / len(questions), "f1": f1 / len(questions)}
+    )
+
+
+def test_question_without_an_accepted_answer():
+    with pytest.raises(ValueError, match="found no accepted answer as reference 1"):
+        figures("squad", ["a", "b"], [["a"], []])

@@ -1,0 +1,316 @@
+"""Tests of attention: what is recorded, the pictures of weights and masks, and the HTML page."""
+
+import copy
+import itertools
+import json
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+
+from atenta import AtentaTokenizer
+from atenta.modeling import (
+    AtentaDecoderForCausalLM,
+    AtentaDecoderModel,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderDecoderModel,
+    AtentaEncoderModel,
+)
+from atenta.recipes.pictures.attention_maps import (
+    MASK_COLOURS,
+    AttentionMap,
+    attention_maps,
+    draw_attention,
+    draw_heads,
+    draw_masks,
+    watch_attention,
+    write_attention_page,
+)
+from support.models import assert_close, named, tiny_model
+
+TEXTS = ["casa", "o rei"]
+every_family = pytest.mark.parametrize(
+    "model_class",
+    named([AtentaEncoderModel, AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration]),
+)
+
+LONG_TEXT = "O coração de São Paulo não é só a Avenida Paulista, é a Sé."
+HOSTILE = "</script><script>alert(1)</script><!--<b>&amp;\"'"
+MASK_SIGNS = {"visible": "#", "hidden: padding": "_", "hidden: a later character": "."}
+
+
+def make(model_class, text="casa o rei"):
+    family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
+    tokenizer = AtentaTokenizer.from_texts([text], family=family)
+    return tiny_model(model_class, vocab_size=len(tokenizer)), tokenizer
+
+
+def recorded_by_transformers(model, inputs):
+    """Return the weights that transformers records, by our names, from a copy, because its hooks stay."""
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")
+    with torch.no_grad():
+        output = model(**inputs, output_attentions=True)
+    if not model.config.is_encoder_decoder:
+        return {"self-attention": output.attentions}
+    return {
+        "encoder self-attention": output.encoder_attentions,
+        "decoder self-attention": output.decoder_attentions,
+        "cross-attention": output.cross_attentions,
+    }
+
+
+@every_family
+def test_the_weights_are_those_that_transformers_records(model_class):
+    model, tokenizer = make(model_class)
+    targets = ["rei", "casa"] if model.config.is_encoder_decoder else None
+    watched = watch_attention(model, tokenizer, TEXTS, targets)
+    inputs = tokenizer(TEXTS, padding=True, return_tensors="pt")
+    if targets:
+        labels = tokenizer(targets, padding=True, return_tensors="pt").input_ids
+        inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels)
+    expected = recorded_by_transformers(model, inputs)
+    assert [one.name for one in watched] == list(expected)
+    for one in watched:
+        assert_close(one.weights, torch.stack(expected[one.name], dim=1))
+        assert one.weights.shape[-2:] == (one.query_ids.shape[1], one.key_ids.shape[1])
+        # Padding before a text sees nothing, so its weights mean nothing.
+        hidden = ~one.visible & one.visible.any(-1, keepdim=True)
+        assert not one.weights[hidden[:, None, None].expand_as(one.weights)].any()
+
+
+@every_family
+def test_the_model_is_left_unchanged(model_class):
+    model, tokenizer = make(model_class)
+    model.train()
+    hooks = {name: len(module._forward_hooks) for name, module in model.named_modules()}
+    if model.config.is_encoder_decoder:
+        model.generation_config.max_length = 7
+    watch_attention(model, tokenizer, TEXTS)
+    assert model.training
+    assert model.config._attn_implementation == "sdpa"
+    assert {name: len(module._forward_hooks) for name, module in model.named_modules()} == hooks
+
+
+def test_the_model_is_left_unchanged_by_an_error():
+    model, tokenizer = make(AtentaEncoderModel)
+    model.embeddings.forward = None
+    with pytest.raises(TypeError):
+        watch_attention(model, tokenizer, TEXTS)
+    assert model.config._attn_implementation == "sdpa"
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_without_a_target_the_generated_one_is_read():
+    model, tokenizer = make(AtentaEncoderDecoderForConditionalGeneration)
+    model.generation_config.max_length = 7
+    *_, cross = watch_attention(model, tokenizer, TEXTS[:1])
+    written = model.generate(**tokenizer(TEXTS[:1], return_tensors="pt"))
+    assert cross.query_ids.tolist() == written[:, :-1].tolist()
+    assert cross.key_ids.tolist() == tokenizer(TEXTS[:1]).input_ids
+
+
+@pytest.mark.parametrize(
+    ("model_class", "targets", "message"),
+    [
+        (AtentaEncoderModel, ["rei", "rei"], "reads no target"),
+        (AtentaEncoderDecoderForConditionalGeneration, ["rei"], r"1 target\(s\) were given for 2 text"),
+        (AtentaEncoderDecoderModel, None, "cannot generate"),
+    ],
+    ids=["an encoder", "too few", "no output layer"],
+)
+def test_unsuitable_targets_are_refused(model_class, targets, message):
+    with pytest.raises(ValueError, match=message):
+        watch_attention(*make(model_class), TEXTS, targets)
+
+
+def test_a_model_without_our_attention_is_refused():
+    with pytest.raises(ValueError, match="Linear has no attention layers of atenta"):
+        watch_attention(torch.nn.Linear(1, 1), None, TEXTS)
+
+
+def test_a_decoder_has_one_map_labelled_with_its_characters():
+    model, tokenizer = make(AtentaDecoderForCausalLM, "é um")
+    (attention,) = attention_maps(model, tokenizer, "é um")
+    assert attention.name == "self-attention"
+    assert attention.query_labels == attention.key_labels == ["⟨bos⟩", "é", "␣", "u", "m"]
+    assert attention.weights.shape == (2, 4, 5, 5)
+    assert not attention.weights.triu(1).any()
+
+
+def test_an_encoder_decoder_has_three_maps():
+    model, tokenizer = make(AtentaEncoderDecoderForConditionalGeneration, "açãoc")
+    maps = {one.name: one for one in attention_maps(model, tokenizer, "acao", target="ação")}
+    source, target = ["a", "c", "a", "o", "⟨eos⟩"], ["⟨bos⟩", "a", "ç", "ã", "o"]
+    assert {name: (one.query_labels, one.key_labels) for name, one in maps.items()} == {
+        "encoder self-attention": (source, source),
+        "decoder self-attention": (target, target),
+        "cross-attention": (target, source),
+    }
+    *_, cross = watch_attention(model, tokenizer, ["acao"], ["ação"])
+    assert torch.equal(maps["cross-attention"].weights, cross.weights[0])
+
+
+def random_map(queries, keys, heads=3):
+    weights = torch.rand(2, heads, len(queries), len(keys), generator=torch.Generator().manual_seed(0)).softmax(-1)
+    return AttentionMap(name="cross-attention", weights=weights, query_labels=[*queries], key_labels=[*keys])
+
+
+def drawn(axes):
+    return axes.get_images()[0].get_array()
+
+
+def test_one_head_is_drawn_with_queries_on_rows_and_keys_on_columns():
+    attention = random_map("ação", "a cao")
+    figure = draw_attention(attention, 1, -1)
+    axes, bar = figure.axes
+    np.testing.assert_array_equal(drawn(axes), attention.weights[1, 2].numpy())
+    assert [label.get_text() for label in axes.get_yticklabels()] == [*"ação"]
+    assert [label.get_text() for label in axes.get_xticklabels()] == [*"a cao"]
+    assert figure.get_suptitle() == "cross-attention, layer 1, head 2"
+    assert bar.get_ylabel() == "attention weight"
+
+
+def test_all_heads_of_a_layer_share_one_scale():
+    attention = random_map("ab", "cd")
+    figure = draw_heads(attention, 0)
+    *panels, _ = figure.axes
+    assert [axes.get_title() for axes in panels] == ["head 0", "head 1", "head 2"]
+    for axes, weights in zip(panels, attention.weights[0]):
+        np.testing.assert_array_equal(drawn(axes), weights.numpy())
+        assert axes.get_images()[0].get_clim() == (0, 1)
+    assert figure.get_suptitle() == "cross-attention, layer 0"
+
+
+def overlapping(labels):
+    """Return the pairs of neighbouring labels whose boxes overlap."""
+    boxes = [(label.get_text(), label.get_window_extent()) for label in labels if label.get_text()]
+    return [(first, second) for (first, a), (second, b) in itertools.pairwise(boxes) if a.overlaps(b)]
+
+
+def test_labels_do_not_overlap():
+    figure = draw_heads(random_map(LONG_TEXT, [*LONG_TEXT, "⟨eos⟩", "⟨pad⟩", *LONG_TEXT], heads=2), 0)
+    figure.draw_without_rendering()
+    for axes in figure.axes[:2]:
+        assert not overlapping(axes.get_xticklabels())
+        assert not overlapping(axes.get_yticklabels())
+
+
+@pytest.mark.parametrize(("layer", "head", "missing"), [(2, 0, "layer 2"), (-3, 0, "layer -3"), (0, 3, "head 3")])
+def test_a_missing_layer_or_head_is_named(layer, head, missing):
+    with pytest.raises(IndexError, match=f"cross-attention has no {missing}; expected 0 to"):
+        draw_attention(random_map("a", "b"), layer, head)
+
+
+def masks(model_class, targets=None):
+    """Return the name and the mask, as lines of signs, of each panel for a batch of a short and a long text."""
+    model, tokenizer = make(model_class, "abc")
+    figure = draw_masks(model, tokenizer, ["a", "abc"], targets)
+    signs = [MASK_SIGNS[name] for name in MASK_COLOURS]
+    return [(axes.get_title(), ["".join(signs[cell] for cell in row) for row in drawn(axes)]) for axes in figure.axes]
+
+
+def test_an_encoder_hides_padding_only():
+    short, long = masks(AtentaEncoderModel)
+    assert short == ("self-attention", ["###__"] * 5)
+    assert long == ("self-attention", ["#####"] * 5)
+
+
+def test_a_decoder_hides_padding_and_later_characters():
+    short, long = masks(AtentaDecoderModel)  # padded on the left
+    assert short == ("self-attention", ["__..", "__..", "__#.", "__##"])
+    assert long == ("self-attention", ["#...", "##..", "###.", "####"])
+
+
+def test_an_encoder_decoder_hides_the_padding_of_the_source_and_later_characters_of_the_target():
+    assert masks(AtentaEncoderDecoderModel, ["abc", "a"]) == [
+        ("encoder self-attention", ["##__"] * 4),
+        ("decoder self-attention", ["#...", "##..", "###.", "####"]),
+        ("cross-attention", ["##__"] * 4),
+        ("encoder self-attention", ["####"] * 4),
+        ("decoder self-attention", ["#.._", "##._", "###_", "####"]),
+        ("cross-attention", ["####"] * 4),
+    ]
+
+
+def row_titles(model_class, texts, targets=None):
+    figure = draw_masks(*make(model_class, "abc"), texts, targets)
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(MASK_COLOURS)
+    return [axes.get_title(loc="left").strip() for axes in figure.axes]
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("a b\n", "“a␣b↵”"), ("a" * 24, f"“{'a' * 24}”"), ("a" * 25, f"“{'a' * 23}…”")],
+    ids=["white space", "longest", "too long"],
+)
+def test_each_row_has_its_text_as_title(text, shown):
+    assert row_titles(AtentaDecoderModel, ["c", text]) == ["“c”", shown]
+
+
+def test_a_title_is_not_read_as_a_formula():
+    figure = draw_masks(*make(AtentaDecoderModel), ["$_$"])
+    figure.draw_without_rendering()  # fails for a malformed formula
+    assert figure.axes[0].get_title(loc="left") == "“$_$”\n"
+
+
+def test_the_source_is_the_title_of_the_first_panel():
+    titles = row_titles(AtentaEncoderDecoderModel, ["a", "bc"], ["b", "c"])
+    assert titles == ["“a”", "", "", "“bc”", "", ""]
+
+
+class Page(HTMLParser):
+    """The elements of a page, and the text of each script."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.elements, self.scripts = [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag == "script":
+            self.scripts.append("")
+
+    def handle_data(self, data):
+        if self.elements and self.elements[-1][0] == "script":
+            self.scripts[-1] += data
+
+
+@pytest.fixture
+def hostile_map():
+    return random_map(HOSTILE, "␣<>é")
+
+
+def test_the_page_contains_the_maps(tmp_path, hostile_map):
+    path = write_attention_page(tmp_path / "new" / "attention.html", [hostile_map, hostile_map])
+    first, second = json.loads(Page(path).scripts[0])
+    assert first == second
+    assert (first["name"], first["queries"], first["keys"]) == ("cross-attention", [*HOSTILE], ["␣", *"<>é"])
+    assert_close(torch.tensor(first["weights"]), hostile_map.weights, tolerance=0.6e-4)
+    longest = max(len(str(weight)) for row in first["weights"][0][0] for weight in row)
+    assert longest <= len("0.1234")
+
+
+def test_no_text_ends_the_script_that_contains_it(tmp_path, hostile_map):
+    one_query = AttentionMap(
+        name=HOSTILE,
+        weights=hostile_map.weights[:, :, :1],
+        query_labels=[HOSTILE],
+        key_labels=hostile_map.key_labels,
+    )
+    page = Page(write_attention_page(tmp_path / "attention.html", [one_query]))
+    scripts = [attributes.get("type") for tag, attributes in page.elements if tag == "script"]
+    assert scripts == ["application/json", None]
+    (data,) = json.loads(page.scripts[0])
+    assert (data["name"], data["queries"]) == (HOSTILE, [HOSTILE])
+
+
+def test_the_page_loads_nothing_from_the_network(tmp_path, hostile_map):
+    path = write_attention_page(tmp_path / "attention.html", [hostile_map])
+    links = [
+        value for _, attributes in Page(path).elements for name, value in attributes.items() if name in ("src", "href")
+    ]
+    assert links == ["data:,"]  # an empty icon, so that no icon is requested
+    assert "http" not in path.read_text(encoding="utf-8")

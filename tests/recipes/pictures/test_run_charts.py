@@ -1,0 +1,58 @@
+"""Tests of learning curves and of the confusion matrix."""
+
+import pytest
+
+from atenta.recipes.pictures.run_charts import draw_confusion, draw_learning_curve, draw_learning_curves
+
+HISTORY = [
+    {"step": 1, "loss": 3.0},
+    {"step": 2, "loss": 2.0},
+    {"step": 2, "eval_loss": 2.5, "eval_exact_match": 0.5},
+    {"step": 4, "eval_loss": 1.5, "eval_exact_match": 0.75},
+]
+
+
+def points(axes):
+    return {line.get_label(): list(zip(*map(list, line.get_data()))) for line in axes.get_lines()}
+
+
+def legend(figure):
+    return {text.get_text() for text in figure.legends[0].get_texts()}
+
+
+def test_a_learning_curve_shows_losses_and_the_metric():
+    figure = draw_learning_curve(HISTORY, "exact_match")
+    left, right = figure.axes
+    assert points(left) == {"training loss": [(1, 3.0), (2, 2.0)], "validation loss": [(2, 2.5), (4, 1.5)]}
+    assert points(right) == {"validation exact match": [(2, 0.5), (4, 0.75)]}
+    assert legend(figure) == {"training loss", "validation loss", "validation exact match"}
+
+
+@pytest.mark.parametrize(
+    ("history", "metric"),
+    [([], "exact_match"), (HISTORY[:1], "exact_match"), (HISTORY, "loss")],
+    ids=["nothing logged", "no evaluation", "the metric is the loss"],
+)
+def test_without_another_metric_only_losses_are_drawn(history, metric):
+    assert len(draw_learning_curve(history, metric).axes) == 1
+
+
+def test_several_runs_are_drawn_in_one_picture():
+    figure = draw_learning_curves({"short": HISTORY[:3], "long": HISTORY}, "exact_match")
+    (axes,) = figure.axes
+    assert points(axes) == {"short": [(2, 0.5)], "long": [(2, 0.5), (4, 0.75)]}
+    assert legend(figure) == {"short", "long"}
+    assert axes.get_ylabel() == "validation exact match"
+
+
+@pytest.mark.parametrize(("history", "found"), [(HISTORY, "exact_match, loss"), (HISTORY[:1], "none")])
+def test_a_run_without_the_metric_is_named(history, found):
+    with pytest.raises(ValueError, match=f"other has no validation metric 'accuracy'; it has: {found}"):
+        draw_learning_curves({"other": history}, "accuracy")
+
+
+def test_the_confusion_matrix_has_correct_labels_on_rows():
+    correct, predicted = ["fra", "fra", "fra", "ita", "por"], ["fra", "ita", "ita", "ita", "fra"]
+    (axes,) = draw_confusion(correct, predicted, ["fra", "ita", "por"]).axes
+    assert [text.get_text() for text in axes.texts] == ["1", "2", "0", "0", "1", "0", "1", "0", "0"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["fra", "ita", "por"]

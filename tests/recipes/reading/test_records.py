@@ -1,0 +1,34 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta.recipes.reading.records import expect_name, expect_text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])).filter(str.strip))
+def test_texts_are_unchanged(text):
+    assert expect_text(text, "source") == text
+    assert expect_name(text, "label") == text
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (None, "found no source; expected a text"),
+        (3.5, r"found 3.5 \(float\) as the source; expected a text"),
+        (["a"], r"found \['a'\] \(list\) as the source; expected a text"),
+        ("", "found an empty source; expected at least one character that is not white space"),
+        (" \t\u00a0\u2028", "found an empty source"),
+        ("ab\ud800", r"found the lone surrogate '\\ud800' at position 2 of the source; expected complete characters"),
+    ],
+)
+@pytest.mark.parametrize("expect", [expect_text, expect_name])
+def test_other_values(expect, value, message):
+    with pytest.raises(ValueError, match=message):
+        expect(value, "source")
+
+
+def test_only_names_may_be_integers():
+    assert expect_name(0, "label") == "0"
+    with pytest.raises(ValueError, match=r"found 0 \(int\) as the text"):
+        expect_text(0, "text")

@@ -1,0 +1,82 @@
+import pytest
+from datasets import Dataset
+
+from atenta import AtentaTokenizer
+from atenta.recipes.tasks.classification import LABELLED_TEXTS, check_labelled_text, encode_labelled, label_names
+
+LABELS = {"nome": 0, "verbo": 1}
+
+
+@pytest.fixture
+def tokenizer():
+    return AtentaTokenizer.from_texts(["casa falar<eos>"], family="encoder")
+
+
+def batch(*rows):
+    return {name: list(column) for name, column in zip(("text", "text_pair", "label"), zip(*rows))}
+
+
+# Rows
+
+
+@pytest.mark.parametrize(
+    ("fields", "row"),
+    [
+        ({"text": " bom ", "label": "positivo"}, {"text": " bom ", "text_pair": None, "label": "positivo"}),
+        (
+            {"text": "a", "text_pair": "b", "label": "same", "id": 7},
+            {"text": "a", "text_pair": "b", "label": "same"},
+        ),
+        ({"text": "a", "label": 0}, {"text": "a", "text_pair": None, "label": "0"}),
+    ],
+)
+def test_labelled_text(fields, row):
+    assert check_labelled_text(fields) == row
+    assert Dataset.from_list([row], features=LABELLED_TEXTS.features).to_list() == [row]
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"label": "x"}, "found no text; expected"),
+        ({"text": " ", "label": "x"}, "found an empty text; expected"),
+        ({"text": "a", "text_pair": "", "label": "x"}, "found an empty text_pair; expected"),
+        ({"text": "a", "text_pair": 2, "label": "x"}, r"found 2 \(int\) as the text_pair; expected"),
+        ({"text": "a"}, "found no label; expected"),
+        ({"text": "a", "label": "  "}, "found an empty label; expected"),
+        ({"text": "a", "label": 0.5}, r"found 0.5 \(float\) as the label; expected"),
+    ],
+)
+def test_malformed_row(fields, message):
+    with pytest.raises(ValueError, match=message):
+        check_labelled_text(fields)
+
+
+def test_label_names():
+    rows = [{"label": "pt"}, {"label": "it"}, {"label": "pt"}]
+    assert label_names(rows) == label_names(reversed(rows)) == ["it", "pt"]
+
+
+# Encoding
+
+
+def test_encoding(tokenizer):
+    encoded = encode_labelled(batch(("casa", None, "nome"), ("fala", "casar", "verbo")), tokenizer, LABELS)
+    assert [tokenizer.decode(ids) for ids in encoded["input_ids"]] == ["<bos>casa<eos>", "<bos>fala<eos>casar<eos>"]
+    assert encoded["token_type_ids"][1] == [0] * 6 + [1] * 6
+    assert [len(mask) for mask in encoded["attention_mask"]] == [6, 12]
+    assert encoded["labels"] == [0, 1]
+    assert {len(column) for column in encoded.values()} == {2}
+    assert encode_labelled({"text": [], "text_pair": [], "label": []}, tokenizer, LABELS) == {"labels": []}
+
+
+def test_special_token_in_a_text(tokenizer):
+    (ids,) = encode_labelled(batch(("a<eos>", None, "nome")), tokenizer, LABELS)["input_ids"]
+    assert ids.count(tokenizer.eos_token_id) == 1
+    assert len(ids) == len("a<eos>") + 2
+
+
+def test_unknown_labels(tokenizer):
+    rows = batch(("casa", None, "nome"), ("azul", None, "adjetivo"), ("sim", None, "advérbio"))
+    with pytest.raises(ValueError, match=r"found the label 'adjetivo', 'advérbio'; the model has nome, verbo"):
+        encode_labelled(rows, tokenizer, LABELS)

@@ -1,0 +1,142 @@
+from itertools import pairwise
+
+import pytest
+import torch
+
+from atenta import AtentaEncoderForPreTraining, AtentaTokenizer
+from atenta.recipes.samples.files import DATA
+from atenta.recipes.tasks.documents import cut_to_length
+from atenta.recipes.tasks.masking import MaskingCollator, make_sentence_pairs
+from support.models import tiny_model
+
+TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder")
+_LINES = (DATA / "machado" / "validation" / "casaVelha.txt").read_text(encoding="utf-8").splitlines()
+# Numbered, so that all are different.
+NOVEL = "\n".join(f"{number} {line}" for number, line in enumerate(_LINES))
+MAX_LENGTH = 128
+
+
+def rows_of(texts, max_length=MAX_LENGTH, seed=0):
+    columns = make_sentence_pairs({"text": texts}, TOKENIZER, max_length, seed)
+    return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return rows_of([NOVEL[:20_000], NOVEL[20_000:40_000]])
+
+
+@pytest.fixture(scope="module")
+def collated(rows):
+    return MaskingCollator(tokenizer=TOKENIZER, seed=0)(rows)
+
+
+def texts_of(row):
+    first, second, _ = TOKENIZER.decode(row["input_ids"]).removeprefix("<bos>").split("<eos>")
+    return first, second
+
+
+def test_half_of_the_pairs_follow_each_other(rows):
+    followers = {
+        pair
+        for text in (NOVEL[:20_000], NOVEL[20_000:40_000])
+        for pair in pairwise(cut_to_length(text, TOKENIZER, 62))
+    }
+    assert [row["next_sentence_label"] == 0 for row in rows] == [texts_of(row) in followers for row in rows]
+    assert abs(sum(1 - 2 * row["next_sentence_label"] for row in rows)) <= 1
+    assert {texts_of(row)[0] for row in rows} == {first for first, _ in followers}
+
+
+def test_lengths_and_types_of_pairs(rows):
+    assert sum(len(row["input_ids"]) for row in rows) / len(rows) > 0.5 * MAX_LENGTH
+    assert all(len(row["input_ids"]) <= MAX_LENGTH for row in rows)
+    for row in rows:
+        end_of_first = row["input_ids"].index(TOKENIZER.eos_token_id) + 1
+        assert row["token_type_ids"] == [0] * end_of_first + [1] * (len(row["input_ids"]) - end_of_first)
+
+
+def test_segment_never_follows_itself():
+    texts = ["\n".join(f"texto {name}, linha {n}" for n in range(count)) for name, count in zip("abc", (3, 1, 2))]
+    for seed in range(20):
+        rows = rows_of(texts, max_length=35, seed=seed)
+        assert len(rows) == 3
+        assert all(first != second for first, second in map(texts_of, rows))
+
+
+def test_pairs_depend_only_on_seed_and_documents():
+    texts = [NOVEL[:3_000]]
+    assert rows_of(texts, seed=1) == rows_of(texts, seed=1)
+    assert rows_of(texts, seed=1) != rows_of(texts, seed=2)
+
+
+@pytest.mark.parametrize("texts", [["uma linha", "outra linha", "mais uma"], ["uma\n" * 20], []])
+def test_documents_of_one_segment(texts):
+    with pytest.raises(ValueError, match=r"segments of at most 62 tokens .*expected a document of two or more"):
+        rows_of(texts)
+
+
+def test_only_characters_are_masked_and_labels_are_the_originals(rows, collated):
+    for row, ids, labels, mask in zip(rows, collated["input_ids"], collated["labels"], collated["attention_mask"]):
+        length = len(row["input_ids"])
+        original = torch.tensor(row["input_ids"])
+        selected = labels[:length] != -100
+        assert torch.equal(labels[:length][selected], original[selected])
+        assert torch.equal(ids[:length][~selected], original[~selected])
+        assert not torch.isin(original[selected], torch.tensor(TOKENIZER.all_special_ids)).any()
+        assert (labels[length:] == -100).all()
+        assert mask.tolist() == [1] * length + [0] * (len(mask) - length)
+    assert collated["next_sentence_label"].tolist() == [row["next_sentence_label"] for row in rows]
+
+
+def test_shares_of_masked_characters(rows, collated):
+    selected = collated["labels"] != -100
+    characters = sum(len(row["input_ids"]) - 3 for row in rows)
+    assert selected.sum() / characters == pytest.approx(0.15, abs=0.01)
+    now, before = collated["input_ids"][selected], collated["labels"][selected]
+    masked = now == TOKENIZER.mask_token_id
+    assert masked.float().mean() == pytest.approx(0.8, abs=0.02)
+    assert (now == before).float().mean() == pytest.approx(0.1, abs=0.02)
+    assert all(len(token) == 1 for token in TOKENIZER.convert_ids_to_tokens(now[~masked].tolist()))
+
+
+@pytest.mark.parametrize(("whole_word_probability", "share"), [(0.0, 0.15), (1.0, 1.0)])
+def test_whole_words_or_single_characters(rows, whole_word_probability, share):
+    collator = MaskingCollator(tokenizer=TOKENIZER, seed=0, whole_word_probability=whole_word_probability)
+    labels = collator(rows)["labels"]
+    together = neighbours = 0
+    for row, selected in zip(rows, labels != -100):
+        text = "".join(
+            token if len(token) == 1 else " " for token in TOKENIZER.convert_ids_to_tokens(row["input_ids"])
+        )
+        for place, (one, other) in enumerate(pairwise(text)):
+            if selected[place] and not one.isspace() and not other.isspace():
+                together += bool(selected[place + 1])
+                neighbours += 1
+    assert together / neighbours == pytest.approx(share, abs=0.02)
+    characters = sum(len(row["input_ids"]) - 3 for row in rows)
+    assert (labels != -100).sum() / characters == pytest.approx(0.15, abs=0.015)
+
+
+def test_masks_depend_only_on_seed_and_batch(rows):
+    def masked(rows, seed=0):
+        return MaskingCollator(tokenizer=TOKENIZER, seed=seed)(rows)["input_ids"]
+
+    collator = MaskingCollator(tokenizer=TOKENIZER, seed=0)
+    collator(rows[:4])
+    torch.manual_seed(123)
+    assert torch.equal(collator(rows)["input_ids"], masked(rows))
+    assert not torch.equal(masked(rows), masked(rows, seed=1))
+    length = len(rows[0]["input_ids"])
+    assert not torch.equal(masked([rows[0], rows[0]])[0, :length], masked([rows[0]])[0, :length])
+
+
+def test_short_batch_has_a_masked_character():
+    row = {"input_ids": TOKENIZER("a", "b").input_ids}
+    for seed in range(20):
+        labels = MaskingCollator(tokenizer=TOKENIZER, seed=seed)([row])["labels"]
+        assert (labels != -100).any()
+
+
+def test_loss_of_a_model(rows):
+    model = tiny_model(AtentaEncoderForPreTraining, vocab_size=len(TOKENIZER), max_position_embeddings=MAX_LENGTH)
+    assert model(**MaskingCollator(tokenizer=TOKENIZER, seed=0)(rows[:3])).loss.isfinite()

@@ -1,0 +1,100 @@
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta import AtentaTokenizer
+from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, tag_tokens
+
+
+@pytest.fixture
+def tokenizer():
+    return AtentaTokenizer.from_alphabet("serou V<>", family="encoder-decoder", tags=["<V>", "<PL>"])
+
+
+# Rows
+
+
+@pytest.mark.parametrize("others", [{}, {"tags": None}, {"count": 3}])
+def test_pair_without_tags(others):
+    row = check_pair({"source": " cao  ", "target": "ca\u0303o", **others})
+    assert row == {"source": " cao  ", "target": "ca\u0303o", "tags": []}
+
+
+@pytest.mark.parametrize(
+    ("tags", "tokens"),
+    [("V;3;PL", ["<V>", "<3>", "<PL>"]), ("V.PTCP;{M/F}", ["<V.PTCP>", "<{M/F}>"]), ("V", ["<V>"])],
+)
+def test_tags(tags, tokens):
+    assert check_pair({"source": "ser", "target": "foi", "tags": tags})["tags"] == tokens
+
+
+@given(st.lists(st.text("ABCXYZ0123456789.+/{}_-", min_size=1), min_size=1))
+def test_tags_round_trip(tags):
+    tokens = check_pair({"source": "a", "target": "b", "tags": ";".join(tags)})["tags"]
+    assert [token[1:-1] for token in tokens] == tags
+
+
+@pytest.mark.parametrize("name", ["source", "target"])
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("", "found an empty {}"), (None, "found no {}"), ("\udfff", "lone surrogate .* of the {};")],
+)
+def test_malformed_text(name, value, message):
+    with pytest.raises(ValueError, match=message.format(name)):
+        check_pair({"source": "a", "target": "b", name: value})
+
+
+@pytest.mark.parametrize("tags", ["", "V;", ";V", "V;;PL", "V PL", "V; PL", "<V>", "V>", "é", "V\n", "\ud800"])
+def test_malformed_tag(tags):
+    with pytest.raises(ValueError, match=r"found the tag .*expected tags separated by ';'"):
+        check_pair({"source": "a", "target": "b", "tags": tags})
+
+
+@pytest.mark.parametrize("tag", ["pad", "bos", "eos", "mask", "0x41"])
+def test_tag_with_the_name_of_another_token(tag):
+    with pytest.raises(ValueError, match=f"found the tag '{tag}'"):
+        check_pair({"source": "a", "target": "b", "tags": f"V;{tag}"})
+    assert check_pair({"source": "a", "target": "b", "tags": f"V;{tag}s"})["tags"] == ["<V>", f"<{tag}s>"]
+
+
+def test_tags_that_are_not_a_text():
+    with pytest.raises(ValueError, match=r"found \['V'\] \(list\) as the tags; expected a text such as 'V;3;PL'"):
+        check_pair({"source": "a", "target": "b", "tags": ["V"]})
+
+
+def test_features():
+    rows = [check_pair({"source": "a", "target": "b"}), check_pair({"source": "a", "target": "b", "tags": "V;3"})]
+    assert Dataset.from_list(rows, features=PAIRS.features).to_list() == rows
+
+
+def test_tag_tokens():
+    rows = [{"tags": ["<V>", "<3>", "<PL>"]}, {"tags": []}, {"tags": ["<V>", "<2>"]}]
+    assert tag_tokens(rows) == tag_tokens(reversed(rows)) == ["<2>", "<3>", "<PL>", "<V>"]
+    assert tag_tokens([{"tags": []}]) == []
+
+
+# Encoding
+
+
+def test_tags_precede_the_source(tokenizer):
+    rows = {"source": ["ser", "<V>"], "target": ["sou", "os"], "tags": [["<V>", "<PL>"], []]}
+    encoded = encode_pairs(rows, tokenizer)
+    ids = tokenizer.convert_tokens_to_ids
+    assert encoded["input_ids"] == [ids(["<V>", "<PL>", *"ser", "<eos>"]), ids([*"<V>", "<eos>"])]
+    assert encoded["labels"] == [ids([*"sou", "<eos>"]), ids([*"os", "<eos>"])]
+
+
+def test_unknown_tag(tokenizer):
+    rows = {"source": ["ser"] * 2, "target": ["sou"] * 2, "tags": [["<V>", "<SG>"], ["<1>"]]}
+    with pytest.raises(ValueError, match=r"no tag <1>, <SG>; .*train a new model"):
+        encode_pairs(rows, tokenizer)
+
+
+def test_encoding_of_a_dataset(tokenizer):
+    rows = Dataset.from_dict({"source": ["s", "e"], "target": ["so", "er"], "tags": [["<V>"], ["<PL>"]]})
+    encoded = rows.map(
+        encode_pairs, batched=True, remove_columns=rows.column_names, fn_kwargs={"tokenizer": tokenizer}
+    )
+    assert encoded.column_names == ["input_ids", "labels"]
+    assert encoded[:] == encode_pairs(rows[:], tokenizer)

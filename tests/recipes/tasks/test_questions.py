@@ -1,0 +1,279 @@
+"""Questions: rows with corrected offsets, windows of a context, and answers read from logits."""
+
+import json
+
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from atenta import AtentaTokenizer
+from atenta.recipes.samples.files import DATA
+from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, check_question, encode_questions
+
+TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder")
+CONTEXT = "A banca é presidida por um professor, e a banca decide."  # `banca` at 2 and 42, `professor` at 27
+MARKS = "\u0301\u0327\u0323"
+
+
+def faquad(name):
+    """Yield the context and the question of each question of a file."""
+    for article in json.loads((DATA / "faquad" / name).read_text(encoding="utf-8"))["data"]:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                yield paragraph["context"], question
+
+
+# Rows
+
+
+def fields(*answers, context=CONTEXT, **others):
+    texts, starts = [text for text, _ in answers], [start for _, start in answers]
+    answers = {"text": texts, "answer_start": starts}
+    return {"id": "q1", "context": context, "question": "Quem?", "answers": answers, **others}
+
+
+def test_correct_offsets_are_unchanged():
+    raw = fields(("professor", 27), ("banca", 2), ("banca", 42), title="Banca")
+    row = check_question(raw)
+    assert row == {**{name: raw[name] for name in ("id", "context", "question", "answers")}, "corrected": 0}
+
+
+@pytest.mark.parametrize("wrong", [0, 26, 28, -28, 1000])
+def test_wrong_offset_of_an_answer_that_occurs_once(wrong):
+    row = check_question(fields(("professor", wrong), ("banca", 2), ("professor", wrong)))
+    assert row["answers"] == {"text": ["professor", "banca", "professor"], "answer_start": [27, 2, 27]}
+    assert row["corrected"] == 2
+
+
+@pytest.mark.parametrize(
+    ("context", "answer", "start", "message"),
+    [
+        (CONTEXT, "banca", 3, "found 'anca ' at answer_start 3, and the answer 'banca' 2 times in the context; exp"),
+        (CONTEXT, "banca", 99, "found '' at answer_start 99, and the answer 'banca' 2 times"),
+        (CONTEXT, "banca", -13, "found '' at answer_start -13, and the answer 'banca' 2 times"),
+        (CONTEXT, "aluno", 2, "found 'banca' at answer_start 2, and the answer 'aluno' 0 times"),
+        ("banana", "ana", 0, "the answer 'ana' 2 times"),  # the places overlap
+    ],
+)
+def test_wrong_offset_that_cannot_be_corrected(context, answer, start, message):
+    with pytest.raises(ValueError, match=message):
+        check_question(fields((answer, start), context=context))
+
+
+@given(st.text("ab ", min_size=1), st.integers(0, 30), st.integers(1, 5), st.integers(-40, 40))
+def test_answers_are_at_their_offsets(context, start, length, wrong):
+    answer = context[start : start + length]
+    assume(answer.strip())
+    assert check_question(fields((answer, start), context=context))["corrected"] == 0
+    try:
+        row = check_question(fields((answer, wrong), context=context))
+    except ValueError:
+        assert context.find(answer) != context.rfind(answer)
+    else:
+        [found] = row["answers"]["answer_start"]
+        assert found >= 0
+        assert context[found : found + len(answer)] == answer
+        assert row["corrected"] == (found != wrong)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"id": None}, "found no id; expected"),
+        ({"context": "  "}, "found an empty context; expected"),
+        ({"question": ""}, "found an empty question; expected"),
+        ({"answers": None}, "found None as the answers; expected lists 'text' and 'answer_start'"),
+        ({"answers": {"text": ["A"]}}, "found .* as the answers; expected lists 'text' and 'answer_start'"),
+        ({"answers": [{"text": "A", "answer_start": 0}]}, "found .* as the answers; expected lists"),
+        ({"answers": {"text": [], "answer_start": []}}, "found no answer; expected at least one"),
+        ({"answers": {"text": ["A"], "answer_start": []}}, r"found 1 answer\(s\) and 0 answer_start\(s\); expected"),
+        ({"answers": {"text": [""], "answer_start": [0]}}, "found an empty answer; expected"),
+        ({"answers": {"text": ["A"], "answer_start": ["0"]}}, r"found '0' \(str\) as an answer_start; expected"),
+        ({"answers": {"text": ["A"], "answer_start": [0.0]}}, r"found 0.0 \(float\) as an answer_start; expected"),
+    ],
+)
+def test_malformed_row(changed, message):
+    with pytest.raises(ValueError, match=message):
+        check_question({**fields(("professor", 27)), **changed})
+
+
+def test_features():
+    rows = [
+        check_question(fields(("professor", 0), ("banca", 2))),
+        check_question(fields(("banca", 42), id=7)),
+    ]
+    assert Dataset.from_list(rows, features=QUESTIONS.features).to_list() == rows
+    assert rows[1]["id"] == "7"
+
+
+def test_wrong_offsets_of_faquad():
+    wrong, corrected, left = 0, 0, []
+    for name in ("train.json", "dev.json"):
+        for context, question in faquad(name):
+            answers = [(answer["text"], answer["answer_start"]) for answer in question["answers"]]
+            wrong += sum(context[start : start + len(text)] != text for text, start in answers)
+            try:
+                row = check_question(fields(*answers, context=context, question=question["question"]))
+            except ValueError as error:
+                left.append(str(error))
+            else:
+                corrected += row["corrected"]
+    assert (wrong, corrected) == (34, 32)
+    assert "the answer 'banca' 3 times" in left[0]
+    assert "0 times" in left[1]
+    assert len(left) == 2
+
+
+# Windows
+
+
+def row_of(context, start, end, question="o quê?", id_="1"):
+    answers = {"text": [context[start:end]], "answer_start": [start]}
+    return {"id": id_, "question": question, "context": context, "answers": answers}
+
+
+def windows_of(rows, max_length, stride):
+    columns = encode_questions({name: [row[name] for row in rows] for name in rows[0]}, TOKENIZER, max_length, stride)
+    return [dict(zip(columns, window)) for window in zip(*columns.values())]
+
+
+def gold_logits(windows):
+    """Padded logits that are high only for the gold answer, in the windows that contain it."""
+    longest = max(len(window["input_ids"]) for window in windows) + 3
+    logits = np.zeros((2, len(windows), longest), dtype=np.float32)
+    for index, window in enumerate(windows):
+        if window["end_positions"]:
+            logits[0, index, window["start_positions"]] = logits[1, index, window["end_positions"]] = 9
+    return logits
+
+
+def test_windows():
+    context = "".join(map(chr, range(ord("a"), ord("z") + 1)))
+    windows = windows_of([row_of(context, 8, 11, question="q?")], max_length=15, stride=4)
+    texts = [TOKENIZER.decode(window["input_ids"]) for window in windows]
+    assert texts == [f"<bos>q?<eos>{part}<eos>" for part in ("abcdefghij", "ghijklmnop", "mnopqrstuv", "stuvwxyz")]
+    positions = [(window["start_positions"], window["end_positions"]) for window in windows]
+    assert positions == [(0, 0), (6, 8), (0, 0), (0, 0)]
+    assert windows[1]["offset_mapping"] == [(0, 0)] * 4 + [(at, at + 1) for at in range(6, 16)] + [(0, 0)]
+    assert windows[1]["token_type_ids"] == [0] * 4 + [1] * 11
+    assert {window["example_id"] for window in windows} == {"1"}
+
+
+def test_question_without_an_answer():
+    row = row_of("abc", 0, 1) | {"answers": {"text": [], "answer_start": []}}
+    (window,) = windows_of([row], 20, 5)
+    assert (window["start_positions"], window["end_positions"]) == (0, 0)
+
+
+def test_question_that_is_too_long():
+    row = row_of("abc" * 9, 0, 1, question="q" * 12, id_="4c1f")
+    with pytest.raises(ValueError, match=r"12 tokens in question 4c1f.*--max_length 20 leaves 5 tokens.*--stride 5"):
+        windows_of([row], 20, 5)
+    with pytest.raises(ValueError, match=r"--max_length 10 leaves 0 tokens"):
+        windows_of([row], 10, 0)
+    assert windows_of([row], 20, 4)
+
+
+def test_encoding_of_a_dataset():
+    rows = Dataset.from_list([row_of("abc" * 9, 4, 6), row_of("ab", 0, 1, id_="2")])
+    options = {"tokenizer": TOKENIZER, "max_length": 20, "stride": 4}
+    windows = rows.map(encode_questions, batched=True, remove_columns=rows.column_names, fn_kwargs=options)
+    assert len(windows) > 2
+    assert answers_from_logits(*gold_logits(windows), windows, rows, max_answer_length=5) == ["bc", "a"]
+
+
+# Answers
+
+
+@st.composite
+def question_rows(draw, characters):
+    context = draw(st.text(characters, min_size=1, max_size=60))
+    start = draw(st.integers(0, len(context) - 1))
+    end = draw(st.integers(start + 1, len(context)))
+    return row_of(context, start, end, question=draw(st.text("ab?", max_size=5)))
+
+
+@given(question_rows("abé <eos>Ж𝄞"), st.integers(1, 40), st.integers(0, 39))
+def test_answers_round_trip(row, room, stride):
+    assume(stride < room)
+    windows = windows_of([row], len(row["question"]) + 3 + room, stride)
+    answer = row["answers"]["text"][0]
+    tokens = len(TOKENIZER(answer, add_special_tokens=False, split_special_tokens=True).input_ids)
+    if tokens <= stride:
+        assert any(window["end_positions"] for window in windows)
+    if any(window["end_positions"] for window in windows):
+        assert answers_from_logits(*gold_logits(windows), windows, [row], max_answer_length=tokens) == [answer]
+
+
+@given(question_rows("aeo " + MARKS), st.integers(0, 19))
+def test_answers_with_combining_marks_are_complete(row, stride):
+    """Only the marks of a letter of the answer, or the letter of a mark of the answer, are added to it."""
+    windows = windows_of([row], len(row["question"]) + 3 + 20, stride)
+    start, answer, context = row["answers"]["answer_start"][0], row["answers"]["text"][0], row["context"]
+    if any(window["end_positions"] for window in windows):
+        (read,) = answers_from_logits(*gold_logits(windows), windows, [row], max_answer_length=60)
+        assert answer in read
+        assert read in context
+        clean = context[start].isalpha() and not context[start + len(answer) :].startswith(tuple(MARKS))
+        assert read == answer or not clean
+
+
+def test_answers_of_faquad_round_trip():
+    rows = [
+        {
+            "id": f"{question['id']}/{number}",
+            "question": question["question"],
+            "context": context,
+            "answers": {name: [answer[name]] for name in ("text", "answer_start")},
+        }
+        for context, question in faquad("dev.json")
+        for number, answer in enumerate(question["answers"])
+        if context.startswith(answer["text"], answer["answer_start"]) and len(answer["text"]) <= 128
+    ]
+    assert len(rows) > 140
+    windows = windows_of(rows, max_length=512, stride=128)
+    answers = answers_from_logits(*gold_logits(windows), windows, rows, max_answer_length=128)
+    assert answers == [row["answers"]["text"][0] for row in rows]
+
+
+def test_best_span_is_ordered_in_the_context_and_short_enough():
+    row = row_of("abcdef", 0, 1, question="q")
+    windows = windows_of([row], 20, 5)
+    logits = np.zeros((2, 1, 12))
+    logits[0, 0, [0, 1, 6]] = 9, 9, 5  # <bos>, the question, and d
+    logits[1, 0, [5, 8, 10, 11]] = 7, 3, 99, 99  # the token before d, f, <eos>, padding
+    assert answers_from_logits(*logits, windows, [row], max_answer_length=3) == ["def"]
+    logits[1, 0, 6] = 3
+    assert answers_from_logits(*logits, windows, [row], max_answer_length=2) == ["d"]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_best_span_equals_exhaustive_search(seed):
+    generator = np.random.default_rng(seed)
+    context = "o céu azul de outono"
+    rows = [row_of(context, 0, 1, id_="1"), row_of(context[::-1], 0, 1, id_="2")]
+    windows = windows_of(rows, 18, 3)
+    starts, ends = generator.normal(size=(2, len(windows), 18))
+    expected = []
+    for row in rows:
+        spans = []
+        for index, window in enumerate(windows):
+            if window["example_id"] == row["id"]:
+                end, offsets = len(window["input_ids"]) - 1, window["offset_mapping"]
+                for first in range(8, end):
+                    for last in range(first, min(first + 4, end)):
+                        score = starts[index, first] + ends[index, last]
+                        spans.append((score, offsets[first][0], offsets[last][1]))
+        _, start, end = max(spans)
+        expected.append(row["context"][start:end])
+    assert answers_from_logits(starts, ends, windows, rows, max_answer_length=4) == expected
+
+
+def test_windows_of_other_questions():
+    row = row_of("abc", 0, 1)
+    windows = windows_of([row], 20, 5)
+    for rows in ([row, row], [row, row | {"id": "2"}], [row | {"id": "2"}]):
+        with pytest.raises(ValueError, match="expected a different id for each question"):
+            answers_from_logits(*np.zeros((2, 1, 20)), windows, rows, max_answer_length=3)

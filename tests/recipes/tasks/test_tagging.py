@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from datasets import Dataset
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta import AtentaTokenizer
+from atenta.recipes.tasks.tagging import TAGGED_SENTENCES, check_tagged_words, encode_tagged, tag_names, tags_of_words
+
+TOKENIZER = AtentaTokenizer.from_alphabet("abcdé<>os ", family="encoder")
+LABELS = {"O": 0, "B-LOC": 1, "I-LOC": 2}
+NAMES = {number: tag for tag, number in LABELS.items()}
+
+word = st.text("abé\u0301\u0323=\u0338Ж𝄞<>eos\u1100\u1161", min_size=1)
+tagged_rows = st.lists(st.lists(st.tuples(word, st.sampled_from(list(LABELS))), min_size=1), min_size=1, max_size=4)
+
+
+def columns_of(rows):
+    return {"words": [[word for word, _ in row] for row in rows], "tags": [[tag for _, tag in row] for row in rows]}
+
+
+def padded(rows, filling):
+    longest = max(map(len, rows)) + 2
+    return np.array([[*row, *[filling] * (longest - len(row))] for row in rows])
+
+
+# Rows
+
+
+def test_tagged_sentence():
+    fields = {"words": ["Rua", "da", "Ajuda"], "tags": ["B-LOCAL", "I-LOCAL", "I-LOCAL"], "id": 4}
+    assert check_tagged_words(fields) == {"words": fields["words"], "tags": fields["tags"]}
+    with_space = {"words": ["34 470", "contos"], "tags": ["NUM", "NOUN"]}
+    assert check_tagged_words(with_space) == with_space
+
+
+@pytest.mark.parametrize(
+    ("words", "tags", "message"),
+    [
+        (None, ["O"], "found None as the words; expected a list of at least one text"),
+        ([], [], r"found \[\] as the words; expected"),
+        ("a", ["O"], "found 'a' as the words; expected a list"),
+        (["a", "b"], ["O"], r"found 2 word\(s\) and 1 tag\(s\); expected one tag per word"),
+        (["a", ""], ["O", "O"], "found an empty word 2; expected"),
+        (["a", "\u00a0"], ["O", "O"], "found an empty word 2; expected"),
+        (["a", "b "], ["O", "O"], "found white space around the word 2, 'b '; expected none"),
+        (["a", "b\u2003"], ["O", "O"], "found white space around the word 2"),
+        (["a", "b"], ["O", " X"], "found white space around the tag 2, ' X'; expected none"),
+        (["a", "b"], ["O", ""], "found an empty tag 2; expected"),
+        (["a", "b"], ["O", 3], r"found 3 \(int\) as the tag 2; expected a text"),
+        (["a", "\ud800"], ["O", "O"], "found the lone surrogate .* of the word 2; expected"),
+    ],
+)
+def test_malformed_row(words, tags, message):
+    with pytest.raises(ValueError, match=message):
+        check_tagged_words({"words": words, "tags": tags})
+
+
+def test_features():
+    rows = [
+        check_tagged_words({"words": ["a", "b"], "tags": ["O", "B-X"]}),
+        check_tagged_words({"words": ["c"], "tags": ["O"]}),
+    ]
+    assert Dataset.from_list(rows, features=TAGGED_SENTENCES.features).to_list() == rows
+
+
+def test_tag_names():
+    rows = [{"tags": ["O", "B-X", "I-X"]}, {"tags": ["O"]}]
+    assert tag_names(rows) == tag_names(reversed(rows)) == ["B-X", "I-X", "O"]
+
+
+# Encoding
+
+
+def test_labels_are_at_first_characters():
+    columns = columns_of([[("é", "O"), ("Жé", "B-LOC"), ("abc", "I-LOC")]])
+    encoded = encode_tagged(columns, TOKENIZER, LABELS)
+    assert TOKENIZER.convert_ids_to_tokens(encoded["input_ids"][0]) == [
+        *["<bos>", "é", " ", "<0xD0>", "<0x96>", "é", " ", "a", "b", "c", "<eos>"]
+    ]
+    assert encoded["labels"] == [[-100, 0, -100, 1, -100, -100, -100, 2, -100, -100, -100]]
+
+
+@given(tagged_rows)
+def test_tags_round_trip(rows):
+    columns = columns_of(rows)
+    encoded = encode_tagged(columns, TOKENIZER, LABELS)
+    labels = padded(encoded["labels"], -100)
+    assert tags_of_words(labels, labels, NAMES) == columns["tags"]
+    others = np.where(labels == -100, 1, labels)  # predictions at other tokens are ignored
+    assert tags_of_words(others, labels, NAMES) == columns["tags"]
+
+
+@given(tagged_rows)
+def test_labels_are_at_the_starts_of_words(rows):
+    encoded = encode_tagged(columns_of(rows), TOKENIZER, LABELS)
+    for row, ids, labels in zip(rows, encoded["input_ids"], encoded["labels"]):
+        firsts = [place for place, label in enumerate(labels) if label != -100]
+        parts = [ids[start:end] for start, end in zip(firsts, [*(first - 1 for first in firsts[1:]), len(ids) - 1])]
+        assert parts == [
+            TOKENIZER(word, add_special_tokens=False, split_special_tokens=True).input_ids for word, _ in row
+        ]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ([("a", "B-PER")], "found the tag B-PER; expected one of O, B-LOC, I-LOC"),
+        ([("a", "O"), ("", "O")], r"found an empty word in \['a', ''\]"),
+    ],
+)
+def test_rows_that_cannot_be_encoded(row, message):
+    with pytest.raises(ValueError, match=message):
+        encode_tagged(columns_of([row]), TOKENIZER, LABELS)

@@ -1,0 +1,215 @@
+"""Tests of passages and queries, their vectors, the index and recall."""
+
+import json
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from datasets import Dataset
+from torch.nn.functional import normalize
+
+from atenta import AtentaTokenizer
+from atenta.modeling import AtentaEncoderForMaskedLM, AtentaEncoderModel
+from atenta.recipes.reading.records import BadRow
+from atenta.recipes.retrieval import (
+    INDEX_NAME,
+    IndexSource,
+    LabelledQuery,
+    chance_recall,
+    embed,
+    fingerprint,
+    has_index,
+    load_index,
+    nearest_by_ngrams,
+    read_folder,
+    read_queries,
+    read_questions,
+    recall,
+    save_index,
+)
+from support.models import tiny_model
+from support.recipes import write_lines
+from support.trainers import tiny_tokenizer
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "texts" / "more").mkdir(parents=True)
+    write_lines(tmp_path / "texts" / "b.txt", "um", "", "dois", "três")
+    write_lines(tmp_path / "texts" / "more" / "a.txt", "quatro")
+    write_lines(tmp_path / "texts" / "notes.md", "not a passage")
+    return tmp_path / "texts"
+
+
+def test_passages_are_named_by_file_and_line(folder):
+    assert read_folder(folder, "paragraph").to_list() == [
+        {"file": "b.txt", "id": "b.txt:1", "text": "um"},
+        {"file": "b.txt", "id": "b.txt:3", "text": "dois\ntrês"},
+        {"file": "more/a.txt", "id": "more/a.txt:1", "text": "quatro"},
+    ]
+    assert read_folder(folder, "line")["text"] == ["um", "dois", "três", "quatro"]
+
+
+def test_a_folder_without_texts_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="found no txt file"):
+        read_folder(tmp_path, "paragraph")
+
+
+def test_a_malformed_text_is_named(folder):
+    (folder / "c.txt").write_bytes("cão".encode("latin-1"))
+    with pytest.raises(BadRow, match=r"c\.txt, line 1: found byte 0xE3"):
+        read_folder(folder, "paragraph")
+
+
+def test_queries_name_a_file_or_a_passage(folder, tmp_path):
+    passages = read_folder(folder, "paragraph")
+    queries = write_lines(tmp_path / "queries.tsv", "qual?\tb.txt:3", "onde?\tb.txt", "quando?\tmore/a.txt")
+    assert read_queries(queries, passages) == [
+        LabelledQuery("qual?", frozenset([1])),
+        LabelledQuery("onde?", frozenset([0, 1])),
+        LabelledQuery("quando?", frozenset([2])),
+    ]
+    wrong = write_lines(tmp_path / "wrong.tsv", "qual?\tb.txt:2")
+    with pytest.raises(BadRow, match=r"wrong\.tsv, line 1: found 'b\.txt:2'; expected a file, such as b\.txt"):
+        read_queries(wrong, passages)
+
+
+def test_each_context_is_one_passage_that_its_questions_find(tmp_path):
+    def paragraph(context, *questions):
+        answers = [{"text": "no answer", "answer_start": 0}]  # not in the context, and not used
+        return {"context": context, "qas": [{"id": q, "question": q, "answers": answers} for q in questions]}
+
+    first, second = ([paragraph("A", "a?", "b?"), paragraph("B", "c?")], [paragraph("B", "d?"), paragraph("C", "e?")])
+    for name, paragraphs in (("first", first), ("second", second)):
+        (tmp_path / f"{name}.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
+    passages, queries = read_questions([tmp_path / "first.json", tmp_path / "second.json"])
+    assert passages["text"] == ["A", "B", "C"]
+    assert passages["id"] == ["first.json:1", "first.json:2", "second.json:1"]
+    assert {query.text: passages[min(query.answers)]["text"] for query in queries} == {
+        **{"a?": "A", "b?": "A", "c?": "B", "d?": "B", "e?": "C"}
+    }
+
+
+def test_the_sample_has_all_questions_of_faquad():
+    passages, queries = read_questions()
+    assert (len(passages), len(queries)) == (249, 900)
+
+
+def test_missing_sample_data_are_explained(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"found no train\.json .* with --text_folder"):
+        read_questions([tmp_path / "train.json"])
+
+
+@pytest.fixture(scope="module")
+def tokenizer():
+    return tiny_tokenizer("encoder")
+
+
+def encoder(tokenizer, **options):
+    return tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer), **options)
+
+
+@torch.no_grad()
+def mean_of_tokens(model, tokenizer, *parts):
+    """Return the mean over the tokens of texts that are read one by one, of length 1."""
+    hidden = [model(**tokenizer(part, return_tensors="pt")).last_hidden_state[0] for part in parts]
+    return normalize(torch.cat(hidden).mean(0), dim=0)
+
+
+def test_a_vector_is_the_mean_over_the_tokens_of_its_text(tokenizer):
+    model = encoder(tokenizer)
+    texts = ["abcdefghij", "ab", "ponmlk", "a", "abcdefghijkl"]
+    found = embed(model, tokenizer, texts, batch_size=2)
+    for text, vector in zip(texts, found):
+        np.testing.assert_allclose(vector, mean_of_tokens(model, tokenizer, text), atol=1e-5)
+    assert found.dtype == np.float32
+
+
+def test_longer_texts_are_read_completely_in_windows(tokenizer):
+    model = encoder(tokenizer, max_position_embeddings=6)  # four characters besides <bos> and <eos>
+    (found,) = embed(model, tokenizer, ["abcdefghij"], batch_size=2)
+    np.testing.assert_allclose(found, mean_of_tokens(model, tokenizer, "abcd", "efgh", "ij"), atol=1e-5)
+
+
+def test_eos_written_in_a_text_is_read_as_characters(tokenizer):
+    written, ended = embed(encoder(tokenizer), tokenizer, ["ab<eos>", "ab"], batch_size=2)
+    assert written @ ended < 0.9999
+
+
+def test_the_fingerprint_depends_on_weights_vocabulary_and_window(tokenizer):
+    models = [encoder(tokenizer), encoder(tokenizer, max_position_embeddings=6), encoder(tokenizer)]
+    with torch.no_grad():
+        next(models[2].parameters())[0, 0] += 1
+    other = AtentaTokenizer.from_texts(["bacdefghijklmnop!"], family="encoder")
+    found = [fingerprint(model, tokenizer) for model in models] + [fingerprint(models[0], other)]
+    assert len(set(found)) == 4
+    assert fingerprint(encoder(tokenizer), tokenizer) == found[0]
+
+
+def test_the_fingerprint_does_not_depend_on_a_random_pooler(tokenizer, tmp_path):
+    tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer)).save_pretrained(tmp_path)
+    first, second = (AtentaEncoderModel.from_pretrained(tmp_path) for _ in range(2))
+    assert not torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)
+    assert fingerprint(first, tokenizer) == fingerprint(second, tokenizer)
+
+
+PASSAGES = Dataset.from_dict({"id": ["a:1", "a:2", "b:1"], "text": ["um", "dois", "três"]})
+VECTORS = np.eye(3, dtype=np.float32)
+SOURCES = {"texts": IndexSource("poems", "0123456789"), "model": IndexSource("outputs/encoder", "abcdefghij")}
+
+
+def test_a_saved_index_finds_passages_by_cosine(tmp_path):
+    save_index(tmp_path / "index", PASSAGES, VECTORS, SOURCES)
+    index = load_index(tmp_path / "index")
+    assert index.to_list() == PASSAGES.to_list()
+    scores, found = index.search_batch(INDEX_NAME, np.array([[0.0, 0.8, 0.6]], dtype=np.float32), 3)
+    assert found.tolist() == [[1, 2, 0]]
+    np.testing.assert_allclose(scores, [[0.8, 0.6, 0.0]])
+    assert not [path for path in (tmp_path / "index").rglob("*") if path.suffix in (".pkl", ".pickle", ".bin")]
+
+
+def test_an_index_from_other_sources_is_refused_and_named(tmp_path):
+    assert not has_index(tmp_path, SOURCES)
+    save_index(tmp_path, PASSAGES, VECTORS, SOURCES)
+    assert has_index(tmp_path, SOURCES)
+    assert has_index(tmp_path, SOURCES | {"model": IndexSource("moved/encoder", "abcdefghij")})
+    others = {"model": IndexSource("outputs/other", "zyxwvutsrq"), "texts": IndexSource("poems", "9876543210")}
+    for part, other in others.items():
+        with pytest.raises(ValueError, match=r"poems \(01234567\), made with outputs/encoder \(abcdefgh\)") as refused:
+            has_index(tmp_path, SOURCES | {part: other})
+        assert str(other) in str(refused.value)
+
+
+def test_an_index_replaces_another_and_nothing_else(tmp_path):
+    (tmp_path / "passages").mkdir()
+    text = tmp_path / "passages" / "text.txt"  # a folder of the user may have the same name
+    text.write_text("um", encoding="utf-8")
+    save_index(tmp_path, PASSAGES, VECTORS, SOURCES)
+    save_index(tmp_path, PASSAGES.select([2]), VECTORS[:1], SOURCES)
+    assert load_index(tmp_path)["text"] == ["três"]
+    assert text.read_text(encoding="utf-8") == "um"
+
+
+def test_recall_is_the_share_of_queries_that_find_a_passage():
+    queries = [LabelledQuery(text, frozenset(answers)) for text, answers in (("a", [3]), ("b", [0, 5]), ("c", [9]))]
+    found = np.array([[3, 1, 2, 4, 5, 6], [1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 5, 9]])
+    assert recall(found, queries) == {"recall@1": 1 / 3, "recall@5": 2 / 3, "recall@10": 1.0}
+
+
+def test_chance_is_the_mean_over_all_orders_of_six_passages():
+    queries = [LabelledQuery("a", frozenset([3])), LabelledQuery("b", frozenset([0, 5]))]
+    over_orders = [recall(np.array([order, order]), queries) for order in permutations(range(6))]
+    expected = {depth: np.mean([scores[depth] for scores in over_orders]) for depth in over_orders[0]}
+    assert chance_recall(queries, 6) == pytest.approx(expected)
+
+
+def test_passages_are_found_by_shared_ngrams():
+    passages = ["o gato dorme", "as universidades federais", "um rio corre"]
+    found = nearest_by_ngrams(passages, ["Qual universidade?", "gatos"], 2)
+    assert found.shape == (2, 2)
+    assert found[:, 0].tolist() == [1, 0]
+
+
+def test_ties_are_broken_by_the_order_of_passages():
+    assert nearest_by_ngrams(["gato", "rio", "gato"], ["gato", "xyz"], 3).tolist() == [[0, 2, 1], [0, 1, 2]]

@@ -1,0 +1,220 @@
+"""Tests of the commands of recipes/show.py: their pictures and tables, and what they refuse."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from transformers import AutoTokenizer, set_seed
+
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderModel,
+    AtentaPairVotesForCausalLM,
+)
+from atenta.recipes import show
+from atenta.recipes.decoding.loading import load_model
+from atenta.recipes.decoding.steps import decoding_steps
+from atenta.recipes.pictures.decoding_charts import decoding_table
+from support.recipes import RECIPES, assert_picture
+from support.saved import save_with_tokenizer
+
+MODELS = {
+    "encoder": (AtentaEncoderModel, {}),
+    "decoder": (AtentaDecoderForCausalLM, {"position_embedding_type": "rotary"}),
+    "encoder-decoder": (AtentaEncoderDecoderForConditionalGeneration, {"position_embedding_type": "learned"}),
+    "pair votes": (AtentaPairVotesForCausalLM, {}),
+}
+CROSS_ATTENTION = ["encoder_self_attention.png", "decoder_self_attention.png", "cross_attention.png"]
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a tiny model of each family, as a recipe saves it."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, (model_class, options) in MODELS.items():
+        model = save_with_tokenizer(model_class, folder / name, **options)
+        if model_class is AtentaPairVotesForCausalLM:
+            tokenizer = AutoTokenizer.from_pretrained(folder / name)
+            model.fit([tokenizer("ação").input_ids]).save_pretrained(folder / name)
+        elif model.can_generate():
+            model.generation_config.max_length = 4  # shorter than what show.py is asked for
+            model.generation_config.save_pretrained(folder / name)
+    return folder
+
+
+@pytest.fixture
+def run(models, tmp_path, capsys):
+    """A function that runs a command for a model, and returns its output and its folder of pictures."""
+
+    def run(command, model, *arguments):
+        pictures = tmp_path / "pictures"
+        show.main([command, "--model", str(models / model), "--output_dir", str(pictures), *map(str, arguments)])
+        return capsys.readouterr().out, pictures
+
+    return run
+
+
+def save_run(folder, scores=None, **evaluation):
+    """Save the metrics.json of a run."""
+    folder.mkdir()
+    training = [{"step": step, "epoch": step / 2, **evaluation} for step in (2, 4)]
+    metrics = {"test": scores or {}} | ({"training": training} if evaluation else {})
+    (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    return str(folder)
+
+
+def test_help_lists_all_commands(capsys):
+    with pytest.raises(SystemExit):
+        show.main(["--help"])
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    commands = ["attention", "decoding", "masks", "positions", "votes", "curves", "comparison"]
+    assert [words[0] for words in lines if words and words[0] in commands] == commands
+
+
+def test_a_refusal_of_the_script_is_one_line():
+    command = [sys.executable, RECIPES / "show.py", "curves", "nowhere"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "found no nowhere/metrics.json; expected the output folder of a finished recipe\n"
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments", "names"),
+    [
+        ("encoder", ["--text", "ação"], ["self_attention.png"]),
+        ("encoder-decoder", ["--text", "acao", "--target", "ação", "--layer", 0, "--head", 3], CROSS_ATTENTION),
+    ],
+    ids=["all heads", "one head"],
+)
+def test_attention_has_a_picture_of_each_kind_and_a_page(run, model, arguments, names):
+    printed, pictures = run("attention", model, *arguments)
+    assert printed.splitlines() == [str(pictures / name) for name in [*names, "attention.html"]]
+    for name in names:
+        assert_picture(pictures / name, colours=10)
+    page = (pictures / "attention.html").read_text(encoding="utf-8")
+    data = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
+    kinds = [name.removesuffix(".png").replace("_", " ") for name in names]
+    assert [one["name"].replace("-", " ") for one in data] == kinds
+    if model == "encoder-decoder":
+        assert data[2]["queries"] == ["⟨bos⟩", *"ação"]
+        assert data[2]["keys"] == [*"acao", "⟨eos⟩"]
+
+
+@pytest.mark.parametrize(
+    ("model", "search"),
+    [("encoder-decoder", {}), ("decoder", {"num_beams": 2}), ("decoder", {"do_sample": True, "temperature": 0.7})],
+    ids=["greedy", "beams", "sampling"],
+)
+def test_decoding_is_printed_and_drawn(run, models, model, search):
+    arguments = [part for name, value in search.items() for part in (f"--{name}", value) if part is not True]
+    printed, pictures = run("decoding", model, "--text", "a b", "--max_new_tokens", 5, "--seed", 3, *arguments)
+    tokenizer, loaded = load_model(str(models / model))
+    loaded.generation_config.max_length = None
+    set_seed(3)
+    steps = list(decoding_steps(loaded, **tokenizer("a b", return_tensors="pt"), max_new_tokens=5, **search))
+    assert printed == f"{decoding_table(steps, tokenizer)}\n{pictures / 'decoding.png'}\n"
+    assert_picture(pictures / "decoding.png", colours=10)
+
+
+@pytest.mark.parametrize(
+    ("model", "arguments"),
+    [("decoder", ["--text", "é", "ação"]), ("encoder-decoder", ["--text", "e", "acao", "--target", "é", "ação"])],
+    ids=["texts", "texts and targets"],
+)
+def test_masks_have_a_picture(run, model, arguments):
+    printed, pictures = run("masks", model, *arguments)
+    assert printed == f"{pictures / 'masks.png'}\n"
+    assert_picture(pictures / "masks.png")
+
+
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [
+        ("decoder", ["positions.png"]),
+        ("encoder-decoder", ["model.decoder.embeddings.positions.png", "model.encoder.embeddings.positions.png"]),
+    ],
+    ids=["computed", "learned"],
+)
+def test_each_table_of_positions_has_a_picture(run, model, names):
+    _, pictures = run("positions", model, "--length", 20)
+    assert sorted(path.name for path in pictures.iterdir()) == names
+    for name in names:
+        assert_picture(pictures / name, colours=10)
+
+
+@pytest.mark.parametrize("mask", [[], ["--feature_mask", 1, 0.5, 0]], ids=["all", "masked"])
+def test_votes_have_a_picture(run, mask):
+    printed, pictures = run("votes", "pair votes", "--text", "aç", *mask)
+    assert printed == f"{pictures / 'votes.png'}\n"
+    assert_picture(pictures / "votes.png")
+
+
+@pytest.mark.parametrize(
+    ("command", "model", "arguments", "message"),
+    [
+        ("attention", "decoder", ["--text", "ab", "--target", "ab"], "reads no target"),
+        ("attention", "decoder", ["--text", "ab", "--layer", 2], "self-attention has no layer 2; expected 0 to 1"),
+        ("attention", "decoder", ["--text", "ab", "--head", 4], "self-attention has no head 4; expected 0 to 3"),
+        ("decoding", "encoder", ["--text", "a"], "holds AtentaEncoderModel; expected a model that generates"),
+        ("decoding", "decoder", ["--text", "a", "--max_new_tokens", 0], "`max_new_tokens` must be greater than 0"),
+        ("decoding", "nowhere", ["--text", "a", "--top_p", 0.5], "--top_p: used only for sampling; add --do_sample"),
+        ("masks", "decoder", ["--text", "a", "--target", "b"], "reads no target"),
+        ("positions", "nowhere", ["--length", 0], "--length is 0; expected 1 or more"),
+        ("positions", "encoder-decoder", ["--length", 65], "length=65; expected at most 64"),
+        ("votes", "pair votes", ["--text", "a", "--feature_mask", 0, 0], "There are no votes"),
+        ("votes", "decoder", ["--text", "aç"], "AtentaDecoderForCausalLM; expected AtentaPairVotesForCausalLM"),
+    ],
+)
+def test_a_refusal_is_one_line_and_writes_nothing(run, tmp_path, command, model, arguments, message):
+    with pytest.raises(SystemExit) as refused:
+        run(command, model, *arguments)
+    assert message in refused.value.code
+    assert "\n" not in refused.value.code
+    assert not (tmp_path / "pictures").exists()
+
+
+def test_beams_and_sampling_exclude_each_other(run, capsys):
+    with pytest.raises(SystemExit):
+        run("decoding", "nowhere", "--text", "a", "--do_sample", "--num_beams", 2)
+    assert "--num_beams: not allowed with argument --do_sample" in capsys.readouterr().err
+
+
+def test_curves_of_several_runs_have_a_picture(tmp_path, capsys):
+    folders = [save_run(tmp_path / "a", eval_loss=2.0), save_run(tmp_path / "b", eval_loss=1.0)]
+    show.main(["curves", *folders, "--output_dir", str(tmp_path / "pictures")])
+    path = tmp_path / "pictures" / "learning_curves.png"
+    assert capsys.readouterr().out == f"{path}\n"
+    assert_picture(path, colours=10)
+
+
+@pytest.mark.parametrize(
+    ("evaluation", "message"),
+    [
+        ({"eval_loss": 2.0}, r"a has no validation metric 'accuracy'; it has: loss$"),
+        ({}, r"a/metrics\.json has no training log"),
+    ],
+    ids=["no such metric", "no training"],
+)
+def test_runs_without_a_curve_are_named(tmp_path, evaluation, message):
+    with pytest.raises(SystemExit, match=message):
+        show.main(["curves", save_run(tmp_path / "a", **evaluation), "--metric", "accuracy"])
+
+
+def test_the_comparison_has_each_model_and_each_distinct_baseline(tmp_path, capsys):
+    def scores(baseline, model):
+        return {"most frequent label": {"accuracy": baseline}, "model": {"accuracy": model}}
+
+    same, other = scores(0.25, 0.5), scores(0.125, 1.0)
+    folders = [save_run(tmp_path / name, one) for name, one in (("a", same), ("b", same), ("c", other))]
+    show.main(["comparison", *folders])
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert header.strip() == "accuracy"
+    assert {line[:-6].strip(): line[-6:] for line in lines} == {
+        "most frequent label": "0.2500",
+        f"{folders[0]}: model": "0.5000",
+        f"{folders[1]}: model": "0.5000",
+        f"{folders[2]}: most frequent label": "0.1250",
+        f"{folders[2]}: model": "1.0000",
+    }
