@@ -1,1 +1,1 @@
-"""What is run: a script a recipe, and the parts that recipes share. The package never uses them."""
+"""Recipes: one script each, and the steps that they share. The rest of the package never imports them."""

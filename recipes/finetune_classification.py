@@ -26,7 +26,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start_run,
 )
-from atenta.recipes.training.evaluation import best_classes
+from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import save_run
 
 

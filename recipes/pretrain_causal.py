@@ -22,7 +22,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start_run,
 )
-from atenta.recipes.training.evaluation import bits, compare_with_characters, nats_of_texts
+from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
 from atenta.recipes.training.results import save_run
 
 

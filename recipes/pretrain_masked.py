@@ -24,7 +24,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start_run,
 )
-from atenta.recipes.training.evaluation import masked_sums
+from atenta.recipes.training.logit_reductions import masked_sums
 from atenta.recipes.training.results import save_run
 
 

@@ -24,7 +24,7 @@ from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.reading import Rows, report_rows
 from atenta.recipes.tasks.documents import collate_packed, pack
-from atenta.recipes.training.evaluation import bits, nats_of_texts
+from atenta.recipes.training.logit_reductions import bits, nats_of_texts
 
 _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 POSITIONS_AT_ONCE = 256  # each needs a number per token of the vocabulary, which limits memory

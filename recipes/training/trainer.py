@@ -74,7 +74,7 @@ class RecipeTrainer(Trainer):
             encoded: Rows of ids, `train` and `validation`.
             data_collator: Makes a batch of rows.
             compute_metrics: Scores the outputs for the validation rows.
-            preprocess_logits_for_metrics: Selects what is kept of the logits for the scores: see `evaluation.py`.
+            preprocess_logits_for_metrics: Selects what is kept of the logits: see `logit_reductions.py`.
             length_columns: Columns of lists whose lengths decide which texts share a batch.
 
         Raises:

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
-from atenta.recipes.training.evaluation import best_classes, compare_with_characters, masked_sums, nats_of_texts
+from atenta.recipes.training.logit_reductions import best_classes, compare_with_characters, masked_sums, nats_of_texts
 from support.models import assert_close, texts, tiny_model
 
 
