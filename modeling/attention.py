@@ -42,7 +42,8 @@ def eager_attention_forward(
     scores = torch.matmul(query, key.transpose(2, 3)) * scaling  # (batch, heads, query_length, key_length)
     if attention_mask is not None:
         scores = scores + attention_mask
-    weights = nn.functional.softmax(scores, dim=-1, dtype=torch.float32).to(query.dtype)
+    precision = torch.promote_types(query.dtype, torch.float32)  # at least: half precision would sum too roughly
+    weights = nn.functional.softmax(scores, dim=-1, dtype=precision).to(query.dtype)
     weights = nn.functional.dropout(weights, p=dropout, training=module.training)
     return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
 

@@ -109,13 +109,8 @@ def tiny_model(model_class, seed=0, **options):
 
 
 def double_model(model_class, seed=0, **options):
-    """Return a [`tiny_model`] in float64, in which rounding stays far below the tolerance of [`assert_equal`].
-
-    Eager attention stays in float32: it computes softmax in float32, and in float64 its mask of a query that sees
-    nothing (padding on the left of a decoder) would give NaN there.
-    """
-    model = tiny_model(model_class, seed, **options)
-    return model if model.config._attn_implementation == "eager" else model.double()
+    """Return a [`tiny_model`] in float64, in which rounding stays far below the tolerance of [`assert_equal`]."""
+    return tiny_model(model_class, seed, **options).double()
 
 
 def texts(batch=3, length=9, seed=1, vocab_size=40):
