@@ -22,13 +22,14 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{mark}: set by Hugging Face's suites")
 
 
-@pytest.fixture(autouse=True, scope="session")
-def _save_quickly():
+flatten_once = cache(bundle._flatten)
+
+
+@pytest.fixture(autouse=True)
+def _save_quickly(monkeypatch):
     """Read the package's sources once and write no model cards. tests/hub tests both."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundle, "_flatten", cache(bundle._flatten))
-        patch.setattr(card, "write_model_card", lambda *args, **options: None)
-        yield
+    monkeypatch.setattr(bundle, "_flatten", flatten_once)
+    monkeypatch.setattr(card, "write_model_card", lambda *args, **options: None)
 
 
 @pytest.fixture

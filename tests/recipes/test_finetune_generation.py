@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM
 
 from support.recipes import (
     assert_complete,
-    assert_told,
+    assert_reported,
     load,
     read_metrics,
     refusal,
@@ -50,7 +50,7 @@ def trained(folder_of_data, tmp_path_factory):
 
 def test_printed_data_progress_scores_and_answers(trained):
     folder, done = trained
-    assert_told(done, folder)
+    assert_reported(done, folder)
     for prompt, answer in TEST:
         assert f"\n{prompt}\n" in done.stdout
         assert f"\n  (in the data: {answer})\n" in done.stdout

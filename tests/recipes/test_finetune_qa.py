@@ -10,7 +10,7 @@ from transformers import AutoModelForQuestionAnswering
 
 from support.recipes import (
     assert_complete,
-    assert_told,
+    assert_reported,
     load,
     read_metrics,
     read_predictions,
@@ -95,7 +95,7 @@ def counted(rows):
 
 
 def test_printed_data_progress_and_scores(trained):
-    assert_told(trained[1], trained[0], steps=60)
+    assert_reported(trained[1], trained[0], steps=60)
 
 
 def test_the_output_folder(trained):

@@ -6,7 +6,7 @@ from transformers import AutoModelForTokenClassification
 
 from support.recipes import (
     assert_complete,
-    assert_told,
+    assert_reported,
     load,
     read_metrics,
     read_predictions,
@@ -92,7 +92,7 @@ def test_the_entities_counted_here():
 
 
 def test_printed_data_progress_and_scores(trained):
-    assert_told(trained[1], trained[0], steps=80)
+    assert_reported(trained[1], trained[0], steps=80)
 
 
 def test_the_output_folder(trained):

@@ -9,7 +9,7 @@ from transformers import AutoModelForCausalLM
 
 from support.recipes import (
     assert_complete,
-    assert_told,
+    assert_reported,
     load,
     read_metrics,
     refusal,
@@ -46,7 +46,7 @@ def trained(files, tmp_path_factory):
 
 def test_printed_data_progress_scores_and_a_sample(trained):
     folder, done = trained
-    assert_told(done, folder)
+    assert_reported(done, folder)
     sample = (folder / "sample.txt").read_text(encoding="utf-8")
     assert sample in done.stdout
     assert sample.startswith("Ora ")

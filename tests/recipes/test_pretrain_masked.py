@@ -10,7 +10,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForPreTrainin
 
 from support.recipes import (
     assert_complete,
-    assert_told,
+    assert_reported,
     load,
     read_metrics,
     read_predictions,
@@ -46,7 +46,7 @@ def trained(files, tmp_path_factory):
 
 
 def test_printed_data_progress_and_scores(trained):
-    assert_told(trained[1], trained[0])
+    assert_reported(trained[1], trained[0])
 
 
 def test_the_output_folder(trained):

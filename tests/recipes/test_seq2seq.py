@@ -10,7 +10,7 @@ from transformers import AutoModelForSeq2SeqLM
 from atenta.recipes import decode, seq2seq
 from support.recipes import (
     assert_complete,
-    assert_told,
+    assert_reported,
     launch_one,
     launch_two,
     load,
@@ -63,7 +63,7 @@ def exact_match(rows):
 
 def test_printed_data_progress_scores_and_examples(trained):
     folder, done = trained
-    assert_told(done, folder, steps=60)
+    assert_reported(done, folder, steps=60)
     assert done.stdout.count("\n  gold    ") == len(TEST)
     assert f"A new process loads the model and decodes these {len(TEST)} sources identically" in done.stdout
 
@@ -138,7 +138,7 @@ def denoised(tmp_path_factory):
 
 def test_denoising_restores_masked_texts(denoised):
     folder, done, verse = denoised
-    assert_told(done, folder, steps=2)
+    assert_reported(done, folder, steps=2)
     assert_complete(folder, "AutoModelForSeq2SeqLM", BASELINES)
     rows = read_predictions(folder)
     assert [row["gold"] for row in rows] == verse

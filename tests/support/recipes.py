@@ -15,7 +15,7 @@ import pytest
 import torch
 import yaml
 from matplotlib.image import imread
-from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, logging
 
 from atenta.recipes.training.results import table
 from support.ranks import run_module, run_ranks
@@ -64,10 +64,15 @@ def run_here(name: str, folder: Path, *arguments: object) -> None:
     Raises:
         SystemExit: If the recipe refuses its options or its data. The reason is a string, so no traceback is shown.
     """
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", [f"{name}.py", *map(str, arguments)])
-        patch.setattr(datasets.config, "HF_DATASETS_CACHE", folder / "cache")
-        import_module(f"atenta.recipes.{name}").main()
+    verbosity = logging.get_verbosity()
+    logging.set_verbosity_warning()  # above it the Trainer shows no progress, and another test may have raised it
+    try:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(sys, "argv", [f"{name}.py", *map(str, arguments)])
+            patch.setattr(datasets.config, "HF_DATASETS_CACHE", folder / "cache")
+            import_module(f"atenta.recipes.{name}").main()
+    finally:
+        logging.set_verbosity(verbosity)
 
 
 def run_recorded(name: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -177,7 +182,7 @@ def assert_complete(folder: Path, auto_class: str, baselines: set[str]) -> None:
     assert all((checkpoint / "whole").is_file() for checkpoint in checkpoints)
 
 
-def assert_told(done: subprocess.CompletedProcess[str], folder: Path, *, steps: int = 4) -> None:
+def assert_reported(done: subprocess.CompletedProcess[str], folder: Path, *, steps: int = 4) -> None:
     """Check that the run printed its data, its progress, each evaluation and a table of scores."""
     metrics = read_metrics(folder)
     assert done.stdout.index("outside the alphabet") < done.stdout.index("validation  step")
