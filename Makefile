@@ -1,6 +1,8 @@
-# `make` lists the targets. Each makes the environment that it needs. PYTHON and WORKERS may be given.
+# `make` lists the targets. Each makes the environment that it needs. PYTHON, WORKERS and, for training in
+# pretrain-finetune, OPTIONS may be given: `make pretrain-finetune OPTIONS="--max_steps 300"`.
 PYTHON ?= python3.11
 WORKERS ?= 2
+OPTIONS ?=
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 ENVIRONMENT := .venv/.installed
@@ -24,10 +26,10 @@ recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on
 	.venv/bin/python recipes/search.py
 
 pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogue from scratch and from that decoder
-	.venv/bin/python recipes/pretrain_causal.py
-	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch
+	.venv/bin/python recipes/pretrain_causal.py $(OPTIONS)
+	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch $(OPTIONS)
 	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained \
-		--model_name_or_path outputs/pretrain_causal
+		--model_name_or_path outputs/pretrain_causal $(OPTIONS)
 	.venv/bin/python recipes/show.py comparison outputs/dialogue_from_scratch outputs/dialogue_pretrained
 
 bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: a quarter of an hour
