@@ -12,8 +12,8 @@ from pathlib import Path
 from transformers import AutoModelForCausalLM, EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
-from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
-from atenta.recipes.tasks.documents import DocumentArguments, collate_packed, load_documents, pack
+from atenta.recipes.reading import describe_data, encode_rows, report_rows
+from atenta.recipes.tasks.documents import DocumentArguments, collate_packed, join_documents, load_documents, pack
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
@@ -52,24 +52,19 @@ def main() -> None:
     collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
-        return bits([evaluated.predictions.sum()], [_join(splits["validation"])])
+        return bits([evaluated.predictions.sum()], [join_documents(splits["validation"])])
 
     trainer = RecipeTrainer(model, training, tokenizer, packed, collator, compute_metrics, nats_of_texts)
     trainer.fit(checkpoint)
 
     nats = trainer.predict(packed["test"]).predictions.sum()
-    compared = compare_with_characters([nats], splits["train"]["text"], [_join(splits["test"])])
+    compared = compare_with_characters([nats], splits["train"]["text"], [join_documents(splits["test"])])
     # Every process generates: the model may be split over the processes.
     text = continue_text(trainer.model, tokenizer, sample.prompt, sample.sample_length, seed=training.seed)
     if trainer.is_world_process_zero():
         Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
         print(f"\n{text}", flush=True)
     save_run(trainer, scores=compared, about=describe_data(data))
-
-
-def _join(rows: Rows) -> str:
-    """Join the documents of a split, which are packed together; the end of each one is predicted, as a character."""
-    return "\n".join(rows["text"])
 
 
 if __name__ == "__main__":

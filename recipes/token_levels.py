@@ -23,7 +23,7 @@ from transformers import (
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.reading import Rows, report_rows
-from atenta.recipes.tasks.documents import collate_packed, pack
+from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
 from atenta.recipes.training.logit_reductions import bits, nats_of_texts
 
 _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -74,13 +74,13 @@ class Characters(Level):
 
     def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return bits per character and perplexities. The boundary between documents counts as a character."""
-        return bits([nats], [_joined(rows)])
+        return bits([nats], [join_documents(rows)])
 
     def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return nats for equally likely characters, and for characters as likely as they are frequent in training."""
         return {
-            "uniform characters": uniform_characters(train["text"], [_joined(rows)])[0],
-            "unigram characters": unigram_characters(train["text"], [_joined(rows)])[0],
+            "uniform characters": uniform_characters(train["text"], [join_documents(rows)])[0],
+            "unigram characters": unigram_characters(train["text"], [join_documents(rows)])[0],
         }
 
     def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
@@ -244,11 +244,6 @@ def _nats_of_document(model: AtentaPairVotesForCausalLM, ids: torch.Tensor) -> f
             logits = model(read, logits_to_keep=end - start).logits[0]
         nats += cross_entropy(logits, ids[start + 1 : end + 1], reduction="sum").item()
     return nats
-
-
-def _joined(rows: Rows) -> str:
-    """Return the documents of a split as one text, with a line end between them that counts as a character."""
-    return "\n".join(rows["text"])
 
 
 def _count_words(rows: Rows, tokenizer: PreTrainedTokenizerBase) -> tuple[int, int, int]:

@@ -53,9 +53,9 @@ def save_run(
     ]
     metric = (trainer.args.metric_for_best_model or "loss").removeprefix("eval_")  # the Trainer accepts both names
     draw_learning_curve(history, metric).savefig(folder / "learning_curve.png", dpi=150)
-    write_metrics(folder / "metrics.json", {"test": scores, "training": history})
     card = {"scores": scores["model"], **about}
     write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=folder.as_posix(), **card)
+    write_metrics(folder / "metrics.json", {"test": scores, "training": history})  # last: the folder is complete
     if trainer.push_when_finished:
         push_run(trainer, card)
 
