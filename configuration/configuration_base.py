@@ -94,7 +94,7 @@ class AtentaConfig(PreTrainedConfig):
         return ("vocab_size",)
 
     def _validate_special_ids(self) -> None:
-        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id"):
+        for name in ("pad_token_id", "bos_token_id", "eos_token_id", "decoder_start_token_id", "tag_token_ids"):
             ids = getattr(self, name, None)
             for token_id in ids if isinstance(ids, list) else [ids]:
                 if token_id is not None and not 0 <= token_id < self.vocab_size:

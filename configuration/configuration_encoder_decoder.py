@@ -1,5 +1,7 @@
 """Configuration of the encoder-decoder family."""
 
+from typing import Any
+
 from huggingface_hub.dataclasses import strict
 
 from .configuration_transformer import AtentaTransformerConfig
@@ -15,6 +17,18 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
     Args:
         encoder_layers (`int`, defaults to 6): number of encoder blocks.
         decoder_layers (`int`, defaults to 6): number of decoder blocks.
+        rotary_cross_attention (`bool`, *optional*): rotate the queries of cross-attention by their position in the
+            target and its keys by their position in the source, so that the decoder can find its place in a source of
+            any length. Defaults to whether positions are rotary. A configuration that was saved without this option
+            means `False`.
+        tag_token_ids (`list[int]`, *optional*): ids of feature tags. Tags have position 0 in the source, and its other
+            tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
+            By default tags count like any other token.
+        window_length (`int`, *optional*): number of source tokens, `<eos>` included, up to which a text is decoded
+            whole: the longest that training held. Longer texts are decoded in windows, which are joined again. By
+            default texts are never cut.
+        length_ratios (`list[float]`, *optional*): lowest and highest ratio of target tokens to source tokens, `<eos>`
+            included, of the training pairs. Outputs outside it are implausible.
         use_cache (`bool`, defaults to `True`): return the keys and values of past positions for generation.
         decoder_start_token_id (`int`, defaults to 1): first token that the decoder reads; `<bos>` in document 3.
 
@@ -34,9 +48,37 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
 
     encoder_layers: int = 6
     decoder_layers: int = 6
+    rotary_cross_attention: bool | None = None
+    tag_token_ids: list[int] | None = None
+    window_length: int | None = None
+    length_ratios: list[float] | None = None
     use_cache: bool = True
     decoder_start_token_id: int | None = 1
     is_encoder_decoder: bool = True
+
+    def __post_init__(self, **kwargs: Any) -> None:
+        super().__post_init__(**kwargs)
+        if self.rotary_cross_attention is None:
+            self.rotary_cross_attention = self.position_embedding_type == "rotary"
+
+    @classmethod
+    def from_dict(cls, config_dict: dict[str, Any], **kwargs: Any) -> Any:
+        """Create a configuration from a saved one, as in transformers. Older ones had no rotary cross-attention."""
+        return super().from_dict({"rotary_cross_attention": False, **config_dict}, **kwargs)
+
+    def validate_architecture(self) -> None:
+        """Check the values, as in [`AtentaTransformerConfig`].
+
+        Raises:
+            ValueError: If cross-attention is rotary and positions are not, a tag is outside the vocabulary, or as in
+                [`AtentaTransformerConfig`].
+        """
+        super().validate_architecture()
+        if self.rotary_cross_attention and self.position_embedding_type != "rotary":
+            raise ValueError(
+                f"rotary_cross_attention=True with position_embedding_type={self.position_embedding_type!r}; expected "
+                "'rotary'. Choose rotary positions, or leave rotary_cross_attention out."
+            )
 
     def _sizes(self) -> tuple[str, ...]:
         return (*super()._sizes(), "decoder_layers")

@@ -53,7 +53,11 @@ class MultiHeadAttention(nn.Module):
 
     Self-attention takes queries, keys and values from `hidden_states`. Cross-attention takes queries from the
     decoder's `hidden_states`, and keys and values from `key_value_states`, the encoder's output. This follows
-    document 4; document 3 exchanges the two roles. Rotary positions apply to self-attention only.
+    document 4; document 3 exchanges the two roles.
+
+    Rotary positions turn queries and keys by the position of their token: in self-attention, and in cross-attention if
+    `rotary_cross_attention` is on. There, the position of a query is in the target and that of a key in the source, so
+    that the decoder can find its place in a source of any length. Keys are cached turned.
 
     Args:
         config: the model's hyper-parameters.
@@ -80,6 +84,7 @@ class MultiHeadAttention(nn.Module):
         attention_mask: torch.Tensor | None = None,
         position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
         key_value_states: torch.Tensor | None = None,
+        key_position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
         past_key_values: Cache | None = None,
         **kwargs: Any,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -88,8 +93,11 @@ class MultiHeadAttention(nn.Module):
         Args:
             hidden_states: (batch, query_length, hidden_size).
             attention_mask: as built by transformers' `masking_utils` for the implementation in use.
-            position_embeddings: rotary cosines and sines, (batch or 1, query_length, head_dim) each.
+            position_embeddings: rotary cosines and sines of the queries, and in self-attention of the keys,
+                (batch or 1, query_length, head_dim) each; `None` rotates nothing.
             key_value_states: the encoder's output (batch, key_length, hidden_size), for cross-attention.
+            key_position_embeddings: rotary cosines and sines of the encoder's output, (batch or 1, key_length,
+                head_dim) each; not needed once its keys are in the cache.
             past_key_values: cache of keys and values, read and written in place.
             kwargs: passed to the attention implementation.
 
@@ -98,12 +106,14 @@ class MultiHeadAttention(nn.Module):
             implementation returns them (`"eager"` does), otherwise `None`.
         """
         query = self._split_heads(self.q_proj(hidden_states))  # (batch, heads, query_length, head_dim)
+        if position_embeddings is not None:
+            query = apply_rotary(query, *position_embeddings)
         if key_value_states is not None:
-            key, value = self._cross_keys_and_values(key_value_states, past_key_values)
+            key, value = self._cross_keys_and_values(key_value_states, key_position_embeddings, past_key_values)
         else:
             key, value = self._split_heads(self.k_proj(hidden_states)), self._split_heads(self.v_proj(hidden_states))
             if position_embeddings is not None:
-                query, key = apply_rotary(query, *position_embeddings), apply_rotary(key, *position_embeddings)
+                key = apply_rotary(key, *position_embeddings)
             if past_key_values is not None:
                 if isinstance(past_key_values, EncoderDecoderCache):
                     past_key_values = past_key_values.self_attention_cache
@@ -130,13 +140,18 @@ class MultiHeadAttention(nn.Module):
         return states.view(*states.shape[:-1], -1, self.head_dim).transpose(1, 2)  # (batch, heads, length, head_dim)
 
     def _cross_keys_and_values(
-        self, states: torch.Tensor, past_key_values: EncoderDecoderCache | None
+        self,
+        states: torch.Tensor,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None,
+        past_key_values: EncoderDecoderCache | None,
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return the keys and values of the encoder's output, projected in the first step and cached after it."""
+        """Return keys and values of the encoder's output, projected and turned in the first step, cached after it."""
         if past_key_values is not None and past_key_values.is_updated.get(self.layer_idx):
             layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
             return layer.keys, layer.values  # type: ignore[return-value]  # an updated layer has both
         key, value = self._split_heads(self.k_proj(states)), self._split_heads(self.v_proj(states))
+        if position_embeddings is not None:
+            key = apply_rotary(key, *position_embeddings)
         if past_key_values is not None:
             key, value = past_key_values.cross_attention_cache.update(key, value, self.layer_idx)
             past_key_values.is_updated[self.layer_idx] = True

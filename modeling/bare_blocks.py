@@ -102,6 +102,10 @@ class BareBlocks:
         if source is not None:
             beams = _rows_per_source(source, source_mask)
             source_mask = source_mask[::beams] if source_mask is not None else None
+            if position_embeddings is not None:  # (sources, beams, head_dim) each
+                of_beams = [
+                    each.view(-1, beams if len(each) > 1 else 1, each.shape[-1]) for each in position_embeddings
+                ]
         states = hidden_states.squeeze(1)  # (batch, hidden_size)
         for index, block in enumerate(self.layers):
             parts = block._modules
@@ -111,7 +115,7 @@ class BareBlocks:
                 _heads(attention, name, states) for name in ("q_proj", "k_proj", "v_proj")
             )  # (batch, heads, 1, head_dim)
             if position_embeddings is not None:
-                query, key = apply_rotary(query, *position_embeddings), apply_rotary(key, *position_embeddings)
+                query, key = apply_rotary(torch.cat((query, key), dim=1), *position_embeddings).chunk(2, dim=1)
             key, value = own.layers[index].update(key, value)
             output = scaled_dot_product_attention(query, key, value, mask, scale=attention.scaling)
             states = _after(frame, residual, _project(attention, "o_proj", output.flatten(1)))
@@ -120,8 +124,11 @@ class BareBlocks:
                 residual, states = states, _before(frame, states)
                 seen = source.layers[index]
                 query = _project(attention, "q_proj", states).view(len(states) // beams, beams, -1, attention.head_dim)
+                query = query.transpose(1, 2)  # (sources, heads, beams, head_dim)
+                if block.rotary_cross_attention:
+                    query = apply_rotary(query, *of_beams)
                 output = scaled_dot_product_attention(
-                    query.transpose(1, 2),
+                    query,
                     seen.keys[::beams],
                     seen.values[::beams],
                     source_mask,

@@ -95,6 +95,7 @@ class TransformerBlock(GradientCheckpointingLayer):
         self.self_attn_frame = AddAndNorm(config)
         self.cross_attn = MultiHeadAttention(config, layer_idx, is_causal=False) if cross_attention else None
         self.cross_attn_frame = AddAndNorm(config) if cross_attention else None
+        self.rotary_cross_attention = cross_attention and config.rotary_cross_attention
         self.feed_forward = FeedForward(config)
         self.feed_forward_frame = AddAndNorm(config)
 
@@ -105,6 +106,7 @@ class TransformerBlock(GradientCheckpointingLayer):
         attention_mask: torch.Tensor | None = None,
         encoder_attention_mask: torch.Tensor | None = None,
         position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
+        encoder_position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
         past_key_values: Cache | None = None,
         **kwargs: Any,
     ) -> torch.Tensor:
@@ -116,6 +118,8 @@ class TransformerBlock(GradientCheckpointingLayer):
             attention_mask: mask of self-attention, as built by transformers' `masking_utils`.
             encoder_attention_mask: mask of cross-attention, which hides the source's padding only.
             position_embeddings: rotary cosines and sines, (batch or 1, length, head_dim) each.
+            encoder_position_embeddings: those of the source, (batch or 1, source_length, head_dim) each, for rotary
+                cross-attention whose keys are not yet in the cache.
             past_key_values: cache, read and written in place.
             kwargs: passed to the attention implementation.
 
@@ -137,7 +141,9 @@ class TransformerBlock(GradientCheckpointingLayer):
             hidden_states, _ = self.cross_attn(
                 self.cross_attn_frame.before(hidden_states),
                 attention_mask=encoder_attention_mask,
+                position_embeddings=position_embeddings if self.rotary_cross_attention else None,
                 key_value_states=encoder_hidden_states,
+                key_position_embeddings=encoder_position_embeddings,
                 past_key_values=past_key_values,
                 **kwargs,
             )

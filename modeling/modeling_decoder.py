@@ -33,7 +33,7 @@ from .modeling_transformer import (
     classifier_dropout,
     share_of_batch,
 )
-from .positions import RotaryPositions, position_ids_from_mask
+from .positions import RotaryPositions, position_ids_from_mask, source_positions
 
 
 class AtentaDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
@@ -92,6 +92,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         use_cache: bool | None = None,
         encoder_hidden_states: torch.Tensor | None = None,
         encoder_attention_mask: torch.Tensor | None = None,
+        encoder_position_ids: torch.LongTensor | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> BaseModelOutputWithPastAndCrossAttentions:
         """Read texts from left to right.
@@ -107,6 +108,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             use_cache: whether to return a cache; a new one is made if none is given.
             encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
             encoder_attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
+            encoder_position_ids: (batch, source_length), the positions that rotary cross-attention reads in its first
+                step; defaults to positions counted from the encoder's mask.
             kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:
@@ -137,6 +140,9 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             replace_layers(past_key_values.cross_attention_cache, SourceLayer)
         if self_attention_cache is not None:
             replace_layers(self_attention_cache, GrowingLayer)
+        encoder_position_embeddings = self._embed_source_positions(
+            encoder_hidden_states, encoder_attention_mask, encoder_position_ids, past_key_values
+        )
         # Only position ids given by the caller can mark packed texts.
         mask = create_causal_mask(
             self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
@@ -153,6 +159,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
                 attention_mask=mask,
                 encoder_attention_mask=encoder_attention_mask,
                 position_embeddings=position_embeddings,
+                encoder_position_embeddings=encoder_position_embeddings,
                 past_key_values=past_key_values,
                 **kwargs,
             )
@@ -170,6 +177,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         use_cache: bool | None = None,
         encoder_hidden_states: torch.Tensor | None = None,
         encoder_attention_mask: torch.Tensor | None = None,
+        encoder_position_ids: torch.LongTensor | None = None,
         **kwargs: Any,
     ) -> BaseModelOutputWithPastAndCrossAttentions | None:
         """Run `forward` for one more character of texts in `GrowingLayer` caches; return `None` for other inputs."""
@@ -221,6 +229,25 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             )
         hidden_states = self.embeddings(inputs_embeds, position_ids)
         return hidden_states, self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
+
+    def _embed_source_positions(
+        self,
+        encoder_hidden_states: torch.Tensor | None,
+        encoder_attention_mask: torch.Tensor | None,
+        encoder_position_ids: torch.LongTensor | None,
+        past_key_values: Cache | None,
+    ) -> tuple[torch.Tensor, torch.Tensor] | None:
+        """Return the source's rotary cosines and sines; `None` without them, or if the source is in the cache."""
+        if not self.has_cross_attention or self.rotary is None or not self.config.rotary_cross_attention:
+            return None
+        if isinstance(past_key_values, EncoderDecoderCache) and past_key_values.is_updated.get(0):
+            return None
+        if encoder_position_ids is None:
+            length, device = encoder_hidden_states.shape[1], encoder_hidden_states.device
+            encoder_position_ids = source_positions(
+                None, encoder_attention_mask, length, device, self.config.tag_token_ids
+            )
+        return self.rotary(encoder_position_ids, encoder_hidden_states.dtype)
 
 
 class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):

@@ -28,7 +28,7 @@ from .modeling_transformer import (
     classifier_dropout,
     share_of_batch,
 )
-from .positions import RotaryPositions, position_ids_from_mask
+from .positions import RotaryPositions, source_positions
 
 
 class Pooler(nn.Module):
@@ -108,7 +108,10 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
         if position_ids is None:
-            position_ids = position_ids_from_mask(attention_mask, inputs_embeds.shape[1], 0, inputs_embeds.device)
+            tags = getattr(self.config, "tag_token_ids", None)  # of an encoder-decoder
+            position_ids = source_positions(
+                input_ids, attention_mask, inputs_embeds.shape[1], inputs_embeds.device, tags
+            )
 
         mask = create_bidirectional_mask(self.config, inputs_embeds, attention_mask)
         hidden_states = self.embeddings(inputs_embeds, position_ids, token_type_ids)

@@ -4,7 +4,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import Cache
+from transformers import Cache, LogitsProcessorList, PreTrainedTokenizerBase
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.processing_utils import Unpack
@@ -14,10 +14,11 @@ from transformers.utils.output_capturing import OutputRecorder
 from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
+from .letter_lock import KeepLettersLogitsProcessor
 from .modeling_decoder import AtentaDecoderModel
 from .modeling_encoder import AtentaEncoderModel
 from .modeling_transformer import TENSOR_PARALLEL_PLAN, AtentaTransformerPreTrainedModel
-from .positions import position_ids_from_mask
+from .positions import position_ids_from_mask, source_positions
 
 
 class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
@@ -127,7 +128,8 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         Args:
             input_ids: (batch, source_length).
             attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
-            position_ids: (batch, source_length); defaults to positions counted from the attention mask.
+            position_ids: (batch, source_length), the source's positions, for both stacks; by default they are
+                counted from the attention mask, and feature tags have position 0.
             decoder_input_ids: (batch, target_length), the target shifted right, or the tokens not yet in the cache.
             decoder_attention_mask: (batch, past_length + target_length), 1 for real target tokens and 0 for padding.
             decoder_position_ids: (batch, target_length); defaults to positions counted from the decoder's mask.
@@ -142,6 +144,10 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             `last_hidden_state` (batch, target_length, hidden_size), `past_key_values` and `encoder_last_hidden_state`
             (batch, source_length, hidden_size); on request, both sides' hidden states and attention weights.
         """
+        if position_ids is None and input_ids is not None and self.config.tag_token_ids:
+            position_ids = source_positions(
+                input_ids, attention_mask, input_ids.shape[1], input_ids.device, self.config.tag_token_ids
+            )  # also for the decoder, which does not see the ids
         if encoder_outputs is None:
             encoder_outputs = self.encoder(
                 input_ids=input_ids,
@@ -161,6 +167,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             use_cache=use_cache,
             encoder_hidden_states=encoder_outputs.last_hidden_state,
             encoder_attention_mask=attention_mask,
+            encoder_position_ids=position_ids,
             **kwargs,
         )
         return Seq2SeqModelOutput(
@@ -190,6 +197,36 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
         self.loss_type = "ForMaskedLM"  # the loss for this class name would shift the labels a second time
         self.post_init()
+
+    def generate(self, inputs: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Generate targets as in transformers, with the source's positions if the model has feature tags.
+
+        The positions are found here because later steps see the encoder's output instead of the ids.
+        """
+        input_ids = kwargs.get("input_ids") if inputs is None else inputs
+        attention_mask = kwargs.get("attention_mask")
+        if self.config.tag_token_ids and input_ids is not None and kwargs.get("position_ids") is None:
+            kwargs["position_ids"] = source_positions(
+                input_ids,
+                input_ids != self.config.pad_token_id if attention_mask is None else attention_mask,
+                input_ids.shape[1],
+                input_ids.device,
+                self.config.tag_token_ids,
+            )
+        return super().generate(inputs, *args, **kwargs)
+
+    @staticmethod
+    def letter_lock(tokenizer: PreTrainedTokenizerBase, input_ids: torch.Tensor) -> LogitsProcessorList:
+        """Return `logits_processor` for `generate`, with which outputs keep the letters of their sources.
+
+        It is here so that saved models have it where this package is not installed; see
+        [`KeepLettersLogitsProcessor`].
+
+        Args:
+            tokenizer: the model's tokenizer.
+            input_ids: (sources, source_length), the ids given to `generate`.
+        """
+        return LogitsProcessorList([KeepLettersLogitsProcessor(tokenizer, input_ids)])
 
     def prepare_inputs_for_generation(  # type: ignore[override]  # the rest is in kwargs
         self, input_ids: torch.LongTensor, decoder_attention_mask: torch.Tensor | None = None, **kwargs: Any

@@ -26,6 +26,43 @@ def position_ids_from_mask(
     return (torch.arange(length, device=device) + past_length).unsqueeze(0)
 
 
+def source_positions(
+    input_ids: torch.Tensor | None,
+    attention_mask: torch.Tensor | None,
+    length: int,
+    device: torch.device,
+    tag_token_ids: list[int] | None = None,
+) -> torch.Tensor:
+    """Return the positions of an encoder's tokens. With feature tags, tags have position 0 and letters count from 1.
+
+    The number and the order of the tags then do not shift the letters (Wu et al., 2021).
+
+    Args:
+        input_ids: (batch, length), from which tags are told; not needed without tags.
+        attention_mask: (batch, length), 1 for real tokens and 0 for padding, or `None` without padding.
+        length: number of tokens.
+        device: device of the result.
+        tag_token_ids: ids of the tags, if the model has any.
+
+    Returns:
+        Integers of shape (batch, length), or (1, length) if every token counts. Padding gets position 0.
+
+    Raises:
+        ValueError: If there are tags but no ids.
+    """
+    if not tag_token_ids:
+        return position_ids_from_mask(attention_mask, length, 0, device)
+    if input_ids is None:
+        raise ValueError(
+            "Found neither input_ids nor position_ids; expected one of them, because this model gives position 0 to "
+            "feature tags, which it knows by their ids. With inputs_embeds or encoder_outputs, give position_ids."
+        )
+    counted = torch.isin(input_ids, torch.tensor(tag_token_ids, device=input_ids.device), invert=True).long()
+    if attention_mask is not None:
+        counted = counted * attention_mask.long()
+    return counted.cumsum(-1) * counted
+
+
 def position_angles(position_ids: torch.Tensor, size: int, theta: float) -> torch.Tensor:
     """Return the angle of each position in each of `size / 2` planes, position · theta^(-2i / size) (document 3).
 

@@ -2,15 +2,17 @@
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
-from transformers import Cache, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import Cache, LogitsProcessorList, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.utils import can_return_tuple
+
+from atenta.modeling.positions import source_positions
 
 
 class _EnsembleCache(Cache):
@@ -50,13 +52,20 @@ class _EnsembleEncoder(nn.Module):
             kwargs: Passed to each encoder.
 
         Returns:
-            One tensor (batch, source_length, hidden_size) for each member, by name; `generate` repeats each tensor of
-            a dictionary for the beams.
+            By name, the `hidden_states` of each member, (batch, source_length, hidden_size), and the `position_ids`
+            of those that have feature tags, (batch, source_length); `generate` repeats each tensor of a dictionary for
+            the beams.
         """
-        return {
-            f"member_{index}": encoder(input_ids=input_ids, attention_mask=attention_mask, **kwargs).last_hidden_state
-            for index, encoder in enumerate(self.encoders)
-        }
+        outputs = {}
+        for index, encoder in enumerate(self.encoders):
+            own = {}
+            if tags := getattr(encoder.config, "tag_token_ids", None):
+                length, device = input_ids.shape[1], input_ids.device
+                own = {"position_ids": source_positions(input_ids, attention_mask, length, device, tags)}
+            encoded = encoder(input_ids=input_ids, attention_mask=attention_mask, **own, **kwargs)
+            own["hidden_states"] = encoded.last_hidden_state
+            outputs |= {f"{name} {index}": value for name, value in own.items()}
+        return outputs
 
 
 class Ensemble(PreTrainedModel, GenerationMixin):
@@ -80,6 +89,11 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         self.members = nn.ModuleList(members)
         self.encoder = _EnsembleEncoder([member.get_encoder() for member in members])
         self.generation_config = copy.deepcopy(members[0].generation_config)
+
+    @property
+    def letter_lock(self) -> Callable[[PreTrainedTokenizerBase, torch.Tensor], LogitsProcessorList]:
+        """The first member's function that makes the `logits_processor` of an output with its source's letters."""
+        return self.members[0].letter_lock
 
     def get_encoder(self, modality: str | None = None) -> _EnsembleEncoder:
         """Return the encoders of the members, which `generate` runs on the source."""
@@ -120,11 +134,13 @@ class Ensemble(PreTrainedModel, GenerationMixin):
             member(
                 attention_mask=attention_mask,
                 decoder_input_ids=decoder_input_ids,
-                encoder_outputs=(hidden_states,),
+                encoder_outputs=(encoder_outputs[f"hidden_states {index}"],),
                 past_key_values=cache,
                 use_cache=use_cache,
+                **({"position_ids": positions} if positions is not None else {}),
             )
-            for member, hidden_states, cache in zip(self.members, encoder_outputs.values(), caches)
+            for index, (member, cache) in enumerate(zip(self.members, caches))
+            for positions in [encoder_outputs.get(f"position_ids {index}")]
         ]
         log_probabilities = torch.stack([output.logits.float().log_softmax(-1) for output in outputs])
         return Seq2SeqLMOutput(

@@ -1,0 +1,69 @@
+"""Decoding that keeps the letters of the source: only their accents may change."""
+
+import unicodedata
+
+import torch
+from transformers import LogitsProcessor, PreTrainedTokenizerBase
+
+
+def strip_accents(text: str) -> str:
+    """Return the text in NFC without its diacritics: `ação` becomes `acao`, `pingüim` becomes `pinguim`.
+
+    Characters that Unicode does not compose from a letter and a combining mark are unchanged: `º`, `ª`, `°`, `ø`, `ß`.
+    A text in NFC keeps its number of characters unless one of its marks has no composed form.
+    """
+    letters = (character for character in unicodedata.normalize("NFD", text) if not unicodedata.combining(character))
+    return unicodedata.normalize("NFC", "".join(letters))
+
+
+class KeepLettersLogitsProcessor(LogitsProcessor):
+    """Allows at each place only the tokens with the base letter of the source's token there, and `<eos>` at its end.
+
+    So the letters of every output equal the source's, whatever the model prefers, in greedy and beam search and in
+    sampling. A base letter is the character without its diacritics; upper and lower case, other characters and bytes
+    only match themselves.
+
+    Args:
+        tokenizer: an encoder-decoder's tokenizer.
+        input_ids: (sources, source_length), the ids that the encoder reads; tags and padding are skipped.
+
+    Raises:
+        ValueError: When called with a number of rows that is not a multiple of the number of sources.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerBase, input_ids: torch.Tensor) -> None:
+        special = set(tokenizer.all_special_ids)
+        bases: dict[str, int] = {}
+        self.base_of_token = torch.tensor(
+            [
+                bases.setdefault((len(token) == 1 and strip_accents(token)) or token, len(bases))
+                for token in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+            ],
+            device=input_ids.device,
+        )
+        letters = [[token for token in row if token not in special] for row in input_ids.tolist()]
+        end = tokenizer.eos_token_id
+        longest = max(map(len, letters))
+        padded = [row + [end] * (longest + 1 - len(row)) for row in letters]
+        self.bases = self.base_of_token[torch.tensor(padded, device=input_ids.device)]  # (sources, longest + 1)
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Exclude tokens.
+
+        Args:
+            input_ids: (rows, length), the target so far, after its start token; each source has as many consecutive
+                rows as beams or outputs.
+            scores: (rows, vocab_size).
+
+        Returns:
+            (rows, vocab_size), with minus infinity for the tokens that are not allowed.
+        """
+        sources, places = self.bases.shape
+        if len(input_ids) % sources:
+            raise ValueError(
+                f"Found {len(input_ids)} rows; expected a multiple of the {sources} sources of this lock."
+            )
+        place = min(input_ids.shape[1] - 1, places - 1)
+        allowed = self.base_of_token == self.bases[:, place, None]  # (sources, vocab_size)
+        allowed = allowed.repeat_interleave(len(input_ids) // sources, dim=0)
+        return scores.masked_fill(~allowed, -torch.inf)
