@@ -18,7 +18,18 @@ SHOWN_IN_HELP = {
     *("output_dir", "overwrite_output_dir", "resume_from_checkpoint", "seed", "report_to", "push_to_hub"),
     *("num_train_epochs", "max_steps", "per_device_train_batch_size", "max_tokens_per_batch"),
     *("per_device_eval_batch_size", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
-    *("warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"),
+    *(
+        "warmup_steps",
+        "weight_decay",
+        "optim",
+        "muon_learning_rate",
+        "muon_momentum",
+        "muon_weight_decay",
+        "adam_beta1",
+        "adam_beta2",
+        "adam_epsilon",
+        "max_grad_norm",
+    ),
     *("label_smoothing_factor", "bf16", "fp16", "gradient_checkpointing", "torch_compile"),
     *("logging_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit"),
     *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
@@ -93,6 +104,18 @@ class RecipeArguments(TrainingArguments):
     )
     adam_beta2: float = field(default=0.98, metadata={"help": "decay rate of Adam's second moment"})
     adam_epsilon: float = field(default=1e-9, metadata={"help": "keeps Adam from dividing by zero"})
+    optim: str = field(
+        default="adamw_torch_fused",
+        metadata={
+            "help": "muon: Muon for the matrices of the blocks and AdamW for the rest; or an optimizer of transformers"
+        },
+    )
+    muon_learning_rate: float = field(
+        default=0.02,
+        metadata={"help": "peak rate of the matrices with --optim muon, on the schedule of learning_rate"},
+    )
+    muon_momentum: float = field(default=0.95, metadata={"help": "decay rate of Muon's mean of the gradients"})
+    muon_weight_decay: float = field(default=0.01, metadata={"help": "weight decay of the matrices with --optim muon"})
     max_tokens_per_batch: int | None = field(
         default=None,
         metadata={
@@ -137,7 +160,12 @@ class RecipeArguments(TrainingArguments):
         """
         automatic_warmup = self.warmup_steps is None
         self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
+        muon = self.optim == "muon"
+        if muon:
+            self.optim = "adamw_torch_fused"  # the parent class accepts only transformers' own names
         super().__post_init__()
+        if muon:
+            self.optim = "muon"
         if automatic_warmup:
             self.warmup_steps = None
         self.dataloader_pin_memory &= torch.cuda.is_available()

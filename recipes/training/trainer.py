@@ -37,6 +37,7 @@ from atenta.recipes.training.checkpoints import (
     mark_incomplete,
     newest_checkpoints,
 )
+from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
@@ -147,7 +148,24 @@ class RecipeTrainer(Trainer):
 
     def create_optimizer(self, *arguments: Any) -> torch.optim.Optimizer:
         """Create the optimizer, with the warm-up and learning rate that fit the length of the run."""
-        self.args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)
+        args = self.args
+        args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)
+        if args.optim == "muon" and self.optimizer is None:
+            self.optimizer = create_muon(
+                self.model,
+                self.get_decay_parameter_names(self.model),
+                adamw={
+                    "lr": args.learning_rate,
+                    "betas": (args.adam_beta1, args.adam_beta2),
+                    "eps": args.adam_epsilon,
+                },
+                weight_decay=args.weight_decay,
+                muon={
+                    "lr": args.muon_learning_rate,
+                    "momentum": args.muon_momentum,
+                    "weight_decay": args.muon_weight_decay,
+                },
+            )
         return super().create_optimizer(*arguments)
 
     def get_train_dataloader(self) -> DataLoader:

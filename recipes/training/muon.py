@@ -1,0 +1,151 @@
+"""Muon for the matrices of the blocks, and AdamW for all other parameters, as one optimizer.
+
+Muon (Jordan et al., 2024) replaces the momentum of a matrix by the nearest orthogonal one, so that a step changes all
+directions equally. It is made for hidden matrices: embeddings, output layers, norms and biases are AdamW's.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+
+# A number in a parameter's name means that it belongs to one of several blocks: `model.encoder.layers.0.…`.
+_IN_A_BLOCK = re.compile(r"\.\d+\.")
+
+
+class StackedMuon(torch.optim.Muon):
+    """`torch.optim.Muon` that orthogonalizes all matrices of one shape together.
+
+    A character model has few and small matrices, and on a CPU a loop over them takes several times as long as one
+    product of all. On a CPU the products are in float32, since few CPUs are fast in bfloat16, in which torch computes.
+    A matrix and one of the transposed shape share a product. Query, key, value and output projections are separate
+    matrices here, so each is orthogonalized by itself.
+    """
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change the parameters that have a gradient, as `torch.optim.Muon` does."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            stacks = defaultdict(list)  # parameters and updates, with no more rows than columns, by shape
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    update = self._momentum(parameter, group)
+                    update = update.mT if len(update) > update.shape[1] else update
+                    stacks[update.shape, parameter.device].append((parameter, update))
+            for stack in stacks.values():
+                parameters, updates = zip(*stack)
+                orthogonal = orthogonalize(torch.stack(updates), group["ns_coefficients"], group["ns_steps"])
+                for parameter, update in zip(parameters, orthogonal):
+                    rows, columns = parameter.shape
+                    update = update.mT if rows > columns else update
+                    parameter.mul_(1 - group["lr"] * group["weight_decay"])
+                    parameter.add_(update, alpha=-group["lr"] * max(1, rows / columns) ** 0.5)
+        return loss
+
+    def _momentum(self, parameter: nn.Parameter, group: Mapping[str, Any]) -> torch.Tensor:
+        """Update the running mean of a parameter's gradients, and return Nesterov's estimate of the next one."""
+        state = self.state[parameter]
+        if "momentum_buffer" not in state:
+            state["momentum_buffer"] = torch.zeros_like(parameter.grad)
+        mean = state["momentum_buffer"].lerp_(parameter.grad, 1 - group["momentum"])
+        return parameter.grad.lerp(mean, group["momentum"]) if group["nesterov"] else mean
+
+
+def orthogonalize(matrices: torch.Tensor, coefficients: tuple[float, float, float], steps: int) -> torch.Tensor:
+    """Return the matrices with all singular values near 1, by Newton-Schulz iterations (Jordan et al., 2024).
+
+    Args:
+        matrices: (matrices, rows, columns), with no more rows than columns.
+        coefficients: those of X, XXᵀX and (XXᵀ)²X in an iteration; torch's have the largest slope at 0.
+        steps: number of iterations.
+
+    Returns:
+        (matrices, rows, columns); singular values are between about 0.7 and 1.2 after five steps.
+    """
+    first, second, third = coefficients
+    found = matrices.to(torch.float32 if matrices.device.type == "cpu" else torch.bfloat16)
+    found = found / found.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)  # no singular value is above 1
+    for _ in range(steps):
+        gram = found @ found.mT
+        found = torch.baddbmm(found, torch.baddbmm(gram, gram, gram, beta=second, alpha=third), found, beta=first)
+    return found.to(matrices.dtype)
+
+
+class MuonWithAdamW(torch.optim.Optimizer):
+    """Two optimizers that are scheduled, saved and loaded as one.
+
+    The parameter groups and the states are those of the two optimizers themselves, AdamW's first, so a schedule scales
+    both learning rates, each from its own peak.
+
+    Args:
+        adamw: AdamW for all parameters but the matrices of the blocks.
+        muon: Muon for the matrices of the blocks.
+    """
+
+    def __init__(self, adamw: torch.optim.AdamW, muon: torch.optim.Muon) -> None:
+        self.adamw, self.muon = adamw, muon
+        super().__init__([*adamw.param_groups, *muon.param_groups], adamw.defaults)
+        self._share()
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Change all parameters that have a gradient."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        self.adamw.step()
+        self.muon.step()
+        return loss
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Load the state of both optimizers, as saved by `state_dict`."""
+        super().load_state_dict(state_dict)
+        self._share()
+
+    def _share(self) -> None:
+        groups = len(self.adamw.param_groups)
+        self.adamw.param_groups, self.muon.param_groups = self.param_groups[:groups], self.param_groups[groups:]
+        self.adamw.state = self.muon.state = self.state
+
+
+def create_muon(
+    model: nn.Module,
+    decayed: Collection[str],
+    *,
+    adamw: Mapping[str, Any],
+    weight_decay: float,
+    muon: Mapping[str, Any],
+) -> MuonWithAdamW:
+    """Return Muon for the matrices of the blocks of a model, and AdamW for its other trainable parameters.
+
+    Args:
+        model: The model.
+        decayed: Names of the parameters whose weights decay under AdamW.
+        adamw: `lr`, `betas` and `eps` of AdamW.
+        weight_decay: Weight decay of AdamW.
+        muon: `lr`, `momentum` and `weight_decay` of Muon.
+
+    Raises:
+        ValueError: If no trainable parameter is a matrix of a block.
+    """
+    trained = {name: parameter for name, parameter in model.named_parameters() if parameter.requires_grad}
+    matrices = {name for name, each in trained.items() if each.ndim == 2 and _IN_A_BLOCK.search(name)}
+    if not matrices:
+        raise ValueError("found no trainable matrix in a numbered block, which Muon is for; expected one: use AdamW")
+    groups = [
+        {"params": [each for name, each in trained.items() if name not in matrices and (name in decayed) == decays]}
+        | {"weight_decay": weight_decay if decays else 0.0}
+        for decays in (True, False)
+    ]
+    return MuonWithAdamW(
+        torch.optim.AdamW(groups, fused=True, **adamw),
+        StackedMuon([each for name, each in trained.items() if name in matrices], **muon),
+    )
