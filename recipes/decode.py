@@ -1,18 +1,33 @@
 """Transform texts with a saved encoder-decoder: `python recipes/decode.py outputs/accents "A acao comecou"`.
 
-The script does not need the atenta package: the folder, or the repository on the Hub, holds weights, tokenizer and
-code. Only ensembles (--ensemble) need it.
+Sources are the arguments, the lines of --files, or the lines of the standard input; each gives one line of output.
+Texts longer than those of training are decoded in windows, which are joined again. The script does not need the
+atenta package: the folder, or the repository on the Hub, holds weights, tokenizer and code. Only ensembles
+(--ensemble) need it.
 """
 
 import argparse
 import csv
+import json
+import re
 import sys
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, takewhile
 from pathlib import Path
+from typing import Any
 
 import torch
+from tqdm.auto import tqdm
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.utils import ModelOutput
+
+# White space that windows do not hold, because training texts have single spaces between words.
+_GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
+_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\Z")
+_SHOWN = 40  # characters of a source in a warning
+_IMPOSSIBLE = -1e8  # a score below that of any output that the letters allow
 
 
 def load_pretrained(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
@@ -48,27 +63,116 @@ def load_ensemble(names: Sequence[str]) -> tuple[PreTrainedTokenizerBase, PreTra
     return tokenizers[0], Ensemble(models).eval()
 
 
+def cut_windows(text: str, limit: int, cost: Callable[[str], int] = len) -> list[tuple[str, str]]:
+    """Cut a text into windows, at the ends of sentences or else of words.
+
+    White space other than single spaces between words always ends a window. A window ends with the last sentence, or
+    else the last word, that fits. A word that does not fit into a window of its own is cut.
+
+    Args:
+        text: Any text.
+        limit: Highest cost of a window.
+        cost: The cost of a text, which is the sum of those of its characters; by default their number.
+
+    Returns:
+        Each window and the white space that follows it; all of them joined are the text. Windows do not begin or end
+        with white space; one is empty if the text does.
+    """
+    windows, start = [], 0
+    for gap in [*_GAP.finditer(text), None]:
+        piece = list(_fill_windows(text[start : gap.start() if gap else None], limit, cost))
+        *whole, last = piece or [("", "")]
+        windows += [*whole, (last[0], gap[0] if gap else "")]
+        start = gap.end() if gap else start
+    return [pair for pair in windows if any(pair)] or [("", "")]
+
+
+def _fill_windows(piece: str, limit: int, cost: Callable[[str], int]) -> Iterator[tuple[str, str]]:
+    """Yield the windows of a text with single spaces, each with the space or nothing that follows it."""
+    words = piece.split(" ")
+    while words and words != [""]:
+        total, fitting, ended = -1, 0, 0
+        for number, word in enumerate(words, start=1):
+            total += 1 + cost(word)
+            if total > limit:
+                break
+            fitting = number
+            if _SENTENCE_END.search(word):
+                ended = number
+        if fitting == len(words):
+            yield " ".join(words), ""
+            return
+        if fitting:
+            taken = ended or fitting
+            yield " ".join(words[:taken]), " "
+            del words[:taken]
+        else:
+            end = _longest_start(words[0], limit, cost)
+            yield words[0][:end], ""
+            words[0] = words[0][end:]
+
+
+def _longest_start(word: str, limit: int, cost: Callable[[str], int]) -> int:
+    """Return how many of a word's characters fit, at least one; a letter is not parted from its combining marks."""
+    totals = accumulate(map(cost, word))
+    end = sum(1 for _ in takewhile(lambda total: total <= limit, totals))
+    while end > 1 and end < len(word) and unicodedata.combining(word[end]):
+        end -= 1
+    return max(end, 1)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """A part of a source that is decoded at once.
+
+    Attributes:
+        source: Index of the source.
+        text: The part.
+        gap: The white space after it.
+        tags: Ids of the source's feature tags.
+        ids: Ids that the encoder reads.
+    """
+
+    source: int
+    text: str
+    gap: str
+    tags: Sequence[int]
+    ids: Sequence[int]
+
+
+@dataclass(frozen=True)
+class _Output:
+    """An output for a window: its text, its score, its number of tokens, and whether it ends with `<eos>`."""
+
+    text: str
+    score: float
+    tokens: int
+    finished: bool
+
+
 def decode_texts(
     tokenizer: PreTrainedTokenizerBase,
     model: PreTrainedModel,
     sources: Sequence[str],
     batch_size: int = 64,
     num_beams: int = 1,
+    keep_letters: bool = False,
 ) -> list[str]:
-    """Return one output for each source.
+    """Return one output for each source. Outputs that were cut off or have an implausible length are named on stderr.
 
     Args:
         tokenizer: The model's tokenizer.
         model: An encoder-decoder.
         sources: Texts. If the model was trained with feature tags, they follow the text after a tab: `ser<TAB>V;3;PL`.
-        batch_size: Number of texts decoded together.
+        batch_size: Number of windows decoded together.
         num_beams: Width of the beam search; 1 is greedy search.
+        keep_letters: Whether an output must have the letters of its source; only their accents may change.
 
     Raises:
         ValueError: If a tag is unknown to the model.
     """
-    outputs = _generate(tokenizer, model, sources, batch_size, num_beams=num_beams)
-    return [text for output in outputs for text in tokenizer.batch_decode(output.sequences, skip_special_tokens=True)]
+    ranked = _decode(tokenizer, model, sources, batch_size, keep_letters, num_beams=num_beams)
+    return [outputs[0][0] for outputs in ranked]
 
 
 def decode_texts_n_best(
@@ -76,6 +180,7 @@ def decode_texts_n_best(
     model: PreTrainedModel,
     sources: Sequence[str],
     batch_size: int = 64,
+    keep_letters: bool = False,
     *,
     num_beams: int,
     num_return_sequences: int,
@@ -83,60 +188,193 @@ def decode_texts_n_best(
     """Return several outputs for each source, found by beam search. Arguments and errors: see [`decode_texts`].
 
     Args:
-        num_return_sequences: Number of outputs for each source, at most `num_beams`, which must be at least 2.
+        num_return_sequences: Number of outputs for each source, at most `num_beams`, which must be at least 2. With
+            `keep_letters` there are fewer if the letters allow fewer.
 
     Returns:
-        Source, output and score, `num_return_sequences` times for each source, best first. The score is the sum of the
-        output's log-probabilities, in nats, divided by its number of tokens, including `<eos>`, to the power of the
-        `length_penalty` in the model's generation configuration (1 by default).
+        Source, output and score, for each source its outputs, best first. The score is the sum of the output's
+        log-probabilities, in nats, divided by its number of tokens, including `<eos>`, to the power of the
+        `length_penalty` in the model's generation configuration (1 by default). If a source is cut into windows, their
+        k-th outputs are joined, and the score is the mean of theirs, weighted by their numbers of tokens.
     """
-    outputs = _generate(
-        tokenizer, model, sources, batch_size, num_beams=num_beams, num_return_sequences=num_return_sequences
-    )
-    decoded = [
-        text_and_score
-        for output in outputs
-        for text_and_score in zip(
-            tokenizer.batch_decode(output.sequences, skip_special_tokens=True), output.sequences_scores.tolist()
-        )
-    ]
-    repeated = [source for source in sources for _ in range(num_return_sequences)]
-    return [(source, text, score) for source, (text, score) in zip(repeated, decoded)]
+    search = {"num_beams": num_beams, "num_return_sequences": num_return_sequences}
+    ranked = _decode(tokenizer, model, sources, batch_size, keep_letters, **search)
+    return [(source, *output) for source, outputs in zip(sources, ranked) for output in outputs]
+
+
+def _decode(
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    sources: Sequence[str],
+    batch_size: int,
+    keep_letters: bool,
+    **search: int,
+) -> list[list[tuple[str, float]]]:
+    """Return the outputs of each source and their scores, best first."""
+    config = getattr(model, "members", [model])[0].config  # an ensemble cuts as its first member does
+    windows = _windows(tokenizer, sources, getattr(config, "window_length", None))
+    filled = sorted((number for number, each in enumerate(windows) if each.text), key=lambda n: len(windows[n].ids))
+    found: dict[int, list[_Output]] = {}
+    with tqdm(total=len(filled), desc="decoding", unit="window", disable=None, delay=2) as bar:
+        for start in range(0, len(filled), batch_size):
+            numbers = filled[start : start + batch_size]
+            outputs = _generate(tokenizer, model, [windows[n].ids for n in numbers], keep_letters, **search)
+            found |= zip(numbers, outputs)
+            bar.update(len(numbers))
+    of_source = defaultdict(list)
+    for number, window in enumerate(windows):
+        of_source[window.source].append((window, found.get(number)))
+    ratios = getattr(config, "length_ratios", None)
+    for index, source in enumerate(sources):
+        for problem in _problems(of_source[index], ratios):
+            shown = source if len(source) <= _SHOWN else source[: _SHOWN - 1] + "…"
+            print(f"warning: source {index + 1}, {shown!r}: {problem}", file=sys.stderr)
+    return [list(_join(of_source[index])) for index in range(len(sources))]
+
+
+def window_cutter(
+    tokenizer: PreTrainedTokenizerBase, window_length: int | None
+) -> Callable[[str], list[tuple[str, str]]]:
+    """Return a function that cuts a text with [`cut_windows`] as a model needs it.
+
+    Args:
+        tokenizer: The model's tokenizer.
+        window_length: Number of tokens of the longest window, `<eos>` included, as in the model's configuration; with
+            `None`, a text is never cut.
+    """
+    characters = tokenizer.get_vocab()
+
+    def cost(text: str) -> int:
+        return sum(1 if each in characters else len(each.encode()) for each in unicodedata.normalize("NFC", text))
+
+    return lambda text: cut_windows(text, window_length - 1, cost) if window_length else [(text, "")]
+
+
+def _windows(tokenizer: PreTrainedTokenizerBase, sources: Sequence[str], window_length: int | None) -> list[_Window]:
+    """Cut and encode the sources.
+
+    Raises:
+        ValueError: If a tag is unknown to the model.
+    """
+    vocabulary = tokenizer.get_vocab()
+    own = {tokenizer.pad_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.mask_token}
+    has_tags = bool(set(tokenizer.all_special_tokens) - own)
+    cut = window_cutter(tokenizer, window_length)
+    windows = []
+    for index, source in enumerate(sources):
+        text, _, features = source.partition("\t") if has_tags else (source, "", "")
+        tags = [f"<{feature}>" for feature in features.split(";") if feature]
+        if unknown := [tag for tag in tags if tag not in vocabulary]:
+            raise ValueError(f"{source!r}: {tokenizer.name_or_path} was trained without the tag {', '.join(unknown)}.")
+        of_tags = [vocabulary[tag] for tag in tags]
+        windows += [_Window(index, part, gap, of_tags, of_tags + tokenizer(part).input_ids) for part, gap in cut(text)]
+    return windows
 
 
 def _generate(
-    tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, sources: Sequence[str], batch_size: int, **search: int
-) -> Iterator[ModelOutput]:
-    """Yield the output of `generate` for each batch of sources, and warn about outputs that are cut off."""
-    known = tokenizer.get_vocab()
-    encoded = []
-    for source in sources:
-        text, _, features = source.partition("\t")
-        tags = [f"<{feature}>" for feature in features.split(";") if feature]
-        if unknown := [tag for tag in tags if tag not in known]:
-            raise ValueError(f"{source!r}: {tokenizer.name_or_path} was trained without the tag {', '.join(unknown)}.")
-        encoded.append([known[tag] for tag in tags] + tokenizer(text).input_ids)
-    for start in range(0, len(encoded), batch_size):
-        batch = tokenizer.pad({"input_ids": encoded[start : start + batch_size]}, return_tensors="pt")
-        with torch.inference_mode():
-            output = model.generate(**batch, **search, return_dict_in_generate=True, output_scores=True)
-        if cut := (output.sequences[:, 1:] != tokenizer.eos_token_id).all(-1).sum().item():
-            print(
-                f"{cut} output(s) cut off at the maximum length: train the model longer, or shorten the sources.",
-                file=sys.stderr,
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    encoded: Sequence[Sequence[int]],
+    keep_letters: bool,
+    **search: int,
+) -> list[list[_Output]]:
+    """Return the outputs of `generate` for a batch of windows, best first."""
+    batch = tokenizer.pad({"input_ids": encoded}, return_tensors="pt")
+    options: dict[str, Any] = {**search, "return_dict_in_generate": True, "output_scores": True}
+    if keep_letters:
+        options["logits_processor"] = model.letter_lock(tokenizer, batch["input_ids"])
+        options["max_length"] = max(model.generation_config.max_length, batch["input_ids"].shape[1] + 1)
+    with torch.inference_mode():
+        output = model.generate(**batch, **options)
+    ids = output.sequences[:, 1:]
+    finished = (ids == tokenizer.eos_token_id).any(-1).tolist()
+    tokens = (ids != tokenizer.pad_token_id).sum(-1).tolist()
+    scores = output.sequences_scores.tolist() if "sequences_scores" in output else [0.0] * len(ids)
+    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+    outputs = list(map(_Output, texts, scores, tokens, finished))
+    each = len(outputs) // len(encoded)
+    return [outputs[start : start + each] for start in range(0, len(outputs), each)]
+
+
+def _problems(
+    decoded: Sequence[tuple[_Window, Sequence[_Output] | None]], ratios: Sequence[float] | None
+) -> Iterator[str]:
+    """Yield what is suspicious about the best outputs of a source's windows."""
+    for window, outputs in decoded:
+        if outputs is None:
+            continue
+        output, source_tokens = outputs[0], len(window.ids) - len(window.tags)
+        where = "" if len(decoded) == 1 else f"in the part {window.text!r}, "
+        if not output.finished:
+            yield f"{where}the output is cut off at {output.tokens} characters, the most that the model may write"
+        elif ratios and not ratios[0] <= output.tokens / source_tokens <= ratios[1]:
+            shortest, longest = (round(ratio * source_tokens) - 1 for ratio in ratios)
+            yield (
+                f"{where}the output has {output.tokens - 1} characters for {source_tokens - 1}; training suggests "
+                + (f"{shortest}" if shortest == longest else f"{shortest} to {longest}")
             )
-        yield output
+
+
+def _join(decoded: Sequence[tuple[_Window, Sequence[_Output] | None]]) -> Iterator[tuple[str, float]]:
+    """Yield the outputs of a source, with the white space between its windows, and their scores."""
+    possible = [
+        [output for output in outputs or [_Output("", 0.0, 0, True)] if output.score > _IMPOSSIBLE]
+        for _, outputs in decoded
+    ]
+    several = [each for each, (_, outputs) in zip(possible, decoded) if outputs]
+    for rank in range(min(map(len, several), default=1)):
+        ranked = [each[min(rank, len(each) - 1)] for each in possible]
+        text = "".join(output.text + window.gap for output, (window, _) in zip(ranked, decoded))
+        tokens = sum(output.tokens for output in ranked)
+        yield text, sum(output.score * output.tokens for output in ranked) / max(tokens, 1)
+
+
+def _read_json(line: str) -> str:
+    """Return the source of a JSON line, with its tags after a tab."""
+    value = json.loads(line)
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, Mapping) or not isinstance(value.get("source"), str):
+        raise ValueError(f"found {line.strip()!r:.80}; expected a JSON text, or an object with the text `source`")
+    tags = value.get("tags") or ""
+    return value["source"] + ("\t" + tags if tags else "")
+
+
+def _read_sources(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the sources of the command line, of the files, or of the standard input.
+
+    Only a line feed ends a line: a carriage return, for instance, is white space, which is kept.
+    """
+    if options.sources:
+        yield from options.sources
+        return
+    for name in options.files or [sys.stdin.fileno()]:
+        with open(name, encoding="utf-8", newline="\n", closefd=bool(options.files)) as lines:
+            for line in lines:
+                yield _read_json(line) if options.json_lines else line.removesuffix("\n")
 
 
 def main() -> None:
-    """Decode the sources on the command line, or each line of the standard input."""
+    """Decode the sources and print one line for each, or several with --num_return_sequences."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model", help="a folder with a model, or its name on the Hub")
     parser.add_argument(
         "sources",
         nargs="*",
         help="texts to decode, each followed by a tab and its feature tags if the model was trained with tags; "
-        "default: the lines of the standard input",
+        "default: the lines of --files or of the standard input",
+    )
+    parser.add_argument("--files", nargs="+", metavar="FILE", help="UTF-8 files whose lines are decoded, in order")
+    parser.add_argument(
+        "--json_lines",
+        action="store_true",
+        help="read each line as a JSON text, or an object with `source` and `tags`, and write each output as a JSON "
+        "text: for texts with line breaks",
+    )
+    parser.add_argument(
+        "--keep_letters",
+        action="store_true",
+        help="keep the letters of the source, and let only their accents change: for models that restore accents",
     )
     parser.add_argument("--batch_size", type=int, default=64, help="number of texts decoded together (default: 64)")
     parser.add_argument("--num_beams", type=int, default=1, help="width of the beam search; 1 is greedy (default: 1)")
@@ -162,24 +400,28 @@ def main() -> None:
             f"--num_return_sequences {options.num_return_sequences} asks for more outputs than --num_beams "
             f"{options.num_beams} can find: raise --num_beams"
         )
+    if options.sources and options.files:
+        parser.error("found texts and --files; expected one of them")
+    if missing := [name for name in options.files or [] if not Path(name).is_file()]:
+        parser.error(f"--files {missing[0]}: found no such file")
     if options.ensemble:
         tokenizer, model = load_ensemble([options.model, *options.ensemble])
     else:
         tokenizer, model = load_pretrained(options.model)
-    sources = options.sources or [line.rstrip("\n") for line in sys.stdin]
+    sources = list(_read_sources(options))
+    arguments = (tokenizer, model, sources, options.batch_size)
     if options.num_return_sequences > 1:
         rows = decode_texts_n_best(
-            tokenizer,
-            model,
-            sources,
-            options.batch_size,
+            *arguments,
+            options.keep_letters,
             num_beams=options.num_beams,
             num_return_sequences=options.num_return_sequences,
         )
         writer = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
         writer.writerows((source, text, f"{score:.6f}") for source, text, score in rows)
     else:
-        print("\n".join(decode_texts(tokenizer, model, sources, options.batch_size, options.num_beams)))
+        for text in decode_texts(*arguments, options.num_beams, options.keep_letters):
+            print(json.dumps(text, ensure_ascii=False) if options.json_lines else text)
 
 
 if __name__ == "__main__":

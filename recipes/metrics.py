@@ -15,6 +15,8 @@ import sacrebleu
 import sklearn.metrics
 from seqeval.metrics import sequence_labeling
 
+from atenta.modeling.letter_lock import strip_accents
+
 _TEXT = datasets.Value("string")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(?:a|an|the)\b")
@@ -103,6 +105,21 @@ class ExactMatch(_Metric):
     def _compute(self, predictions: list[Any], references: list[Any]) -> dict[str, float]:
         predictions, references = _texts_in_nfc(predictions, references)
         return {"exact_match": sum(map(str.__eq__, predictions, references)) / len(references)}
+
+
+class LettersKept(_Metric):
+    """`letters_kept`: the share of predictions with the letters of their reference, whatever their accents, 0 to 1.
+
+    Both are texts, compared in NFC without diacritics. Case, punctuation and all white space count.
+
+    Raises:
+        ValueError: If there are no examples, or the numbers of predictions and references differ.
+    """
+
+    def _compute(self, predictions: list[Any], references: list[Any]) -> dict[str, float]:
+        predictions, references = _texts_in_nfc(predictions, references)
+        kept = [strip_accents(given) == strip_accents(gold) for given, gold in zip(predictions, references)]
+        return {"letters_kept": sum(kept) / len(references)}
 
 
 class WordAccuracy(_Metric):
@@ -358,6 +375,7 @@ METRICS: dict[str, type[evaluate.Metric]] = {
     "accuracy": Accuracy,
     "macro_f1": MacroF1,
     "exact_match": ExactMatch,
+    "letters_kept": LettersKept,
     "word_accuracy": WordAccuracy,
     "character_error_rate": CharacterErrorRate,
     "word_error_rate": WordErrorRate,

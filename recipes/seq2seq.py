@@ -5,6 +5,9 @@ tasks. With --train_file and --validation_file it trains on your own `source<TAB
 feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are masked, and the model restores them.
 """
 
+import json
+import math
+import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import datasets
 import numpy
 from peft import PeftModel
 from transformers import (
@@ -25,12 +29,14 @@ from transformers import (
 )
 
 from atenta.recipes.baselines import copy_source, look_up
-from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
+from atenta.recipes.decode import window_cutter
+from atenta.recipes.decoding.generation import DecodedText, decode_n_best, join_windows, n_best_columns
 from atenta.recipes.metrics import METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
-from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, tag_tokens
+from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,
@@ -42,11 +48,12 @@ from atenta.recipes.training import (
 from atenta.recipes.training.results import save_run
 from atenta.recipes.training.trainer import expect_metric
 
-# Rows of text (`train`, `test`), rows of ids, and what they are encoded, trained and batched with.
+# Rows of text (`train`, `test` and further tests), rows of ids, and what they are encoded, trained and batched with.
 _Prepared = tuple[
     Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel | PeftModel, DataCollatorForSeq2Seq
 ]
 _EXAMPLES = 10  # test pairs printed at the end
+_SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
 
 
 @dataclass
@@ -62,6 +69,10 @@ class DecodingArguments:
     num_beams: int = field(default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"})
     num_return_sequences: int = field(
         default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
+    )
+    keep_letters: bool = field(
+        default=False,
+        metadata={"help": "also score outputs that are made to keep the source's letters and change only accents"},
     )
     max_eval_samples: int | None = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
@@ -107,6 +118,7 @@ def main() -> None:
     expect_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
 
     validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
+    validation = validation.select(_shortest_first(validation))
     compute_metrics = partial(score_generated, tokenizer=tokenizer, metrics=search.metrics)
     trainer = Seq2SeqRecipeTrainer(
         model,
@@ -120,32 +132,129 @@ def main() -> None:
     )
     trainer.fit(checkpoint)
 
-    outputs = decode_n_best(
-        trainer.model,
-        trainer.get_test_dataloader(encoded["test"]),
-        tokenizer,
-        num_beams=search.num_beams,
-        num_return_sequences=search.num_return_sequences,
-        accelerator=trainer.accelerator,
-    )
-    sources, gold = ([row[column] for row in rows["test"]] for column in ("source", "target"))
+    tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    if noise.denoising:
+        outputs, locked = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}, {}
+    else:
+        outputs, locked = (
+            {name: decode_rows(trainer, of_test, tokenizer, search, keep) for name, of_test in tests.items()}
+            if search.keep_letters or not keep
+            else {}
+            for keep in (False, True)
+        )
     answers = {
-        "left as it is": copy_source(rows["test"]),
-        "most frequent in training": look_up(rows["train"], rows["test"]),
-        "model": [ranked[0].text for ranked in outputs],
+        name: {
+            "left as it is": copy_source(of_test),
+            "most frequent in training": look_up(rows["train"], of_test),
+            "model": [ranked[0].text for ranked in outputs[name]],
+            **({"model, letters kept": [ranked[0].text for ranked in locked[name]]} if locked else {}),
+        }
+        for name, of_test in tests.items()
     }
-    compared = {name: scores(search.metrics, predictions=given, references=gold) for name, given in answers.items()}
-    tags = [" ".join(row["tags"]) for row in rows["test"]]
-    columns = {"source": sources, **({"tags": tags} if any(tags) else {}), "gold": gold, **n_best_columns(outputs)}
-    save_run(trainer, scores=compared, predictions=columns, about=describe_data(data))
+    compared = {name: compare(search.metrics, tests[name], answers[name]) for name in tests}
+    sources, gold = ([row[column] for row in tests["test"]] for column in ("source", "target"))
+    tags = [" ".join(row["tags"]) for row in tests["test"]]
+    columns = {
+        "source": sources,
+        **({"tags": tags} if any(tags) else {}),
+        "gold": gold,
+        **n_best_columns(outputs["test"]),
+    }
+    save_run(
+        trainer,
+        scores=compared.pop("test"),
+        further_scores=compared,
+        by_length=compare_by_length(search.metrics, tests["test"], answers["test"]),
+        predictions=columns,
+        about=describe_data(data),
+    )
 
     if trainer.is_world_process_zero():
-        shown = [rows["test"][index] for index in range(min(_EXAMPLES, len(rows["test"])))]
-        for row, output in zip(shown, answers["model"]):
+        shown = {"test": _EXAMPLES} | dict.fromkeys(compared, 1)
+        pairs = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
+        for row, output in pairs:
             source = " ".join([row["source"], *row["tags"]])
             print(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
         if not noise.denoising:
-            _decode_in_new_process(training.output_dir, shown, answers["model"][:_EXAMPLES], search.num_beams)
+            _decode_in_new_process(training.output_dir, *zip(*pairs), search.num_beams)
+
+
+def decode_rows(
+    trainer: Seq2SeqRecipeTrainer,
+    rows: Sequence[Mapping[str, Any]],
+    tokenizer: PreTrainedTokenizerBase,
+    search: DecodingArguments,
+    keep_letters: bool = False,
+) -> list[list[DecodedText]]:
+    """Return the outputs for the source of each row, best first; long sources are decoded in windows.
+
+    Args:
+        trainer: Holds the model, and the processes that share the work.
+        rows: Pairs with `source`, `target` and `tags`.
+        tokenizer: The model's tokenizer.
+        search: The width of the search, and the number of outputs.
+        keep_letters: Whether an output must have the letters of its source.
+    """
+    cut = window_cutter(tokenizer, trainer.model.config.window_length)
+    windows = [cut(row["source"]) for row in rows]
+    parts = [
+        {"source": text, "target": "", "tags": row["tags"]}
+        for row, cuts in zip(rows, windows)
+        for text, _ in cuts
+        if text
+    ]
+    columns = {name: [part[name] for part in parts] for name in ("source", "target", "tags")}
+    encoded = datasets.Dataset.from_dict(encode_pairs(columns, tokenizer))
+    decoded = iter(decode_encoded(trainer, encoded, tokenizer, search, keep_letters))
+    return [join_windows(cuts, [next(decoded) if text else None for text, _ in cuts]) for cuts in windows]
+
+
+def decode_encoded(
+    trainer: Seq2SeqRecipeTrainer,
+    encoded: datasets.Dataset,
+    tokenizer: PreTrainedTokenizerBase,
+    search: DecodingArguments,
+    keep_letters: bool = False,
+) -> list[list[DecodedText]]:
+    """Return the outputs for encoded sources, best first; see [`decode_rows`]. The shortest are decoded first."""
+    order = _shortest_first(encoded)
+    decoded = decode_n_best(
+        trainer.model,
+        trainer.get_test_dataloader(encoded.select(order)),
+        tokenizer,
+        num_beams=search.num_beams,
+        num_return_sequences=search.num_return_sequences,
+        keep_letters=keep_letters,
+        accelerator=trainer.accelerator,
+    )
+    return [outputs for _, outputs in sorted(zip(order, decoded), key=lambda pair: pair[0])]
+
+
+def compare(
+    metrics: Sequence[str], rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, float]]:
+    """Return the scores of each kind of answer to the rows."""
+    gold = [row["target"] for row in rows]
+    return {name: scores(metrics, predictions=given, references=gold) for name, given in answers.items()}
+
+
+def compare_by_length(
+    metrics: Sequence[str], rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[str]]
+) -> dict[str, dict[str, dict[str, float]]]:
+    """Return the scores of each kind of answer for sources of 1 to 10 characters, 11 to 20, 21 to 40, and so on.
+
+    Each range, such as `21–40`, has also the number of its `texts`.
+    """
+    bins: dict[int, list[int]] = {}
+    for index, row in enumerate(rows):
+        bins.setdefault(max(0, math.ceil(math.log2(len(row["source"]) / _SHORTEST_RANGE))), []).append(index)
+    compared = {}
+    for power, members in sorted(bins.items()):
+        lowest = _SHORTEST_RANGE * 2 ** (power - 1) + 1 if power else 1
+        chosen = {name: [given[index] for index in members] for name, given in answers.items()}
+        of_range = compare(metrics, [rows[index] for index in members], chosen)
+        compared[f"{lowest}–{_SHORTEST_RANGE * 2**power}"] = {"texts": len(members), **of_range}
+    return compared
 
 
 def score_generated(
@@ -159,18 +268,26 @@ def score_generated(
     return scores(metrics, predictions=predictions, references=references)
 
 
+def _shortest_first(encoded: datasets.Dataset) -> list[int]:
+    """Return the indices of rows in the order of their sources' lengths, with which batches have little padding."""
+    return numpy.argsort(list(map(len, encoded["input_ids"])), kind="stable").tolist()
+
+
 def _prepare_pairs(
     data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
 ) -> _Prepared:
-    """Read and encode pairs."""
-    splits = load_rows(data, training, PAIRS)
+    """Read and encode pairs. The model notes what the lengths of the training pairs are."""
+    rows = load_rows(data, training, PAIRS)
+    splits = {name: rows[name] for name in SPLITS}
     texts = (row["source"] + row["target"] for row in splits["train"])
     tags = tag_tokens(chain(*splits.values()))
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts, tags=tags)
     inputs = [["tags", "source"], ["target"]]
     report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
     encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
-    return splits, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
+    if not data.streaming:
+        model.config.update(measure_lengths(splits["train"], encoded["train"]))
+    return rows, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
 
 
 def _prepare_texts(
@@ -211,19 +328,33 @@ def _decode_in_new_process(
     Raises:
         RuntimeError: If the outputs differ.
     """
-    sources = [
-        row["source"] + "\t" * bool(row["tags"]) + ";".join(tag.strip("<>") for tag in row["tags"]) for row in rows
-    ]
+    tags = [";".join(tag[1:-1] for tag in row["tags"]) for row in rows]
+    lines = [json.dumps({"source": row["source"], "tags": of_row}) + "\n" for row, of_row in zip(rows, tags)]
     script = str(Path(__file__).with_name("decode.py"))
-    # After --, a source may start with a hyphen.
-    command = [sys.executable, script, "--num_beams", str(num_beams), "--", folder, *sources]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    reloaded = done.stdout.removesuffix("\n").split("\n")
+    command = [sys.executable, script, folder, "--json_lines", "--num_beams", str(num_beams)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, input="".join(lines))
+    reloaded = list(map(json.loads, done.stdout.splitlines()))
     if reloaded != list(outputs):
         raise RuntimeError(f"The model saved in {folder} gives other outputs in a new process: {reloaded}")
     print(f"Saved in {folder}. A new process loads the model and decodes these {len(rows)} sources identically:\n")
+    sources = [row["source"] + "\t" * bool(of_row) + of_row for row, of_row in zip(rows, tags)]
     source, output = next((pair for pair in zip(sources, reloaded) if pair[0] != pair[1]), (sources[0], reloaded[0]))
-    print(f'$ python recipes/decode.py {folder} "{source}"\n{output}')
+    print(f"$ python recipes/decode.py {shlex.quote(folder)} {_quote(source)}\n{output}")
+
+
+def _quote(text: str) -> str:
+    """Quote a text for a shell; tabs and other control characters are escaped, as bash and zsh read them."""
+    if all(character.isprintable() for character in text):
+        return shlex.quote(text)
+    escaped = (
+        f"\\{character}" if character in "\\'" else character if character.isprintable() else _escape(character)
+        for character in text
+    )
+    return f"$'{''.join(escaped)}'"
+
+
+def _escape(character: str) -> str:
+    return {"\t": "\\t", "\n": "\\n"}.get(character, f"\\U{ord(character):08x}")
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ def decode_n_best(
     *,
     num_beams: int = 1,
     num_return_sequences: int = 1,
+    keep_letters: bool = False,
     accelerator: Accelerator | None = None,
 ) -> list[list[DecodedText]]:
     """Decode every source by beam search, or greedily with one beam. The model is put into evaluation mode.
@@ -46,6 +47,7 @@ def decode_n_best(
         tokenizer: The model's tokenizer.
         num_beams: Width of the search.
         num_return_sequences: Number of outputs for each source, at most `num_beams`.
+        keep_letters: Whether an output must have the letters of its source; only their accents may change.
         accelerator: Accelerator of a run in several processes. Each process returns the outputs of all.
 
     Returns:
@@ -66,14 +68,20 @@ def decode_n_best(
     for batch in tqdm(
         batches, desc="decoding", unit="batch", disable=accelerator is not None and not accelerator.is_main_process
     ):
+        input_ids = batch["input_ids"].to(model.device)
+        lock = {}
+        if keep_letters:
+            longest = max(model.generation_config.max_length, input_ids.shape[1] + 1)
+            lock = {"logits_processor": model.letter_lock(tokenizer, input_ids), "max_length": longest}
         output = model.generate(
-            input_ids=batch["input_ids"].to(model.device),
+            input_ids=input_ids,
             attention_mask=batch["attention_mask"].to(model.device),
             num_beams=num_beams,
             num_return_sequences=num_return_sequences,
             do_sample=False,
             return_dict_in_generate=True,
             output_scores=True,
+            **lock,
         )
         rows = (len(batch["input_ids"]), num_return_sequences)
         ids = output.sequences.unflatten(0, rows)  # (batch, outputs, length)
@@ -86,6 +94,32 @@ def decode_n_best(
             texts = tokenizer.batch_decode(ids_of_source, skip_special_tokens=True)
             decoded.append([DecodedText(*each) for each in zip(texts, *rest)])
     return decoded
+
+
+def join_windows(
+    windows: Sequence[tuple[str, str]], outputs: Sequence[Sequence[DecodedText] | None]
+) -> list[DecodedText]:
+    """Join the outputs for the windows of a text: the best ones, the second best ones, and so on.
+
+    Args:
+        windows: The windows and the white space after each, as `cut_windows` returns them.
+        outputs: The outputs for each window, best first, or None for one that is empty.
+
+    Returns:
+        As many outputs as the window with the fewest has. A score is the mean of those of the windows, weighted by
+        their numbers of characters, with one for `<eos>`.
+    """
+    if len(windows) == 1 and outputs[0]:
+        return list(outputs[0])
+    decoded = [each or [DecodedText("", 0.0, True)] for each in outputs]
+    joined = []
+    for rank in range(min((len(each) for each in outputs if each), default=1)):
+        chosen = [each[min(rank, len(each) - 1)] for each in decoded]
+        sizes = [len(each.text) + 1 for each in chosen]
+        score = sum(each.score * size for each, size in zip(chosen, sizes)) / sum(sizes)
+        text = "".join(each.text + gap for each, (_, gap) in zip(chosen, windows))
+        joined.append(DecodedText(text, score, all(each.finished for each in chosen)))
+    return joined
 
 
 def n_best_columns(outputs: Sequence[Sequence[DecodedText]]) -> dict[str, list[Any]]:

@@ -1,6 +1,7 @@
 """Charts of a training run: learning curves and the confusion matrix."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
@@ -57,6 +58,28 @@ def draw_learning_curves(log_histories: Mapping[str, _LogHistory], metric: str) 
         axes.plot(*zip(*points), marker="o", markersize=4, label=name)
     title = f"validation {metric.replace('_', ' ')}"
     axes.set(xlabel="training step", ylabel=f"{title} (nats)" if metric == "loss" else title)
+    axes.grid(alpha=0.25)
+    figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def draw_scores_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: str) -> Figure:
+    """Draw a score of the model and of the baselines against the length of the texts.
+
+    Args:
+        by_length: For each range of lengths, such as `21–40`, the number of its `texts`, and by the name of each kind
+            of answer its scores (`by_length` in `metrics.json`).
+        metric: Name of the score.
+    """
+    figure = Figure(figsize=(7, 4), layout="constrained")
+    axes = figure.subplots()
+    names = [name for name in next(iter(by_length.values())) if name != "texts"]
+    for name in names:
+        points = [of_range[name][metric] for of_range in by_length.values()]
+        axes.plot(range(len(points)), points, marker="o", label=name)
+    labels = [f"{length}\n{of_range['texts']:,} texts" for length, of_range in by_length.items()]
+    axes.set_xticks(range(len(labels)), labels)
+    axes.set(xlabel="characters of the source", ylabel=metric.replace("_", " "))
     axes.grid(alpha=0.25)
     figure.legend(loc="outside lower center", ncols=2)
     return figure

@@ -1,49 +1,48 @@
-"""Samples for accent restoration: short phrases of Machado de Assis without and with their diacritics."""
+"""Samples for accent restoration: texts of Machado de Assis without and with their diacritics."""
 
+import math
 import random
-import unicodedata
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from atenta.modeling.letter_lock import strip_accents
+from atenta.recipes.samples.dialogue import parse_scenes
 from atenta.recipes.samples.files import DATA, SPLITS, read_samples
 
-_SHORTEST, _LONGEST = 3, 6  # words in a phrase
+_SHORTEST_SPAN, _LONGEST_SPAN = 2, 30  # words
+_SHORTEST_SENTENCE, _LONGEST_SENTENCE = 60, 240  # characters
+_SHORTEST_PARAGRAPH = 600  # characters
+_SENTENCES, _PARAGRAPHS = 600, 100  # in the further tests
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 
 
-def strip_accents(text: str) -> str:
-    """Return the text in NFC without its diacritics: `ação` becomes `acao`, `pingüim` becomes `pinguim`.
+def cut_spans(text: str, generator: random.Random) -> Iterator[str]:
+    """Cut a text into consecutive spans of 2 to 30 words, using each word once, but for one left over at the end.
 
-    Characters that Unicode does not compose from a letter and a combining mark are unchanged: `º`, `ª`, `°`, `ø`, `ß`.
-    A text in NFC keeps its number of characters unless one of its marks has no composed form.
+    The logarithms of the lengths are drawn evenly, so that the model meets texts of every length, and as many words in
+    short spans as it can use. Words are separated by white space and include punctuation; a span has single spaces,
+    whatever white space the text has, because its line breaks only wrap the text.
     """
-    letters = (character for character in unicodedata.normalize("NFD", text) if not unicodedata.combining(character))
-    return unicodedata.normalize("NFC", "".join(letters))
+    words = text.split()
+    while len(words) >= _SHORTEST_SPAN:
+        drawn = math.exp(generator.uniform(math.log(_SHORTEST_SPAN), math.log(_LONGEST_SPAN + 1)))
+        yield " ".join(words[: int(drawn)])
+        words = words[int(drawn) :]
 
 
-def cut_phrases(text: str, generator: random.Random) -> Iterator[str]:
-    """Cut each line of a text into consecutive phrases of three to six words, using each word once.
+def accent_pairs(
+    folder: Path = DATA / "machado", plays: Path = DATA / "machado_plays", seed: int = 0
+) -> dict[str, list[dict[str, Any]]]:
+    """Return pairs of a text without diacritics and the text, in three splits and two further tests.
 
-    The texts are wrapped, and nothing marks the end of a paragraph. But no line belongs to two paragraphs, so a phrase
-    within a line never crosses the end of a paragraph. Lines of one or two words (most headings, some ends of
-    paragraphs) give no phrase. Words are separated by white space and include punctuation.
-    """
-    for line in text.splitlines():
-        words = line.split()
-        while len(words) >= _SHORTEST:
-            # A length is allowed if the rest of the line can still be cut into phrases.
-            lengths = [n for n in range(_SHORTEST, _LONGEST + 1) if len(words) == n or len(words) - n >= _SHORTEST]
-            length = generator.choice(lengths)
-            yield " ".join(words[:length])
-            words = words[length:]
-
-
-def accent_pairs(folder: Path = DATA / "machado", seed: int = 0) -> dict[str, list[dict[str, Any]]]:
-    """Return pairs of a phrase without diacritics and the phrase, in the splits `train`, `validation` and `test`.
-
-    `folder` has a sub-folder for each split, with one UTF-8 text file per work. The seed decides the cuts and the
-    order of each split, which is shuffled so that its first pairs are a sample of all of it. Training phrases that
-    also occur in validation or test, ignoring accents (`— Por quê?`), are left out.
+    The splits `train`, `validation` and `test` are spans of novels and tales. `folder` has a sub-folder for each, with
+    one UTF-8 text file per work. The seed decides the cuts and the order of each split, which is shuffled so that its
+    first pairs are a sample of all of it. Training spans that also occur in validation or test, ignoring accents
+    (`— Por quê?`), are left out. The further tests are drawn from a genre that training does not have, the plays of
+    all sub-folders of `plays`: 600 `sentences` of 60 to 240 characters, and 100 `paragraphs` of consecutive sentences
+    of a scene that together have at least 600.
 
     Returns:
         The rows of each split: `source` and `target` are strings, `tags` is an empty list.
@@ -51,13 +50,38 @@ def accent_pairs(folder: Path = DATA / "machado", seed: int = 0) -> dict[str, li
     Raises:
         FileNotFoundError: If a split has no text, as in an installed package, which contains no data.
     """
-    pairs = {split: _pairs(read_samples(folder / split), random.Random(seed)) for split in SPLITS}
+    pairs = {}
+    for split in SPLITS:
+        generator = random.Random(seed)
+        spans = [span for work in read_samples(folder / split) for span in cut_spans(work, generator)]
+        generator.shuffle(spans)
+        pairs[split] = _pairs(spans)
     held_out = {pair["source"] for split in ("validation", "test") for pair in pairs[split]}
     pairs["train"] = [pair for pair in pairs["train"] if pair["source"] not in held_out]
+    scenes = [
+        [sentence for speech in scene for sentence in _SENTENCE_END.split(speech.text)]
+        for split in SPLITS
+        for play in read_samples(plays / split)
+        for scene in parse_scenes(play)
+    ]
+    sentences = dict.fromkeys(sentence for scene in scenes for sentence in scene)  # each once
+    fitting = [each for each in sentences if _SHORTEST_SENTENCE <= len(each) <= _LONGEST_SENTENCE]
+    paragraphs = [paragraph for scene in scenes for paragraph in _join_paragraphs(scene)]
+    generator = random.Random(seed)
+    pairs["sentences"] = _pairs(generator.sample(fitting, min(_SENTENCES, len(fitting))))
+    pairs["paragraphs"] = _pairs(generator.sample(paragraphs, min(_PARAGRAPHS, len(paragraphs))))
     return pairs
 
 
-def _pairs(works: list[str], generator: random.Random) -> list[dict[str, Any]]:
-    targets = [phrase for work in works for phrase in cut_phrases(work, generator)]
-    generator.shuffle(targets)
+def _join_paragraphs(sentences: Iterable[str]) -> Iterator[str]:
+    """Join consecutive sentences into paragraphs; what is left at the end is too short, and is left out."""
+    paragraph = ""
+    for sentence in sentences:
+        paragraph = f"{paragraph} {sentence}".strip()
+        if len(paragraph) >= _SHORTEST_PARAGRAPH:
+            yield paragraph
+            paragraph = ""
+
+
+def _pairs(targets: Iterable[str]) -> list[dict[str, Any]]:
     return [{"source": strip_accents(target), "target": target, "tags": []} for target in targets]

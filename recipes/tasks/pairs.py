@@ -60,6 +60,30 @@ def tag_tokens(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({tag for row in rows for tag in row["tags"]})
 
 
+def measure_lengths(rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, list[list[int]]]) -> dict[str, Any]:
+    """Return the options of an encoder-decoder's configuration that say how long the training pairs are.
+
+    Args:
+        rows: Pairs with `source` and `tags`.
+        encoded: The output of `encode_pairs` for them.
+
+    Returns:
+        `window_length`, the number of source tokens that 99 % of the pairs do not exceed, so that every length up to
+        it is known well, or None if no source has several words, because such texts cannot be cut; `length_ratios`,
+        the lowest and the highest ratio of target tokens to source tokens. Tags do not count, `<eos>` does.
+    """
+    tags, several_words = [], False
+    for row in rows:
+        tags.append(len(row["tags"]))
+        several_words = several_words or len(row["source"].split()) > 1
+    sources = [len(ids) - of_row for ids, of_row in zip(encoded["input_ids"], tags)]
+    ratios = [len(target) / source for target, source in zip(encoded["labels"], sources)]
+    return {
+        "window_length": sorted(sources)[int(0.99 * (len(sources) - 1))] if several_words else None,
+        "length_ratios": [min(ratios), max(ratios)],
+    }
+
+
 def encode_pairs(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) -> dict[str, list[list[int]]]:
     """Encode sources, preceded by their tags, and targets.
 

@@ -46,6 +46,8 @@ def load_or_create(
         tokenizer = AtentaTokenizer.from_texts(texts, family=family, tags=tags)
         sizes = {name: value for name, value in vars(options).items() if name not in _NOT_IN_CONFIGURATION}
         sizes |= {"vocab_size": len(tokenizer), "max_position_embeddings": options.max_length}
+        if tags:
+            sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
         try:
             model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
         except (ValueError, StrictDataclassError) as error:

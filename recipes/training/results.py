@@ -15,7 +15,7 @@ import torch
 from huggingface_hub import HfApi
 
 from atenta.card import write_model_card
-from atenta.recipes.pictures.run_charts import draw_learning_curve
+from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.training.trainer import RecipeTrainer, select_figures
 
 
@@ -23,6 +23,8 @@ def save_run(
     trainer: RecipeTrainer,
     *,
     scores: Mapping[str, Mapping[str, float]],
+    further_scores: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
+    by_length: Mapping[str, Mapping[str, Any]] | None = None,
     predictions: Mapping[str, Sequence[Any]] | None = None,
     about: Mapping[str, str],
 ) -> None:
@@ -34,6 +36,9 @@ def save_run(
         trainer: Its `args.output_dir` is the folder, and its `args.metric_for_best_model` is drawn in the learning
             curve. With `--push_to_hub` the folder is pushed to the Hub.
         scores: `{"most frequent word": {"exact_match": 0.5, …}, …, "model": {…}}`; the card shows those of `model`.
+        further_scores: The same for further tests, by their names.
+        by_length: The number of `texts` and the same for the texts of each range of lengths; the first score is drawn
+            in `scores_by_length.png`.
         predictions: Columns of `predictions.tsv`, all of the same length.
         about: Data, language and licence for the card, as `write_model_card` takes them.
     """
@@ -45,6 +50,12 @@ def save_run(
     folder = Path(trainer.args.output_dir)
     (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle, not needed to load the model
     print(f"\n{table(scores)}\n", flush=True)
+    for test, compared in (further_scores or {}).items():
+        print(f"{test}\n{table(compared)}\n", flush=True)
+    if by_length:
+        first = next(iter(scores["model"]))
+        print(f"{first.replace('_', ' ')} by number of characters\n{_table_by_length(by_length, first)}\n", flush=True)
+        draw_scores_by_length(by_length, first).savefig(folder / "scores_by_length.png", dpi=150)
     if predictions is not None:
         write_predictions(folder / "predictions.tsv", predictions)
     history = [
@@ -55,7 +66,8 @@ def save_run(
     draw_learning_curve(history, metric).savefig(folder / "learning_curve.png", dpi=150)
     card = {"scores": scores["model"], **about}
     write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=folder.as_posix(), **card)
-    write_metrics(folder / "metrics.json", {"test": scores, "training": history})  # last: the folder is complete
+    figures = {"test": scores, **(further_scores or {}), **({"by_length": by_length} if by_length else {})}
+    write_metrics(folder / "metrics.json", {**figures, "training": history})  # last: the folder is complete
     if trainer.push_when_finished:
         push_run(trainer, card)
 
@@ -91,6 +103,14 @@ def table(rows: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(lines)
 
 
+def _table_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: str) -> str:
+    rows = {
+        length: {name: value if name == "texts" else value[metric] for name, value in of_range.items()}
+        for length, of_range in by_length.items()
+    }
+    return table(rows)
+
+
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
     run = {
@@ -114,7 +134,7 @@ def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
 def _format_figure(value: float | None) -> str:
     if value is None:
         return "-"
-    return f"{value:.4f}" if value < 1000 else f"{value:,.0f}"
+    return f"{value:.4f}" if value < 1000 and not isinstance(value, int) else f"{value:,.0f}"
 
 
 def _describe_gpus() -> str:
