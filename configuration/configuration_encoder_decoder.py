@@ -25,7 +25,7 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
             tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
             By default tags count like any other token.
         window_length (`int`, *optional*): number of source tokens, `<eos>` included, up to which a text is decoded
-            whole: the longest that training held. Longer texts are decoded in windows, which are joined again. By
+            whole: a length that training knew well. Longer texts are decoded in windows, which are joined again. By
             default texts are never cut.
         length_ratios (`list[float]`, *optional*): lowest and highest ratio of target tokens to source tokens, `<eos>`
             included, of the training pairs. Outputs outside it are implausible.

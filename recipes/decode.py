@@ -13,7 +13,7 @@ import re
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -256,19 +256,22 @@ def _windows(tokenizer: PreTrainedTokenizerBase, sources: Sequence[str], window_
     Raises:
         ValueError: If a tag is unknown to the model.
     """
-    vocabulary = tokenizer.get_vocab()
-    own = {tokenizer.pad_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.mask_token}
-    has_tags = bool(set(tokenizer.all_special_tokens) - own)
+    vocabulary, split_tags = tokenizer.get_vocab(), _has_tags(tokenizer)
     cut = window_cutter(tokenizer, window_length)
     windows = []
     for index, source in enumerate(sources):
-        text, _, features = source.partition("\t") if has_tags else (source, "", "")
+        text, features = source.rsplit("\t", 1) if split_tags and "\t" in source else (source, "")
         tags = [f"<{feature}>" for feature in features.split(";") if feature]
         if unknown := [tag for tag in tags if tag not in vocabulary]:
             raise ValueError(f"{source!r}: {tokenizer.name_or_path} was trained without the tag {', '.join(unknown)}.")
         of_tags = [vocabulary[tag] for tag in tags]
         windows += [_Window(index, part, gap, of_tags, of_tags + tokenizer(part).input_ids) for part, gap in cut(text)]
     return windows
+
+
+def _has_tags(tokenizer: PreTrainedTokenizerBase) -> bool:
+    own = {tokenizer.pad_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.mask_token}
+    return bool(set(tokenizer.all_special_tokens) - own)
 
 
 def _generate(
@@ -329,18 +332,24 @@ def _join(decoded: Sequence[tuple[_Window, Sequence[_Output] | None]]) -> Iterat
         yield text, sum(output.score * output.tokens for output in ranked) / max(tokens, 1)
 
 
-def _read_json(line: str) -> str:
-    """Return the source of a JSON line, with its tags after a tab."""
+def _read_json(line: str, has_tags: bool) -> str:
+    """Return the source of a JSON line, for a model with tags followed by a tab and its tags.
+
+    Raises:
+        ValueError: If the line has another form, or tags for a model without tags.
+    """
     value = json.loads(line)
-    if isinstance(value, str):
-        return value
-    if not isinstance(value, Mapping) or not isinstance(value.get("source"), str):
-        raise ValueError(f"found {line.strip()!r:.80}; expected a JSON text, or an object with the text `source`")
-    tags = value.get("tags") or ""
-    return value["source"] + ("\t" + tags if tags else "")
+    fields = {"source": value} if isinstance(value, str) else value
+    if not isinstance(fields, dict) or not all(isinstance(fields.get(name, ""), str) for name in ("source", "tags")):
+        raise ValueError(f"found {line.strip()!r:.80}; expected a JSON text, or an object with `source` and `tags`")
+    if fields.get("tags") and not has_tags:
+        raise ValueError(
+            f"found the tags {fields['tags']!r}; expected none, because the model was trained without tags"
+        )
+    return fields.get("source", "") + ("\t" + fields.get("tags", "") if has_tags else "")
 
 
-def _read_sources(options: argparse.Namespace) -> Iterator[str]:
+def _read_sources(options: argparse.Namespace, has_tags: bool) -> Iterator[str]:
     """Yield the sources of the command line, of the files, or of the standard input.
 
     Only a line feed ends a line: a carriage return, for instance, is white space, which is kept.
@@ -351,7 +360,7 @@ def _read_sources(options: argparse.Namespace) -> Iterator[str]:
     for name in options.files or [sys.stdin.fileno()]:
         with open(name, encoding="utf-8", newline="\n", closefd=bool(options.files)) as lines:
             for line in lines:
-                yield _read_json(line) if options.json_lines else line.removesuffix("\n")
+                yield _read_json(line, has_tags) if options.json_lines else line.removesuffix("\n")
 
 
 def main() -> None:
@@ -369,7 +378,7 @@ def main() -> None:
         "--json_lines",
         action="store_true",
         help="read each line as a JSON text, or an object with `source` and `tags`, and write each output as a JSON "
-        "text: for texts with line breaks",
+        "text, or several as objects with `source`, `output` and `score`: for texts with line breaks",
     )
     parser.add_argument(
         "--keep_letters",
@@ -408,7 +417,10 @@ def main() -> None:
         tokenizer, model = load_ensemble([options.model, *options.ensemble])
     else:
         tokenizer, model = load_pretrained(options.model)
-    sources = list(_read_sources(options))
+    try:
+        sources = list(_read_sources(options, _has_tags(tokenizer)))
+    except ValueError as error:
+        sys.exit(str(error))
     arguments = (tokenizer, model, sources, options.batch_size)
     if options.num_return_sequences > 1:
         rows = decode_texts_n_best(
@@ -417,8 +429,12 @@ def main() -> None:
             num_beams=options.num_beams,
             num_return_sequences=options.num_return_sequences,
         )
-        writer = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
-        writer.writerows((source, text, f"{score:.6f}") for source, text, score in rows)
+        if options.json_lines:
+            for source, text, score in rows:
+                print(json.dumps({"source": source, "output": text, "score": score}, ensure_ascii=False))
+        else:
+            writer = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
+            writer.writerows((source, text, f"{score:.6f}") for source, text, score in rows)
     else:
         for text in decode_texts(*arguments, options.num_beams, options.keep_letters):
             print(json.dumps(text, ensure_ascii=False) if options.json_lines else text)

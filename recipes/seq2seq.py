@@ -1,6 +1,6 @@
 """Train an encoder-decoder to transform one text into another, with teacher forcing (document 4).
 
-By default it restores the accents of Portuguese in phrases of Machado de Assis; recipes/configs has files for other
+By default it restores the accents of Portuguese in texts of Machado de Assis; recipes/configs has files for other
 tasks. With --train_file and --validation_file it trains on your own `source<TAB>target` lines; a third column may hold
 feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are masked, and the model restores them.
 """
@@ -28,6 +28,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.baselines import copy_source, look_up
 from atenta.recipes.decode import window_cutter
 from atenta.recipes.decoding.generation import DecodedText, decode_n_best, join_windows, n_best_columns
@@ -70,9 +71,12 @@ class DecodingArguments:
     num_return_sequences: int = field(
         default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
     )
-    keep_letters: bool = field(
-        default=False,
-        metadata={"help": "also score outputs that are made to keep the source's letters and change only accents"},
+    keep_letters: bool | None = field(
+        default=None,
+        metadata={
+            "help": "also score outputs that are made to keep the source's letters and change only accents; None: if "
+            "all test pairs keep them"
+        },
     )
     max_eval_samples: int | None = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
@@ -115,6 +119,9 @@ def main() -> None:
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
     model.generation_config.max_length = 2 * longest  # the default is 20
     training.predict_with_generate = True
+    can_lock = not noise.denoising and hasattr(model, "letter_lock")
+    if search.keep_letters and not can_lock:
+        raise SystemExit("--keep_letters needs an encoder-decoder of this package, and pairs of texts: leave it out.")
     expect_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
 
     validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
@@ -133,15 +140,17 @@ def main() -> None:
     trainer.fit(checkpoint)
 
     tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    locked: dict[str, list[list[DecodedText]]] = {}
     if noise.denoising:
-        outputs, locked = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}, {}
+        outputs = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}
     else:
-        outputs, locked = (
-            {name: decode_rows(trainer, of_test, tokenizer, search, keep) for name, of_test in tests.items()}
-            if search.keep_letters or not keep
-            else {}
-            for keep in (False, True)
-        )
+        outputs = {name: decode_rows(trainer, of_test, tokenizer, search) for name, of_test in tests.items()}
+    kept = can_lock and all(strip_accents(row["source"]) == strip_accents(row["target"]) for row in tests["test"])
+    if kept if search.keep_letters is None else search.keep_letters:
+        locked = {
+            name: decode_rows(trainer, of_test, tokenizer, search, keep_letters=True)
+            for name, of_test in tests.items()
+        }
     answers = {
         name: {
             "left as it is": copy_source(of_test),
@@ -195,7 +204,7 @@ def decode_rows(
         search: The width of the search, and the number of outputs.
         keep_letters: Whether an output must have the letters of its source.
     """
-    cut = window_cutter(tokenizer, trainer.model.config.window_length)
+    cut = window_cutter(tokenizer, getattr(trainer.model.config, "window_length", None))
     windows = [cut(row["source"]) for row in rows]
     parts = [
         {"source": text, "target": "", "tags": row["tags"]}
@@ -338,8 +347,11 @@ def _decode_in_new_process(
         raise RuntimeError(f"The model saved in {folder} gives other outputs in a new process: {reloaded}")
     print(f"Saved in {folder}. A new process loads the model and decodes these {len(rows)} sources identically:\n")
     sources = [row["source"] + "\t" * bool(of_row) + of_row for row, of_row in zip(rows, tags)]
-    source, output = next((pair for pair in zip(sources, reloaded) if pair[0] != pair[1]), (sources[0], reloaded[0]))
-    print(f"$ python recipes/decode.py {shlex.quote(folder)} {_quote(source)}\n{output}")
+    shown = [pair for pair in zip(sources, reloaded) if "\0" not in pair[0]]  # which no argument can hold
+    if shown:
+        source, output = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
+        end_of_options = "-- " * source.startswith("-")
+        print(f"$ python recipes/decode.py {shlex.quote(folder)} {end_of_options}{_quote(source)}\n{output}")
 
 
 def _quote(text: str) -> str:

@@ -41,7 +41,10 @@ def _about(data: str, language: str, licence: str = "apache-2.0") -> dict[str, s
 
 
 SAMPLES = {
-    "accents": Sample(_about("phrases of Machado de Assis, public domain", "pt"), rows=accent_pairs),
+    "accents": Sample(
+        _about("novels and tales of Machado de Assis in spans of 2 to 30 words, public domain", "pt"),
+        rows=accent_pairs,
+    ),
     "novels": Sample(_about("tales and novels of Machado de Assis, public domain", "pt"), rows=novels),
     "plays": Sample(_about("plays of Machado de Assis, public domain", "pt"), rows=dialogue_prompts),
     "languages": Sample(

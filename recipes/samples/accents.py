@@ -25,11 +25,11 @@ def cut_spans(text: str, generator: random.Random) -> Iterator[str]:
     short spans as it can use. Words are separated by white space and include punctuation; a span has single spaces,
     whatever white space the text has, because its line breaks only wrap the text.
     """
-    words = text.split()
-    while len(words) >= _SHORTEST_SPAN:
-        drawn = math.exp(generator.uniform(math.log(_SHORTEST_SPAN), math.log(_LONGEST_SPAN + 1)))
-        yield " ".join(words[: int(drawn)])
-        words = words[int(drawn) :]
+    words, start = text.split(), 0
+    while len(words) - start >= _SHORTEST_SPAN:
+        end = start + int(math.exp(generator.uniform(math.log(_SHORTEST_SPAN), math.log(_LONGEST_SPAN + 1))))
+        yield " ".join(words[start:end])
+        start = end
 
 
 def accent_pairs(

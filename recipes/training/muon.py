@@ -70,7 +70,8 @@ def orthogonalize(matrices: torch.Tensor, coefficients: tuple[float, float, floa
         (matrices, rows, columns); singular values are between about 0.7 and 1.2 after five steps.
     """
     first, second, third = coefficients
-    found = matrices.to(torch.float32 if matrices.device.type == "cpu" else torch.bfloat16)
+    precision = torch.promote_types(matrices.dtype, torch.float32)
+    found = matrices.to(precision if matrices.device.type == "cpu" else torch.bfloat16)
     found = found / found.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)  # no singular value is above 1
     for _ in range(steps):
         gram = found @ found.mT

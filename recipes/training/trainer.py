@@ -151,6 +151,11 @@ class RecipeTrainer(Trainer):
         args = self.args
         args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)
         if args.optim == "muon" and self.optimizer is None:
+            if self.is_fsdp_enabled or self.is_deepspeed_enabled:
+                raise ValueError(
+                    "--optim muon needs whole matrices in each process, which FSDP and DeepSpeed do not leave there: "
+                    "launch without them, or give another --optim."
+                )
             self.optimizer = create_muon(
                 self.model,
                 self.get_decay_parameter_names(self.model),

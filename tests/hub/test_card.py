@@ -87,6 +87,11 @@ def test_length_limit(positions, stated, tmp_path):
     assert stated in ModelCard.load(tmp_path / "README.md").text
 
 
+def test_the_length_of_training_texts_is_stated(tmp_path):
+    tiny_model(AtentaEncoderDecoderForConditionalGeneration, window_length=181).save_pretrained(tmp_path)
+    assert "texts of up to about 181 characters" in ModelCard.load(tmp_path / "README.md").text
+
+
 def test_card_with_scores_replaces_the_automatic_one(tmp_path):
     model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
     model.save_pretrained(tmp_path)

@@ -1,10 +1,15 @@
-"""The decoding command: several outputs with scores, ensembles, and options that it refuses."""
+"""The decoding command: windows, files, several outputs with scores, ensembles, and options that it refuses."""
 
 import csv
+import json
 import sys
+from types import SimpleNamespace
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.generation.utils import GenerateEncoderDecoderOutput
 
 from atenta import AtentaTokenizer
 from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
@@ -66,8 +71,8 @@ def test_several_outputs_with_source_and_score(folders, command):
     ]
     assert [text for _, text, _ in found] == [one.text for one in expected]
     assert_close(torch.tensor([score for _, _, score in found]), torch.tensor([one.score for one in expected]))
-    cut = sum(not one.finished for one in expected)
-    assert (f"{cut} output(s) cut off at the maximum length" in printed.err) is (cut > 0)
+    for number, best in enumerate(expected[::3], start=1):
+        assert (f"source {number}, " in printed.err) is not best.finished
 
 
 def test_one_output_is_the_best_of_several(folders, command):
@@ -115,3 +120,141 @@ def test_the_package_is_not_needed(folders, tmp_path, command):
 
     arguments = (folders[0], *SOURCES, "--num_beams", "3", "--num_return_sequences", "2")
     assert run_function(run, decode.__file__, *arguments, home=tmp_path) == command(*arguments).out
+
+
+# Windows
+
+TEXTS = st.text(st.sampled_from("ab.!? \t\n\r\x00\u0303\u00a0é日\U0001f600”")) | st.text()
+
+
+def cost_in_bytes(text):
+    return len(text.encode("utf-8", "surrogatepass"))
+
+
+@given(TEXTS, st.integers(1, 30), st.sampled_from([len, cost_in_bytes]))
+def test_windows_joined_are_the_text(text, limit, cost):
+    windows = decode.cut_windows(text, limit, cost)
+    assert "".join(window + gap for window, gap in windows) == text
+    assert all(not gap.strip() for _, gap in windows)
+    for window, _ in windows:
+        assert window == window.strip()
+        assert cost(window) <= limit or len(window) == 1 or len(window.split()) == 1
+        assert decode.cut_windows(window, 10**9) == [(window, "")]  # nothing but single spaces inside
+
+
+@pytest.mark.parametrize(
+    ("text", "windows"),
+    [
+        ("Um. Dois três.", [("Um. Dois três.", "")]),
+        ("Um dois. Tres quatro cinco.", [("Um dois.", " "), ("Tres quatro", " "), ("cinco.", "")]),
+        ("Um “dois!” Tres quatro", [("Um “dois!”", " "), ("Tres quatro", "")]),
+        ("  a\tb  c\n", [("", "  "), ("a", "\t"), ("b", "  "), ("c", "\n")]),
+        ("abcdefghijklmnopq r", [("abcdefghijklmn", ""), ("opq r", "")]),
+        ("abcdefghijklmo\u0303p", [("abcdefghijklm", ""), ("o\u0303p", "")]),
+        ("", [("", "")]),
+        (" ", [("", " ")]),
+    ],
+)
+def test_where_windows_end(text, windows):
+    assert decode.cut_windows(text, 14) == windows
+
+
+class Echo:
+    """A stand-in for a model, which writes the letters of its source in capitals, but leaves out each f."""
+
+    config = SimpleNamespace(window_length=9, length_ratios=[1.0, 1.0])
+
+    def __init__(self, tokenizer):
+        self.tokenizer = tokenizer
+        self.batches = []
+
+    def generate(self, input_ids, attention_mask, **options):
+        self.batches.append(len(input_ids))
+        texts = self.tokenizer.batch_decode(input_ids, skip_special_tokens=True)
+        written = self.tokenizer([text.upper().replace("F", "") for text in texts], padding=True, return_tensors="pt")
+        start = torch.full((len(texts), 1), self.tokenizer.bos_token_id)
+        return GenerateEncoderDecoderOutput(sequences=torch.cat([start, written.input_ids], dim=1))
+
+
+@pytest.fixture
+def echo():
+    tokenizer = AtentaTokenizer.from_texts(["abcdef .!ABCDEF"], family="encoder-decoder")
+    return tokenizer, Echo(tokenizer)
+
+
+def test_long_texts_are_decoded_in_windows_and_joined(echo, capsys):
+    sources = ["abc abc. abc abc  abc", "", " a\t", "abcdeabcdeab!"]
+    assert decode.decode_texts(*echo, sources) == ["ABC ABC. ABC ABC  ABC", "", " A\t", "ABCDEABCDEAB!"]
+    assert capsys.readouterr().err == ""
+
+
+def test_outputs_of_an_implausible_length_are_named(echo, capsys):
+    assert decode.decode_texts(*echo, ["abc", "abc. fade dede"])[0] == "ABC"
+    (warning,) = capsys.readouterr().err.splitlines()
+    assert warning == (
+        "warning: source 2, 'abc. fade dede': in the part 'fade', the output has 3 characters for 4; "
+        "training suggests 4"
+    )
+
+
+def test_shorter_windows_are_decoded_first_and_order_is_kept(echo):
+    sources = ["abcd abc", "a", "abc", "ab"]
+    assert decode.decode_texts(*echo, sources, batch_size=2) == [source.upper() for source in sources]
+    assert echo[1].batches == [2, 2]
+
+
+# Files and the standard input
+
+
+def given_lines(monkeypatch, tmp_path, text):
+    path = tmp_path / "lines.txt"
+    path.write_bytes(text.encode())
+    monkeypatch.setattr(sys, "stdin", path.open(encoding="utf-8"))
+    return path
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_each_line_gives_a_line(folders, command, monkeypatch, tmp_path, named):
+    path = given_lines(monkeypatch, tmp_path, "ser\tPL\n\nver\u2028m\x0bi\nser")
+    printed = command(folders[0], *(["--files", path, path] if named else []))
+    lines = printed.out.split("\n")
+    expected = command(folders[0], "ser\tPL", "", "ver\u2028m\x0bi", "ser").out.split("\n")
+    assert expected[1] == ""
+    assert lines == (expected[:4] * 2 if named else expected[:4]) + [""]
+
+
+def test_no_lines_give_no_output(folders, command, monkeypatch, tmp_path):
+    given_lines(monkeypatch, tmp_path, "")
+    assert command(folders[0]).out == ""
+
+
+def test_json_lines_hold_any_text(folders, command, monkeypatch, tmp_path):
+    sources = ["ser", {"source": "ver\nser\x00", "tags": "PL"}, {"source": "ser"}]
+    given_lines(monkeypatch, tmp_path, "".join(json.dumps(source) + "\n" for source in sources))
+    lines = command(folders[0], "--json_lines").out.splitlines()
+    tokenizer, model = decode.load_pretrained(str(folders[0]))
+    expected = decode.decode_texts(tokenizer, model, ["ser", "ver\nser\x00\tPL", "ser"])
+    assert [json.loads(line) for line in lines] == expected
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ser", "--files", __file__], "found texts and --files; expected one of them"),
+        (["--files", "nowhere.txt"], "--files nowhere.txt: found no such file"),
+    ],
+)
+def test_unclear_sources_are_refused(folders, command, capsys, arguments, message):
+    with pytest.raises(SystemExit):
+        command(folders[0], *arguments)
+    assert message in capsys.readouterr().err
+
+
+def test_letters_are_kept_on_request(folders, command):
+    sources = ["ser", "vê", "a b"]
+    assert command(folders[0], *sources, "--keep_letters").out.splitlines() == ["ser", "vê", "a b"]
+    assert command(folders[0], *sources).out.splitlines() != ["ser", "vê", "a b"]
+    several = command(folders[0], "ser", "--keep_letters", "--num_beams", 3, "--num_return_sequences", 3)
+    assert [row[1] for row in rows(several.out)] == ["ser"]  # the only text that the letters allow
+    together = command(folders[0], *sources, "--keep_letters", "--ensemble", folders[1])
+    assert together.out.splitlines() == ["ser", "vê", "a b"]

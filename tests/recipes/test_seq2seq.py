@@ -2,6 +2,8 @@
 
 import csv
 import json
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -116,6 +118,49 @@ def test_lora(trained, files, tmp_path):
     weights = after.state_dict()
     assert weights.keys() == before.state_dict().keys()
     assert any(not torch.equal(weights[name], value) for name, value in before.state_dict().items())
+
+
+@pytest.mark.parametrize("tags", [None, "V;PL"])
+def test_sources_of_any_characters(tmp_path, tags):
+    """What a run trains on breaks nothing that it does with it: scores, a new process, the command that it prints."""
+    sources = ["a\nb", "a\tb", "-h \x00'$(ls)", "\u2028\r\n é\u0301", "  a  b ", '"a\\n"']
+    rows = [{"source": source, "target": source.upper(), **({"tags": tags} if tags else {})} for source in sources]
+    data = write_jsonl(tmp_path / "pairs.jsonl", rows)
+    options = {"train_file": data, "validation_file": data, "max_steps": 2, "output_dir": tmp_path / "model"}
+    done = run_recipe("seq2seq", tmp_path, *tiny("seq2seq", **options))
+    assert f"decodes these {len(sources)} sources identically" in done.stdout
+    assert [row["source"] for row in read_predictions(tmp_path / "model")] == sources
+    printed = done.stdout.splitlines()
+    (command,) = [line.removeprefix("$ ") for line in printed if line.startswith("$ python recipes/decode.py")]
+    arguments = subprocess.run(
+        ["bash", "-c", f"printf '%s\\0' {command}"], check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    assert arguments[-2] in [source + (f"\t{tags}" if tags else "") for source in sources]
+    again = subprocess.run(
+        [sys.executable, decode.__file__, *arguments[2:-1]], check=True, capture_output=True, text=True
+    ).stdout
+    assert again.removesuffix("\n") == done.stdout.split(f"$ {command}\n")[1].removesuffix("\n")
+
+
+@pytest.mark.usefixtures("_not_decoded_again")
+def test_scores_by_length_and_with_letters_kept(tmp_path, capsys):
+    words = ["nao", "e so", "acao e reacao em serie", "a"]
+    marked = ["não", "é só", "ação e reação em série", "a"]
+    data = write_lines(tmp_path / "pairs.tsv", *("\t".join(pair) for pair in zip(words, marked)))
+    options = {"train_file": data, "validation_file": data, "max_steps": 2, "output_dir": tmp_path / "model"}
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", **options, metrics=["word_accuracy", "letters_kept"]))
+    metrics = read_metrics(tmp_path / "model")
+    assert metrics["test"]["model, letters kept"]["letters_kept"] == 1
+    assert metrics["test"]["model"]["letters_kept"] < 1
+    by_length = metrics["by_length"]
+    assert {length: of_range["texts"] for length, of_range in by_length.items()} == {"1–10": 3, "21–40": 1}
+    assert by_length["21–40"]["left as it is"]["word_accuracy"] == pytest.approx(2 / 5)
+    printed = capsys.readouterr().out
+    assert "word accuracy by number of characters" in printed
+    assert (tmp_path / "model" / "scores_by_length.png").read_bytes().startswith(b"\x89PNG")
+    config = load(tmp_path / "model", AutoModelForSeq2SeqLM)[1].config
+    assert config.window_length == len("e so") + 1  # 99 % of four rows are three rows
+    assert config.length_ratios == [1.0, 1.0]
 
 
 def test_a_tag_unknown_to_a_saved_model_is_named(trained, files, tmp_path):

@@ -40,5 +40,7 @@ if __name__ == "__main__":
     for model_class in LANGUAGE_MODELS:
         for tied in (False, True):
             name = f"{model_class.__name__}-{'tied' if tied else 'untied'}"
-            compare(model_class, Path(sys.argv[1]) / name, tie_word_embeddings=tied, attention_bias=tied)
+            positions = "sinusoidal" if tied else "rotary"
+            options = {"tie_word_embeddings": tied, "attention_bias": tied, "position_embedding_type": positions}
+            compare(model_class, Path(sys.argv[1]) / name, **options)
     torch.distributed.destroy_process_group()

@@ -1,7 +1,7 @@
 """Two processes train as one does, and each resumes from the checkpoints of the other. `torchrun` runs this file.
 
 Everything is in float64, in which the order of additions cannot change a result that is compared here: Adam turns
-gradients of 1e-9 into steps of full size. Each process has its own output folder, to see which one writes a file.
+gradients of 1e-9 into steps of full size. The optimizer is Muon with AdamW, which holds both. Each process has its own output folder, to see which one writes a file.
 """
 
 import gc
@@ -57,6 +57,7 @@ def run(folder: Path, processes: int, rank: int, checkpoint: Path | None = None)
         per_device_eval_batch_size=2,
         max_steps=8,
         learning_rate=0.003,
+        optim="muon",
         save_strategy="steps",
         save_steps=4,
         eval_strategy="steps",

@@ -1,0 +1,179 @@
+"""Where the decoder stands in the source: rotary cross-attention, and feature tags without a place."""
+
+import json
+
+import pytest
+import torch
+from huggingface_hub.errors import StrictDataclassError
+from transformers import AutoModelForSeq2SeqLM, DynamicCache, EncoderDecoderCache
+from transformers.models.llama.configuration_llama import LlamaConfig
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+
+from atenta.configuration import AtentaEncoderDecoderConfig
+from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta.modeling.attention import MultiHeadAttention
+from atenta.modeling.positions import RotaryPositions, source_positions
+from support.clean_process import run_function
+from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config
+
+ROTARY = {"position_embedding_type": "rotary"}
+TAGS = [30, 31, 32]
+
+
+def rotary_model(**options):
+    return double_model(AtentaEncoderDecoderForConditionalGeneration, **ROTARY, **options)
+
+
+@torch.no_grad()
+def logits(model, source, target, **options):
+    return model(input_ids=source, decoder_input_ids=target, **options).logits
+
+
+def test_rotary_cross_attention_is_llamas_rotation_of_queries_and_keys():
+    config = tiny_config(AtentaEncoderDecoderConfig, attn_implementation="eager", **ROTARY)
+    layer = MultiHeadAttention(config, layer_idx=0, is_causal=False).eval()
+    target, source = torch.randn(2, 5, config.hidden_size), torch.randn(2, 7, config.hidden_size)
+    places = torch.arange(5)[None], torch.tensor([[0, 0, 1, 2, 3, 4, 5]])
+    ours = RotaryPositions(config)
+    with torch.no_grad():
+        output, weights = layer(
+            target,
+            position_embeddings=ours(places[0], torch.float32),
+            key_value_states=source,
+            key_position_embeddings=ours(places[1], torch.float32),
+        )
+        sizes = {"hidden_size": config.hidden_size, "num_attention_heads": config.num_attention_heads}
+        theirs = LlamaRotaryEmbedding(LlamaConfig(**sizes))
+        query, key = layer._split_heads(layer.q_proj(target)), layer._split_heads(layer.k_proj(source))
+        query = apply_rotary_pos_emb(query, query, *theirs(query, places[0]))[0]
+        key = apply_rotary_pos_emb(key, key, *theirs(key, places[1]))[0]
+        expected = (query @ key.mT * config.head_dim**-0.5).softmax(-1)
+        value = expected @ layer._split_heads(layer.v_proj(source))
+    assert_close(weights, expected)
+    assert_close(output, layer.o_proj(value.transpose(1, 2).flatten(2)))
+
+
+def test_only_the_distance_between_target_and_source_counts():
+    model, source, target = rotary_model(), texts(3, 7, seed=3), texts()
+    places = torch.arange(7)[None].expand(3, -1), torch.arange(9)[None].expand(3, -1)
+    expected = logits(model, source, target)
+    both = logits(model, source, target, position_ids=places[0] + 5, decoder_position_ids=places[1] + 5)
+    assert_equal(both, expected)
+    one = logits(model, source, target, position_ids=places[0] + 5, decoder_position_ids=places[1])
+    assert (one - expected).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_encoders_output_may_be_given(side):
+    model, target = rotary_model(), texts()
+    source, mask = pad(texts(3, 7, seed=3), [3, 7, 1], side)
+    with torch.no_grad():
+        encoded = model.get_encoder()(input_ids=source, attention_mask=mask)
+        given = model(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=target).logits
+    assert_equal(given, logits(model, source, target, attention_mask=mask))
+
+
+def test_the_default_and_saved_configurations_of_earlier_versions(tmp_path):
+    assert AtentaEncoderDecoderConfig(**ROTARY).rotary_cross_attention
+    assert not AtentaEncoderDecoderConfig().rotary_cross_attention
+    model = rotary_model()
+    model.save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    assert saved.pop("rotary_cross_attention") is True
+    (tmp_path / "config.json").write_text(json.dumps(saved), encoding="utf-8")
+    source, target = texts(3, 7, seed=3), texts()
+    earlier = AutoModelForSeq2SeqLM.from_pretrained(tmp_path, dtype=torch.float64)
+    assert earlier.config.rotary_cross_attention is False
+    without = rotary_model(rotary_cross_attention=False)
+    assert_equal(logits(earlier, source, target), logits(without, source, target))
+    assert (logits(earlier, source, target) - logits(model, source, target)).abs().max() > 1e-3
+    earlier.save_pretrained(tmp_path / "again")
+    assert AutoModelForSeq2SeqLM.from_pretrained(tmp_path / "again").config.rotary_cross_attention is False
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned"])
+def test_other_positions_cannot_be_turned(kind):
+    with pytest.raises(
+        (ValueError, StrictDataclassError), match=f"position_embedding_type='{kind}'; expected 'rotary'"
+    ):
+        AtentaEncoderDecoderConfig(position_embedding_type=kind, rotary_cross_attention=True)
+
+
+# Feature tags
+
+
+def test_tags_have_position_0_and_letters_count_from_1():
+    ids = torch.tensor([[0, 31, 30, 5, 6, 2], [31, 7, 2, 0, 0, 0]])
+    expected = [[0, 0, 0, 1, 2, 3], [0, 1, 2, 0, 0, 0]]
+    assert source_positions(ids, ids != 0, 6, ids.device, TAGS).tolist() == expected
+    assert source_positions(ids, None, 6, ids.device).tolist() == [[0, 1, 2, 3, 4, 5]]
+
+
+@pytest.mark.parametrize("kind", ["sinusoidal", "learned", "rotary"])
+def test_the_order_of_tags_changes_nothing(kind):
+    model = double_model(
+        AtentaEncoderDecoderForConditionalGeneration, position_embedding_type=kind, tag_token_ids=TAGS
+    )
+    letters, target = texts(3, 5, seed=3, vocab_size=30), texts()
+    one, other = (torch.cat([torch.tensor(tags).expand(3, -1), letters], 1) for tags in ([30, 31], [31, 30]))
+    assert_equal(logits(model, one, target), logits(model, other, target))
+    counted = double_model(AtentaEncoderDecoderForConditionalGeneration, position_embedding_type=kind)
+    assert (logits(counted, one, target) - logits(counted, other, target)).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"use_cache": False}, {"cache_implementation": "static"}])
+def test_generation_knows_the_tags(side, search):
+    model = rotary_model(tag_token_ids=TAGS)
+    letters = torch.cat([torch.tensor([[30, 31], [31, 30], [32, 30]]), texts(3, 5, seed=3, vocab_size=30)], dim=1)
+    source, mask = pad(letters, [4, 7, 3], side)
+    generated = model.generate(input_ids=source, attention_mask=mask, max_new_tokens=6, min_new_tokens=6, **search)
+    for row, length in zip(range(3), [4, 7, 3]):
+        alone = letters[row : row + 1, :length]
+        expected = torch.tensor([[model.config.decoder_start_token_id]])
+        if "num_beams" in search:
+            expected = model.generate(alone, max_new_tokens=6, min_new_tokens=6, **search)
+        else:
+            ban_end = torch.zeros(40, dtype=torch.float64).index_fill(0, torch.tensor(2), -torch.inf)
+            for _ in range(6):
+                scores = logits(model, alone, expected)[:, -1] + ban_end
+                expected = torch.cat([expected, scores.argmax(-1, keepdim=True)], dim=1)
+        assert generated[row].tolist() == expected[0].tolist()
+
+
+def test_without_ids_positions_are_needed():
+    model, target = rotary_model(tag_token_ids=TAGS), texts()
+    source = torch.cat([torch.tensor([[30], [31], [32]]), texts(3, 5, seed=3, vocab_size=30)], dim=1)
+    embedded = model.get_encoder().embeddings.embed_tokens(source)
+    encoded = model.get_encoder()(input_ids=source)
+    places = torch.arange(6)[None].expand(3, -1)
+    expected = logits(model, source, target)
+    for inputs in ({"inputs_embeds": embedded}, {"encoder_outputs": encoded}):
+        with pytest.raises(ValueError, match="neither input_ids nor position_ids"):
+            model(**inputs, decoder_input_ids=target)
+        with torch.no_grad():
+            assert_equal(model(**inputs, position_ids=places, decoder_input_ids=target).logits, expected)
+    cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
+    with torch.no_grad():
+        model(input_ids=source, decoder_input_ids=target[:, :4], past_key_values=cache)
+        later = model(encoder_outputs=encoded, decoder_input_ids=target[:, 4:], past_key_values=cache).logits
+    assert_equal(later, expected[:, 4:])  # the keys of the source are in the cache
+
+
+def test_the_package_is_not_needed(tmp_path):
+    model = rotary_model(tag_token_ids=TAGS)
+    model.save_pretrained(tmp_path / "model")
+    source = torch.cat([torch.tensor([[30, 31], [31, 30], [32, 30]]), texts(3, 5, seed=3, vocab_size=30)], dim=1)
+
+    def generate(folder, ids):
+        import json
+
+        import torch
+        from transformers import AutoModelForSeq2SeqLM
+
+        model = AutoModelForSeq2SeqLM.from_pretrained(folder, trust_remote_code=True, dtype=torch.float64)
+        print(model.generate(torch.tensor(json.loads(ids)), max_new_tokens=8, min_new_tokens=8).tolist())
+
+    printed = run_function(generate, tmp_path / "model", json.dumps(source.tolist()), home=tmp_path)
+    expected = model.generate(source, max_new_tokens=8, min_new_tokens=8).tolist()
+    assert json.loads(printed.splitlines()[-1]) == expected
