@@ -158,8 +158,8 @@ def _length_limit(config: PreTrainedConfig) -> str:
         return f"It reads at most {config.max_position_embeddings} characters, because its positions are learned."
     if window := getattr(config, "window_length", None):
         return (
-            f"It was trained on texts of up to about {window} characters and is less accurate on longer ones. Cut them "
-            "into parts, as `recipes/decode.py` of atenta does by itself."
+            f"It was trained on texts of up to about {window} characters and is less accurate on longer ones. Cut "
+            "them into parts, as `recipes/decode.py` of atenta does."
         )
     return "It reads texts of any length, but is less accurate on texts longer than those it was trained on."
 

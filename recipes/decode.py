@@ -13,7 +13,7 @@ import re
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
@@ -225,8 +225,9 @@ def _decode(
     for number, window in enumerate(windows):
         of_source[window.source].append((window, found.get(number)))
     ratios = getattr(config, "length_ratios", None)
+    known = None if keep_letters else tokenizer.get_vocab().keys()
     for index, source in enumerate(sources):
-        for problem in _problems(of_source[index], ratios):
+        for problem in _problems(of_source[index], ratios, known):
             shown = source if len(source) <= _SHOWN else source[: _SHOWN - 1] + "…"
             print(f"warning: source {index + 1}, {shown!r}: {problem}", file=sys.stderr)
     return [list(_join(of_source[index])) for index in range(len(sources))]
@@ -300,9 +301,20 @@ def _generate(
 
 
 def _problems(
-    decoded: Sequence[tuple[_Window, Sequence[_Output] | None]], ratios: Sequence[float] | None
+    decoded: Sequence[tuple[_Window, Sequence[_Output] | None]],
+    ratios: Sequence[float] | None,
+    known: Collection[str] | None,
 ) -> Iterator[str]:
-    """Yield what is suspicious about the best outputs of a source's windows."""
+    """Yield what is suspicious about the best outputs of a source's windows.
+
+    Args:
+        decoded: The windows, and the outputs for those that are not empty.
+        ratios: Lowest and highest plausible ratio of output tokens to source tokens.
+        known: The model's alphabet, or None if other characters are kept too.
+    """
+    characters = {each for window, _ in decoded for each in unicodedata.normalize("NFC", window.text)}
+    if known is not None and (unknown := characters - set(known)):
+        yield f"training did not have {', '.join(map(repr, sorted(unknown)))}, which the model may get wrong"
     for window, outputs in decoded:
         if outputs is None:
             continue

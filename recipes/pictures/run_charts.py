@@ -1,6 +1,7 @@
 """Charts of a training run: learning curves and the confusion matrix."""
 
 from collections.abc import Mapping, Sequence
+from itertools import cycle
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -74,9 +75,9 @@ def draw_scores_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: st
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     names = [name for name in next(iter(by_length.values())) if name != "texts"]
-    for name in names:
+    for name, style in zip(names, cycle(("-", "--", "-.", ":"))):  # one line may lie on another
         points = [of_range[name][metric] for of_range in by_length.values()]
-        axes.plot(range(len(points)), points, marker="o", label=name)
+        axes.plot(range(len(points)), points, style, marker="o", label=name)
     labels = [f"{length}\n{of_range['texts']:,} texts" for length, of_range in by_length.items()]
     axes.set_xticks(range(len(labels)), labels)
     axes.set(xlabel="characters of the source", ylabel=metric.replace("_", " "))

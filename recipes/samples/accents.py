@@ -15,6 +15,7 @@ _SHORTEST_SPAN, _LONGEST_SPAN = 2, 30  # words
 _SHORTEST_SENTENCE, _LONGEST_SENTENCE = 60, 240  # characters
 _SHORTEST_PARAGRAPH = 600  # characters
 _SENTENCES, _PARAGRAPHS = 600, 100  # in the further tests
+_PARTLY_MARKED = 0.15  # share of the training sources that keep some of their diacritics
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 
 
@@ -32,6 +33,12 @@ def cut_spans(text: str, generator: random.Random) -> Iterator[str]:
         start = end
 
 
+def strip_some_accents(text: str, generator: random.Random) -> str:
+    """Return a text in NFC with some of its diacritics, a share of them that is drawn evenly from none to all."""
+    kept = generator.random()
+    return "".join(each if generator.random() < kept else strip_accents(each) for each in text)
+
+
 def accent_pairs(
     folder: Path = DATA / "machado", plays: Path = DATA / "machado_plays", seed: int = 0
 ) -> dict[str, list[dict[str, Any]]]:
@@ -40,9 +47,10 @@ def accent_pairs(
     The splits `train`, `validation` and `test` are spans of novels and tales. `folder` has a sub-folder for each, with
     one UTF-8 text file per work. The seed decides the cuts and the order of each split, which is shuffled so that its
     first pairs are a sample of all of it. Training spans that also occur in validation or test, ignoring accents
-    (`— Por quê?`), are left out. The further tests are drawn from a genre that training does not have, the plays of
-    all sub-folders of `plays`: 600 `sentences` of 60 to 240 characters, and 100 `paragraphs` of consecutive sentences
-    of a scene that together have at least 600.
+    (`— Por quê?`), are left out. Some training sources keep some of their diacritics, as people write some of them;
+    those of validation and tests keep none. The further tests are drawn from a genre that training does not have, the
+    plays of all sub-folders of `plays`: 600 `sentences` of 60 to 240 characters, and 100 `paragraphs` of consecutive
+    sentences of a scene that together have at least 600.
 
     Returns:
         The rows of each split: `source` and `target` are strings, `tags` is an empty list.
@@ -58,6 +66,10 @@ def accent_pairs(
         pairs[split] = _pairs(spans)
     held_out = {pair["source"] for split in ("validation", "test") for pair in pairs[split]}
     pairs["train"] = [pair for pair in pairs["train"] if pair["source"] not in held_out]
+    generator = random.Random(seed)
+    for pair in pairs["train"]:
+        if generator.random() < _PARTLY_MARKED:
+            pair["source"] = strip_some_accents(pair["target"], generator)
     scenes = [
         [sentence for speech in scene for sentence in _SENTENCE_END.split(speech.text)]
         for split in SPLITS

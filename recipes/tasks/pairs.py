@@ -1,5 +1,6 @@
 """Pairs of source and target texts: rows and their encoding."""
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -64,22 +65,26 @@ def measure_lengths(rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, lis
     """Return the options of an encoder-decoder's configuration that say how long the training pairs are.
 
     Args:
-        rows: Pairs with `source` and `tags`.
+        rows: Pairs with `source`, `target` and `tags`.
         encoded: The output of `encode_pairs` for them.
 
     Returns:
-        `window_length`, the number of source tokens that 99 % of the pairs do not exceed, so that every length up to
-        it is known well, or None if no source has several words, because such texts cannot be cut; `length_ratios`,
-        the lowest and the highest ratio of target tokens to source tokens. Tags do not count, `<eos>` does.
+        `window_length`, the number of source tokens that all but one in a thousand pairs do not exceed, or None if
+        texts cannot be cut between words, because sources are single words, or have another number of words than their
+        targets in more than one pair of twenty; `length_ratios`, the lowest and the highest ratio of target tokens to
+        source tokens. Tags do not count, `<eos>` does.
     """
-    tags, several_words = [], False
+    tags, source_words, aligned = [], 0, 0
     for row in rows:
         tags.append(len(row["tags"]))
-        several_words = several_words or len(row["source"].split()) > 1
+        words = len(row["source"].split())
+        source_words = max(source_words, words)
+        aligned += words == len(row["target"].split())
     sources = [len(ids) - of_row for ids, of_row in zip(encoded["input_ids"], tags)]
     ratios = [len(target) / source for target, source in zip(encoded["labels"], sources)]
+    can_cut = source_words > 1 and aligned >= 0.95 * len(sources)
     return {
-        "window_length": sorted(sources)[int(0.99 * (len(sources) - 1))] if several_words else None,
+        "window_length": sorted(sources)[math.ceil(0.999 * (len(sources) - 1))] if can_cut else None,
         "length_ratios": [min(ratios), max(ratios)],
     }
 

@@ -70,11 +70,11 @@ def test_scores_on_the_accents():
     targets = [row["target"] for row in pairs["test"]]
     copied = scores(names, predictions=copy_source(pairs["test"]), references=targets)
     assert copied == pytest.approx(
-        {"word_accuracy": 0.8565, "exact_match": 0.5255, "character_error_rate": 0.0278}, abs=1e-4
+        {"word_accuracy": 0.8563, "exact_match": 0.3376, "character_error_rate": 0.0271}, abs=1e-4
     )
     looked_up = scores(names, predictions=look_up(pairs["train"], pairs["test"]), references=targets)
     assert looked_up == pytest.approx(
-        {"word_accuracy": 0.9597, "exact_match": 0.8413, "character_error_rate": 0.0077}, abs=1e-4
+        {"word_accuracy": 0.9588, "exact_match": 0.6833, "character_error_rate": 0.0076}, abs=1e-4
     )
 
 

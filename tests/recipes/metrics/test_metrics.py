@@ -24,6 +24,7 @@ EXAMPLES = {
     "accuracy": LABELS,
     "macro_f1": LABELS,
     "exact_match": TEXTS,
+    "letters_kept": TEXTS,
     "word_accuracy": TEXTS,
     "character_error_rate": TEXTS,
     "word_error_rate": TEXTS,

@@ -62,7 +62,7 @@ def test_no_work_is_in_two_splits(texts):
 
 
 def test_no_held_out_span_is_in_training(pairs):
-    train = {pair["source"] for pair in pairs["train"]}
+    train = {strip_accents(pair["source"]) for pair in pairs["train"]}
     for split in ("validation", "test"):
         assert pairs[split]
         assert not train & {pair["source"] for pair in pairs[split]}
@@ -91,9 +91,18 @@ def test_further_tests_are_sentences_and_paragraphs_of_plays(pairs):
 
 def test_sources_are_targets_without_accents(pairs):
     for pair in (pair for rows in pairs.values() for pair in rows):
-        assert pair["source"] == strip_accents(pair["target"])
+        assert strip_accents(pair["source"]) == strip_accents(pair["target"])
         assert len(pair["source"].split()) == len(pair["target"].split())
         assert pair["tags"] == []
+
+
+def test_only_some_training_sources_keep_some_accents(pairs):
+    for name, rows in pairs.items():
+        partly = [pair for pair in rows if pair["source"] != strip_accents(pair["target"])]
+        marked = [pair for pair in rows if pair["target"] != strip_accents(pair["target"])]
+        assert len(partly) / len(marked) == pytest.approx(0.1 if name == "train" else 0, abs=0.02)
+    whole = [pair for pair in pairs["train"] if pair["source"] == pair["target"] != strip_accents(pair["target"])]
+    assert 1000 < len(whole) < 4000
 
 
 def test_sizes(pairs):

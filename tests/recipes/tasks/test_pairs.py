@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, tag_tokens
+from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, measure_lengths, tag_tokens
 
 
 @pytest.fixture
@@ -98,3 +98,23 @@ def test_encoding_of_a_dataset(tokenizer):
     )
     assert encoded.column_names == ["input_ids", "labels"]
     assert encoded[:] == encode_pairs(rows[:], tokenizer)
+
+
+def measured(tokenizer, pairs):
+    rows = [{"source": source, "target": target, "tags": tags} for source, target, tags in pairs]
+    columns = {name: [row[name] for row in rows] for name in ("source", "target", "tags")}
+    return measure_lengths(rows, encode_pairs(columns, tokenizer))
+
+
+def test_lengths_of_training_pairs(tokenizer):
+    assert measured(tokenizer, [("ser", "o", ["<V>", "<PL>"]), ("se", "serou", ["<V>"])]) == {
+        "window_length": None,  # single words
+        "length_ratios": [2 / 4, 6 / 3],
+    }
+    assert measured(tokenizer, [("ser ou ser", "ser ou ser", []), ("ser", "ser", [])])["window_length"] == 11
+    assert measured(tokenizer, [("ser ou ser", "ser", []), ("ser", "ser", [])])["window_length"] is None
+
+
+def test_a_few_very_long_texts_do_not_lengthen_the_windows(tokenizer):
+    pairs = [("se ou", "se ou", [])] * 5000 + [("se " * 100, "se " * 100, [])] * 4
+    assert measured(tokenizer, pairs)["window_length"] == 6

@@ -1,4 +1,4 @@
-"""Muon for the matrices of the blocks, with AdamW for the rest: which parameters, which steps, one schedule, resuming."""
+"""Muon for the matrices of the blocks, AdamW for the rest: which parameters, which steps, one schedule, resuming."""
 
 import copy
 

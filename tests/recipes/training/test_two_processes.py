@@ -1,7 +1,8 @@
 """Two processes train as one does, and each resumes from the checkpoints of the other. `torchrun` runs this file.
 
 Everything is in float64, in which the order of additions cannot change a result that is compared here: Adam turns
-gradients of 1e-9 into steps of full size. The optimizer is Muon with AdamW, which holds both. Each process has its own output folder, to see which one writes a file.
+gradients of 1e-9 into steps of full size. The optimizer is Muon with AdamW, which holds both. Each process has its own
+output folder, to see which one writes a file.
 """
 
 import gc
