@@ -24,9 +24,9 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
         tag_token_ids (`list[int]`, *optional*): ids of feature tags. Tags have position 0 in the source, and its other
             tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
             By default tags count like any other token.
-        window_length (`int`, *optional*): number of source tokens, `<eos>` included, up to which a text is decoded
-            whole: a length that training knew well. Longer texts are decoded in windows, which are joined again. By
-            default texts are never cut.
+        window_length (`int`, *optional*): highest number of source tokens, `<eos>` included, of the windows in which
+            a text is decoded (by `recipes/decode.py`): a length that training knew well. By default texts are never
+            cut.
         length_ratios (`list[float]`, *optional*): lowest and highest ratio of target tokens to source tokens, `<eos>`
             included, of the training pairs. Outputs outside it are implausible.
         use_cache (`bool`, defaults to `True`): return the keys and values of past positions for generation.

@@ -23,11 +23,11 @@ import torch
 from tqdm.auto import tqdm
 from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-# White space that windows do not hold, because training texts have single spaces between words.
-_GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
+# White space that windows do not hold: all but single spaces between words.
+GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\Z")
 _SHOWN = 40  # characters of a source in a warning
-_IMPOSSIBLE = -1e8  # a score below that of any output that the letters allow
+_IMPOSSIBLE = -1e5  # a sum of log-probabilities below that of any output that the letters allow
 
 
 def load_pretrained(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
@@ -79,12 +79,40 @@ def cut_windows(text: str, limit: int, cost: Callable[[str], int] = len) -> list
         with white space; one is empty if the text does.
     """
     windows, start = [], 0
-    for gap in [*_GAP.finditer(text), None]:
+    for gap in [*GAP.finditer(text), None]:
         piece = list(_fill_windows(text[start : gap.start() if gap else None], limit, cost))
         *whole, last = piece or [("", "")]
         windows += [*whole, (last[0], gap[0] if gap else "")]
         start = gap.end() if gap else start
     return [pair for pair in windows if any(pair)] or [("", "")]
+
+
+def join_windows(
+    windows: Sequence[tuple[str, str]], outputs: Sequence[Sequence[tuple[str, float]] | None]
+) -> list[tuple[str, float]]:
+    """Join the outputs for the windows of a text: the best ones, the second best ones, and so on.
+
+    Args:
+        windows: The windows and the white space after each, as [`cut_windows`] returns them.
+        outputs: The outputs for each window and their scores, best first, or None for a window that is empty.
+
+    Returns:
+        As many texts and scores as the window with the most outputs has; the last output of another window is
+        repeated. A score is the mean of those of the windows, weighted by their numbers of characters and `<eos>`.
+    """
+    ranks = max((len(each) for each in outputs if each is not None), default=1)
+    joined = []
+    for rank in range(ranks):
+        text, total, characters = "", 0.0, 0
+        for (_, gap), ranked in zip(windows, outputs):
+            if ranked is not None:
+                output, score = ranked[min(rank, len(ranked) - 1)]
+                text += output
+                total += score * (len(output) + 1)
+                characters += len(output) + 1
+            text += gap
+        joined.append((text, total / max(characters, 1)))
+    return joined
 
 
 def _fill_windows(piece: str, limit: int, cost: Callable[[str], int]) -> Iterator[tuple[str, str]]:
@@ -195,7 +223,7 @@ def decode_texts_n_best(
         Source, output and score, for each source its outputs, best first. The score is the sum of the output's
         log-probabilities, in nats, divided by its number of tokens, including `<eos>`, to the power of the
         `length_penalty` in the model's generation configuration (1 by default). If a source is cut into windows, their
-        k-th outputs are joined, and the score is the mean of theirs, weighted by their numbers of tokens.
+        outputs are joined as in [`join_windows`].
     """
     search = {"num_beams": num_beams, "num_return_sequences": num_return_sequences}
     ranked = _decode(tokenizer, model, sources, batch_size, keep_letters, **search)
@@ -225,12 +253,13 @@ def _decode(
     for number, window in enumerate(windows):
         of_source[window.source].append((window, found.get(number)))
     ratios = getattr(config, "length_ratios", None)
-    known = None if keep_letters else tokenizer.get_vocab().keys()
+    # Only in our tokenizers is each character of training a token.
+    known = tokenizer.get_vocab().keys() if hasattr(model, "letter_lock") and not keep_letters else None
     for index, source in enumerate(sources):
         for problem in _problems(of_source[index], ratios, known):
             shown = source if len(source) <= _SHOWN else source[: _SHOWN - 1] + "…"
             print(f"warning: source {index + 1}, {shown!r}: {problem}", file=sys.stderr)
-    return [list(_join(of_source[index])) for index in range(len(sources))]
+    return [_join(of_source[index]) for index in range(len(sources))]
 
 
 def window_cutter(
@@ -271,8 +300,8 @@ def _windows(tokenizer: PreTrainedTokenizerBase, sources: Sequence[str], window_
 
 
 def _has_tags(tokenizer: PreTrainedTokenizerBase) -> bool:
-    own = {tokenizer.pad_token, tokenizer.bos_token, tokenizer.eos_token, tokenizer.mask_token}
-    return bool(set(tokenizer.all_special_tokens) - own)
+    named = {str(token) for token in tokenizer.special_tokens_map.values() if not isinstance(token, list)}
+    return bool(set(tokenizer.all_special_tokens) - named)
 
 
 def _generate(
@@ -287,7 +316,7 @@ def _generate(
     options: dict[str, Any] = {**search, "return_dict_in_generate": True, "output_scores": True}
     if keep_letters:
         options["logits_processor"] = model.letter_lock(tokenizer, batch["input_ids"])
-        options["max_length"] = max(model.generation_config.max_length, batch["input_ids"].shape[1] + 1)
+        options["max_length"] = max(model.generation_config.max_length or 0, batch["input_ids"].shape[1] + 1)
     with torch.inference_mode():
         output = model.generate(**batch, **options)
     ids = output.sequences[:, 1:]
@@ -330,18 +359,14 @@ def _problems(
             )
 
 
-def _join(decoded: Sequence[tuple[_Window, Sequence[_Output] | None]]) -> Iterator[tuple[str, float]]:
-    """Yield the outputs of a source, with the white space between its windows, and their scores."""
+def _join(decoded: Sequence[tuple[_Window, Sequence[_Output] | None]]) -> list[tuple[str, float]]:
+    """Return the outputs of a source and their scores, without outputs that the letters do not allow."""
+    windows = [(window.text, window.gap) for window, _ in decoded]
     possible = [
-        [output for output in outputs or [_Output("", 0.0, 0, True)] if output.score > _IMPOSSIBLE]
+        outputs and [(each.text, each.score) for each in outputs if each.score * each.tokens > _IMPOSSIBLE]
         for _, outputs in decoded
     ]
-    several = [each for each, (_, outputs) in zip(possible, decoded) if outputs]
-    for rank in range(min(map(len, several), default=1)):
-        ranked = [each[min(rank, len(each) - 1)] for each in possible]
-        text = "".join(output.text + window.gap for output, (window, _) in zip(ranked, decoded))
-        tokens = sum(output.tokens for output in ranked)
-        yield text, sum(output.score * output.tokens for output in ranked) / max(tokens, 1)
+    return join_windows(windows, possible)
 
 
 def _read_json(line: str, has_tags: bool) -> str:
@@ -352,19 +377,21 @@ def _read_json(line: str, has_tags: bool) -> str:
     """
     value = json.loads(line)
     fields = {"source": value} if isinstance(value, str) else value
-    if not isinstance(fields, dict) or not all(isinstance(fields.get(name, ""), str) for name in ("source", "tags")):
+    if not isinstance(fields, dict) or not all(
+        isinstance(each, str) for each in (fields.get("source"), fields.get("tags", ""))
+    ):
         raise ValueError(f"found {line.strip()!r:.80}; expected a JSON text, or an object with `source` and `tags`")
     if fields.get("tags") and not has_tags:
         raise ValueError(
             f"found the tags {fields['tags']!r}; expected none, because the model was trained without tags"
         )
-    return fields.get("source", "") + ("\t" + fields.get("tags", "") if has_tags else "")
+    return fields["source"] + ("\t" + fields.get("tags", "") if has_tags else "")
 
 
 def _read_sources(options: argparse.Namespace, has_tags: bool) -> Iterator[str]:
     """Yield the sources of the command line, of the files, or of the standard input.
 
-    Only a line feed ends a line: a carriage return, for instance, is white space, which is kept.
+    Only a line feed ends a line; a carriage return before it is left at the end of the source.
     """
     if options.sources:
         yield from options.sources
@@ -429,10 +456,16 @@ def main() -> None:
         tokenizer, model = load_ensemble([options.model, *options.ensemble])
     else:
         tokenizer, model = load_pretrained(options.model)
+    if options.keep_letters and not hasattr(model, "letter_lock"):
+        sys.exit(
+            f"--keep_letters: {options.model} has no letter_lock; expected an encoder-decoder that atenta saved now"
+        )
+    has_tags = _has_tags(tokenizer)
     try:
-        sources = list(_read_sources(options, _has_tags(tokenizer)))
+        lines = list(_read_sources(options, has_tags))
     except ValueError as error:
         sys.exit(str(error))
+    sources = [line.removesuffix("\r") for line in lines]
     arguments = (tokenizer, model, sources, options.batch_size)
     if options.num_return_sequences > 1:
         rows = decode_texts_n_best(
@@ -443,13 +476,15 @@ def main() -> None:
         )
         if options.json_lines:
             for source, text, score in rows:
-                print(json.dumps({"source": source, "output": text, "score": score}, ensure_ascii=False))
+                given = dict(zip(("source", "tags"), source.rsplit("\t", 1))) if has_tags else {"source": source}
+                print(json.dumps({**given, "output": text, "score": score}, ensure_ascii=False))
         else:
             writer = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
             writer.writerows((source, text, f"{score:.6f}") for source, text, score in rows)
     else:
-        for text in decode_texts(*arguments, options.num_beams, options.keep_letters):
-            print(json.dumps(text, ensure_ascii=False) if options.json_lines else text)
+        texts = decode_texts(*arguments, options.num_beams, options.keep_letters)
+        for line, text in zip(lines, texts):
+            print(json.dumps(text, ensure_ascii=False) if options.json_lines else text + "\r" * line.endswith("\r"))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ from transformers import (
 
 from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.baselines import copy_source, look_up
-from atenta.recipes.decode import window_cutter
-from atenta.recipes.decoding.generation import DecodedText, decode_n_best, join_windows, n_best_columns
+from atenta.recipes.decode import GAP, join_windows, window_cutter
+from atenta.recipes.decoding.generation import DecodedText, decode_n_best, n_best_columns
 from atenta.recipes.metrics import METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.samples.files import SPLITS
@@ -215,7 +215,13 @@ def decode_rows(
     columns = {name: [part[name] for part in parts] for name in ("source", "target", "tags")}
     encoded = datasets.Dataset.from_dict(encode_pairs(columns, tokenizer))
     decoded = iter(decode_encoded(trainer, encoded, tokenizer, search, keep_letters))
-    return [join_windows(cuts, [next(decoded) if text else None for text, _ in cuts]) for cuts in windows]
+    joined = []
+    for cuts in windows:
+        outputs = [next(decoded) if text else None for text, _ in cuts]
+        finished = all(ranked[0].finished for ranked in outputs if ranked)
+        ranked_pairs = [ranked and [(each.text, each.score) for each in ranked] for ranked in outputs]
+        joined.append([DecodedText(text, score, finished) for text, score in join_windows(cuts, ranked_pairs)])
+    return joined
 
 
 def decode_encoded(
@@ -294,8 +300,10 @@ def _prepare_pairs(
     inputs = [["tags", "source"], ["target"]]
     report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
     encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
-    if not data.streaming:
-        model.config.update(measure_lengths(splits["train"], encoded["train"]))
+    if hasattr(model, "letter_lock"):  # a model of ours, whose tokens are characters
+        unknown = {"window_length": None, "length_ratios": None}
+        streamed = not isinstance(encoded["train"], datasets.Dataset)
+        model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"], GAP))
     return rows, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
 
 

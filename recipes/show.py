@@ -219,7 +219,7 @@ def _show_comparison(options: argparse.Namespace) -> None:
     rows: dict[str, dict[str, float]] = {}
     for folder in options.folders:
         for name, scores in _read_metrics(folder)["test"].items():
-            same_for_all = name != "model" and rows.get(name, scores) == scores
+            same_for_all = not name.startswith("model") and rows.get(name, scores) == scores
             rows[name if same_for_all else f"{folder}: {name}"] = scores
     print(table(rows))
 

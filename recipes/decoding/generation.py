@@ -19,7 +19,8 @@ class DecodedText:
         text: The output without special tokens.
         score: Σ log p(token | source, previous tokens) / length ** `length_penalty`, in nats. The length is the number
             of tokens, including `<eos>`. The penalty is set in the model's generation configuration. Its default is 1,
-            which makes the score the mean log-probability of a token. Beam and greedy search use the same score.
+            which makes the score the mean log-probability of a token. Beam and greedy search use the same score,
+            except with `keep_letters`: there, greedy search shares the probability among the letters that are allowed.
         finished: Whether the output ends with `<eos>`; otherwise it was cut off at the maximum length.
     """
 
@@ -71,7 +72,7 @@ def decode_n_best(
         input_ids = batch["input_ids"].to(model.device)
         lock = {}
         if keep_letters:
-            longest = max(model.generation_config.max_length, input_ids.shape[1] + 1)
+            longest = max(model.generation_config.max_length or 0, input_ids.shape[1] + 1)
             lock = {"logits_processor": model.letter_lock(tokenizer, input_ids), "max_length": longest}
         output = model.generate(
             input_ids=input_ids,
@@ -94,32 +95,6 @@ def decode_n_best(
             texts = tokenizer.batch_decode(ids_of_source, skip_special_tokens=True)
             decoded.append([DecodedText(*each) for each in zip(texts, *rest)])
     return decoded
-
-
-def join_windows(
-    windows: Sequence[tuple[str, str]], outputs: Sequence[Sequence[DecodedText] | None]
-) -> list[DecodedText]:
-    """Join the outputs for the windows of a text: the best ones, the second best ones, and so on.
-
-    Args:
-        windows: The windows and the white space after each, as `cut_windows` returns them.
-        outputs: The outputs for each window, best first, or None for one that is empty.
-
-    Returns:
-        As many outputs as the window with the fewest has. A score is the mean of those of the windows, weighted by
-        their numbers of characters, with one for `<eos>`.
-    """
-    if len(windows) == 1 and outputs[0]:
-        return list(outputs[0])
-    decoded = [each or [DecodedText("", 0.0, True)] for each in outputs]
-    joined = []
-    for rank in range(min((len(each) for each in outputs if each), default=1)):
-        chosen = [each[min(rank, len(each) - 1)] for each in decoded]
-        sizes = [len(each.text) + 1 for each in chosen]
-        score = sum(each.score * size for each, size in zip(chosen, sizes)) / sum(sizes)
-        text = "".join(each.text + gap for each, (_, gap) in zip(chosen, windows))
-        joined.append(DecodedText(text, score, all(each.finished for each in chosen)))
-    return joined
 
 
 def n_best_columns(outputs: Sequence[Sequence[DecodedText]]) -> dict[str, list[Any]]:

@@ -61,28 +61,32 @@ def tag_tokens(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return sorted({tag for row in rows for tag in row["tags"]})
 
 
-def measure_lengths(rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, list[list[int]]]) -> dict[str, Any]:
+def measure_lengths(
+    rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, list[list[int]]], gap: re.Pattern[str]
+) -> dict[str, Any]:
     """Return the options of an encoder-decoder's configuration that say how long the training pairs are.
 
     Args:
         rows: Pairs with `source`, `target` and `tags`.
         encoded: The output of `encode_pairs` for them.
+        gap: White space at which texts would always be cut.
 
     Returns:
         `window_length`, the number of source tokens that all but one in a thousand pairs do not exceed, or None if
-        texts cannot be cut between words, because sources are single words, or have another number of words than their
-        targets in more than one pair of twenty; `length_ratios`, the lowest and the highest ratio of target tokens to
-        source tokens. Tags do not count, `<eos>` does.
+        texts should not be cut between words, because sources are single words, or more than one pair of twenty has
+        another number of words in its source than in its target, or white space at which it would be cut;
+        `length_ratios`, the lowest and the highest ratio of target tokens to source tokens. Tags do not count,
+        `<eos>` does.
     """
-    tags, source_words, aligned = [], 0, 0
+    tags, source_words, regular = [], 0, 0
     for row in rows:
         tags.append(len(row["tags"]))
         words = len(row["source"].split())
         source_words = max(source_words, words)
-        aligned += words == len(row["target"].split())
+        regular += words == len(row["target"].split()) and not gap.search(row["source"])
     sources = [len(ids) - of_row for ids, of_row in zip(encoded["input_ids"], tags)]
     ratios = [len(target) / source for target, source in zip(encoded["labels"], sources)]
-    can_cut = source_words > 1 and aligned >= 0.95 * len(sources)
+    can_cut = source_words > 1 and regular >= 0.95 * len(sources)
     return {
         "window_length": sorted(sources)[math.ceil(0.999 * (len(sources) - 1))] if can_cut else None,
         "length_ratios": [min(ratios), max(ratios)],

@@ -12,8 +12,10 @@ from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
 from torch.utils.data import DataLoader
 from transformers import (
+    AutoConfig,
     EarlyStoppingCallback,
     EvalPrediction,
+    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     ProgressCallback,
@@ -118,6 +120,8 @@ class RecipeTrainer(Trainer):
             checkpoint: Training is resumed from it. If training had ended there, no further step is taken, and a run
                 that was killed after training is completed.
         """
+        if checkpoint is not None:
+            _expect_same_model(checkpoint, self.model.config)
         if checkpoint is not None and self.is_world_process_zero():
             print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning)", flush=True)
         if checkpoint is not None and is_finished(checkpoint):
@@ -248,6 +252,20 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
         raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
+
+
+def _expect_same_model(checkpoint: Path, config: PreTrainedConfig) -> None:
+    """Check that a checkpoint's positions are those of the model: its weights would fit, and give other outputs."""
+    if not (checkpoint / "config.json").is_file():  # of LoRA
+        return
+    saved = AutoConfig.from_pretrained(checkpoint)
+    for name in ("rotary_cross_attention", "tag_token_ids"):
+        before, now = (getattr(each, name, None) for each in (saved, config))
+        if before != now:
+            raise SystemExit(
+                f"{checkpoint} is of a model with {name}={before}, and this run makes one with {now}. Give another "
+                "--output_dir, or --overwrite_output_dir to start from the beginning."
+            )
 
 
 def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:

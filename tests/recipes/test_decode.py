@@ -223,6 +223,12 @@ def test_each_line_gives_a_line(folders, command, monkeypatch, tmp_path, named):
     assert lines == (expected[:4] * 2 if named else expected[:4]) + [""]
 
 
+def test_carriage_returns_are_kept_and_not_decoded(folders, command, monkeypatch, tmp_path):
+    given_lines(monkeypatch, tmp_path, "ser\tPL\r\n\r\nver\r\n")
+    plain = command(folders[0], "ser\tPL", "", "ver").out
+    assert command(folders[0]).out == plain.replace("\n", "\r\n")
+
+
 def test_no_lines_give_no_output(folders, command, monkeypatch, tmp_path):
     given_lines(monkeypatch, tmp_path, "")
     assert command(folders[0]).out == ""
@@ -248,6 +254,45 @@ def test_unclear_sources_are_refused(folders, command, capsys, arguments, messag
     with pytest.raises(SystemExit):
         command(folders[0], *arguments)
     assert message in capsys.readouterr().err
+
+
+def test_several_json_lines_hold_source_and_tags(folders, command, monkeypatch, tmp_path):
+    given_lines(monkeypatch, tmp_path, json.dumps({"source": "a\tser", "tags": "PL"}) + "\n")
+    printed = command(folders[0], "--json_lines", "--num_beams", 2, "--num_return_sequences", 2).out
+    found = list(map(json.loads, printed.splitlines()))
+    assert [(one["source"], one["tags"]) for one in found] == [("a\tser", "PL")] * 2
+    assert found[0]["score"] >= found[1]["score"]
+
+
+@pytest.mark.parametrize("line", ['{"text": "ser"}', "3", '{"source": "ser", "tags": ["PL"]}'])
+def test_other_json_lines_are_refused(folders, command, monkeypatch, tmp_path, line):
+    given_lines(monkeypatch, tmp_path, line + "\n")
+    with pytest.raises(SystemExit, match="expected a JSON text, or an object with `source` and `tags`"):
+        command(folders[0], "--json_lines")
+
+
+def test_a_model_without_a_lock_is_named(folders, command, monkeypatch):
+    monkeypatch.delattr(AtentaEncoderDecoderForConditionalGeneration, "letter_lock")
+    with pytest.raises(SystemExit, match="--keep_letters: .* has no letter_lock"):
+        command(folders[0], "ser", "--keep_letters")
+
+
+def test_characters_that_training_did_not_have_are_named(folders, command):
+    assert "training did not have 'z', '日'" in command(folders[0], "z日ser").err
+    assert "training did not have" not in command(folders[0], "z日ser", "--keep_letters").err
+
+
+def test_impossible_outputs_of_long_texts_are_left_out(folders, command):
+    long = "ser ver ser ver ser"
+    several = command(folders[0], long, "--keep_letters", "--num_beams", 3, "--num_return_sequences", 3)
+    assert [row[1] for row in rows(several.out)] == [long]
+
+
+def test_outputs_of_windows_are_joined_by_rank():
+    windows = [("a b.", " "), ("", "\t"), ("c", "")]
+    joined = decode.join_windows(windows, [[("A B.", -1.0), ("a b.", -2.0)], None, [("C", -4.0)]])
+    assert [text for text, _ in joined] == ["A B. \tC", "a b. \tC"]
+    assert [score for _, score in joined] == pytest.approx([(-5 - 8) / 7, (-10 - 8) / 7])
 
 
 def test_letters_are_kept_on_request(folders, command):

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
+from atenta.recipes.decode import GAP
 from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, measure_lengths, tag_tokens
 
 
@@ -103,7 +104,7 @@ def test_encoding_of_a_dataset(tokenizer):
 def measured(tokenizer, pairs):
     rows = [{"source": source, "target": target, "tags": tags} for source, target, tags in pairs]
     columns = {name: [row[name] for row in rows] for name in ("source", "target", "tags")}
-    return measure_lengths(rows, encode_pairs(columns, tokenizer))
+    return measure_lengths(rows, encode_pairs(columns, tokenizer), GAP)
 
 
 def test_lengths_of_training_pairs(tokenizer):
@@ -113,6 +114,7 @@ def test_lengths_of_training_pairs(tokenizer):
     }
     assert measured(tokenizer, [("ser ou ser", "ser ou ser", []), ("ser", "ser", [])])["window_length"] == 11
     assert measured(tokenizer, [("ser ou ser", "ser", []), ("ser", "ser", [])])["window_length"] is None
+    assert measured(tokenizer, [("ser  ou ser", "ser ou ser", []), ("ser", "ser", [])])["window_length"] is None
 
 
 def test_a_few_very_long_texts_do_not_lengthen_the_windows(tokenizer):

@@ -333,6 +333,17 @@ def test_a_seed_determines_the_result(tmp_path):
     assert_same_weights(again.model, weights(first.model))
 
 
+@pytest.mark.parametrize("finished", [True, False])
+def test_a_checkpoint_of_a_model_with_other_positions_is_refused(tmp_path, finished):
+    model_class = AtentaEncoderDecoderForConditionalGeneration
+    steps = {"max_steps": 2 if finished else 4, "save_strategy": "steps", "save_steps": 2}
+    earlier = tiny(model_class, position_embedding_type="rotary", rotary_cross_attention=False)
+    trainer_of(tmp_path, {"train": PAIRS}, earlier, **steps).fit(None)
+    now = tiny(model_class, position_embedding_type="rotary")
+    with pytest.raises(SystemExit, match="rotary_cross_attention=False, and this run makes one with True"):
+        trainer_of(tmp_path, {"train": PAIRS}, now, **steps).fit(tmp_path / "checkpoint-2")
+
+
 def test_the_loss_is_logged_before_a_checkpoint_is_written(tmp_path):
     trainer = trainer_of(tmp_path, {"train": PAIRS}, logging_steps=4, save_strategy="steps", save_steps=3, max_steps=6)
     trainer.fit(None)
