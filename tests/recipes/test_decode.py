@@ -273,7 +273,7 @@ def test_other_json_lines_are_refused(folders, command, monkeypatch, tmp_path, l
 
 def test_a_model_without_a_lock_is_named(folders, command, monkeypatch):
     monkeypatch.delattr(AtentaEncoderDecoderForConditionalGeneration, "letter_lock")
-    with pytest.raises(SystemExit, match="--keep_letters: .* has no letter_lock"):
+    with pytest.raises(SystemExit, match=r"--keep_letters: .* has no letter_lock"):
         command(folders[0], "ser", "--keep_letters")
 
 
