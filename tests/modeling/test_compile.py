@@ -97,8 +97,9 @@ def test_flex_attention_equals_sdpa(model_class, compiled):
     inputs = masked(inputs_for(model_class))
     kind, stance = (tiny_model, "default") if compiled else (double_model, "force_eager")
     logits = {}
+    options = {"hidden_size": 64, "position_embedding_type": "rotary"}
     for implementation in ("sdpa", "flex_attention"):
-        model = kind(model_class, attn_implementation=implementation, hidden_size=64).requires_grad_(False)
+        model = kind(model_class, attn_implementation=implementation, **options).requires_grad_(False)
         with torch.compiler.set_stance(stance):
             logits[implementation] = model(**inputs).logits
     real = inputs.get("decoder_attention_mask", inputs["attention_mask"]).bool()
