@@ -66,4 +66,4 @@ class KeepLettersLogitsProcessor(LogitsProcessor):
         place = min(input_ids.shape[1] - 1, places - 1)
         allowed = self.base_of_token == self.bases[:, place, None]  # (sources, vocab_size)
         allowed = allowed.repeat_interleave(len(input_ids) // sources, dim=0)
-        return scores.masked_fill(~allowed, -torch.inf)
+        return scores.masked_fill(~allowed, -torch.inf)  # type: ignore[return-value]  # torch declares any Tensor

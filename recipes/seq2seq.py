@@ -185,7 +185,8 @@ def main() -> None:
             source = " ".join([row["source"], *row["tags"]])
             print(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
         if not noise.denoising:
-            _decode_in_new_process(training.output_dir, *zip(*pairs), search.num_beams)
+            chosen, expected = zip(*pairs)
+            _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams)
 
 
 def decode_rows(
@@ -255,7 +256,7 @@ def compare(
 
 def compare_by_length(
     metrics: Sequence[str], rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[str]]
-) -> dict[str, dict[str, dict[str, float]]]:
+) -> dict[str, dict[str, Any]]:
     """Return the scores of each kind of answer for sources of 1 to 10 characters, 11 to 20, 21 to 40, and so on.
 
     Each range, such as `21–40`, has also the number of its `texts`.
@@ -263,7 +264,7 @@ def compare_by_length(
     bins: dict[int, list[int]] = {}
     for index, row in enumerate(rows):
         bins.setdefault(max(0, math.ceil(math.log2(len(row["source"]) / _SHORTEST_RANGE))), []).append(index)
-    compared = {}
+    compared: dict[str, dict[str, Any]] = {}
     for power, members in sorted(bins.items()):
         lowest = _SHORTEST_RANGE * 2 ** (power - 1) + 1 if power else 1
         chosen = {name: [given[index] for index in members] for name, given in answers.items()}

@@ -2,7 +2,7 @@
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -12,6 +12,7 @@ from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.utils import can_return_tuple
 
+from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
 from atenta.modeling.positions import source_positions
 
 
@@ -56,9 +57,9 @@ class _EnsembleEncoder(nn.Module):
             of those that have feature tags, (batch, source_length); `generate` repeats each tensor of a dictionary for
             the beams.
         """
-        outputs = {}
+        outputs: dict[str, torch.Tensor] = {}
         for index, encoder in enumerate(self.encoders):
-            own = {}
+            own: dict[str, torch.Tensor] = {}
             if tags := getattr(encoder.config, "tag_token_ids", None):
                 length, device = input_ids.shape[1], input_ids.device
                 own = {"position_ids": source_positions(input_ids, attention_mask, length, device, tags)}
@@ -90,10 +91,15 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         self.encoder = _EnsembleEncoder([member.get_encoder() for member in members])
         self.generation_config = copy.deepcopy(members[0].generation_config)
 
-    @property
-    def letter_lock(self) -> Callable[[PreTrainedTokenizerBase, torch.Tensor], LogitsProcessorList]:
-        """The first member's function that makes the `logits_processor` of an output with its source's letters."""
-        return self.members[0].letter_lock
+    @staticmethod
+    def letter_lock(tokenizer: PreTrainedTokenizerBase, input_ids: torch.Tensor) -> LogitsProcessorList:
+        """Return `logits_processor` for `generate`, with which outputs keep the letters of their sources.
+
+        Args:
+            tokenizer: The members' tokenizer.
+            input_ids: (sources, source_length), the ids given to `generate`.
+        """
+        return LogitsProcessorList([KeepLettersLogitsProcessor(tokenizer, input_ids)])
 
     def get_encoder(self, modality: str | None = None) -> _EnsembleEncoder:
         """Return the encoders of the members, which `generate` runs on the source."""
