@@ -320,8 +320,10 @@ def _generate(
     with torch.inference_mode():
         output = model.generate(**batch, **options)
     ids = output.sequences[:, 1:]
-    finished = (ids == tokenizer.eos_token_id).any(-1).tolist()
-    tokens = (ids != tokenizer.pad_token_id).sum(-1).tolist()
+    ends = ids == tokenizer.eos_token_id
+    finished = ends.any(-1).tolist()
+    # Beam search may pad with <eos>: what follows the first one is not part of the output.
+    tokens = ((ends.cumsum(-1) - ends.long() == 0) & (ids != tokenizer.pad_token_id)).sum(-1).tolist()
     scores = output.sequences_scores.tolist() if "sequences_scores" in output else [0.0] * len(ids)
     texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
     outputs = list(map(_Output, texts, scores, tokens, finished))
@@ -398,8 +400,13 @@ def _read_sources(options: argparse.Namespace, has_tags: bool) -> Iterator[str]:
         return
     for name in options.files or [sys.stdin.fileno()]:
         with open(name, encoding="utf-8", newline="\n", closefd=bool(options.files)) as lines:
-            for line in lines:
-                yield _read_json(line, has_tags) if options.json_lines else line.removesuffix("\n")
+            for number, line in enumerate(lines, start=1):
+                try:
+                    yield _read_json(line, has_tags) if options.json_lines else line.removesuffix("\n")
+                except ValueError as error:
+                    raise ValueError(
+                        f"{name if options.files else 'standard input'}, line {number}: {error}"
+                    ) from None
 
 
 def main() -> None:

@@ -288,6 +288,11 @@ def test_impossible_outputs_of_long_texts_are_left_out(folders, command):
     assert [row[1] for row in rows(several.out)] == [long]
 
 
+def test_a_short_text_beside_a_long_one_is_not_thought_too_long(tmp_path, command):
+    folder = save(tmp_path / "model", 1, length_ratios=[1.0, 1.0])
+    assert command(folder, "ser", "ser ver ser ver", "--keep_letters", "--num_beams", 3).err.count("warning") == 0
+
+
 def test_outputs_of_windows_are_joined_by_rank():
     windows = [("a b.", " "), ("", "\t"), ("c", "")]
     joined = decode.join_windows(windows, [[("A B.", -1.0), ("a b.", -2.0)], None, [("C", -4.0)]])
