@@ -472,7 +472,7 @@ def main() -> None:
         lines = list(_read_sources(options, has_tags))
     except ValueError as error:
         sys.exit(str(error))
-    sources = [line.removesuffix("\r") for line in lines]
+    sources = lines if options.json_lines else [line.removesuffix("\r") for line in lines]
     arguments = (tokenizer, model, sources, options.batch_size)
     if options.num_return_sequences > 1:
         rows = decode_texts_n_best(

@@ -24,13 +24,8 @@ _INCIDENTAL = {
     *("resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name", "logging_dir"),
     *("disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo"),
-    *(
-        "num_beams",
-        "num_return_sequences",
-        "keep_letters",
-        "prompt",
-        "sample_length",
-    ),  # for scoring and showing a finished run
+    # For scoring and showing a finished run.
+    *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
 }
 
 

@@ -95,14 +95,9 @@ class MuonWithAdamW(torch.optim.Optimizer):
         super().__init__([*adamw.param_groups, *muon.param_groups], adamw.defaults)
         self._share()
 
-    @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Change all parameters that have a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        self.adamw.step()
+        loss = self.adamw.step(closure)
         self.muon.step()
         return loss
 

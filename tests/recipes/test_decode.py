@@ -264,6 +264,12 @@ def test_several_json_lines_hold_source_and_tags(folders, command, monkeypatch, 
     assert found[0]["score"] >= found[1]["score"]
 
 
+def test_a_json_text_keeps_its_last_carriage_return(folders, command, monkeypatch, tmp_path):
+    given_lines(monkeypatch, tmp_path, json.dumps({"source": "z\r"}) + "\n" + json.dumps("z\r") + "\n")
+    printed = command(folders[0], "--json_lines", "--keep_letters").out
+    assert list(map(json.loads, printed.splitlines())) == ["z\r"] * 2
+
+
 @pytest.mark.parametrize("line", ['{"text": "ser"}', "3", '{"source": "ser", "tags": ["PL"]}'])
 def test_other_json_lines_are_refused(folders, command, monkeypatch, tmp_path, line):
     given_lines(monkeypatch, tmp_path, line + "\n")
