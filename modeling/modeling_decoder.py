@@ -243,10 +243,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         if isinstance(past_key_values, EncoderDecoderCache) and past_key_values.is_updated.get(0):
             return None
         if encoder_position_ids is None:
-            length, device = encoder_hidden_states.shape[1], encoder_hidden_states.device
-            encoder_position_ids = source_positions(
-                None, encoder_attention_mask, length, device, self.config.tag_token_ids
-            )
+            tags = self.config.tag_token_ids
+            encoder_position_ids = source_positions(None, encoder_attention_mask, encoder_hidden_states, tags)
         return self.rotary(encoder_position_ids, encoder_hidden_states.dtype)
 
 

@@ -109,9 +109,7 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
         if position_ids is None:
             tags = getattr(self.config, "tag_token_ids", None)  # of an encoder-decoder
-            position_ids = source_positions(
-                input_ids, attention_mask, inputs_embeds.shape[1], inputs_embeds.device, tags
-            )
+            position_ids = source_positions(input_ids, attention_mask, inputs_embeds, tags)
 
         mask = create_bidirectional_mask(self.config, inputs_embeds, attention_mask)
         hidden_states = self.embeddings(inputs_embeds, position_ids, token_type_ids)

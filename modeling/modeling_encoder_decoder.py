@@ -145,9 +145,8 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             (batch, source_length, hidden_size); on request, both sides' hidden states and attention weights.
         """
         if position_ids is None and input_ids is not None and self.config.tag_token_ids:
-            position_ids = source_positions(
-                input_ids, attention_mask, input_ids.shape[1], input_ids.device, self.config.tag_token_ids
-            )  # also for the decoder, which does not see the ids
+            # Also for the decoder, which does not see the ids.
+            position_ids = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
         if encoder_outputs is None:
             encoder_outputs = self.encoder(
                 input_ids=input_ids,
@@ -209,8 +208,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
             kwargs["position_ids"] = source_positions(
                 input_ids,
                 input_ids != self.config.pad_token_id if attention_mask is None else attention_mask,
-                input_ids.shape[1],
-                input_ids.device,
+                input_ids,
                 self.config.tag_token_ids,
             )
         return super().generate(inputs, *args, **kwargs)

@@ -29,8 +29,7 @@ def position_ids_from_mask(
 def source_positions(
     input_ids: torch.Tensor | None,
     attention_mask: torch.Tensor | None,
-    length: int,
-    device: torch.device,
+    states: torch.Tensor,
     tag_token_ids: list[int] | None = None,
 ) -> torch.Tensor:
     """Return the positions of an encoder's tokens. With feature tags, tags have position 0 and letters count from 1.
@@ -40,8 +39,7 @@ def source_positions(
     Args:
         input_ids: (batch, length), from which tags are told; not needed without tags.
         attention_mask: (batch, length), 1 for real tokens and 0 for padding, or `None` without padding.
-        length: number of tokens.
-        device: device of the result.
+        states: (batch, length, ...), ids or vectors of the tokens, for their number and device.
         tag_token_ids: ids of the tags, if the model has any.
 
     Returns:
@@ -51,7 +49,7 @@ def source_positions(
         ValueError: If there are tags but no ids.
     """
     if not tag_token_ids:
-        return position_ids_from_mask(attention_mask, length, 0, device)
+        return position_ids_from_mask(attention_mask, states.shape[1], 0, states.device)
     if input_ids is None:
         raise ValueError(
             "Found neither input_ids nor position_ids; expected one of them, because this model gives position 0 to "

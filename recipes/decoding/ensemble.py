@@ -61,8 +61,7 @@ class _EnsembleEncoder(nn.Module):
         for index, encoder in enumerate(self.encoders):
             own: dict[str, torch.Tensor] = {}
             if tags := getattr(encoder.config, "tag_token_ids", None):
-                length, device = input_ids.shape[1], input_ids.device
-                own = {"position_ids": source_positions(input_ids, attention_mask, length, device, tags)}
+                own = {"position_ids": source_positions(input_ids, attention_mask, input_ids, tags)}
             encoded = encoder(input_ids=input_ids, attention_mask=attention_mask, **own, **kwargs)
             own["hidden_states"] = encoded.last_hidden_state
             outputs |= {f"{name} {index}": value for name, value in own.items()}

@@ -105,8 +105,8 @@ def test_other_positions_cannot_be_turned(kind):
 def test_tags_have_position_0_and_letters_count_from_1():
     ids = torch.tensor([[0, 31, 30, 5, 6, 2], [31, 7, 2, 0, 0, 0]])
     expected = [[0, 0, 0, 1, 2, 3], [0, 1, 2, 0, 0, 0]]
-    assert source_positions(ids, ids != 0, 6, ids.device, TAGS).tolist() == expected
-    assert source_positions(ids, None, 6, ids.device).tolist() == [[0, 1, 2, 3, 4, 5]]
+    assert source_positions(ids, ids != 0, ids, TAGS).tolist() == expected
+    assert source_positions(ids, None, ids).tolist() == [[0, 1, 2, 3, 4, 5]]
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "learned", "rotary"])
