@@ -9,9 +9,10 @@ ENVIRONMENT := .venv/.installed
 OLDEST_ENVIRONMENT := .venv-oldest/.installed
 PYTEST := -m pytest --numprocesses $(WORKERS)
 
+ACCENTS_MODEL := outputs/portuguese_accents
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean FORCE
+.PHONY: help run accents-model recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean FORCE
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -19,6 +20,14 @@ help:  ## list the targets
 run: $(ENVIRONMENT)  ## train the accents model, score it, and decode with it: five minutes
 	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
 		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no recipes/seq2seq.py
+
+# If it is stopped, it goes on from its last checkpoint.
+accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put it into the package: an hour
+	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
+		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
+		recipes/finetune_characters.py --output_dir $(ACCENTS_MODEL)
+	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \
+		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
 
 recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
@@ -85,5 +94,5 @@ $(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
 # The files of the package. An editable install links each of them, so a new or renamed file needs a new install.
 .venv/.files: FORCE
 	@mkdir -p .venv
-	@find hub configuration tokenization modeling recipes -name '*.py' | sort > $@.new
+	@find hub configuration tokenization modeling restoration recipes -name '*.py' -o -path '*/portuguese_accents/*' | sort > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@

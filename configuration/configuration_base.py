@@ -18,10 +18,12 @@ class SavedCode(NamedTuple):
         auto_map: for each auto class, the file and the class that it loads, such as
             `"modeling_decoder.AtentaDecoderModel"`.
         files: the source of each file by its name, such as `"modeling_decoder.py"`.
+        custom_pipelines: pipelines of transformers that are among the files, as in a configuration.
     """
 
     auto_map: dict[str, str]
     files: dict[str, str]
+    custom_pipelines: dict[str, Any]
 
 
 @strict
@@ -37,10 +39,10 @@ class AtentaConfig(PreTrainedConfig):
             the vocabulary, or an option is misspelt. The message gives the value and what is allowed.
     """
 
-    # Extension point: returns the code to save with a configuration class, or None for classes it does not know. The
+    # Extension point: returns the code to save with a configuration, or None for classes it does not know. The
     # package sets it (hub/__init__.py). This file may not import the collector, because copies of this file are saved
     # with every model, without the collector. In those copies it stays None, and transformers copies the code itself.
-    code_collector: ClassVar[Callable[[type[PreTrainedConfig]], SavedCode | None] | None] = None
+    code_collector: ClassVar[Callable[[PreTrainedConfig], SavedCode | None] | None] = None
 
     vocab_size: int = 420
     pad_token_id: int | None = 0
@@ -60,11 +62,13 @@ class AtentaConfig(PreTrainedConfig):
             kwargs: as in transformers, such as `repo_id`, which defaults to the folder's name.
         """
         collect = type(self).code_collector
-        code = collect(type(self)) if collect is not None else None
+        code = collect(self) if collect is not None else None
         if code is None:
             super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
             return
         self.auto_map = code.auto_map
+        if code.custom_pipelines:
+            self.custom_pipelines = code.custom_pipelines
         super().save_pretrained(save_directory)
         for name, source in code.files.items():
             (Path(save_directory) / name).write_text(source, encoding="utf-8")

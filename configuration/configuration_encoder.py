@@ -17,6 +17,14 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             two texts of next-sentence prediction or question answering.
         classifier_dropout (`float`, *optional*): dropout probability before a classification head; defaults to
             `dropout`.
+        character_variants (`dict[str, str]`, *optional*): for a tagger of characters, the characters that each
+            character with a choice may become, such as `{"a": "aàáâã", "e": "eéê"}`; all others never change.
+        spellings_file (`str`, *optional*): file beside the weights with the spellings of words that a tagger of
+            characters reads.
+        window_length (`int`, *optional*): number of characters that a tagger of characters was trained to read at a
+            time; longer texts are read in windows.
+        confidence_temperature (`float`, defaults to 1.0): divides the logits of a tagger of characters, so that its
+            probabilities are the shares of characters that are right (Guo et al., 2017).
 
     Example:
 
@@ -33,13 +41,36 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     num_hidden_layers: int = 6
     type_vocab_size: int = 2
     classifier_dropout: float | int | None = None
+    character_variants: dict[str, str] | None = None
+    spellings_file: str | None = None
+    window_length: int | None = None
+    confidence_temperature: float | int = 1.0
 
     def validate_architecture(self) -> None:
         """Check the values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: If `type_vocab_size` is negative, or as in [`AtentaTransformerConfig`].
+            ValueError: If `type_vocab_size` is negative, `character_variants` are not characters or have no
+                `window_length`, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
+        self._validate_variants()
         if self.type_vocab_size < 0:
             raise ValueError(f"type_vocab_size={self.type_vocab_size}; expected 0 (no segments) or more.")
+
+    def _validate_variants(self) -> None:
+        if self.window_length is not None and self.window_length < 1:
+            raise ValueError(f"window_length={self.window_length}; expected at least 1 character.")
+        if self.confidence_temperature <= 0:
+            raise ValueError(f"confidence_temperature={self.confidence_temperature}; expected a number above 0.")
+        if self.character_variants is None:
+            return
+        if self.window_length is None:
+            raise ValueError("character_variants need a window_length, the number of characters read at a time.")
+        labels = set(self.id2label.values())
+        for character, variants in self.character_variants.items():
+            if len(character) != 1 or not variants or not set(variants) <= labels:
+                raise ValueError(
+                    f"character_variants has {character!r}: {variants!r}; expected one character, and one or more "
+                    f"that are labels: {''.join(sorted(labels))!r:.200}."
+                )

@@ -1,7 +1,8 @@
 """Character-level Transformers for Hugging Face transformers (encoder, decoder, encoder-decoder), and pair votes.
 
 Importing the package registers the models with transformers' auto classes and pipelines. Saved models contain the
-code that they need, so they also load where the package is not installed.
+code that they need, so they also load where the package is not installed. `restore_accents` restores the accents of
+Portuguese with the model that comes with the package.
 """
 
 from importlib.metadata import version
@@ -32,6 +33,7 @@ from .modeling import (
     AtentaPreTrainedModel,
 )
 from .registration import register_auto_classes
+from .restoration import CharacterRestorer, RestoredText, Spellings, restore_accents
 from .tokenization import DEFAULT_ALPHABET, AtentaTokenizer, CharacterTable, character_span, check_texts
 
 __version__ = version("atenta")
@@ -56,10 +58,14 @@ __all__ = [
     "AtentaPairVotesConfig",
     "AtentaPairVotesForCausalLM",
     "AtentaTokenizer",
+    "CharacterRestorer",
     "CharacterTable",
+    "RestoredText",
+    "Spellings",
     "__version__",
     "character_span",
     "check_texts",
+    "restore_accents",
 ]
 
 register_auto_classes()

@@ -11,28 +11,32 @@ from collections.abc import Iterable
 from transformers import PreTrainedConfig
 
 from .configuration.configuration_base import SavedCode
-from .registration import AUTO_CLASSES
+from .registration import AUTO_CLASSES, RESTORATION_PIPELINE
 
 PACKAGE = __package__
 
 
-def collect_code(config_class: type[PreTrainedConfig]) -> SavedCode | None:
+def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     """Return the code to save with a configuration: the code of all models of its family.
 
-    `auto_map` has every auto class of the family, whichever model is saved.
+    `auto_map` has every auto class of the family, whichever model is saved. With a tagger of characters, its pipeline
+    is saved too.
 
     Returns:
-        The code, or `None` for a class that this package does not register, such as a user's own subclass.
+        The code, or `None` if this package does not register the configuration's class, such as a user's own.
 
     Raises:
         ValueError: As in `flat_sources`.
     """
-    models = AUTO_CLASSES.get(config_class)
+    models = AUTO_CLASSES.get(type(config))
     if models is None:
         return None
-    classes = {"AutoConfig": config_class, **models}
+    classes = {"AutoConfig": type(config), **models}
     auto_map = {name: f"{_stem(each.__module__)}.{each.__name__}" for name, each in classes.items()}
-    return SavedCode(auto_map, flat_sources({each.__module__ for each in classes.values()}))
+    modules = {each.__module__ for each in classes.values()}
+    pipelines = RESTORATION_PIPELINE if getattr(config, "character_variants", None) else {}
+    modules |= {f"{PACKAGE}.restoration.{each['impl'].partition('.')[0]}" for each in pipelines.values()}
+    return SavedCode(auto_map, flat_sources(modules), pipelines)
 
 
 def flat_sources(modules: Iterable[str]) -> dict[str, str]:

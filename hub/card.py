@@ -93,6 +93,7 @@ def write_model_card(
         family=model.config.model_type.removeprefix("atenta_").replace("_", "-"),
         is_pair_votes=is_pair_votes,
         generates=model.can_generate(),
+        restores=bool(getattr(model.config, "character_variants", None)),
         is_described=any((data, language, licence, scores, limits)),
         sizes=_pair_votes_sizes(model.config) if is_pair_votes else _sizes(model),
         data=data,
@@ -156,7 +157,10 @@ def _sizes(model: PreTrainedModel) -> dict[str, str]:
 def _length_limit(config: PreTrainedConfig) -> str:
     if config.position_embedding_type == "learned":
         return f"It reads at most {config.max_position_embeddings} characters, because its positions are learned."
-    if window := getattr(config, "window_length", None):
+    window = getattr(config, "window_length", None)
+    if getattr(config, "character_variants", None):
+        return f"It reads {window} characters at a time. Longer texts are read in windows that overlap."
+    if window:
         return (
             f"It was trained on texts of up to about {window} characters and is less accurate on longer ones. Cut "
             "them into parts, as `recipes/decode.py` of atenta does."

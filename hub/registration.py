@@ -1,5 +1,7 @@
 """The models that transformers' auto classes build from the configurations of this package."""
 
+from typing import Any
+
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
@@ -49,6 +51,14 @@ AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
     AtentaPairVotesConfig: {
         "AutoModelForCausalLM": AtentaPairVotesForCausalLM,
     },
+}
+
+# What a saved tagger of characters says of its pipeline: the file and the class, and the auto class of the model.
+RESTORATION_PIPELINE: dict[str, dict[str, Any]] = {
+    "character-restoration": {
+        "impl": "restoration_pipeline.CharacterRestorationPipeline",
+        "pt": ["AutoModelForTokenClassification"],
+    }
 }
 
 

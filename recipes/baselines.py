@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 _Row = Mapping[str, Any]
+_WORD = re.compile(r"\w+")
 
 
 def copy_source(rows: Iterable[_Row]) -> list[str]:
@@ -46,6 +47,54 @@ def look_up(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:
         return re.sub(r"\S+", lambda word: best_spelling.get((word[0], tags), word[0]), source)
 
     return [answer(row["source"], tuple(row["tags"])) for row in rows]
+
+
+def most_frequent_spelling(
+    train: Iterable[_Row], rows: Iterable[_Row], *, fold_case: bool, after_word: bool = False
+) -> list[str]:
+    """Return each `source` with every word in its most frequent spelling in training.
+
+    Words are runs of letters, digits and underscores, and source and target of a row have the same length. A word that
+    does not occur in training is unchanged, and a capital stays one.
+
+    Args:
+        train: Rows with `source` and `target`.
+        rows: Rows with `source`.
+        fold_case: Whether upper and lower case are one spelling.
+        after_word: Whether to take the most frequent spelling after the same preceding word in the source, where
+            training has both words in this order.
+    """
+    spellings: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for row in train:
+        source, target, before = row["source"].lower(), row["target"], ""
+        target = target.lower() if fold_case else target
+        if not len(source) == len(target) == len(row["source"]):  # a letter whose lower case is two characters
+            continue
+        for word in _WORD.finditer(source):
+            spelling = target[word.start() : word.end()]
+            spellings[word[0],][spelling] += 1
+            if after_word:
+                spellings[before, word[0]][spelling] += 1
+            before = word[0]
+    best = {key: _most_frequent(counts) for key, counts in spellings.items()}
+
+    def answer(source: str) -> str:
+        before, pieces, end = "", [], 0
+        for word in _WORD.finditer(source):
+            key = word[0].lower()
+            found = best.get((before, key)) or best.get((key,)) or key
+            pieces += [source[end : word.start()], *_in_case_of(word[0], found)]
+            before, end = key, word.end()
+        return "".join([*pieces, source[end:]])
+
+    return [answer(row["source"]) for row in rows]
+
+
+def _in_case_of(word: str, spelling: str) -> Iterable[str]:
+    """Return the letters of a spelling, in capitals where the word has them."""
+    if len(word) != len(spelling):
+        return word
+    return (letter.upper() if given.isupper() else letter for given, letter in zip(word, spelling))
 
 
 def majority_label(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:

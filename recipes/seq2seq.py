@@ -6,7 +6,6 @@ feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are mask
 """
 
 import json
-import math
 import shlex
 import subprocess
 import sys
@@ -46,7 +45,7 @@ from atenta.recipes.training import (
     parse_arguments,
     start_run,
 )
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import compare, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 # Rows of text (`train`, `test` and further tests), rows of ids, and what they are encoded, trained and batched with.
@@ -54,7 +53,6 @@ _Prepared = tuple[
     Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel | PeftModel, DataCollatorForSeq2Seq
 ]
 _EXAMPLES = 10  # test pairs printed at the end
-_SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
 
 
 @dataclass
@@ -160,7 +158,11 @@ def main() -> None:
         }
         for name, of_test in tests.items()
     }
-    compared = {name: compare(search.metrics, tests[name], answers[name]) for name in tests}
+
+    def score(of_test: Sequence[Mapping[str, Any]], given: Sequence[str]) -> dict[str, float]:
+        return scores(search.metrics, predictions=given, references=[row["target"] for row in of_test])
+
+    compared = {name: compare(score, tests[name], answers[name]) for name in tests}
     sources, gold = ([row[column] for row in tests["test"]] for column in ("source", "target"))
     tags = [" ".join(row["tags"]) for row in tests["test"]]
     columns = {
@@ -173,7 +175,7 @@ def main() -> None:
         trainer,
         scores=compared.pop("test"),
         further_scores=compared,
-        by_length=compare_by_length(search.metrics, tests["test"], answers["test"]),
+        by_length=compare_by_length(score, tests["test"], answers["test"]),
         predictions=columns,
         about=describe_data(data),
     )
@@ -244,33 +246,6 @@ def decode_encoded(
         accelerator=trainer.accelerator,
     )
     return [outputs for _, outputs in sorted(zip(order, decoded), key=lambda pair: pair[0])]
-
-
-def compare(
-    metrics: Sequence[str], rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[str]]
-) -> dict[str, dict[str, float]]:
-    """Return the scores of each kind of answer to the rows."""
-    gold = [row["target"] for row in rows]
-    return {name: scores(metrics, predictions=given, references=gold) for name, given in answers.items()}
-
-
-def compare_by_length(
-    metrics: Sequence[str], rows: Sequence[Mapping[str, Any]], answers: Mapping[str, Sequence[str]]
-) -> dict[str, dict[str, Any]]:
-    """Return the scores of each kind of answer for sources of 1 to 10 characters, 11 to 20, 21 to 40, and so on.
-
-    Each range, such as `21–40`, has also the number of its `texts`.
-    """
-    bins: dict[int, list[int]] = {}
-    for index, row in enumerate(rows):
-        bins.setdefault(max(0, math.ceil(math.log2(len(row["source"]) / _SHORTEST_RANGE))), []).append(index)
-    compared: dict[str, dict[str, Any]] = {}
-    for power, members in sorted(bins.items()):
-        lowest = _SHORTEST_RANGE * 2 ** (power - 1) + 1 if power else 1
-        chosen = {name: [given[index] for index in members] for name, given in answers.items()}
-        of_range = compare(metrics, [rows[index] for index in members], chosen)
-        compared[f"{lowest}–{_SHORTEST_RANGE * 2**power}"] = {"texts": len(members), **of_range}
-    return compared
 
 
 def score_generated(

@@ -86,6 +86,27 @@ def draw_scores_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: st
     return figure
 
 
+def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], title: str) -> Figure:
+    """Draw the share of right answers against the confidence in them, and how many answers have each confidence.
+
+    Args:
+        confidence: The probability that the model gave to each of its answers.
+        is_right: Whether each was right.
+        title: What the answers are.
+    """
+    from sklearn.calibration import CalibrationDisplay  # slow to import
+
+    figure = Figure(figsize=(5, 6), layout="constrained")
+    upper, lower = figure.subplots(2, height_ratios=(3, 1), sharex=True)
+    CalibrationDisplay.from_predictions(is_right, confidence, n_bins=20, ax=upper, name=title)
+    upper.set(xlabel="", ylabel="share that is right", xlim=(0.35, 1.02), ylim=(0.35, 1.02))
+    upper.legend(loc="upper left")
+    upper.grid(alpha=0.25)
+    lower.hist(confidence, bins=20, range=(0, 1), log=True)
+    lower.set(xlabel="confidence", ylabel="characters")
+    return figure
+
+
 def draw_confusion(references: Sequence[str], predictions: Sequence[str], labels: Sequence[str]) -> Figure:
     """Draw the confusion matrix: correct labels on rows, predicted labels on columns.
 

@@ -8,6 +8,7 @@ from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
 from atenta.recipes.samples.languages import language_words
+from atenta.recipes.samples.portuguese import portuguese_texts
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,14 @@ SAMPLES = {
     "accents": Sample(
         _about("novels and tales of Machado de Assis in spans of 2 to 30 words, public domain", "pt"),
         rows=accent_pairs,
+    ),
+    "portuguese": Sample(
+        _about(
+            "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
+            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
+            "pt",
+        ),
+        rows=portuguese_texts,
     ),
     "novels": Sample(_about("tales and novels of Machado de Assis, public domain", "pt"), rows=novels),
     "plays": Sample(_about("plays of Machado de Assis, public domain", "pt"), rows=dialogue_prompts),

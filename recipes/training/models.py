@@ -27,6 +27,7 @@ def load_or_create(
     texts: Iterable[str],
     *,
     tags: Sequence[str] = (),
+    min_count: int = 1,
     **head: Any,
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
     """Load the tokenizer and the model that the options name, or create new ones.
@@ -37,13 +38,14 @@ def load_or_create(
         family: Of a new model: `encoder`, `decoder` or `encoder-decoder`.
         texts: Their characters become the alphabet of a new tokenizer.
         tags: Tokens for the feature tags of a new tokenizer.
+        min_count: Lowest count of a character in the alphabet of a new tokenizer.
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
         SystemExit: If there is no such model, or the sizes do not fit together.
     """
     if options.model_name_or_path is None:
-        tokenizer = AtentaTokenizer.from_texts(texts, family=family, tags=tags)
+        tokenizer = AtentaTokenizer.from_texts(texts, family=family, min_count=min_count, tags=tags)
         sizes = {name: value for name, value in vars(options).items() if name not in _NOT_IN_CONFIGURATION}
         sizes |= {"vocab_size": len(tokenizer), "max_position_embeddings": options.max_length}
         if tags:

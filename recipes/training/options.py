@@ -153,6 +153,8 @@ class RecipeArguments(TrainingArguments):
         muon = self.optim == "muon"
         if muon:
             self.optim = "adamw_torch_fused"  # the parent class accepts only transformers' own names
+        if self.bf16 and not torch.accelerator.is_available():
+            self.use_cpu = True  # the parent class expects this to be said
         super().__post_init__()
         if muon:
             self.optim = "muon"

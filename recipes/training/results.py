@@ -2,10 +2,11 @@
 
 import csv
 import json
+import math
 import os
 import platform
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -18,6 +19,51 @@ from atenta.card import write_model_card
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.training.trainer import RecipeTrainer, select_figures
 
+_SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
+
+_Row = Mapping[str, Any]
+_Score = Callable[[Sequence[_Row], Sequence[str]], dict[str, float]]
+_Answers = Mapping[str, Sequence[str]]  # for each kind of answer, one to each row
+
+
+def compare(score: _Score, rows: Sequence[_Row], answers: _Answers) -> dict[str, dict[str, float]]:
+    """Return the scores of each kind of answer to the rows; `score` takes rows and answers."""
+    return {name: score(rows, given) for name, given in answers.items()}
+
+
+def compare_by_length(score: _Score, rows: Sequence[_Row], answers: _Answers) -> dict[str, dict[str, Any]]:
+    """Return the scores of each kind of answer for sources of 1 to 10 characters, 11 to 20, 21 to 40, and so on.
+
+    Each range, such as `21–40`, has also the number of its `texts`.
+    """
+    powers = [max(0, math.ceil(math.log2(len(row["source"]) / _SHORTEST_RANGE))) for row in rows]
+    lowest = [_SHORTEST_RANGE * 2 ** (power - 1) + 1 if power else 1 for power in powers]
+    names = [f"{low}–{_SHORTEST_RANGE * 2**power}" for low, power in zip(lowest, powers)]
+    order = sorted(range(len(rows)), key=powers.__getitem__)
+    return compare_by_group(score, rows, answers, names, order)
+
+
+def compare_by_group(
+    score: _Score, rows: Sequence[_Row], answers: _Answers, groups: Sequence[str], order: Iterable[int] | None = None
+) -> dict[str, dict[str, Any]]:
+    """Return the scores of each kind of answer for each group of rows, and the number of its `texts`.
+
+    Args:
+        score: Takes rows and answers.
+        rows: The rows.
+        answers: For each kind of answer, one to each row.
+        groups: The name of the group of each row.
+        order: The order of the rows, which decides that of the groups; by default their own.
+    """
+    members: dict[str, list[int]] = {}
+    for index in range(len(rows)) if order is None else order:
+        members.setdefault(groups[index], []).append(index)
+    compared: dict[str, dict[str, Any]] = {}
+    for group, indices in members.items():
+        chosen = {name: [given[index] for index in indices] for name, given in answers.items()}
+        compared[group] = {"texts": len(indices), **compare(score, [rows[index] for index in indices], chosen)}
+    return compared
+
 
 def save_run(
     trainer: RecipeTrainer,
@@ -25,8 +71,11 @@ def save_run(
     scores: Mapping[str, Mapping[str, float]],
     further_scores: Mapping[str, Mapping[str, Mapping[str, float]]] | None = None,
     by_length: Mapping[str, Mapping[str, Any]] | None = None,
+    by_domain: Mapping[str, Mapping[str, Any]] | None = None,
+    details: Mapping[str, Any] | None = None,
     predictions: Mapping[str, Sequence[Any]] | None = None,
     about: Mapping[str, str],
+    complete: Callable[[Path], None] | None = None,
 ) -> None:
     """Print the scores and save the model, its card, the metrics, the predictions and the learning curve.
 
@@ -39,8 +88,11 @@ def save_run(
         further_scores: The same for further tests, by their names.
         by_length: The number of `texts` and the same for the texts of each range of lengths; the first score is drawn
             in `scores_by_length.png`.
+        by_domain: The same for the texts of each domain, without a picture.
+        details: Further figures of `metrics.json`.
         predictions: Columns of `predictions.tsv`, all of the same length.
         about: Data, language and licence for the card, as `write_model_card` takes them.
+        complete: Called with the folder to add a task's own files, before it is pushed.
     """
     if hasattr(trainer.model.config, "use_cache"):
         trainer.model.config.use_cache = True  # the Trainer turned it off
@@ -52,9 +104,11 @@ def save_run(
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
+    first = next(iter(scores["model"]))
+    for name, groups in (("domain", by_domain), ("number of characters", by_length)):
+        if groups:
+            print(f"{first.replace('_', ' ')} by {name}\n{_table_of_groups(groups, first)}\n", flush=True)
     if by_length:
-        first = next(iter(scores["model"]))
-        print(f"{first.replace('_', ' ')} by number of characters\n{_table_by_length(by_length, first)}\n", flush=True)
         draw_scores_by_length(by_length, first).savefig(folder / "scores_by_length.png", dpi=150)
     if predictions is not None:
         write_predictions(folder / "predictions.tsv", predictions)
@@ -66,8 +120,12 @@ def save_run(
     draw_learning_curve(history, metric).savefig(folder / "learning_curve.png", dpi=150)
     card = {"scores": scores["model"], **about}
     write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=folder.as_posix(), **card)
-    figures = {"test": scores, **(further_scores or {}), **({"by_length": by_length} if by_length else {})}
-    write_metrics(folder / "metrics.json", {**figures, "training": history})  # last: the folder is complete
+    groups = {name: each for name, each in (("by_domain", by_domain), ("by_length", by_length)) if each}
+    figures = {"test": scores, **(further_scores or {}), **groups}
+    if complete is not None:
+        complete(folder)
+    # Last: the folder is complete.
+    write_metrics(folder / "metrics.json", {**figures, **(details or {}), "training": history})
     if trainer.push_when_finished:
         push_run(trainer, card)
 
@@ -103,10 +161,10 @@ def table(rows: Mapping[str, Mapping[str, float]]) -> str:
     return "\n".join(lines)
 
 
-def _table_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: str) -> str:
+def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> str:
     rows = {
-        length: {name: value if name == "texts" else value[metric] for name, value in of_range.items()}
-        for length, of_range in by_length.items()
+        group: {name: value if name == "texts" else value[metric] for name, value in of_group.items()}
+        for group, of_group in groups.items()
     }
     return table(rows)
 

@@ -21,6 +21,7 @@ atenta.AtentaDecoderForCausalLM(config).save_pretrained("model")
 assert "## Limits" in pathlib.Path("model/README.md").read_text(encoding="utf-8")
 assert pathlib.Path("model/modeling_decoder.py").exists()
 assert importlib.resources.files("atenta.recipes").joinpath("configs/accents.yaml").is_file()
+assert atenta.restore_accents("A acao nao e facil") == "A ação não é fácil"
 print(atenta.__version__)
 """
 
@@ -74,6 +75,9 @@ def test_wheel(source, install_and_use, tmp_path):
         for path in (source / "recipes" / folder).glob("*.yaml")
     }
     others = {"atenta/hub_card.md", "atenta/py.typed", "atenta/recipes/pictures/attention_page.html"}
+    model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}
+    model |= {"tokenizer.json", "tokenizer_config.json"}
+    others |= {f"atenta/restoration/portuguese_accents/{name}" for name in model}
     assert names == modules | settings | others
 
 

@@ -11,6 +11,7 @@ from atenta.recipes.baselines import (
     look_up,
     majority_label,
     most_frequent_character,
+    most_frequent_spelling,
     most_frequent_tags,
     random_spans,
     uniform_characters,
@@ -157,6 +158,36 @@ def test_probabilities_sum_to_one(train):
 def test_unigram_is_better_than_uniform_on_its_training_texts():
     texts = ["não é nada", "nada"]
     assert sum(unigram_characters(texts, texts)) < sum(uniform_characters(texts, texts))
+
+
+SPELT = [
+    {"source": "Ela esta la", "target": "Ela está lá"},
+    {"source": "ELA ESTA, la", "target": "ELA ESTÁ, lá"},
+    {"source": "na esta.", "target": "na esta."},
+]
+
+
+@pytest.mark.parametrize(
+    ("source", "after_word", "restored"),
+    [
+        ("esta", False, "está"),
+        ("(Esta) LA-la nunca", False, "(Está) LÁ-lá nunca"),
+        ("na esta", False, "na está"),
+        ("na esta", True, "na esta"),
+        ("Na Esta, ela ESTA", True, "Na Esta, ela ESTÁ"),
+        ("nunca esta", True, "nunca está"),
+        ("está", False, "está"),
+        ("", False, ""),
+    ],
+)
+def test_most_frequent_spelling(source, after_word, restored):
+    answers = most_frequent_spelling(SPELT, [{"source": source}], fold_case=True, after_word=after_word)
+    assert answers == [restored]
+
+
+def test_most_frequent_spelling_of_capitals():
+    train = [{"source": "joão e joão", "target": "João e João"}]
+    assert most_frequent_spelling(train, [{"source": "e joão"}], fold_case=False) == ["e João"]
 
 
 def test_most_frequent_character():

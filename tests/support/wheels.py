@@ -13,6 +13,7 @@ FOLDERS = {
     "atenta.configuration": "configuration",
     "atenta.tokenization": "tokenization",
     "atenta.modeling": "modeling",
+    "atenta.restoration": "restoration",
     "atenta.recipes": "recipes",
 }
 
@@ -38,7 +39,7 @@ def copy_source(copy: Path) -> Path:
             ROOT / folder,
             copy / folder,
             symlinks=True,
-            ignore=shutil.ignore_patterns("__pycache__", "train", "train.*"),
+            ignore=shutil.ignore_patterns("__pycache__", "train", "train.*", "portugues"),
         )
     return copy
 

@@ -2,7 +2,12 @@
 
 import pytest
 
-from atenta.recipes.pictures.run_charts import draw_confusion, draw_learning_curve, draw_learning_curves
+from atenta.recipes.pictures.run_charts import (
+    draw_confusion,
+    draw_learning_curve,
+    draw_learning_curves,
+    draw_reliability,
+)
 
 HISTORY = [
     {"step": 1, "loss": 3.0},
@@ -56,3 +61,12 @@ def test_the_confusion_matrix_has_correct_labels_on_rows():
     (axes,) = draw_confusion(correct, predicted, ["fra", "ita", "por"]).axes
     assert [text.get_text() for text in axes.texts] == ["1", "2", "0", "0", "1", "0", "1", "0", "0"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["fra", "ita", "por"]
+
+
+def test_reliability_is_the_share_right_by_confidence():
+    figure = draw_reliability([0.52, 0.52, 0.97, 0.97, 0.97, 0.97], [True, False, True, True, True, False], "marks")
+    upper, lower = figure.axes
+    (curve,) = (line for line in upper.get_lines() if line.get_label() == "marks")
+    assert curve.get_xdata() == pytest.approx([0.52, 0.97])
+    assert curve.get_ydata() == pytest.approx([0.5, 0.75])
+    assert sum(bar.get_height() for bar in lower.patches) == 6

@@ -14,7 +14,15 @@ from transformers import AutoTokenizer
 
 from atenta.modeling import AtentaDecoderForCausalLM
 from atenta.recipes.training import results
-from atenta.recipes.training.results import push_run, save_run, table, write_metrics, write_predictions
+from atenta.recipes.training.results import (
+    compare_by_group,
+    compare_by_length,
+    push_run,
+    save_run,
+    table,
+    write_metrics,
+    write_predictions,
+)
 from support.recipes import assert_picture
 from support.saved import save_with_tokenizer
 
@@ -170,3 +178,25 @@ def test_predictions_keep_tabs_quotes_and_line_ends(tmp_path):
 def test_columns_of_two_lengths_are_an_error(tmp_path):
     with pytest.raises(ValueError, match="longer than argument"):
         write_predictions(tmp_path / "predictions.tsv", {"source": ["a"], "output": ["b", "c"]})
+
+
+def _share_right(rows, answers):
+    return {"accuracy": sum(row["target"] == answer for row, answer in zip(rows, answers, strict=True)) / len(rows)}
+
+
+GROUPED = [{"source": "a" * length, "target": str(length)} for length in (30, 1, 10, 11)]
+ANSWERS = {"model": ["30", "1", "2", "3"], "nothing": [""] * 4}
+
+
+def test_scores_by_length_are_of_ranges_that_double():
+    assert compare_by_length(_share_right, GROUPED, ANSWERS) == {
+        "1–10": {"texts": 2, "model": {"accuracy": 0.5}, "nothing": {"accuracy": 0.0}},
+        "11–20": {"texts": 1, "model": {"accuracy": 0.0}, "nothing": {"accuracy": 0.0}},
+        "21–40": {"texts": 1, "model": {"accuracy": 1.0}, "nothing": {"accuracy": 0.0}},
+    }
+
+
+def test_scores_by_group_are_in_the_order_of_the_rows():
+    compared = compare_by_group(_share_right, GROUPED, {"model": ANSWERS["model"]}, ["law", "news", "law", "news"])
+    assert list(compared) == ["law", "news"]
+    assert compared["law"] == {"texts": 2, "model": {"accuracy": 0.5}}

@@ -1,0 +1,321 @@
+"""Train an encoder to restore what a text has lost, character by character: accents, capitals, or both.
+
+By default it restores the accents of Portuguese. With --train_file and --validation_file it trains on your own pairs
+of equal length (`source<TAB>target`); with --strip on texts alone, from which the sources are made. A tagger can only
+change characters into what training has seen them become, so the text itself cannot be corrupted, however long it is.
+"""
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import yaml
+from safetensors.torch import load_file, save_file
+from scipy.optimize import minimize_scalar
+from torch.nn.functional import cross_entropy
+from transformers import (
+    AutoModelForTokenClassification,
+    DataCollatorForTokenClassification,
+    EvalPrediction,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
+
+from atenta.recipes.baselines import copy_source, most_frequent_spelling
+from atenta.recipes.pictures.run_charts import draw_reliability
+from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.tasks.characters import (
+    CHARACTER_PAIRS,
+    FEATURES,
+    STRIPPED,
+    count_errors,
+    count_variants,
+    encode_windows,
+    score_restored,
+    strip_texts,
+    vary_case,
+)
+from atenta.recipes.tasks.documents import DocumentArguments, load_documents
+from atenta.recipes.training import (
+    RecipeArguments,
+    RecipeTrainer,
+    StackArguments,
+    label_options,
+    load_or_create,
+    parse_arguments,
+    start_run,
+)
+from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, save_run
+from atenta.recipes.training.trainer import expect_metric
+from atenta.restoration import CharacterRestorer, RestoredText, Spellings
+from atenta.restoration.restorer import NO_CHOICE, CharacterCodes, base_characters, code_points
+
+_SPELLINGS_FILE = "spellings.txt"
+_EXAMPLES = 10  # test texts printed at the end
+
+
+@dataclass
+class CharacterArguments:
+    """The characters that are restored."""
+
+    _argument_group_name = "characters"
+
+    strip: list[str] = field(
+        default_factory=list,
+        metadata={"help": f"make the sources from texts alone, without their {' or '.join(STRIPPED)}, or both"},
+    )
+    min_variant_count: int = field(
+        default=1, metadata={"help": "lowest count, in training, of what a character may become"}
+    )
+    min_character_count: int = field(default=1, metadata={"help": "lowest count of a character of the alphabet"})
+    spellings: bool = field(
+        default=True, metadata={"help": "give the model the most frequent spelling of each word to start from"}
+    )
+    min_spelling_count: int = field(
+        default=3, metadata={"help": "words that training has fewer times are read there as if they were unknown"}
+    )
+    half_precision: bool = field(default=False, metadata={"help": "save the weights, but the head's, in 16 bits"})
+
+    def __post_init__(self) -> None:
+        """Check the options.
+
+        Raises:
+            ValueError: If there is no such thing to strip.
+        """
+        if unknown := sorted(set(self.strip) - set(STRIPPED)):
+            raise ValueError(f"--strip {' '.join(unknown)}: expected some of {', '.join(STRIPPED)}.")
+
+
+def main() -> None:
+    """Read the texts, train, fit the confidence, score, save."""
+    dataclasses = (DocumentArguments, CharacterArguments, StackArguments, RecipeArguments)
+    options = parse_arguments(*dataclasses, description=__doc__, default_config="portuguese_accents.yaml")
+    checkpoint = start_run(*options)
+    data, characters, sizes, training = options
+    rows = _load_pairs(data, characters, training)
+    try:
+        variants = count_variants(rows["train"], characters.min_variant_count)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+    tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
+    variants = model.config.character_variants  # a saved tagger keeps its own
+    fold_case = not any(base.lower() == each.lower() for each, base in base_characters(variants).items())
+    report_rows({name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer)
+
+    targets = rows["train"]["target"]
+    count = partial(Spellings.from_texts, base_characters(variants), fold_case=fold_case)
+    spellings, learnt = (
+        (count(targets), count(targets, min_count=characters.min_spelling_count))
+        if model.config.spellings_file
+        else (None, None)
+    )
+    restorer = CharacterRestorer(model, tokenizer, spellings)
+    encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), fold_case)
+    expect_metric(training, ["choice_error_rate"])
+    trainer = RecipeTrainer(
+        model,
+        training,
+        tokenizer,
+        encoded,
+        DataCollatorForTokenClassification(tokenizer),
+        score_labels,
+        best_classes,
+    )
+    trainer.fit(checkpoint)
+
+    # A new one, because LoRA is merged now, and the model has to leave the mode of training.
+    restorer = CharacterRestorer(trainer.model, tokenizer, spellings)
+    tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    details: dict[str, Any] = {}
+    if characters.half_precision:
+        details["rounding"] = round_weights(restorer, [row["source"] for row in tests["test"]])
+    details["temperature"] = fit_confidence(restorer, rows["validation"])
+    started = time.perf_counter()
+    restored = {name: restorer.restore([row["source"] for row in of_test]) for name, of_test in tests.items()}
+    length = sum(len(row["source"]) for of_test in tests.values() for row in of_test)
+    details["characters_per_second"] = length / (time.perf_counter() - started)
+    look_up = partial(most_frequent_spelling, rows["train"], fold_case=fold_case)
+    answers = {
+        name: {
+            "left as it is": copy_source(of_test),
+            "most frequent spelling": look_up(of_test),
+            "most frequent after the word before": look_up(of_test, after_word=True),
+            "model": [each.text for each in restored[name]],
+        }
+        for name, of_test in tests.items()
+    }
+    test, of_test = tests["test"], answers["test"]
+    confidence, is_right = confidence_of_choices(restorer, test, restored["test"])
+    details["confidence"] = {str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)}
+    about = dict(describe_data(data))
+    if spellings is not None:
+        details["wrong_words"] = count_errors(test, of_test["model"], spellings)
+        about["limits"] = describe_errors(details["wrong_words"])
+
+    def complete(folder: Path) -> None:
+        if spellings is not None:
+            spellings.save(folder / _SPELLINGS_FILE)
+        if characters.half_precision:
+            halve_weights(folder / "model.safetensors")
+        draw_reliability(confidence, is_right, "characters with a choice").savefig(folder / "reliability.png", dpi=150)
+
+    score = partial(score_restored, variants=variants)
+    compared = {name: compare(score, tests[name], answers[name]) for name in tests}
+    save_run(
+        trainer,
+        scores=compared.pop("test"),
+        further_scores=compared,
+        by_domain=compare_by_group(score, test, of_test, [row["domain"] or "all" for row in test]),
+        by_length=compare_by_length(score, test, of_test),
+        details=details,
+        predictions={
+            "domain": [row["domain"] for row in test],
+            "source": of_test["left as it is"],
+            "gold": [row["target"] for row in test],
+            "output": of_test["model"],
+        },
+        about=about,
+        complete=complete,
+    )
+    if trainer.is_world_process_zero():
+        print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
+        for row, output in zip(test[:_EXAMPLES], of_test["model"]):
+            print(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
+
+
+def describe_errors(errors: Mapping[str, int]) -> str:
+    """Return the counts of wrong words of the test as lines of Markdown."""
+    counted = sum(errors.values())
+    lines = [f"- Of {counted:,} wrong words of the test, {count:,} are {kind}." for kind, count in errors.items()]
+    return "\n".join(lines)
+
+
+def score_labels(evaluated: EvalPrediction) -> dict[str, float]:
+    """Return the share of wrong labels, where there is one."""
+    labelled = evaluated.label_ids != -100
+    return {"choice_error_rate": float((evaluated.predictions != evaluated.label_ids)[labelled].mean())}
+
+
+def round_weights(restorer: CharacterRestorer, texts: Sequence[str]) -> dict[str, int]:
+    """Round all weights but the head's to half precision, in place; they stay in single precision.
+
+    Returns:
+        How many `characters` the texts have, and how many are `changed` in them by the rounding.
+    """
+    before = code_points("".join(each.text for each in restorer.restore(texts)))
+    head = {id(parameter) for parameter in restorer.model.classifier.parameters()}
+    with torch.no_grad():
+        for parameter in restorer.model.parameters():
+            if id(parameter) not in head:
+                parameter.copy_(parameter.half())
+    after = code_points("".join(each.text for each in restorer.restore(texts)))
+    return {"characters": len(after), "changed": int((before != after).sum())}
+
+
+def halve_weights(path: Path) -> None:
+    """Store the rounded weights of a saved model in half precision. The configuration says what they are loaded as."""
+    tensors = load_file(path)
+    save_file(
+        {name: each if name.startswith("classifier.") else each.half() for name, each in tensors.items()},
+        path,
+        metadata={"format": "pt"},
+    )
+
+
+def fit_confidence(restorer: CharacterRestorer, rows: Rows) -> float:
+    """Set and return the temperature with which the validation texts are most likely (Guo et al., 2017)."""
+    wanted = code_points("".join(rows["target"]))
+    scored = list(restorer.score(rows["source"]))
+    labels = torch.from_numpy(restorer.codes.label_of[np.concatenate([wanted[places] for places, _ in scored])])
+    logits = torch.cat([each for _, each in scored])
+    possible = (labels >= 0) & logits.gather(1, labels.clamp(min=0)[:, None]).squeeze(1).isfinite()
+    logits, labels = logits[possible], labels[possible]
+    found = minimize_scalar(
+        lambda log: cross_entropy(logits / math.exp(log), labels).item(), bounds=(-2, 2), method="bounded"
+    )
+    restorer.model.config.confidence_temperature = round(math.exp(found.x), 4)
+    return restorer.model.config.confidence_temperature
+
+
+def confidence_of_choices(
+    restorer: CharacterRestorer, rows: Sequence[Mapping[str, Any]], restored: Sequence[RestoredText]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the probability of each character that has a choice, and whether it is right, (choices,) each."""
+    decided = np.concatenate([restorer.codes.choices(row["source"]) != NO_CHOICE for row in rows])
+    is_right = code_points("".join(each.text for each in restored)) == code_points(
+        "".join(row["target"] for row in rows)
+    )
+    return np.concatenate([each.probabilities for each in restored])[decided], is_right[decided]
+
+
+def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: float) -> dict[str, float]:
+    """Return the share of characters that are decided with at least this confidence, and of those the wrong ones."""
+    sure = confidence >= least
+    return {"decided": float(sure.mean()), "wrong": float(1 - is_right[sure].mean()) if sure.any() else 0.0}
+
+
+def _load_pairs(data: DocumentArguments, characters: CharacterArguments, training: RecipeArguments) -> dict[str, Rows]:
+    """Read pairs, or make them from texts."""
+    if not (characters.strip and data.named()):
+        return load_rows(data, training, CHARACTER_PAIRS)
+    texts = load_documents(data, training)
+    return encode_rows(texts, training, partial(strip_texts, strip=characters.strip), features=FEATURES)
+
+
+def _create_tagger(
+    sizes: StackArguments, characters: CharacterArguments, rows: Rows, variants: Mapping[str, str]
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    """Create or load the tokenizer and the model, which knows the characters that it may change."""
+    labels = sorted(set("".join(variants.values())))
+    head = {
+        "character_variants": dict(variants),
+        "spellings_file": _SPELLINGS_FILE if characters.spellings else None,
+        "window_length": sizes.max_length - 2,
+        "type_vocab_size": 2,  # words with and without other spellings
+    }
+    texts = (row[column] for row in rows for column in ("source", "target"))
+    tokenizer, model = load_or_create(
+        sizes,
+        AutoModelForTokenClassification,
+        "encoder",
+        texts,
+        min_count=characters.min_character_count,
+        **label_options(labels),
+        **head,
+    )
+    if not getattr(model.config, "character_variants", None):
+        raise SystemExit(
+            f"--model_name_or_path {sizes.model_name_or_path} tags words and has no character_variants; expected an "
+            "encoder of pretrain_masked.py, or a model of this recipe"
+        )
+    return tokenizer, model
+
+
+def _encode(
+    rows: Mapping[str, Rows],
+    training: RecipeArguments,
+    restorer: CharacterRestorer,
+    learnt: CharacterCodes,
+    fold_case: bool,
+) -> dict[str, Rows]:
+    """Encode the windows of training, in which some words count as unknown, and of validation."""
+    ends = restorer.tokenizer.bos_token_id, restorer.tokenizer.eos_token_id
+    encode = partial(encode_windows, ends=ends, length=restorer.model.config.window_length)
+    train = {"train": rows["train"]}
+    if fold_case:
+        train = encode_rows(train, training, partial(vary_case, seed=training.seed), features=FEATURES)
+    return {
+        **encode_rows(train, training, partial(encode, codes=learnt, seed=training.seed)),
+        **encode_rows({"validation": rows["validation"]}, training, partial(encode, codes=restorer.codes)),
+    }
+
+
+if __name__ == "__main__":
+    main()

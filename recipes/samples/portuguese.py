@@ -1,0 +1,92 @@
+"""Samples for the accents of running text: Portuguese of nine domains, Brazilian and European."""
+
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from atenta.modeling.letter_lock import strip_accents
+from atenta.recipes.samples.dialogue import parse_scenes
+from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, read_samples
+
+_PARTS = 100  # of consecutive lines, in each file
+_VALIDATION_PARTS, _TEST_PARTS = (16, 49, 82), (33, 66, 99)  # counted from 0
+# The domain of each kind of file. Those of the last three are tests of domains that training does not have.
+_DOMAINS = {
+    "ajuda": "user help",
+    "conversa": "conversation",
+    "direito": "law",
+    "docs": "developer documents",
+    "ensino": "education",
+    "ficcao": "fiction of a game",
+    "manual": "technical manual",
+    "noticias": "news",
+}
+_UNKNOWN_DOMAINS = {"enciclopedia": "encyclopaedia", "guia": "essays", "cotidiano": "everyday"}
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^a-zà-ÿ])")
+_OLD_SPELLING = re.compile(r"ü|[éó]i[aoc]|êem\b|ôos?\b|\b(?:pára|pêlos?|pólos?|pêra)\b", re.IGNORECASE)
+
+
+def portuguese_texts(
+    folder: Path = DATA / "portugues", novels: Path = DATA / "machado", plays: Path = DATA / "machado_plays"
+) -> dict[str, list[dict[str, str]]]:
+    """Return texts without and with their accents, in three splits and further tests, each with its domain.
+
+    Each file of `folder` is cut into 100 parts of consecutive lines, of which three are validation and three are test;
+    so the texts of a split are near each other, and far from those of another. Novels and tales are split by work;
+    sentences whose spelling is older than the reform of 2009 are left out. Training rows are lines of the files;
+    validation and test rows are sentences. Those that also occur in training, ignoring accents, are left out.
+
+    The further tests are of domains that training does not have: `encyclopaedia`, `essays`, `everyday` and `plays`, of
+    the 19th century. `documents` are the parts of the test, whole.
+
+    Returns:
+        The rows of each split: `source`, `target` and `domain`.
+
+    Raises:
+        FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
+    """
+    rows: dict[str, list[dict[str, str]]] = {name: [] for name in (*SPLITS, *_UNKNOWN_DOMAINS.values(), "plays")}
+    documents = []
+    paths = sorted(folder.glob("*-*.txt"))
+    if not paths:
+        raise missing_sample(folder, "*.txt")
+    for path in [*paths, folder / "cotidiano.txt"]:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        kind = path.stem.partition("-")[0]
+        if kind in _UNKNOWN_DOMAINS:
+            domain = _UNKNOWN_DOMAINS[kind]
+            rows[domain] += _pairs(cut_into_sentences(lines), domain)
+            continue
+        parts = [lines[len(lines) * part // _PARTS : len(lines) * (part + 1) // _PARTS] for part in range(_PARTS)]
+        for index, part in enumerate(parts):
+            split = "validation" if index in _VALIDATION_PARTS else "test" if index in _TEST_PARTS else "train"
+            rows[split] += _pairs(part if split == "train" else cut_into_sentences(part), _DOMAINS[kind])
+            if split == "test":
+                documents.append(("\n".join(part), _DOMAINS[kind]))
+    for split in SPLITS:
+        for work in read_samples(novels / split):
+            sentences = cut_into_sentences([" ".join(work.split())])
+            rows[split] += _pairs((each for each in sentences if not _OLD_SPELLING.search(each)), "literature")
+    speeches = [
+        " ".join(speech.text.split())
+        for split in SPLITS
+        for play in read_samples(plays / split)
+        for scene in parse_scenes(play)
+        for speech in scene
+    ]
+    rows["plays"] = _pairs((each for each in speeches if not _OLD_SPELLING.search(each)), "plays")
+    known = {row["source"] for row in rows["train"]}
+    for name in rows.keys() - {"train"}:
+        rows[name] = [row for row in rows[name] if row["source"] not in known]
+    rows["documents"] = [row for text, domain in documents for row in _pairs([text], domain)]
+    return rows
+
+
+def cut_into_sentences(lines: Iterable[str]) -> Iterator[str]:
+    """Cut each line after `.`, `!`, `?` or `…` and white space, unless a small letter follows."""
+    for line in lines:
+        yield from _SENTENCE_END.split(line)
+
+
+def _pairs(targets: Iterable[str], domain: str) -> list[dict[str, str]]:
+    return [{"source": strip_accents(target), "target": target, "domain": domain} for target in targets]

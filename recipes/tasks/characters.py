@@ -1,0 +1,221 @@
+"""Texts whose characters are restored: pairs of equal length, their windows, and the scores of what is restored."""
+
+import random
+import unicodedata
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from datasets import Features, Value
+
+from atenta.modeling.letter_lock import strip_accents
+from atenta.recipes.metrics import scores
+from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.records import expect_text
+from atenta.restoration.restorer import NO_CHOICE, CharacterCodes, code_points
+from atenta.restoration.spans import cut_windows
+from atenta.restoration.spellings import WORD, Spellings, lower_case
+
+FEATURES = Features({"source": Value("string"), "target": Value("string"), "domain": Value("string")})
+STRIPPED: dict[str, Callable[[str], str]] = {
+    "accents": strip_accents,
+    "case": lower_case,
+}
+_ACUTE_AS_CIRCUMFLEX = str.maketrans("áéíóúÁÉÍÓÚ", "âêîôûÂÊÎÔÛ")
+_CHANGED_CASE = 0.04  # share of the training windows in capitals, and of those in small letters
+_PARTLY_RESTORED = 0.15  # share of the training windows whose source has a part of what is to be restored
+_UNLISTED = 0.08  # share of the words of training that are read without their spellings
+_SHORT_WINDOWS = 0.2  # share of the training windows that are shorter than they could be, like a text by itself
+
+
+def check_characters(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the row of a pair of texts of equal length, both in NFC.
+
+    Args:
+        fields: `source`, `target` and optionally `domain`, by which scores are shown.
+
+    Raises:
+        ValueError: If a text is missing, blank or not a text, or they differ in length.
+    """
+    source, target = (
+        unicodedata.normalize("NFC", expect_text(fields.get(name), name)) for name in ("source", "target")
+    )
+    if len(source) != len(target):
+        raise ValueError(
+            f"found a source of {len(source)} characters and a target of {len(target)} in NFC, {source!r:.60} and "
+            f"{target!r:.60}; expected the same number: train recipes/seq2seq.py on pairs of other lengths"
+        )
+    return {"source": source, "target": target, "domain": fields.get("domain") or ""}
+
+
+CHARACTER_PAIRS = RowFormat(FEATURES, check_characters, columns=("source", "target"), optional=("domain",))
+
+
+def strip_texts(batch: Mapping[str, list], strip: Sequence[str]) -> dict[str, list[str]]:
+    """Make pairs of texts: the source is the text without what is to be restored.
+
+    Args:
+        batch: Column `text`.
+        strip: Some of `accents` and `case`.
+
+    Raises:
+        ValueError: If a text has another length without its accents, as one with a mark that no letter has composed.
+    """
+    targets = [unicodedata.normalize("NFC", text) for text in batch["text"]]
+    sources = targets
+    for name in strip:
+        sources = [STRIPPED[name](text) for text in sources]
+    pairs = [check_characters({"source": source, "target": target}) for source, target in zip(sources, targets)]
+    return {name: [pair[name] for pair in pairs] for name in FEATURES}
+
+
+def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> dict[str, str]:
+    """Return for each character with a choice what it becomes in the rows, itself first.
+
+    Args:
+        rows: Pairs with `source` and `target`.
+        min_count: Lowest count of a variant; rarer ones are never learnt, nor made.
+
+    Raises:
+        ValueError: If no character has a choice.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts.update(zip(row["source"], row["target"]))
+    variants: defaultdict[str, str] = defaultdict(str)
+    for (character, variant), count in sorted(counts.items()):
+        if variant != character and count >= min_count:
+            variants[character] += variant
+    if not variants:
+        raise ValueError(
+            f"found no character that becomes another one in {min_count} places of the training pairs; expected some: "
+            "give --strip for texts alone, or lower --min_variant_count"
+        )
+    return {character: character + others for character, others in sorted(variants.items())}
+
+
+def vary_case(batch: Mapping[str, list], seed: int) -> dict[str, list[str]]:
+    """Put some rows in capitals and some in small letters, as people write; columns are those of the rows."""
+    rows = []
+    for source, target, domain in zip(batch["source"], batch["target"], batch["domain"]):
+        chance = random.Random(zlib.crc32(source.encode(), seed)).random()
+        change = str.upper if chance < _CHANGED_CASE else str.lower if chance < 2 * _CHANGED_CASE else str
+        changed = change(source), change(target)
+        same_length = all(len(each) == len(source) for each in changed)
+        rows.append((*(changed if same_length else (source, target)), domain))
+    return dict(zip(("source", "target", "domain"), map(list, zip(*rows))))
+
+
+def encode_windows(
+    batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int], length: int, seed: int | None = None
+) -> dict[str, list[list[int]]]:
+    """Encode pairs as the windows that a tagger reads: consecutive rows joined, long ones cut.
+
+    Args:
+        batch: Columns `source` and `target`.
+        codes: The tagger's inputs.
+        ends: The ids of `<bos>` and `<eos>`.
+        length: The maximum characters of a window.
+        seed: For training: decides, together with the text, which rows are joined by a space instead of a line end,
+            and which sources are partly restored already or have words without their spellings. None: none of it.
+
+    Returns:
+        `input_ids` and `token_type_ids`, the hints; `labels`, -100 where there is nothing to learn.
+    """
+    generator = None if seed is None else random.Random(zlib.crc32("".join(batch["source"]).encode(), seed))
+    allowed = codes.allowed.numpy()
+    skip = None if generator is None else lambda: generator.random() < _UNLISTED
+    encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
+    for source, target in _join(zip(batch["source"], batch["target"]), length, generator):
+        for start, end, *_ in cut_windows(len(source), length):
+            window, wanted = source[start:end], target[start:end]
+            if generator is not None and generator.random() < _PARTLY_RESTORED:
+                share = generator.random()
+                window = "".join(
+                    after if generator.random() < share else before for before, after in zip(window, wanted)
+                )
+            ids, hints = codes.inputs(window, skip)
+            rows = codes.choices(window)
+            labels = codes.label_of[code_points(wanted)]
+            labels[(rows == NO_CHOICE) | (labels < 0) | ~allowed[rows, labels]] = -100
+            encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
+            encoded["token_type_ids"].append([0, *hints.tolist(), 0])
+            encoded["labels"].append([-100, *labels.tolist(), -100])
+    return encoded
+
+
+def _join(pairs: Iterable[tuple[str, str]], length: int, generator: random.Random | None) -> Iterable[tuple[str, str]]:
+    """Join consecutive pairs while the source has at most `length` characters, or fewer in some."""
+    source = target = ""
+    limit = length
+    for next_source, next_target in pairs:
+        if source and len(source) + 1 + len(next_source) <= limit:
+            separator = " " if generator is not None and generator.random() < 0.5 else "\n"
+            source, target = source + separator + next_source, target + separator + next_target
+            continue
+        if source:
+            yield source, target
+        source, target = next_source, next_target
+        if generator is not None:
+            limit = generator.randint(1, length) if generator.random() < _SHORT_WINDOWS else length
+    if source:
+        yield source, target
+
+
+def count_errors(rows: Sequence[Mapping[str, str]], restored: Sequence[str], spellings: Spellings) -> dict[str, int]:
+    """Count the wrong words of restored texts by what training has of them.
+
+    Args:
+        rows: Pairs with `source` and `target`.
+        restored: A text for each, of the same length.
+        spellings: The spellings of the words of training.
+    """
+    kinds = (
+        "right in another sentence: training has both spellings",
+        "the other side of the Atlantic: acute and circumflex exchanged",
+        "unknown to training, with a capital: mostly names",
+        "unknown to training",
+        "spelt otherwise in all of training",
+    )
+    counts = dict.fromkeys(kinds, 0)
+    for row, output in zip(rows, restored):
+        for match in WORD.finditer(row["target"]):
+            given, wanted = output[slice(*match.span())], match[0]
+            if given == wanted:
+                continue
+            known = spellings.of(wanted)
+            if given.translate(_ACUTE_AS_CIRCUMFLEX) == wanted.translate(_ACUTE_AS_CIRCUMFLEX):
+                kind = 1
+            elif len(known) > 1 and {lower_case(given), lower_case(wanted)} <= {lower_case(each) for each in known}:
+                kind = 0
+            elif not known:
+                kind = 2 if wanted[0].isupper() else 3
+            else:
+                kind = 4
+            counts[kinds[kind]] += 1
+    return counts
+
+
+def score_restored(
+    rows: Sequence[Mapping[str, str]], restored: Sequence[str], variants: Mapping[str, str]
+) -> dict[str, float]:
+    """Score restored texts.
+
+    Args:
+        rows: Pairs with `source` and `target`.
+        restored: A text for each, of the same length.
+        variants: The characters with a choice, and what they may become.
+
+    Returns:
+        `choice_error_rate`, wrong characters / characters of the sources that have a choice; `word_accuracy`,
+        `exact_match` and `letters_kept` of `recipes/metrics.py`.
+    """
+    choices = wrong = 0
+    for row, output in zip(rows, restored):
+        decided = [pair for each, *pair in zip(row["source"], output, row["target"]) if each in variants]
+        choices += len(decided)
+        wrong += sum(given != wanted for given, wanted in decided)
+    gold = [row["target"] for row in rows]
+    others = scores(["word_accuracy", "exact_match", "letters_kept"], predictions=list(restored), references=gold)
+    return {"choice_error_rate": wrong / max(1, choices), **others}

@@ -1,0 +1,58 @@
+"""`restore_accents`, with the model that comes with this package."""
+
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from transformers.utils import logging
+
+from .restorer import CharacterRestorer, RestoredText
+
+MODEL_FOLDER = Path(__file__).with_name("portuguese_accents")
+
+
+def restore_accents(
+    texts: str | Path | Sequence[str | Path], *, min_confidence: float = 0.0, return_probabilities: bool = False
+) -> str | RestoredText | list[str] | list[RestoredText]:
+    """Restore the accents of Portuguese text: `A acao comecou amanha` becomes `A ação começou amanhã`.
+
+    Only marks are added; letters, spaces, line ends, capitals and signs come out as they went in, and accents that a
+    text has are kept. URLs, addresses, @names, #tags and code in backticks are not changed. Text that is not in
+    Unicode's composed form (NFC) is returned in it. Longer texts are faster than many short ones, and a list is faster
+    than a call for each of its texts.
+
+    Args:
+        texts: a text of any length, the path of a UTF-8 file (a `Path`, not a str), or a list of them.
+        min_confidence: a character gets its mark only if the model gives it at least this probability, 0 to 1. With
+            0.9, doubtful characters stay as they are.
+        return_probabilities: whether to return the probability of each character too.
+
+    Returns:
+        The text, or [`RestoredText`] with the probabilities; for a list, a list.
+
+    Raises:
+        TypeError: If `texts` is neither text, path nor a list of them.
+        ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
+        OSError, UnicodeDecodeError: If a file cannot be read, or is not UTF-8.
+    """
+    if not isinstance(texts, str | Path | list | tuple):
+        raise TypeError(
+            f"`texts` is {texts!r:.80} ({type(texts).__name__}), expected a str, a Path, or a list or tuple of them."
+        )
+    alone = isinstance(texts, str | Path)
+    given = [texts] if alone else texts
+    read = [each.read_bytes().decode("utf-8") if isinstance(each, Path) else each for each in given]
+    restored = _load_portuguese().restore(read, min_confidence)
+    answers = restored if return_probabilities else [each.text for each in restored]
+    return answers[0] if alone else answers
+
+
+@cache
+def _load_portuguese() -> CharacterRestorer:
+    has_bar = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()  # of some milliseconds
+    try:
+        return CharacterRestorer.from_pretrained(MODEL_FOLDER)
+    finally:
+        if has_bar:
+            logging.enable_progress_bar()

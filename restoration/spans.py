@@ -1,0 +1,58 @@
+"""Spans of a text: those that restoration leaves alone, and the overlapping windows in which long texts are read."""
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+OVERLAP = 64  # characters
+# What is written for machines, where a mark would be an error. Each alternative is a run without white space, but for
+# code between backticks.
+PROTECTED = re.compile(
+    r"`[^`\n]+`"  # code
+    r"|\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s<>\"”»]+"  # https://example.com/acao
+    r"|\bwww\.[^\s<>\"”»]+"
+    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # joao@example.com
+    r"|(?<![\w@])@\w[\w.]*"  # @joao
+    r"|(?<![\w&#])#\w+"  # #promocao
+    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|gov|edu|br|pt|io|dev)(?:\.[a-z]{2})?\b(?:/[^\s<>\"”»]*)?"  # uol.com.br
+)
+
+
+def protected_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each URL, e-mail address, @name, #tag, domain name and piece of code in backticks."""
+    for match in PROTECTED.finditer(text):
+        yield match.span()
+
+
+class Window(NamedTuple):
+    """A window of a text, and the part of it that it decides; positions are characters of the text, ends excluded.
+
+    Attributes:
+        start, end: the characters that the model reads.
+        first, last: the characters whose predictions are taken from this window: those from `first` up to `last`.
+    """
+
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def cut_windows(length: int, size: int) -> list[Window]:
+    """Cut a text into windows that overlap, so that each character is decided once and with context on both sides.
+
+    Two consecutive windows share 64 characters, or half of a short window, and the first hands over to the second in
+    the middle of them. The last window ends with the text and is as long as the others, so it may overlap more.
+
+    Args:
+        length: number of characters of the text.
+        size: number of characters of a window; a text that is not longer is one window.
+
+    Returns:
+        The windows in order. Their parts from `first` up to `last` are a partition of the text.
+    """
+    overlap = min(OVERLAP, size // 2)
+    starts = [*range(0, max(0, length - size), size - overlap), max(0, length - size)]
+    ends = [min(start + size, length) for start in starts]
+    borders = [0, *((start + end + 1) // 2 for start, end in zip(starts[1:], ends)), length]
+    return [Window(*each) for each in zip(starts, ends, borders, borders[1:])]

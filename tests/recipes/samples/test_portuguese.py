@@ -1,0 +1,68 @@
+"""Portuguese running text: splits that do not meet, sentences, spelling, the files of the repository."""
+
+from collections import Counter
+
+import pytest
+
+from atenta.modeling.letter_lock import strip_accents
+from atenta.recipes.samples.portuguese import cut_into_sentences, portuguese_texts
+
+TESTS = {"test", "encyclopaedia", "essays", "everyday", "plays"}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return portuguese_texts()
+
+
+def test_every_row_is_a_pair_of_equal_length(rows):
+    assert rows.keys() == {"train", "validation", "documents", *TESTS}
+    for name, of_split in rows.items():
+        assert of_split, name
+        for row in of_split:
+            assert row["source"] == strip_accents(row["target"])
+            assert len(row["source"]) == len(row["target"])
+
+
+def test_no_text_of_a_test_is_trained_on(rows):
+    known = {row["source"] for row in rows["train"]}
+    for name in TESTS | {"validation"}:
+        assert not known & {row["source"] for row in rows[name]}
+
+
+def test_two_domains_are_unknown_to_training(rows):
+    trained = {row["domain"] for row in rows["train"]}
+    assert trained == {row["domain"] for row in rows["test"]} == {row["domain"] for row in rows["validation"]}
+    assert not trained & {"encyclopaedia", "essays", "everyday", "plays"}
+    assert {row["domain"] for row in rows["encyclopaedia"]} == {"encyclopaedia"}
+
+
+def test_parts_of_all_files_are_in_each_split(rows):
+    characters = {
+        name: sum(len(row["target"]) for row in of_split if row["domain"] != "literature")
+        for name, of_split in rows.items()
+    }
+    for split in ("validation", "test"):
+        assert characters[split] / characters["train"] == pytest.approx(3 / 94, rel=0.15)
+    assert Counter(row["domain"] for row in rows["documents"]).keys() <= {row["domain"] for row in rows["test"]}
+
+
+def test_old_spelling_is_left_out(rows):
+    literature = " ".join(row["target"] for row in rows["train"] if row["domain"] == "literature")
+    assert "idéia" not in literature
+    assert "ü" not in literature
+    assert "ideias" not in literature  # the reform of 2009 is later than the edition
+    assert len(literature) > 1_500_000
+
+
+def test_sentences_are_cut_after_their_ends():
+    lines = ["Uma. Duas! três? Quatro… “Cinco”", "A seção 1.2 vale. 7 vezes"]
+    assert list(cut_into_sentences(lines)) == [
+        *("Uma.", "Duas! três?", "Quatro…", "“Cinco”"),
+        *("A seção 1.2 vale.", "7 vezes"),
+    ]
+
+
+def test_a_missing_folder_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="run from a clone"):
+        portuguese_texts(tmp_path)

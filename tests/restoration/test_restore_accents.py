@@ -1,0 +1,125 @@
+"""The model that comes with the package: everyday text, documents, files, confidence, and no network."""
+
+import json
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atenta import RestoredText, restore_accents
+from atenta.modeling.letter_lock import strip_accents
+from atenta.recipes.samples.files import DATA
+from atenta.recipes.tasks.characters import score_restored
+from atenta.restoration.portuguese import MODEL_FOLDER
+from support.clean_process import run_function
+
+EVERYDAY = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()
+
+
+def test_accents_are_restored():
+    assert restore_accents("A acao comecou amanha, nao e?") == "A ação começou amanhã, não é?"
+    assert restore_accents(["Ele esta la.", "Esta casa e do meu avo."]) == ["Ele está lá.", "Esta casa é do meu avô."]
+
+
+@settings(max_examples=50)
+@given(st.text(max_size=300))
+def test_only_marks_are_added_over_all_of_unicode(text):
+    restored = restore_accents(text)
+    given_text = unicodedata.normalize("NFC", text)
+    assert len(restored) == len(given_text)
+    for before, after in zip(given_text, restored):
+        assert after == before or (before.isascii() and strip_accents(after) == before)
+
+
+def test_everyday_text_keeps_everything_but_marks():
+    bare = [strip_accents(line) for line in EVERYDAY]
+    for source, output in zip(bare, restore_accents(bare), strict=True):
+        assert strip_accents(output) == source
+    for text in EVERYDAY:  # marks that are there are kept
+        assert all(after == before for before, after in zip(text, restore_accents(text)) if not before.isascii())
+
+
+def test_everyday_text_is_mostly_right():
+    variants = json.loads((MODEL_FOLDER / "config.json").read_text(encoding="utf-8"))["character_variants"]
+    rows = [{"source": strip_accents(line), "target": line} for line in EVERYDAY]
+    scored = score_restored(rows, restore_accents([row["source"] for row in rows]), variants)
+    saved = json.loads((MODEL_FOLDER / "metrics.json").read_text(encoding="utf-8"))["everyday"]
+    assert scored["choice_error_rate"] < saved["most frequent spelling"]["choice_error_rate"] / 1.5
+
+
+def test_a_file_keeps_its_line_ends(tmp_path):
+    path = tmp_path / "texto.txt"
+    path.write_bytes("\ufeffA acao\r\nnao e\n\n\tfacil\r".encode())
+    assert restore_accents(path) == "\ufeffA ação\r\nnão é\n\n\tfácil\r"
+    assert restore_accents([path, "nao"])[1] == "não"
+
+
+def test_a_document_is_restored_in_windows():
+    document = "\n".join(strip_accents(line) for line in EVERYDAY)
+    restored = restore_accents(document).split("\n")
+    assert [strip_accents(line) for line in restored] == document.split("\n")
+    right = sum(output == line for output, line in zip(restored, EVERYDAY))
+    alone = sum(output == line for output, line in zip(restore_accents(document.split("\n")), EVERYDAY))
+    assert right >= 0.9 * alone
+
+
+def test_probabilities_and_confidence():
+    text = "Ela esta em casa, e facil."
+    restored = restore_accents(text, return_probabilities=True)
+    assert isinstance(restored, RestoredText)
+    assert restored.text == restore_accents(text)
+    assert restored.probabilities.shape == (len(text),)
+    assert restored.probabilities[text.index("s")] == 1
+    least = float(np.nextafter(restored.probabilities.min(), 1))
+    assert restore_accents(text, min_confidence=0.0) == restored.text
+    doubtful = int(restored.probabilities.argmin())
+    assert restore_accents(text, min_confidence=least)[doubtful] == text[doubtful]
+
+
+def _answer(folder):
+    import sys
+
+    from atenta import restore_accents
+
+    assert restore_accents("nao") == "não"
+    for library in ("datasets", "peft", "evaluate", "sklearn", "matplotlib", "atenta.recipes"):
+        assert library not in sys.modules, library
+
+
+def test_no_network_and_no_training_libraries(tmp_path):
+    offline = {"HF_HUB_OFFLINE": "1", "no_proxy": "", "https_proxy": "http://127.0.0.1:9"}
+    run_function(_answer, "", home=tmp_path, with_package=True, environment=offline)
+
+
+def _restore_without_the_package(folder):
+    from transformers import pipeline
+
+    restore = pipeline("character-restoration", model=folder, trust_remote_code=True)
+    print(restore("A acao comecou amanha, nao e?")["restored_text"])
+
+
+def test_a_saved_copy_restores_without_the_package(tmp_path):
+    from atenta import CharacterRestorer
+
+    CharacterRestorer.from_pretrained(MODEL_FOLDER).save_pretrained(tmp_path / "copy")
+    printed = run_function(_restore_without_the_package, tmp_path / "copy", home=tmp_path)
+    assert printed.splitlines()[-1] == "A ação começou amanhã, não é?"
+
+
+def test_the_model_is_small():
+    assert (MODEL_FOLDER / "model.safetensors").stat().st_size < 3_000_000
+    assert not {path.suffix for path in MODEL_FOLDER.iterdir()} & {".bin", ".pt", ".pkl", ".py"}
+
+
+@pytest.mark.parametrize("wrong", [None, 3, b"nao", {"a": 1}])
+def test_what_is_no_text_is_refused(wrong):
+    with pytest.raises(TypeError):
+        restore_accents(wrong)
+
+
+def test_a_missing_file_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        restore_accents(Path(tmp_path / "none.txt"))

@@ -1,0 +1,215 @@
+"""Taggers of characters with random weights: what they may change, windows, batches, confidence, saving."""
+
+import unicodedata
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta import (
+    AtentaEncoderConfig,
+    AtentaEncoderForTokenClassification,
+    AtentaTokenizer,
+    CharacterRestorer,
+    Spellings,
+)
+from atenta.modeling.letter_lock import strip_accents
+from atenta.restoration.restorer import base_characters
+from support.clean_process import run_function
+from support.models import tiny_model
+
+VARIANTS = {"a": "aáàâã", "c": "cç", "e": "eéê", "A": "AÁ", "E": "EÉ"}
+BASES = base_characters(VARIANTS)
+TEXT = "A acao comecou, e ela nao esta la. " * 12
+
+
+def make_restorer(window_length=40, spellings=None, **options):
+    tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
+    labels = sorted(set("".join(VARIANTS.values())))
+    model = tiny_model(
+        AtentaEncoderForTokenClassification,
+        vocab_size=len(tokenizer),
+        position_embedding_type="rotary",
+        id2label=dict(enumerate(labels)),
+        label2id={label: index for index, label in enumerate(labels)},
+        character_variants=VARIANTS,
+        window_length=window_length,
+        spellings_file="spellings.txt" if spellings else None,
+        **options,
+    )
+    return CharacterRestorer(model, tokenizer, spellings)
+
+
+@pytest.fixture(scope="module")
+def restorer():
+    return make_restorer()
+
+
+@given(st.lists(st.text(), max_size=4))
+def test_only_choices_change_whatever_the_text(restorer, texts):
+    for text, restored in zip(texts, restorer.restore(texts), strict=True):
+        text = unicodedata.normalize("NFC", text)
+        assert len(restored.text) == len(text) == len(restored.probabilities)
+        for before, after in zip(text, restored.text):
+            assert after in VARIANTS.get(before, before)
+
+
+@given(st.text(alphabet="aceãçé 😀\u0301\u0327\u0323ﬁ中\n\r\t\x00ß", max_size=120))
+def test_letters_are_kept_and_marks_too(restorer, text):
+    (restored,) = restorer.restore([text])
+    text = unicodedata.normalize("NFC", text)
+    assert strip_accents(restored.text) == strip_accents(text)
+    for before, after in zip(text, restored.text):
+        assert after == before or before in VARIANTS
+
+
+def test_something_changes(restorer):
+    (restored,) = restorer.restore([TEXT])
+    assert restored.text != TEXT
+
+
+def test_what_is_typed_for_machines_is_left_alone(restorer):
+    text = "acao https://acao.pt/acao e joao@cea.pt `acao` @acao #acao"
+    (restored,) = restorer.restore([text])
+    for span in ("https://acao.pt/acao", "joao@cea.pt", "`acao`", "@acao", "#acao"):
+        start = text.index(span)
+        assert restored.text[start : start + len(span)] == span
+        assert (restored.probabilities[start : start + len(span)] == 1).all()
+
+
+def test_windows_decide_as_if_each_were_read_alone():
+    restorer = make_restorer(window_length=100)
+    (restored,) = restorer.restore([TEXT])
+    (alone,) = restorer.restore([TEXT[100:200]])
+    # The window from 100 decides from the middle of one overlap, 100 to 150, to the middle of the next, 150 to 200.
+    assert restored.text[125:175] == alone.text[25:75]
+    np.testing.assert_allclose(restored.probabilities[125:175], alone.probabilities[25:75], atol=1e-5)
+
+
+def test_a_batch_gives_what_each_text_gives_alone(restorer):
+    texts = [TEXT[:length] for length in (0, 1, 39, 40, 41, 7, 200)]
+    for text, together in zip(texts, restorer.restore(texts), strict=True):
+        (alone,) = restorer.restore([text])
+        assert together.text == alone.text
+        np.testing.assert_allclose(together.probabilities, alone.probabilities, atol=1e-5)
+
+
+def test_no_text_gives_no_text(restorer):
+    assert restorer.restore([]) == []
+
+
+def test_probabilities_are_a_softmax_over_the_variants():
+    restorer = make_restorer(window_length=40, confidence_temperature=2.0)
+    inputs = restorer.tokenizer("ace", return_tensors="pt")
+    with torch.no_grad():
+        logits = restorer.model(**inputs).logits[0, 1:4]
+    labels = restorer.model.config.label2id
+    (restored,) = restorer.restore(["ace"])
+    for place, character in enumerate("ace"):
+        of_it = torch.stack([logits[place, labels[variant]] for variant in VARIANTS[character]])
+        probability, best = (of_it / 2).softmax(-1).max(-1)
+        assert restored.text[place] == VARIANTS[character][best]
+        assert restored.probabilities[place] == pytest.approx(probability.item(), abs=1e-5)
+
+
+def test_only_sure_characters_change(restorer):
+    (certain,) = restorer.restore([TEXT])
+    least = float(np.median(certain.probabilities[certain.probabilities < 1]))
+    (restored,) = restorer.restore([TEXT], min_confidence=least)
+    np.testing.assert_array_equal(restored.probabilities, certain.probabilities)
+    for before, after, sure, probability in zip(TEXT, restored.text, certain.text, certain.probabilities):
+        assert after == (sure if probability >= least else before)
+    (nothing,) = restorer.restore([TEXT], min_confidence=1.0)
+    assert nothing.text == TEXT
+
+
+def test_decomposed_text_comes_back_composed(restorer):
+    (restored,) = restorer.restore([unicodedata.normalize("NFD", "ação é")])
+    assert restored.text[1:] == "ção é"
+
+
+def test_spellings_are_read(restorer):
+    spellings = Spellings(BASES, {"acao": ("ação",)})
+    reading = make_restorer(spellings=spellings)
+    ids, hints = reading.codes.inputs("acao ela")
+    assert ids.tolist() == reading.tokenizer("ação ela", add_special_tokens=False).input_ids
+    assert hints.tolist() == [1] * 4 + [0] * 4
+
+
+def test_characters_outside_the_alphabet_have_one_id(restorer):
+    ids, _ = restorer.codes.inputs("a中😀ﬁ\x00")
+    vocabulary = restorer.tokenizer.get_vocab()
+    assert ids.tolist() == [vocabulary[each] for each in ("a", "<0xE4>", "<0xF0>", "<0xEF>", "<0x00>")]
+
+
+@given(st.characters(exclude_categories=["Cs"]))
+def test_an_id_is_that_of_the_character_or_of_its_first_byte(restorer, character):
+    vocabulary = restorer.tokenizer.get_vocab()
+    (index,) = restorer.codes.inputs(character)[0]
+    assert index == vocabulary.get(character, vocabulary[f"<0x{character.encode()[0]:02X}>"])
+
+
+def test_saved_and_loaded_with_its_spellings(tmp_path):
+    restorer = make_restorer(spellings=Spellings(BASES, {"acao": ("ação",), "esta": ("está", "esta")}))
+    restorer.save_pretrained(tmp_path)
+    loaded = CharacterRestorer.from_pretrained(tmp_path)
+    assert loaded.restore([TEXT])[0].text == restorer.restore([TEXT])[0].text
+    (tmp_path / "spellings.txt").unlink()
+    with pytest.raises(OSError, match=r"spellings\.txt"):
+        CharacterRestorer.from_pretrained(tmp_path)
+
+
+def _use_pipeline(folder, text):
+    from transformers import pipeline
+
+    restore = pipeline("character-restoration", model=folder, trust_remote_code=True)
+    print(restore(text)["restored_text"])
+    both = restore([text, "e"], return_probabilities=True)
+    print(len(both), len(both[0]["probabilities"]))
+    print(restore(text, min_confidence=1.0)["restored_text"])
+    restore.save_pretrained("again")
+
+
+def test_the_saved_folder_brings_its_pipeline(tmp_path):
+    restorer = make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)}))
+    restorer.save_pretrained(tmp_path / "model")
+    text = "a acao comeca e acaba"
+    printed = run_function(_use_pipeline, tmp_path / "model", text, home=tmp_path).splitlines()
+    assert printed[-3:] == [restorer.restore([text])[0].text, f"2 {len(text)}", text]
+    assert (tmp_path / "again" / "spellings.txt").is_file()
+
+
+def test_a_tagger_of_words_is_refused():
+    model = tiny_model(AtentaEncoderForTokenClassification)
+    with pytest.raises(ValueError, match=r"no character_variants.*finetune_characters\.py"):
+        CharacterRestorer(model, AtentaTokenizer.from_alphabet(family="encoder"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"character_variants": {"a": "aá"}}, "window_length"),
+        ({"character_variants": {"ab": "aá"}, "window_length": 8}, "'ab'.*expected one character"),
+        ({"character_variants": {"a": "ax"}, "window_length": 8}, "'ax'.*labels"),
+        ({"window_length": 0}, "window_length=0"),
+        ({"confidence_temperature": 0.0}, r"confidence_temperature=0\.0"),
+    ],
+)
+def test_configurations_that_do_not_fit_are_refused(options, message):
+    with pytest.raises(Exception, match=message):
+        AtentaEncoderConfig(id2label={0: "a", 1: "á"}, **options)
+
+
+@pytest.mark.parametrize("confidence", [-0.1, 1.1, float("nan")])
+def test_a_confidence_is_a_probability(restorer, confidence):
+    with pytest.raises(ValueError, match="min_confidence"):
+        restorer.restore(["a"], min_confidence=confidence)
+
+
+def test_texts_are_checked(restorer):
+    with pytest.raises(TypeError, match=r"texts\[1\]"):
+        restorer.restore(["a", None])
+    with pytest.raises(ValueError, match="lone surrogate"):
+        restorer.restore(["a\ud800"])

@@ -1,0 +1,58 @@
+"""Protected spans by example, and windows as a partition of any text."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta.restoration.spans import cut_windows, protected_spans
+
+PROTECTED = [
+    "https://exemplo.com.br/promocao?nao=1",
+    "http://a.pt",
+    "www.acao.org/ate-ja",
+    "joao.silva+lista@correio.exemplo.pt",
+    "@joao_silva",
+    "#promocao",
+    "`nao_mude`",
+    "uol.com.br",
+    "gov.pt/acao",
+]
+FREE = ["a acao", "nao.", "e-mail", "C#", "R$ 35,90", "10h30", "sim.Nao", "fim. Amanha", "1.000,00", "`"]
+
+
+@pytest.mark.parametrize("span", PROTECTED)
+@pytest.mark.parametrize("around", ["{}", "veja {} ja", "({})", "“{}”", "{}, e tambem", "{}\nnao"])
+def test_what_is_written_for_machines_is_protected(span, around):
+    text = around.format(span)
+    spans = list(protected_spans(text))
+    start = text.index(span)
+    assert len(spans) == 1
+    assert spans[0][0] == start
+    assert spans[0][1] >= start + len(span)
+    assert not set(text[start + len(span) : spans[0][1]]) & set(" \n”abcdefghijklmnopqrstuvwxyz")
+
+
+@pytest.mark.parametrize("text", FREE)
+def test_other_text_is_not(text):
+    assert list(protected_spans(text)) == []
+
+
+@given(st.integers(0, 3000), st.integers(1, 400))
+def test_windows_partition_the_text(length, size):
+    windows = cut_windows(length, size)
+    overlap = min(64, size // 2)
+    decided = [place for window in windows for place in range(window.first, window.last)]
+    assert decided == list(range(length))
+    for start, end, first, last in windows:
+        assert 0 <= start <= first <= last <= end <= length
+        assert end - start == min(size, length)
+        # There is context on both sides of what is decided, but at the ends of the text.
+        assert first == 0 or first - start >= overlap // 2
+        assert last == length or end - last >= overlap // 2
+
+
+def test_windows_hand_over_in_the_middle_of_their_overlap():
+    assert cut_windows(10, 6) == [(0, 6, 0, 5), (3, 9, 5, 7), (4, 10, 7, 10)]
+    assert cut_windows(400, 254) == [(0, 254, 0, 200), (146, 400, 200, 400)]
+    assert cut_windows(6, 6) == [(0, 6, 0, 6)]
+    assert cut_windows(0, 6) == [(0, 0, 0, 0)]

@@ -1,0 +1,70 @@
+"""Spellings, counted by hand, saved and loaded, and what they suggest."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta.restoration import Spellings
+
+BASES = {"á": "a", "ã": "a", "é": "e", "ç": "c", "Á": "A", "É": "E"}
+TEXTS = ["Está aqui, esta ação.", "ESTÁ lá! Está cá 12 vezes", "xyz _ é", "e e e é"]
+
+
+@pytest.fixture
+def spellings():
+    return Spellings.from_texts(BASES, TEXTS, fold_case=True)
+
+
+def test_words_are_counted_without_their_case(spellings):
+    assert spellings.of("esta") == spellings.of("ESTÁ") == ("está", "esta")
+    assert spellings.of("acao") == ("ação",)
+    assert spellings.of("e") == ("e", "é")
+    assert spellings.of("nunca") == ()
+
+
+def test_words_without_a_choice_are_not_listed(spellings):
+    assert spellings.of("12") == spellings.of("xyz") == spellings.of("_") == ()
+
+
+def test_rare_words_are_not_listed():
+    spellings = Spellings.from_texts(BASES, TEXTS, fold_case=True, min_count=4)
+    assert spellings.of("esta") == ("está", "esta")
+    assert spellings.of("acao") == ()
+
+
+def test_case_is_a_spelling_where_capitals_are_restored():
+    bases = {"J": "j"}
+    spellings = Spellings.from_texts(bases, ["João e João", "joão"], fold_case=False)
+    assert spellings.of("joão") == ("João", "joão")
+    assert spellings.suggest("joão")[0] == "João"
+
+
+def test_suggestions_keep_case_and_marks(spellings):
+    suggested, hints = spellings.suggest("ESTA acao, nada. acão E xyz")
+    assert suggested == "ESTÁ ação, nada. ação E xyz"
+    assert hints.tolist() == [0] * 5 + [1] * 4 + [0] * 8 + [1] * 4 + [0] * 6
+
+
+def test_skipped_words_are_read_as_if_they_were_unknown(spellings):
+    answers = iter([True, False])
+    suggested, hints = spellings.suggest("acao acao", lambda: next(answers))
+    assert suggested == "acao ação"
+    assert hints.tolist() == [0] * 5 + [1] * 4
+
+
+def test_saved_and_loaded(spellings, tmp_path):
+    spellings.save(tmp_path / "spellings.txt")
+    assert "está esta\n" in (tmp_path / "spellings.txt").read_text(encoding="utf-8")
+    loaded = Spellings.load(tmp_path / "spellings.txt", BASES)
+    assert len(loaded) == len(spellings)
+    for word in ("esta", "acao", "e", "la", "nunca"):
+        assert loaded.of(word) == spellings.of(word)
+
+
+@given(st.text())
+def test_a_suggestion_changes_only_listed_characters(text):
+    spellings = Spellings.from_texts(BASES, TEXTS, fold_case=True)
+    suggested, hints = spellings.suggest(text)
+    assert len(suggested) == len(text) == len(hints)
+    for before, after in zip(text, suggested):
+        assert after == before or BASES[after] == before
