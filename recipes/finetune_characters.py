@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 import yaml
+from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
@@ -271,7 +272,7 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
 
 def _create_tagger(
     sizes: StackArguments, characters: CharacterArguments, rows: Rows, variants: Mapping[str, str]
-) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
     """Create or load the tokenizer and the model, which knows the characters that it may change."""
     labels = sorted(set("".join(variants.values())))
     head = {

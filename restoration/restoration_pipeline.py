@@ -39,22 +39,27 @@ class CharacterRestorationPipeline(Pipeline):
         """Save the model, the tokenizer and the spellings."""
         self.restorer.save_pretrained(save_directory)
 
-    def _sanitize_parameters(
+    # transformers declares these methods with any options, and lists fewer types than it accepts.
+    def _sanitize_parameters(  # type: ignore[override]
         self, min_confidence: float | None = None, return_probabilities: bool | None = None
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         forward = {} if min_confidence is None else {"min_confidence": min_confidence}
         after = {} if return_probabilities is None else {"return_probabilities": return_probabilities}
         return {}, forward, after
 
-    def preprocess(self, inputs: str) -> dict[str, Any]:
+    def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
         """Return the text; `_forward` encodes it."""
         return {"texts": [inputs]}
 
-    def _forward(self, model_inputs: Mapping[str, Any], min_confidence: float = 0.0) -> dict[str, Any]:
+    def _forward(  # type: ignore[override]
+        self, model_inputs: Mapping[str, Any], min_confidence: float = 0.0
+    ) -> dict[str, Any]:
         (restored,) = self.restorer.restore(model_inputs["texts"], min_confidence)
         return restored._asdict()
 
-    def postprocess(self, model_outputs: Mapping[str, Any], return_probabilities: bool = False) -> dict[str, Any]:
+    def postprocess(  # type: ignore[override]
+        self, model_outputs: Mapping[str, Any], return_probabilities: bool = False
+    ) -> dict[str, Any]:
         """Return `restored_text` and, on request, `probabilities`."""
         answer = {"restored_text": model_outputs["text"]}
         if return_probabilities:

@@ -38,7 +38,7 @@ class Spellings:
 
     def of(self, word: str) -> tuple[str, ...]:
         """Return the spellings of a word, whatever its marks and case, the most frequent first; none if unknown."""
-        return self._spellings.get(lower_case(word.translate(self._bases)), ())
+        return self._spellings.get(lower_case(word).translate(self._bases), ())
 
     @classmethod
     def from_texts(
@@ -57,9 +57,9 @@ class Spellings:
         table = str.maketrans(dict(bases))
         counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for word, count in words.items():
-            bare = word.translate(table)
+            bare = lower_case(word).translate(table)
             if not choices.isdisjoint(bare):
-                counts[lower_case(bare)][word] += count
+                counts[bare][word] += count
         spellings = {}
         for bare, of_word in sorted(counts.items()):
             if of_word.total() >= min_count:
@@ -78,7 +78,7 @@ class Spellings:
         table = str.maketrans(dict(bases))
         lines = Path(path).read_text(encoding="utf-8").split("\n")
         rows = [tuple(line.split()) for line in lines if line.strip()]
-        return cls(bases, {lower_case(row[0].translate(table)): row for row in rows})
+        return cls(bases, {lower_case(row[0]).translate(table): row for row in rows})
 
     def save(self, path: str | Path) -> None:
         """Write one word on each line: `ação`, or its spellings, the most frequent one first: `esta está`."""
@@ -96,7 +96,7 @@ class Spellings:
         Returns:
             A text of the same length, and (characters,) int64: 1 in words with a single spelling, 0 elsewhere.
         """
-        bare = lower_case(text.translate(self._bases))
+        bare = lower_case(text).translate(self._bases)
         suggested, hints = list(text), np.zeros(len(text), np.int64)
         for match in WORD.finditer(bare):
             known = self._spellings.get(match[0])

@@ -46,14 +46,6 @@ SAMPLES = {
         _about("novels and tales of Machado de Assis in spans of 2 to 30 words, public domain", "pt"),
         rows=accent_pairs,
     ),
-    "portuguese": Sample(
-        _about(
-            "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
-            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
-            "pt",
-        ),
-        rows=portuguese_texts,
-    ),
     "novels": Sample(_about("tales and novels of Machado de Assis, public domain", "pt"), rows=novels),
     "plays": Sample(_about("plays of Machado de Assis, public domain", "pt"), rows=dialogue_prompts),
     "languages": Sample(
@@ -62,6 +54,14 @@ SAMPLES = {
             "licence": "cc-by-sa-3.0",
         },
         rows=language_words,
+    ),
+    "portuguese": Sample(
+        _about(
+            "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
+            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
+            "pt",
+        ),
+        rows=portuguese_texts,
     ),
     "french_g2p": Sample(
         _about("SIGMORPHON 2021 task 1, French, CC BY-SA 3.0", "fr", "cc-by-sa-3.0"),

@@ -142,7 +142,8 @@ def test_from_a_pretrained_encoder(texts, tmp_path):
     save_with_tokenizer(AtentaEncoderForMaskedLM, tmp_path / "pretrained", position_embedding_type="rotary")
     options = settle({**texts, "output_dir": tmp_path / "model", "strip": "accents"})
     run_here(NAME, tmp_path, *tiny(NAME, **options, model_name_or_path=tmp_path / "pretrained"))
-    assert CharacterRestorer.from_pretrained(tmp_path / "model").restore(["nao"])[0].text in ("nao", "não")
+    (restored,) = CharacterRestorer.from_pretrained(tmp_path / "model").restore(["nao"])
+    assert strip_accents(restored.text) == "nao"
 
 
 def test_a_saved_tagger_keeps_its_labels(trained, texts, tmp_path):

@@ -13,6 +13,7 @@ import yaml
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.files import SPLITS
+from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS
 from atenta.recipes.tasks.pairs import PAIRS
@@ -26,6 +27,7 @@ FORMATS = {
     **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "hebrew"), PAIRS),
     **dict.fromkeys(("lener_br", "bosque"), TAGGED),
     **{"novels": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS, "faquad": QUESTIONS},
+    "portuguese": CHARACTER_PAIRS,
 }
 OF_FILES = [name for name, sample in SAMPLES.items() if sample.files]
 OF_ROWS = [name for name, sample in SAMPLES.items() if sample.rows]
