@@ -193,9 +193,8 @@ def main() -> None:
 
 def describe_errors(errors: Mapping[str, int]) -> str:
     """Return the counts of wrong words of the test as lines of Markdown."""
-    counted = sum(errors.values())
-    lines = [f"- Of {counted:,} wrong words of the test, {count:,} are {kind}." for kind, count in errors.items()]
-    return "\n".join(lines)
+    lines = [f"- Wrong words of the test: {sum(errors.values()):,}."]
+    return "\n".join(lines + [f"  - {count:,} {kind}" for kind, count in errors.items()])
 
 
 def score_labels(evaluated: EvalPrediction) -> dict[str, float]:

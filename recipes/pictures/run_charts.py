@@ -4,8 +4,11 @@ from collections.abc import Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
+import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
+
+_FEWEST_ANSWERS = 10  # of a point in the picture of reliability
 
 _LogHistory = Sequence[Mapping[str, float]]  # `trainer.state.log_history`, or `training` in metrics.json
 
@@ -89,6 +92,8 @@ def draw_scores_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: st
 def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], title: str) -> Figure:
     """Draw the share of right answers against the confidence in them, and how many answers have each confidence.
 
+    The share is not drawn where fewer than ten answers have a confidence.
+
     Args:
         confidence: The probability that the model gave to each of its answers.
         is_right: Whether each was right.
@@ -96,11 +101,16 @@ def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], titl
     """
     from sklearn.calibration import CalibrationDisplay  # slow to import
 
+    counts, edges = np.histogram(confidence, bins=20, range=(0, 1))
+    bins = np.clip(np.digitize(confidence, edges) - 1, 0, 19)
+    enough = counts[bins] >= min(_FEWEST_ANSWERS, counts.max())
     figure = Figure(figsize=(5, 6), layout="constrained")
     upper, lower = figure.subplots(2, height_ratios=(3, 1), sharex=True)
-    CalibrationDisplay.from_predictions(is_right, confidence, n_bins=20, ax=upper, name=title)
+    CalibrationDisplay.from_predictions(
+        np.asarray(is_right)[enough], np.asarray(confidence)[enough], n_bins=20, ax=upper, name=title
+    )
     upper.set(xlabel="", ylabel="share that is right", xlim=(0.35, 1.02), ylim=(0.35, 1.02))
-    upper.legend(loc="upper left")
+    upper.legend(loc="lower right")
     upper.grid(alpha=0.25)
     lower.hist(confidence, bins=20, range=(0, 1), log=True)
     lower.set(xlabel="confidence", ylabel="characters")

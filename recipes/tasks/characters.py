@@ -173,10 +173,10 @@ def count_errors(rows: Sequence[Mapping[str, str]], restored: Sequence[str], spe
     """
     kinds = (
         "right in another sentence: training has both spellings",
-        "the other side of the Atlantic: acute and circumflex exchanged",
-        "unknown to training, with a capital: mostly names",
+        "with an acute for a circumflex or the reverse, as in Brazil and Portugal",
+        "unknown to training and with a capital: mostly names",
         "unknown to training",
-        "spelt otherwise in all of training",
+        "always spelt otherwise in training",
     )
     counts = dict.fromkeys(kinds, 0)
     for row, output in zip(rows, restored):

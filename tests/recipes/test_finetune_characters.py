@@ -88,7 +88,7 @@ def test_everything_is_saved_and_reported(trained):
     assert "wrong_words:" in done.stdout
     card = (folder / "README.md").read_text(encoding="utf-8")
     assert 'pipeline("character-restoration"' in card
-    assert "wrong words of the test" in card
+    assert "Wrong words of the test" in card
 
 
 def test_scores_are_those_of_the_saved_model(trained):

@@ -64,9 +64,11 @@ def test_the_confusion_matrix_has_correct_labels_on_rows():
 
 
 def test_reliability_is_the_share_right_by_confidence():
-    figure = draw_reliability([0.52, 0.52, 0.97, 0.97, 0.97, 0.97], [True, False, True, True, True, False], "marks")
+    confidence = [0.3] * 9 + [0.52] * 10 + [0.97] * 20
+    figure = draw_reliability(confidence, [True] * 9 + [True, False] * 5 + [True, True, True, False] * 5, "marks")
     upper, lower = figure.axes
     (curve,) = (line for line in upper.get_lines() if line.get_label() == "marks")
+    # Nine answers are too few for a point.
     assert curve.get_xdata() == pytest.approx([0.52, 0.97])
     assert curve.get_ydata() == pytest.approx([0.5, 0.75])
-    assert sum(bar.get_height() for bar in lower.patches) == 6
+    assert sum(bar.get_height() for bar in lower.patches) == 39
