@@ -19,8 +19,9 @@ from atenta import restore_accents
 from atenta.recipes.baselines import most_frequent_spelling
 from atenta.recipes.decode import decode_texts, load_pretrained
 from atenta.recipes.samples.portuguese import portuguese_texts
-from atenta.recipes.tasks.characters import count_variants, score_restored
+from atenta.recipes.tasks.characters import score_restored
 from atenta.recipes.training.results import table
+from atenta.restoration.portuguese import MODEL_FOLDER
 from benchmarks.benchmark_report import FOLDER
 from benchmarks.measuring import Settings, describe_machine, describe_versions
 
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(2)
     rows = portuguese_texts()
-    variants = count_variants(rows["train"], min_count=100)
+    variants = json.loads((MODEL_FOLDER / "config.json").read_text(encoding="utf-8"))["character_variants"]
     tests = {name: random.Random(0).sample(rows[name], min(_SENTENCES, len(rows[name]))) for name in _TESTS}
     tokenizer, model = load_pretrained(options.model)
     look_ups = {

@@ -12,8 +12,9 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from atenta.restoration.spellings import WORD
+
 _Row = Mapping[str, Any]
-_WORD = re.compile(r"\w+")
 
 
 def copy_source(rows: Iterable[_Row]) -> list[str]:
@@ -70,7 +71,7 @@ def most_frequent_spelling(
         target = target.lower() if fold_case else target
         if not len(source) == len(target) == len(row["source"]):  # a letter whose lower case is two characters
             continue
-        for word in _WORD.finditer(source):
+        for word in WORD.finditer(source):
             spelling = target[word.start() : word.end()]
             spellings[word[0],][spelling] += 1
             if after_word:
@@ -80,7 +81,7 @@ def most_frequent_spelling(
 
     def answer(source: str) -> str:
         before, pieces, end = "", [], 0
-        for word in _WORD.finditer(source):
+        for word in WORD.finditer(source):
             key = word[0].lower()
             found = best.get((before, key)) or best.get((key,)) or key
             pieces += [source[end : word.start()], *_in_case_of(word[0], found)]
@@ -94,7 +95,10 @@ def _in_case_of(word: str, spelling: str) -> Iterable[str]:
     """Return the letters of a spelling, in capitals where the word has them."""
     if len(word) != len(spelling):
         return word
-    return (letter.upper() if given.isupper() else letter for given, letter in zip(word, spelling))
+    return (
+        letter.upper() if given.isupper() and len(letter.upper()) == 1 else letter
+        for given, letter in zip(word, spelling)
+    )
 
 
 def majority_label(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:

@@ -21,6 +21,7 @@ from safetensors.torch import load_file, save_file
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
 from transformers import (
+    AutoConfig,
     AutoModelForTokenClassification,
     DataCollatorForTokenClassification,
     EvalPrediction,
@@ -38,6 +39,7 @@ from atenta.recipes.tasks.characters import (
     count_errors,
     count_variants,
     encode_windows,
+    restores_no_case,
     score_restored,
     strip_texts,
     vary_case,
@@ -56,7 +58,7 @@ from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.restoration import CharacterRestorer, RestoredText, Spellings
-from atenta.restoration.restorer import NO_CHOICE, CharacterCodes, base_characters, code_points
+from atenta.restoration.restorer import NO_CHOICE, CharacterCodes, base_characters, code_points, load_spellings
 
 _SPELLINGS_FILE = "spellings.txt"
 _EXAMPLES = 10  # test texts printed at the end
@@ -107,16 +109,17 @@ def main() -> None:
         raise SystemExit(str(error)) from None
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
-    fold_case = not any(base.lower() == each.lower() for each, base in base_characters(variants).items())
+    if not any(each in variants for row in rows["validation"] for each in row["source"]):
+        raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
+    bases = base_characters(variants)
+    fold_case = restores_no_case(bases.items())
     report_rows({name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer)
 
-    targets = rows["train"]["target"]
-    count = partial(Spellings.from_texts, base_characters(variants), fold_case=fold_case)
-    spellings, learnt = (
-        (count(targets), count(targets, min_count=characters.min_spelling_count))
-        if model.config.spellings_file
-        else (None, None)
-    )
+    spellings = learnt = None
+    if model.config.spellings_file:
+        count = partial(Spellings.from_texts, bases, rows["train"]["target"], fold_case=fold_case)
+        learnt = count(min_count=characters.min_spelling_count)
+        spellings = _saved_spellings(sizes) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
     encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), fold_case)
     expect_metric(training, ["choice_error_rate"])
@@ -263,7 +266,12 @@ def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: fl
 
 def _load_pairs(data: DocumentArguments, characters: CharacterArguments, training: RecipeArguments) -> dict[str, Rows]:
     """Read pairs, or make them from texts."""
-    if not (characters.strip and data.named()):
+    if characters.strip and not data.named():
+        raise SystemExit(
+            f"--strip {' '.join(characters.strip)} makes pairs of your own texts: name them with --train_file and "
+            "--validation_file, or --dataset_name."
+        )
+    if not characters.strip:
         return load_rows(data, training, CHARACTER_PAIRS)
     texts = load_documents(data, training)
     return encode_rows(texts, training, partial(strip_texts, strip=characters.strip), features=FEATURES)
@@ -296,6 +304,13 @@ def _create_tagger(
             "encoder of pretrain_masked.py, or a model of this recipe"
         )
     return tokenizer, model
+
+
+def _saved_spellings(sizes: StackArguments) -> Spellings | None:
+    """Return the spellings of the model to start from, which it keeps, if it has any."""
+    if sizes.model_name_or_path is None:
+        return None
+    return load_spellings(AutoConfig.from_pretrained(sizes.model_name_or_path))
 
 
 def _encode(

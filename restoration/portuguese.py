@@ -3,11 +3,13 @@
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from threading import Lock
 
 from transformers.utils import logging
 
 from .restorer import CharacterRestorer, RestoredText
 
+_LOADING = Lock()
 MODEL_FOLDER = Path(__file__).with_name("portuguese_accents")
 
 
@@ -32,8 +34,8 @@ def restore_accents(
 
     Raises:
         TypeError: If `texts` is neither text, path nor a list of them.
-        ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
-        OSError, UnicodeDecodeError: If a file cannot be read, or is not UTF-8.
+        ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or a file is not UTF-8.
+        OSError: If a file cannot be read.
     """
     if not isinstance(texts, str | Path | list | tuple):
         raise TypeError(
@@ -41,10 +43,19 @@ def restore_accents(
         )
     alone = isinstance(texts, str | Path)
     given = [texts] if alone else texts
-    read = [each.read_bytes().decode("utf-8") if isinstance(each, Path) else each for each in given]
-    restored = _load_portuguese().restore(read, min_confidence)
+    read = [_read(each) if isinstance(each, Path) else each for each in given]
+    with _LOADING:  # two threads would load it twice
+        restorer = _load_portuguese()
+    restored = restorer.restore(read, min_confidence)
     answers = restored if return_probabilities else [each.text for each in restored]
     return answers[0] if alone else answers
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")  # keeps line ends, which `read_text` does not
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8.") from None
 
 
 @cache

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from transformers import Pipeline
+from transformers.dynamic_module_utils import custom_object_save
 
 from .restorer import CharacterRestorer, load_spellings
 
@@ -14,7 +15,7 @@ class CharacterRestorationPipeline(Pipeline):
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
     `min_confidence`, from which a character is changed, and `return_probabilities`, which adds `probabilities`, a list
-    of floats, one for each character of the restored text.
+    of floats, one for each character of the restored text. A text is a batch by itself, so `batch_size` stays 1.
 
     Example:
 
@@ -36,8 +37,21 @@ class CharacterRestorationPipeline(Pipeline):
         self.restorer = CharacterRestorer(self.model, self.tokenizer, load_spellings(self.model.config))
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
-        """Save the model, the tokenizer and the spellings."""
+        """Save the model, the tokenizer and the spellings, and this code if it was itself loaded from such a folder.
+
+        Args:
+            save_directory: folder to save in.
+            kwargs: as in transformers, but not `push_to_hub`.
+
+        Raises:
+            ValueError: With `push_to_hub`, which would leave the spellings out.
+        """
+        if kwargs.get("push_to_hub"):
+            raise ValueError("push_to_hub would leave the spellings out: save the folder, and `hf upload` it.")
+        super().save_pretrained(save_directory, **kwargs)
         self.restorer.save_pretrained(save_directory)
+        if type(self).__module__.startswith("transformers_modules"):
+            custom_object_save(self, save_directory)
 
     # transformers declares these methods with any options, and lists fewer types than it accepts.
     def _sanitize_parameters(  # type: ignore[override]

@@ -31,6 +31,7 @@ _LEAD_BYTES = [
     *((max(0x800, lead - 0xE0 << 12), lead - 0xDF << 12, lead) for lead in range(0xE0, 0xF0)),
     *((max(0x10000, lead - 0xF0 << 18), min(_CODE_POINTS, lead - 0xEF << 18), lead) for lead in range(0xF0, 0xF5)),
 ]
+_HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
 NO_CHOICE = -1  # in place of a row of `CharacterCodes.allowed`
 
 
@@ -117,8 +118,12 @@ def base_characters(variants: Mapping[str, str]) -> dict[str, str]:
     return {variant: base for base, all_of_it in variants.items() for variant in all_of_it if variant != base}
 
 
-def load_spellings(config: PreTrainedConfig) -> Spellings | None:
+def load_spellings(config: PreTrainedConfig, **hub_options: Any) -> Spellings | None:
     """Load the spellings of a saved model from beside its weights; `None` if it was trained without.
+
+    Args:
+        config: of the saved model.
+        hub_options: as in transformers' `cached_file`, such as `token`.
 
     Raises:
         OSError: If the configuration names a file that is not there.
@@ -126,7 +131,8 @@ def load_spellings(config: PreTrainedConfig) -> Spellings | None:
     name = getattr(config, "spellings_file", None)
     if name is None:
         return None
-    path = cached_file(config.name_or_path, name, revision=getattr(config, "_commit_hash", None))
+    hub_options.setdefault("revision", getattr(config, "_commit_hash", None))
+    path = cached_file(config.name_or_path, name, **hub_options)
     return Spellings.load(path, base_characters(config.character_variants))
 
 
@@ -164,15 +170,17 @@ class CharacterRestorer:
 
         Args:
             name_or_path: folder, or repository on the Hub.
-            kwargs: as in transformers' `from_pretrained`, such as `revision`.
+            kwargs: as in transformers' `from_pretrained`, such as `revision`; those that are not about the Hub are
+                for the model.
 
         Raises:
             OSError: If there is no such model, or its file of spellings is missing.
             ValueError: As in the class.
         """
         model = AutoModelForTokenClassification.from_pretrained(name_or_path, **kwargs)
-        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **kwargs)
-        return cls(model, tokenizer, load_spellings(model.config))
+        hub_options = {name: kwargs[name] for name in _HUB_OPTIONS if name in kwargs}
+        tokenizer = AutoTokenizer.from_pretrained(name_or_path, **hub_options)
+        return cls(model, tokenizer, load_spellings(model.config, **hub_options))
 
     def save_pretrained(self, save_directory: str | os.PathLike) -> None:
         """Save the model, the tokenizer and the spellings in a folder, from which they can be loaded together."""
@@ -189,11 +197,13 @@ class CharacterRestorer:
             min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
 
         Raises:
-            TypeError: If an item is not a str.
+            TypeError: If `texts` is not a list or tuple of str.
             ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
         """
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
+        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+            raise TypeError(f"`texts` is {texts!r:.80}, expected a list or tuple of str. Give [text] for one text.")
         check_texts(texts, "texts")
         texts = [unicodedata.normalize("NFC", text) for text in texts]
         borders = list(accumulate(map(len, texts), initial=0))

@@ -5,16 +5,20 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 OVERLAP = 64  # characters
-# What is written for machines, where a mark would be an error. Each alternative is a run without white space, but for
-# code between backticks.
+# What is written for machines, where a mark would be an error. Each alternative begins where a run of its characters
+# begins, so that a long run is read once; what it takes in before the address itself has no choice anyway.
+_REST = r"[^\s<>\"”»]"  # of a URL
+_TOP = "org|net|gov|edu|br|pt|io|dev"  # domains without which a name with full stops is not one
 PROTECTED = re.compile(
-    r"`[^`\n]+`"  # code
-    r"|\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s<>\"”»]+"  # https://example.com/acao
-    r"|\bwww\.[^\s<>\"”»]+"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"  # joao@example.com
-    r"|(?<![\w@])@\w[\w.]*"  # @joao
+    r"`[^`\s](?:[^`\n]*[^`\s])?`"  # `codigo`
+    rf"|(?<![a-zA-Z0-9+.-])[a-zA-Z0-9+.-]++://{_REST}+"  # https://example.com/acao
+    rf"|(?<!\w)www\.{_REST}+"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"  # joao@example.com
+    r"|(?<![\w@])@\w+(?:\.[a-z0-9_]+)*"  # @joao
     r"|(?<![\w&#])#\w+"  # #promocao
-    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|gov|edu|br|pt|io|dev)(?:\.[a-z]{2})?\b(?:/[^\s<>\"”»]*)?"  # uol.com.br
+    # uol.com.br/acao, but not the end of a sentence without a space: `e facil.com isso`
+    rf"|(?<![\w.-])[.-]*+[\w-]++(?:\.[\w-]++)*?\.(?:com(?!\s+[a-zà-ÿ])|COM|{_TOP}|{_TOP.upper()})"
+    rf"(?:\.[a-zA-Z]{{2}})?\b(?:/{_REST}*)?"
 )
 
 

@@ -106,5 +106,6 @@ class Spellings:
             hints[start:end] = len(known) == 1
             for place, character in enumerate(known[0], start):
                 if character != bare[place] and text[place].lower() == bare[place]:
-                    suggested[place] = character.upper() if text[place].isupper() else character
+                    upper = character.upper()  # of ß, two characters
+                    suggested[place] = upper if text[place].isupper() and len(upper) == 1 else character
         return "".join(suggested), hints

@@ -2,9 +2,11 @@
 
 import csv
 import hashlib
+import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,6 +22,7 @@ Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
 _Reader = Callable[[str], Iterator[Record | BadRow]]
 _Check = Callable[[Mapping[str, Any]], dict[str, Any]]
 
+_ENCODERS = [f"atenta.restoration.{name}" for name in ("restorer", "spans", "spellings")]
 _PRINTED_BAD_ROWS = 10  # the file lists all of them
 
 
@@ -122,13 +125,17 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
 
 @cache
 def code_digest() -> str:
-    """Return the SHA-256 of the sources of `reading/` and `tasks/`, which is part of the key of every cache.
+    """Return the SHA-256 of the sources of `reading/`, `tasks/` and what encodes rows in the package.
+
+    It is part of the key of every cache.
 
     `datasets` hashes imported functions by name only, so a change of their code would not change the key.
     """
     recipes = Path(__file__).parents[1]
     files = sorted(file for folder in ("reading", "tasks") for file in (recipes / folder).glob("*.py"))
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    package = [import_module(name) for name in _ENCODERS]
+    sources = [*(file.read_bytes() for file in files), *(inspect.getsource(module).encode() for module in package)]
+    return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
 # Sources: files, or splits of a Hub data set

@@ -22,6 +22,8 @@ _DOMAINS = {
     "noticias": "news",
 }
 _UNKNOWN_DOMAINS = {"enciclopedia": "encyclopaedia", "guia": "essays", "cotidiano": "everyday"}
+_RUN = 8  # words
+_WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^a-zà-ÿ])")
 _OLD_SPELLING = re.compile(r"ü|[éó]i[aoc]|êem\b|ôos?\b|\b(?:pára|pêlos?|pólos?|pêra)\b", re.IGNORECASE)
 
@@ -34,10 +36,11 @@ def portuguese_texts(
     Each file of `folder` is cut into 100 parts of consecutive lines, of which three are validation and three are test;
     so the texts of a split are near each other, and far from those of another. Novels and tales are split by work;
     sentences whose spelling is older than the reform of 2009 are left out. Training rows are lines of the files;
-    validation and test rows are sentences. Those that also occur in training, ignoring accents, are left out.
+    validation and test rows are sentences. Those that training has too, or half of whose runs of eight words it has,
+    are left out: help pages and manuals repeat themselves, also across Brazil and Portugal.
 
     The further tests are of domains that training does not have: `encyclopaedia`, `essays`, `everyday` and `plays`, of
-    the 19th century. `documents` are the parts of the test, whole.
+    the 19th century. `documents` are the sentences of each part of the test, on lines.
 
     Returns:
         The rows of each split: `source`, `target` and `domain`.
@@ -46,7 +49,7 @@ def portuguese_texts(
         FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
     """
     rows: dict[str, list[dict[str, str]]] = {name: [] for name in (*SPLITS, *_UNKNOWN_DOMAINS.values(), "plays")}
-    documents = []
+    test_parts: list[list[dict[str, str]]] = []
     paths = sorted(folder.glob("*-*.txt"))
     if not paths:
         raise missing_sample(folder, "*.txt")
@@ -60,9 +63,10 @@ def portuguese_texts(
         parts = [lines[len(lines) * part // _PARTS : len(lines) * (part + 1) // _PARTS] for part in range(_PARTS)]
         for index, part in enumerate(parts):
             split = "validation" if index in _VALIDATION_PARTS else "test" if index in _TEST_PARTS else "train"
-            rows[split] += _pairs(part if split == "train" else cut_into_sentences(part), _DOMAINS[kind])
+            of_part = _pairs(part if split == "train" else cut_into_sentences(part), _DOMAINS[kind])
+            rows[split] += of_part
             if split == "test":
-                documents.append(("\n".join(part), _DOMAINS[kind]))
+                test_parts.append(of_part)
     for split in SPLITS:
         for work in read_samples(novels / split):
             sentences = cut_into_sentences([" ".join(work.split())])
@@ -75,11 +79,30 @@ def portuguese_texts(
         for speech in scene
     ]
     rows["plays"] = _pairs((each for each in speeches if not _OLD_SPELLING.search(each)), "plays")
-    known = {row["source"] for row in rows["train"]}
+    known = {run for row in rows["train"] for run in _runs_of_words(row["source"])}
+    known |= {row["source"].lower() for row in _pairs(cut_into_sentences(row["target"] for row in rows["train"]), "")}
     for name in rows.keys() - {"train"}:
-        rows[name] = [row for row in rows[name] if row["source"] not in known]
-    rows["documents"] = [row for text, domain in documents for row in _pairs([text], domain)]
+        rows[name] = [row for row in rows[name] if not _is_known(row["source"], known)]
+    parts = [[row for row in part if not _is_known(row["source"], known)] for part in test_parts]
+    rows["documents"] = [
+        {"source": "\n".join(row["source"] for row in part)}
+        | {"target": "\n".join(row["target"] for row in part), "domain": part[0]["domain"]}
+        for part in parts
+        if part
+    ]
     return rows
+
+
+def _runs_of_words(text: str) -> list[str]:
+    """Return each run of eight words of a text in lower case."""
+    words = _WORD.findall(text.lower())
+    return [" ".join(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
+
+
+def _is_known(text: str, known: set[str]) -> bool:
+    """Return whether a text, or half of its runs of eight words, are known."""
+    runs = _runs_of_words(text)
+    return text.lower() in known or 2 * sum(run in known for run in runs) >= max(1, len(runs))
 
 
 def cut_into_sentences(lines: Iterable[str]) -> Iterator[str]:

@@ -23,7 +23,7 @@ STRIPPED: dict[str, Callable[[str], str]] = {
     "case": lower_case,
 }
 _ACUTE_AS_CIRCUMFLEX = str.maketrans("áéíóúÁÉÍÓÚ", "âêîôûÂÊÎÔÛ")
-_CHANGED_CASE = 0.04  # share of the training windows in capitals, and of those in small letters
+_CHANGED_CASE = 0.04  # share of the training rows in capitals, and of those in small letters
 _PARTLY_RESTORED = 0.15  # share of the training windows whose source has a part of what is to be restored
 _UNLISTED = 0.08  # share of the words of training that are read without their spellings
 _SHORT_WINDOWS = 0.2  # share of the training windows that are shorter than they could be, like a text by itself
@@ -73,6 +73,9 @@ def strip_texts(batch: Mapping[str, list], strip: Sequence[str]) -> dict[str, li
 def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> dict[str, str]:
     """Return for each character with a choice what it becomes in the rows, itself first.
 
+    What a small letter becomes, a capital becomes too, and the reverse; both count together, because capitals with
+    marks are rare. Not so if capitals are what is restored.
+
     Args:
         rows: Pairs with `source` and `target`.
         min_count: Lowest count of a variant; rarer ones are never learnt, nor made.
@@ -83,16 +86,28 @@ def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> dict[st
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
         counts.update(zip(row["source"], row["target"]))
+    if fold_case := restores_no_case(counts):
+        folded: Counter[tuple[str, str]] = Counter()
+        for pair, count in counts.items():
+            folded[pair[0].lower(), pair[1].lower()] += count
+        counts = folded
     variants: defaultdict[str, str] = defaultdict(str)
-    for (character, variant), count in sorted(counts.items()):
-        if variant != character and count >= min_count:
-            variants[character] += variant
+    for pair, count in sorted(counts.items()):
+        if pair[0] != pair[1] and count >= min_count:
+            for character, variant in {pair, (pair[0].upper(), pair[1].upper())} if fold_case else {pair}:
+                if len(character) == len(variant) == 1 and character != variant:
+                    variants[character] += variant
     if not variants:
         raise ValueError(
             f"found no character that becomes another one in {min_count} places of the training pairs; expected some: "
             "give --strip for texts alone, or lower --min_variant_count"
         )
     return {character: character + others for character, others in sorted(variants.items())}
+
+
+def restores_no_case(pairs: Iterable[tuple[str, str]]) -> bool:
+    """Return whether no character becomes its own capital or small letter."""
+    return not any(before != after and before.lower() == after.lower() for before, after in pairs)
 
 
 def vary_case(batch: Mapping[str, list], seed: int) -> dict[str, list[str]]:

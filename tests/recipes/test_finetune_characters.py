@@ -153,6 +153,8 @@ def test_a_saved_tagger_keeps_its_labels(trained, texts, tmp_path):
     before, after = (CharacterRestorer.from_pretrained(each).model.config for each in (folder, tmp_path / "model"))
     assert after.character_variants == before.character_variants
     assert after.id2label == before.id2label
+    saved, kept = ((each / "spellings.txt").read_text(encoding="utf-8") for each in (folder, tmp_path / "model"))
+    assert kept == saved
 
 
 def test_without_spellings(files, tmp_path):
@@ -184,6 +186,16 @@ def test_refusals(files, texts, tmp_path):
     same = write_lines(tmp_path / "same.tsv", "a\ta")
     assert "tags words" in refusal(NAME, tmp_path, *_words(tmp_path), *_named(files))
     assert "found no character" in refusal(NAME, tmp_path, "--train_file", same, "--validation_file", same)
+
+
+def test_texts_to_strip_have_to_be_named(tmp_path):
+    assert "--strip case makes pairs of your own texts" in refusal(NAME, tmp_path, "--strip", "case")
+
+
+def test_a_validation_without_choices_is_refused(files, tmp_path):
+    none = write_lines(tmp_path / "none.tsv", "12\t12")
+    given = "--train_file", files["train_file"], "--validation_file", none, "--min_variant_count", 1
+    assert "Found none of" in refusal(NAME, tmp_path, *given)
 
 
 def test_unknown_options_are_refused(tmp_path, capsys):

@@ -25,6 +25,10 @@ def test_accents_are_restored():
     assert restore_accents(["Ele esta la.", "Esta casa e bonita."]) == ["Ele está lá.", "Esta casa é bonita."]
 
 
+def test_capitals_have_all_marks():
+    assert restore_accents("VOCE TEM INFORMACOES, PORTUGUES?") == "VOCÊ TEM INFORMAÇÕES, PORTUGUÊS?"
+
+
 @settings(max_examples=50)
 @given(st.text(max_size=300))
 def test_only_marks_are_added_over_all_of_unicode(text):
@@ -120,6 +124,13 @@ def test_the_model_is_small():
 def test_what_is_no_text_is_refused(wrong):
     with pytest.raises(TypeError):
         restore_accents(wrong)
+
+
+def test_a_file_that_is_not_utf_8_is_named(tmp_path):
+    path = tmp_path / "latin.txt"
+    path.write_bytes("ação".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.txt is not UTF-8 at byte 1"):
+        restore_accents(["nao", path])
 
 
 def test_a_missing_file_is_an_error(tmp_path):

@@ -170,6 +170,8 @@ def _use_pipeline(folder, text):
     print(len(both), len(both[0]["probabilities"]))
     print(restore(text, min_confidence=1.0)["restored_text"])
     restore.save_pretrained("again")
+    again = pipeline("character-restoration", model="again", trust_remote_code=True)
+    print(again(text)["restored_text"])
 
 
 def test_the_saved_folder_brings_its_pipeline(tmp_path):
@@ -177,8 +179,8 @@ def test_the_saved_folder_brings_its_pipeline(tmp_path):
     restorer.save_pretrained(tmp_path / "model")
     text = "a acao comeca e acaba"
     printed = run_function(_use_pipeline, tmp_path / "model", text, home=tmp_path).splitlines()
-    assert printed[-3:] == [restorer.restore([text])[0].text, f"2 {len(text)}", text]
-    assert (tmp_path / "again" / "spellings.txt").is_file()
+    (restored,) = restorer.restore([text])
+    assert printed[-4:] == [restored.text, f"2 {len(text)}", text, restored.text]
 
 
 def test_a_tagger_of_words_is_refused():
@@ -209,7 +211,8 @@ def test_a_confidence_is_a_probability(restorer, confidence):
 
 
 def test_texts_are_checked(restorer):
-    with pytest.raises(TypeError, match=r"texts\[1\]"):
-        restorer.restore(["a", None])
+    for wrong in (["a", None], "a", [["a"]]):
+        with pytest.raises(TypeError, match="expected a list or tuple of str"):
+            restorer.restore(wrong)
     with pytest.raises(ValueError, match="lone surrogate"):
         restorer.restore(["a\ud800"])

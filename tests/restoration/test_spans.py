@@ -16,8 +16,22 @@ PROTECTED = [
     "`nao_mude`",
     "uol.com.br",
     "gov.pt/acao",
+    "ACAO.COM.BR",
 ]
-FREE = ["a acao", "nao.", "e-mail", "C#", "R$ 35,90", "10h30", "sim.Nao", "fim. Amanha", "1.000,00", "`"]
+FREE = [
+    "a acao",
+    "nao.",
+    "e-mail",
+    "C#",
+    "R$ 35,90",
+    "10h30",
+    "sim.Nao",
+    "fim. Amanha",
+    "1.000,00",
+    "`",
+    "` e `",
+    "facil.com isso",
+]
 
 
 @pytest.mark.parametrize("span", PROTECTED)
@@ -27,14 +41,32 @@ def test_what_is_written_for_machines_is_protected(span, around):
     spans = list(protected_spans(text))
     start = text.index(span)
     assert len(spans) == 1
-    assert spans[0][0] == start
+    assert text[spans[0][0] : start].strip(".-") == ""
     assert spans[0][1] >= start + len(span)
     assert not set(text[start + len(span) : spans[0][1]]) & set(" \n”abcdefghijklmnopqrstuvwxyz")
+
+
+@pytest.mark.parametrize("before", ["...", "1.", "- ", "-", "…"])
+@pytest.mark.parametrize("span", ["http://acao.xyz/a", "www.acao.xyz", "acao.com.br", "a@acao.com"])
+def test_signs_before_an_address_do_not_hide_it(before, span):
+    text = before + span
+    ((start, end),) = protected_spans(text)
+    assert start <= len(before)
+    assert end == len(text)
+
+
+def test_a_name_ends_with_its_sentence():
+    assert list(protected_spans("@joao.Entao")) == [(0, 5)]
 
 
 @pytest.mark.parametrize("text", FREE)
 def test_other_text_is_not(text):
     assert list(protected_spans(text)) == []
+
+
+@pytest.mark.parametrize("run", ["a", "a.", "a-", "`", "@", "#", "a@", "http:", "a.com-"])
+def test_a_long_run_is_read_once(run):
+    assert sum(end - start for start, end in protected_spans(run * 100_000)) <= 100_000 * len(run)
 
 
 @given(st.integers(0, 3000), st.integers(1, 400))

@@ -45,6 +45,11 @@ def test_suggestions_keep_case_and_marks(spellings):
     assert hints.tolist() == [0] * 5 + [1] * 4 + [0] * 8 + [1] * 4 + [0] * 6
 
 
+def test_a_capital_of_two_letters_is_not_made():
+    spellings = Spellings({"ß": "s"}, {"strase": ("straße",)})
+    assert spellings.suggest("STRASE strase")[0] == "STRAßE straße"
+
+
 def test_skipped_words_are_read_as_if_they_were_unknown(spellings):
     answers = iter([True, False])
     suggested, hints = spellings.suggest("acao acao", lambda: next(answers))

@@ -1,5 +1,6 @@
 """Portuguese running text: splits that do not meet, sentences, spelling, the files of the repository."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -25,9 +26,20 @@ def test_every_row_is_a_pair_of_equal_length(rows):
 
 
 def test_no_text_of_a_test_is_trained_on(rows):
-    known = {row["source"] for row in rows["train"]}
+    known = {strip_accents(each).lower() for each in cut_into_sentences(row["target"] for row in rows["train"])}
     for name in TESTS | {"validation"}:
-        assert not known & {row["source"] for row in rows[name]}
+        assert not known & {row["source"].lower() for row in rows[name]}
+    for row in rows["documents"]:
+        assert not known & set(row["source"].lower().split("\n"))
+
+
+def test_no_test_sentence_repeats_half_of_a_training_text(rows):
+    trained = "\n".join(" ".join(re.findall(r"\w+", row["source"].lower())) for row in rows["train"])
+    for row in rows["test"][::20]:
+        words = re.findall(r"\w+", row["source"].lower())
+        runs = [" ".join(words[start : start + 8]) for start in range(len(words) - 7)]
+        repeated = sum(run in trained for run in runs)
+        assert repeated == 0 or 2 * repeated < len(runs) + 2, row
 
 
 def test_two_domains_are_unknown_to_training(rows):

@@ -76,8 +76,20 @@ def test_sources_are_made_from_texts(strip, source):
 
 
 def test_variants_are_what_training_has_seen():
-    assert count_variants(ROWS, 1) == VARIANTS
-    assert count_variants(ROWS, 2) == {"a": "aá"}
+    capitals = {"A": "AÁÃ", "C": "CÇ", "E": "EÉ"}
+    assert count_variants(ROWS, 1) == {**capitals, **VARIANTS}
+    assert count_variants(ROWS, 2) == {"A": "AÁ", "a": "aá"}
+
+
+def test_capitals_and_small_letters_count_together():
+    rows = [{"source": "VOCE voce", "target": "VOCÊ você"}, {"source": "ss", "target": "sß"}]
+    assert count_variants(rows, 2) == {"E": "EÊ", "e": "eê"}
+    assert count_variants(rows, 1)["s"] == "sß"
+    assert "S" not in count_variants(rows, 1)  # the capital of ß is two letters
+
+
+def test_case_is_a_variant_where_it_is_restored():
+    assert count_variants([{"source": "ana", "target": "Ana"}], 1) == {"a": "aA"}
 
 
 def test_rows_without_a_change_are_refused():
