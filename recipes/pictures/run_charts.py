@@ -75,7 +75,7 @@ def draw_scores_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: st
             of answer its scores (`by_length` in `metrics.json`).
         metric: Name of the score.
     """
-    figure = Figure(figsize=(7, 4), layout="constrained")
+    figure = Figure(figsize=(max(7, len(by_length)), 4), layout="constrained")
     axes = figure.subplots()
     names = [name for name in next(iter(by_length.values())) if name != "texts"]
     for name, style in zip(names, cycle(("-", "--", "-.", ":"))):  # one line may lie on another
