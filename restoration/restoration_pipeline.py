@@ -15,7 +15,7 @@ class CharacterRestorationPipeline(Pipeline):
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
     `min_confidence`, from which a character is changed, and `return_probabilities`, which adds `probabilities`, a list
-    of floats, one for each character of the restored text. A text is a batch by itself, so `batch_size` stays 1.
+    of floats, one for each character of the restored text. With `batch_size`, that many texts are restored together.
 
     Example:
 
@@ -63,13 +63,16 @@ class CharacterRestorationPipeline(Pipeline):
 
     def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
         """Return the text; `_forward` encodes it."""
-        return {"texts": [inputs]}
+        return {"text": inputs}
 
     def _forward(  # type: ignore[override]
         self, model_inputs: Mapping[str, Any], min_confidence: float = 0.0
     ) -> dict[str, Any]:
-        (restored,) = self.restorer.restore(model_inputs["texts"], min_confidence)
-        return restored._asdict()
+        texts = model_inputs["text"]  # a list, if they are a batch
+        restored = self.restorer.restore([texts] if isinstance(texts, str) else texts, min_confidence)
+        columns = {"text": [each.text for each in restored]}
+        columns["probabilities"] = [each.probabilities.tolist() for each in restored]
+        return {name: column[0] for name, column in columns.items()} if isinstance(texts, str) else columns
 
     def postprocess(  # type: ignore[override]
         self, model_outputs: Mapping[str, Any], return_probabilities: bool = False
@@ -77,5 +80,5 @@ class CharacterRestorationPipeline(Pipeline):
         """Return `restored_text` and, on request, `probabilities`."""
         answer = {"restored_text": model_outputs["text"]}
         if return_probabilities:
-            answer["probabilities"] = model_outputs["probabilities"].tolist()
+            answer["probabilities"] = model_outputs["probabilities"]
         return answer

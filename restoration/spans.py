@@ -8,9 +8,11 @@ OVERLAP = 64  # characters
 # What is written for machines, where a mark would be an error. Each alternative begins where a run of its characters
 # begins, so that a long run is read once; what it takes in before the address itself has no choice anyway.
 _REST = r"[^\s<>\"”»]"  # of a URL
-_TOP = "org|net|gov|edu|br|pt|io|dev"  # domains without which a name with full stops is not one
+# Endings without which a name with full stops is neither a domain nor a file.
+_TOP = "org|net|gov|edu|br|pt|io|dev|html?|py|js|json|txt|csv|md|xml|ya?ml|pdf|docx?|xlsx?|png|jpe?g"
 PROTECTED = re.compile(
-    r"`[^`\s](?:[^`\n]*[^`\s])?`"  # `codigo`
+    r"```[^`]*(?:`(?!``)[^`]*)*```"  # a block of code
+    r"|`[^`\s](?:[^`\n]*[^`\s])?`"  # `codigo`
     rf"|(?<![a-zA-Z0-9+.-])[a-zA-Z0-9+.-]++://{_REST}+"  # https://example.com/acao
     rf"|(?<!\w)www\.{_REST}+"
     r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"  # joao@example.com

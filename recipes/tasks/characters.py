@@ -232,5 +232,7 @@ def score_restored(
         choices += len(decided)
         wrong += sum(given != wanted for given, wanted in decided)
     gold = [row["target"] for row in rows]
-    others = scores(["word_accuracy", "exact_match", "letters_kept"], predictions=list(restored), references=gold)
-    return {"choice_error_rate": wrong / max(1, choices), **others}
+    others = scores(["word_accuracy", "exact_match"], predictions=list(restored), references=gold)
+    lower = [lower_case(text) for text in restored], [lower_case(text) for text in gold]
+    kept = scores(["letters_kept"], predictions=lower[0], references=lower[1])  # capitals may be what is restored
+    return {"choice_error_rate": wrong / max(1, choices), **others, **kept}

@@ -168,6 +168,7 @@ def _use_pipeline(folder, text):
     print(restore(text)["restored_text"])
     both = restore([text, "e"], return_probabilities=True)
     print(len(both), len(both[0]["probabilities"]))
+    print(restore([text, "e", text], batch_size=2)[2] == restore(text))
     print(restore(text, min_confidence=1.0)["restored_text"])
     restore.save_pretrained("again")
     again = pipeline("character-restoration", model="again", trust_remote_code=True)
@@ -180,7 +181,7 @@ def test_the_saved_folder_brings_its_pipeline(tmp_path):
     text = "a acao comeca e acaba"
     printed = run_function(_use_pipeline, tmp_path / "model", text, home=tmp_path).splitlines()
     (restored,) = restorer.restore([text])
-    assert printed[-4:] == [restored.text, f"2 {len(text)}", text, restored.text]
+    assert printed[-5:] == [restored.text, f"2 {len(text)}", "True", text, restored.text]
 
 
 def test_a_tagger_of_words_is_refused():

@@ -17,6 +17,8 @@ PROTECTED = [
     "uol.com.br",
     "gov.pt/acao",
     "ACAO.COM.BR",
+    "relatorio_acao.csv",
+    "```python\nacao = `nao`\n```",
 ]
 FREE = [
     "a acao",
