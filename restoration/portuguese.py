@@ -33,7 +33,7 @@ def restore_accents(
         The text, or [`RestoredText`] with the probabilities; for a list, a list.
 
     Raises:
-        TypeError: If `texts` is neither text, path nor a list of them.
+        TypeError: If `texts` is neither text, path nor a list of them, or `min_confidence` is not a number.
         ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or a file is not UTF-8.
         OSError: If a file cannot be read.
     """

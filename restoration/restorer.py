@@ -4,6 +4,7 @@ import os
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -197,9 +198,11 @@ class CharacterRestorer:
             min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
 
         Raises:
-            TypeError: If `texts` is not a list or tuple of str.
+            TypeError: If `texts` is not a list or tuple of str, or `min_confidence` is not a number.
             ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
         """
+        if not isinstance(min_confidence, Real):
+            raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
         if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):

@@ -211,6 +211,12 @@ def test_a_confidence_is_a_probability(restorer, confidence):
         restorer.restore(["a"], min_confidence=confidence)
 
 
+@pytest.mark.parametrize("confidence", [None, "0.9"])
+def test_a_confidence_is_a_number(restorer, confidence):
+    with pytest.raises(TypeError, match="min_confidence"):
+        restorer.restore(["a"], min_confidence=confidence)
+
+
 def test_texts_are_checked(restorer):
     for wrong in (["a", None], "a", [["a"]]):
         with pytest.raises(TypeError, match="expected a list or tuple of str"):
