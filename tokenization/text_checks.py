@@ -1,6 +1,6 @@
 """Checks that inputs are texts, with errors that name the argument and the position of the first wrong item."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 
 def check_texts(texts: str | Sequence, name: str = "text") -> None:
@@ -27,6 +27,15 @@ def check_texts(texts: str | Sequence, name: str = "text") -> None:
             f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a str, or a list or tuple of str. "
             "Convert it to str, or leave it out."
         )
+
+
+def flat_texts(texts: str | Sequence | None) -> Iterator[str]:
+    """Yield each text of an input that `check_texts` accepts; of `None`, no text."""
+    if isinstance(texts, str):
+        yield texts
+    elif texts is not None:
+        for text in texts:
+            yield from flat_texts(text)
 
 
 def _check_surrogates(text: str, name: str) -> None:

@@ -2,6 +2,9 @@
 
 import copy
 import os
+import re
+import threading
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,7 +24,13 @@ from .alphabet import (
     build_vocabulary,
     count_alphabet,
 )
-from .text_checks import check_texts
+from .text_checks import check_texts, flat_texts
+
+# The backend holds the options of the current call, such as padding: a call in another thread would get them. Before a
+# fork the lock is taken, so that the child does not find it held by a thread that it does not have.
+_ONE_CALL = threading.RLock()
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(before=_ONE_CALL.acquire, after_in_parent=_ONE_CALL.release, after_in_child=_ONE_CALL.release)
 
 Family = Literal["encoder", "decoder", "encoder-decoder"]
 
@@ -83,12 +92,23 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
     are split, a text cannot contain them. An encoder's tokenizer does not split them: it reads tags and `<mask>` in
     texts, unless a call sets `split_special_tokens=True`.
 
+    Libraries that write `<eos>` into texts, as trl and chat templates do, need a tokenizer that reads it, loaded with
+    `from_pretrained(folder, split_special_tokens=False)`. It reads `<eos>` in every text, whoever wrote it; in a chat,
+    `apply_chat_template(messages, sanitize_control_tokens=True)` (transformers 5.20 or later) still splits what the
+    messages contain. Such a tokenizer is saved with this setting; to continue texts of others with the trained model,
+    load it with `split_special_tokens=True`.
+
     Saved tokenizers are plain `tokenizers` data, which `AutoTokenizer` loads without this package. A tokenizer loaded
-    in this way raises the library's own errors for inputs that are not texts (see `check_texts`).
+    in this way raises the library's own errors for inputs that are not texts (see `check_texts`), does not warn, and
+    must not be called in two threads at once with unlike options: one call may get the other's.
 
     Raises:
         TypeError: At every call, if an input is neither a str nor a list or tuple of str.
-        ValueError: At every call, if a text has a lone surrogate.
+        ValueError: At every call, if a text has a lone surrogate, or tensors are requested of no texts.
+
+    Warns:
+        UserWarning: If a special token in a text is split because of the tokenizer's setting, and the call does not
+            say so by `split_special_tokens=True`.
     """
 
     # No __init__: transformers rebuilds tokenizers that define one from the vocabulary, without normalizer and bytes.
@@ -196,23 +216,69 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         **kwargs: Any,
     ) -> BatchEncoding:
         """Check texts or pairs, and return ids, masks and other requested outputs, as in transformers."""
-        _check(text=text, text_pair=text_pair, text_target=text_target, text_pair_target=text_pair_target)
+        self._check(kwargs, text=text, text_pair=text_pair, text_target=text_target, text_pair_target=text_pair_target)
         return super().__call__(text, text_pair, text_target, text_pair_target, *args, **kwargs)
 
     def encode(
         self, text: str | Sequence, text_pair: str | Sequence | None = None, *args: Any, **kwargs: Any
     ) -> list[int]:
         """Check a text or pair, and return its ids, as in transformers."""
-        _check(text=text, text_pair=text_pair)
+        self._check(kwargs, text=text, text_pair=text_pair)
         return super().encode(text, text_pair, *args, **kwargs)
 
     def tokenize(self, text: str, pair: str | None = None, *args: Any, **kwargs: Any) -> list[str]:
         """Check a text or pair, and return its tokens, as in transformers."""
-        _check(text=text, pair=pair)
+        self._check(kwargs, text=text, pair=pair)
+        if not isinstance(text, str) and not kwargs.get("is_split_into_words"):
+            raise TypeError(
+                f"`text` is {text!r:.80} ({type(text).__name__}), expected one str. Tokenize each text by itself."
+            )
         return super().tokenize(text, pair, *args, **kwargs)
 
+    def batch_decode(self, sequences: Any, *args: Any, **kwargs: Any) -> list[str]:
+        """Return the text of each sequence of ids, as in transformers; of no sequences, no texts."""
+        return super().batch_decode(sequences, *args, **kwargs) if len(sequences) else []
 
-def _check(**given: str | Sequence | None) -> None:
-    for name, texts in given.items():
-        if texts is not None:
-            check_texts(texts, name)
+    def pad(self, encoded_inputs: Any, *args: Any, **kwargs: Any) -> BatchEncoding:
+        """Check that there is something to pad, and pad it, as in transformers."""
+        no_ids = "input_ids" in encoded_inputs and not len(encoded_inputs["input_ids"])
+        if not len(encoded_inputs) or (no_ids and kwargs.get("return_tensors")):
+            raise ValueError(
+                f"`encoded_inputs` is {encoded_inputs!r:.80}: there is nothing to pad. Give at least one encoded text."
+            )
+        return super().pad(encoded_inputs, *args, **kwargs)
+
+    def _encode_plus(self, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> BatchEncoding:
+        """Encode in one thread at a time, and return empty lists for no texts, where transformers raises an error."""
+        no_texts = not (text or isinstance(text, str) or text_pair or options.get("is_split_into_words"))
+        if no_texts and options.get("return_tensors"):
+            raise ValueError(
+                f"No texts were given ({text!r}), so there is nothing to make tensors of. "
+                "Give at least one text, or leave out `return_tensors`."
+            )
+        with _ONE_CALL:
+            if not no_texts:
+                return super()._encode_plus(text, text_pair, *args, **options)
+            names = super()._encode_plus([""], text_pair if text_pair is None else [""], *args, **options)
+        return BatchEncoding({name: [] for name in names}, encoding=[])
+
+    def _check(self, options: dict[str, Any], **given: str | Sequence | None) -> None:
+        """Raise an error if an input is not a text, and warn of special tokens that are split without being told to.
+
+        Args:
+            options: options of the call.
+            given: the inputs by name.
+        """
+        for name, texts in given.items():
+            if texts is not None:
+                check_texts(texts, name)
+        if not self.split_special_tokens or "split_special_tokens" in options:
+            return
+        special_token = re.compile("|".join(map(re.escape, self.all_special_tokens)))
+        if found := next(filter(None, map(special_token.search, flat_texts(list(given.values())))), None):
+            warnings.warn(
+                f"A text has {found[0]!r}, which is read as {len(found[0])} characters, not as the special token. "
+                "If a library wrote it there, as trl and chat templates do, load the tokenizer with "
+                "split_special_tokens=False. If it is the text's own, give split_special_tokens=True in the call.",
+                stacklevel=3,
+            )

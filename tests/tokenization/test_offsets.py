@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer, character_span
 from atenta.tokenization.alphabet import NORMALIZER
 
+pytestmark = pytest.mark.filterwarnings("ignore:A text has")  # hypothesis writes special tokens
+
 TOKENIZER, TRUNCATING = (AtentaTokenizer.from_alphabet("abcdeo éáãçÅ가", family="decoder") for _ in range(2))
 
 # Parts of composed characters: bases, marks, jamo, vowel signs.

@@ -1,0 +1,202 @@
+"""Calls with no texts, with special tokens in texts, of chat templates and in several threads."""
+
+import sys
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from packaging.version import Version
+from transformers import AutoTokenizer, BatchEncoding
+from transformers import __version__ as transformers_version
+
+from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer
+
+PAD, BOS, EOS = range(3)
+TOKENIZERS = {family: AtentaTokenizer.from_alphabet(family=family, tags=["<V>"]) for family in INPUT_FORMATS}
+every_family = pytest.mark.parametrize("family", INPUT_FORMATS)
+families_that_split = pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
+
+CHAT_TEMPLATE = "{{ bos_token }}{% for message in messages %}{{ message.content }}{{ eos_token }}{% endfor %}"
+MESSAGES = [{"role": "user", "content": "a<eos>"}, {"role": "assistant", "content": "b"}]
+
+
+def ids(text):
+    """Return the ids of the characters of `text`."""
+    return TOKENIZERS["decoder"].convert_tokens_to_ids(list(text))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Return a function that saves the tokenizer of a family with a chat template, and returns the folder."""
+
+    def save(family):
+        tokenizer = AtentaTokenizer.from_alphabet(family=family)
+        tokenizer.chat_template = CHAT_TEMPLATE
+        tokenizer.save_pretrained(tmp_path)
+        return tmp_path
+
+    return save
+
+
+# No texts
+
+
+@pytest.mark.parametrize("nothing", [[], ()])
+@every_family
+def test_no_texts_give_empty_lists(family, nothing):
+    tokenizer = TOKENIZERS[family]
+    encoded = tokenizer(nothing, padding=True, truncation=True, max_length=5)
+    assert encoded.data == {name: [] for name in tokenizer.model_input_names}
+    assert isinstance(encoded, BatchEncoding)
+    assert encoded.is_fast
+    assert tokenizer(nothing, nothing).data == encoded.data
+    assert tokenizer(nothing, text_target=nothing).data == encoded.data | {"labels": []}
+    offsets = tokenizer(nothing, return_offsets_mapping=True, return_overflowing_tokens=True)
+    assert offsets.offset_mapping == offsets.overflow_to_sample_mapping == []
+    assert tokenizer.encode(nothing) == []
+
+
+@pytest.mark.parametrize("arguments", [{"text": []}, {"text": [], "text_pair": []}, {"text_target": ()}])
+@every_family
+def test_no_texts_give_no_tensors(family, arguments):
+    with pytest.raises(ValueError, match=r"No texts were given \((\[\]|\(\))\).* Give at least one text"):
+        TOKENIZERS[family](**arguments, return_tensors="pt")
+
+
+def test_no_texts_with_pairs_are_still_refused():
+    with pytest.raises(ValueError, match="batch length of `text`: 0 does not match"):
+        TOKENIZERS["encoder"]([], ["a"])
+
+
+def test_tokenize_takes_one_text():
+    tokenizer = TOKENIZERS["decoder"]
+    for texts in ([], ["a", "b"]):  # of two texts, the second would be lost
+        with pytest.raises(TypeError, match=r"`text` is \[.* \(list\), expected one str"):
+            tokenizer.tokenize(texts)
+    assert tokenizer.tokenize(["ab", "c"], is_split_into_words=True) == ["a", "b", "c"]
+
+
+@every_family
+def test_an_empty_text_has_only_special_tokens(family):
+    tokenizer = TOKENIZERS[family]
+    special = {"encoder": [BOS, EOS], "decoder": [BOS], "encoder-decoder": [EOS]}[family]
+    assert tokenizer("").input_ids == special
+    assert tokenizer(["", ""]).input_ids == [special, special]
+    bare = tokenizer("", add_special_tokens=False, return_tensors="pt")
+    assert (bare.input_ids.shape, bare.input_ids.dtype) == ((1, 0), torch.int64)
+    assert tokenizer.decode([]) == ""
+
+
+@pytest.mark.parametrize("nothing", [[], {}, BatchEncoding({})])
+def test_padding_nothing_is_refused(nothing):
+    with pytest.raises(ValueError, match=r"`encoded_inputs` is .* there is nothing to pad"):
+        TOKENIZERS["decoder"].pad(nothing)
+
+
+def test_padding_no_rows_gives_no_tensors():
+    tokenizer = TOKENIZERS["decoder"]
+    assert tokenizer.pad(tokenizer([])).input_ids == []
+    with pytest.raises(ValueError, match="there is nothing to pad"):
+        tokenizer.pad(tokenizer([]), return_tensors="pt")
+
+
+@pytest.mark.parametrize("sequences", [[], (), torch.zeros(0, 4, dtype=torch.long)])
+def test_no_sequences_are_decoded_to_no_texts(sequences):
+    assert TOKENIZERS["decoder"].batch_decode(sequences) == []
+
+
+# Special tokens in texts
+
+
+@every_family
+def test_a_call_says_whether_special_tokens_are_split(family):
+    tokenizer = TOKENIZERS[family]
+    bare = {"add_special_tokens": False}
+    for split, expected in ((True, ids("a<eos>")), (False, [*ids("a"), EOS])):
+        options = bare | {"split_special_tokens": split}
+        assert tokenizer("a<eos>", **options).input_ids == tokenizer.encode("a<eos>", **options) == expected
+        assert tokenizer(text_target=["a<eos>"], **options).input_ids == [expected]
+        assert tokenizer.tokenize("a<eos>", split_special_tokens=split) == tokenizer.convert_ids_to_tokens(expected)
+    assert tokenizer("a", **bare).input_ids == ids("a")
+
+
+@pytest.mark.parametrize("text", ["a<eos>", ["b", "<bos>a"], [("a", "<V>b")]])
+@families_that_split
+def test_a_split_special_token_is_warned_of(family, text):
+    with pytest.warns(UserWarning, match=r"A text has '<(eos|bos|V)>', .* split_special_tokens=False") as caught:
+        TOKENIZERS[family](text)
+    assert caught[0].filename == __file__
+
+
+@families_that_split
+def test_what_the_call_asks_for_is_not_warned_of(family):
+    tokenizer = TOKENIZERS[family]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tokenizer("a<eos>", split_special_tokens=True)
+        tokenizer("a<eos>", split_special_tokens=False)
+        tokenizer(["a < b > c", "<eo s>"], text_target=["<0x41>", ""])
+        TOKENIZERS["encoder"]("a<mask>")
+
+
+# Chat templates
+
+
+@pytest.mark.parametrize("loader", [AtentaTokenizer, AutoTokenizer])
+def test_a_missing_chat_template_is_named(loader, tmp_path):
+    TOKENIZERS["decoder"].save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="chat_template is not set"):
+        loader.from_pretrained(tmp_path).apply_chat_template(MESSAGES)
+
+
+@pytest.mark.parametrize("loader", [AtentaTokenizer, AutoTokenizer])
+@families_that_split
+def test_chat_templates_write_special_tokens_where_they_are_read(family, loader, saved):
+    tokenizer = loader.from_pretrained(saved(family), split_special_tokens=False)
+    assert tokenizer.apply_chat_template(MESSAGES).input_ids == [BOS, *ids("a"), EOS, EOS, *ids("b"), EOS]
+
+
+@pytest.mark.skipif(Version(transformers_version) < Version("5.20"), reason="transformers 5.20 brought the argument")
+@pytest.mark.parametrize("loader", [AtentaTokenizer, AutoTokenizer])
+@families_that_split
+def test_messages_cannot_write_them_if_they_are_sanitized(family, loader, saved):
+    tokenizer = loader.from_pretrained(saved(family), split_special_tokens=False)
+    read = tokenizer.apply_chat_template(MESSAGES, sanitize_control_tokens=True)
+    assert read.input_ids == [BOS, *ids("a<eos>"), EOS, *ids("b"), EOS]
+
+
+@families_that_split
+def test_a_chat_template_whose_special_tokens_are_split_is_warned_of(family, saved):
+    tokenizer = AtentaTokenizer.from_pretrained(saved(family))
+    with pytest.warns(UserWarning, match="A text has '<bos>'"):
+        split = tokenizer.apply_chat_template(MESSAGES)
+    assert split.input_ids == ids("<bos>a<eos><eos>b<eos>")
+
+
+# Threads
+
+
+@pytest.fixture
+def many_switches():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_calls_in_threads_keep_their_options(many_switches):
+    """The options are kept in the tokenizer, so one thread could read `<eos>` in another's text, or truncate it."""
+    tokenizer, text = TOKENIZERS["decoder"], "uma frase<eos> " * 20
+    whole = [BOS, *ids(text)]
+
+    def others():
+        return tokenizer(text, split_special_tokens=False, truncation=True, max_length=5, padding=True).input_ids
+
+    def user():
+        return tokenizer(text, split_special_tokens=True).input_ids
+
+    with ThreadPoolExecutor(4) as threads:
+        calls = [threads.submit(call) for _ in range(400) for call in (others, user)]
+    assert all(call.result() == whole[:5] for call in calls[::2])
+    assert all(call.result() == whole for call in calls[1::2])
