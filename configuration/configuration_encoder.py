@@ -1,5 +1,7 @@
 """Configuration of the encoder family."""
 
+import math
+
 from huggingface_hub.dataclasses import strict
 
 from .configuration_transformer import AtentaTransformerConfig
@@ -61,8 +63,10 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     def _validate_variants(self) -> None:
         if self.window_length is not None and self.window_length < 1:
             raise ValueError(f"window_length={self.window_length}; expected at least 1 character.")
-        if self.confidence_temperature <= 0:
-            raise ValueError(f"confidence_temperature={self.confidence_temperature}; expected a number above 0.")
+        if not 0 < self.confidence_temperature < math.inf:
+            raise ValueError(
+                f"confidence_temperature={self.confidence_temperature}; expected a finite number above 0."
+            )
         if self.character_variants is None:
             return
         if self.window_length is None:

@@ -1,10 +1,11 @@
 """Configuration of the encoder-decoder family."""
 
+import math
 from typing import Any
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_transformer import AtentaTransformerConfig
+from .configuration_transformer import STACK_PLAN, AtentaTransformerConfig
 
 
 @strict
@@ -45,6 +46,11 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
     model_type = "atenta_encoder_decoder"
     keys_to_ignore_at_inference = ["past_key_values"]
     attribute_map = {"num_hidden_layers": "encoder_layers"}
+    base_model_tp_plan = {
+        name: style
+        for layer, style in STACK_PLAN.items()
+        for name in (f"encoder.{layer}", f"decoder.{layer}", f"decoder.{layer.replace('self_attn', 'cross_attn')}")
+    }
 
     encoder_layers: int = 6
     decoder_layers: int = 6
@@ -70,14 +76,22 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
         """Check the values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: If cross-attention is rotary and positions are not, a tag is outside the vocabulary, or as in
-                [`AtentaTransformerConfig`].
+            ValueError: If cross-attention is rotary and positions are not, a tag is outside the vocabulary,
+                `window_length` is below 1, `length_ratios` are not a range, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         if self.rotary_cross_attention and self.position_embedding_type != "rotary":
             raise ValueError(
                 f"rotary_cross_attention=True with position_embedding_type={self.position_embedding_type!r}; expected "
                 "'rotary'. Choose rotary positions, or leave rotary_cross_attention out."
+            )
+        if self.window_length is not None and self.window_length < 1:
+            raise ValueError(f"window_length={self.window_length}; expected at least 1 token.")
+        ratios = self.length_ratios
+        if ratios is not None and not (len(ratios) == 2 and 0 <= ratios[0] <= ratios[1] < math.inf):
+            raise ValueError(
+                f"length_ratios={ratios}; expected two finite numbers, the lowest ratio of target tokens to source "
+                "tokens and the highest."
             )
 
     def _sizes(self) -> tuple[str, ...]:

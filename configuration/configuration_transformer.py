@@ -1,10 +1,24 @@
 """Configuration shared by the three Transformer families: names, defaults and checks of the hyper-parameters."""
 
+import math
 from typing import Any, Literal
 
 from huggingface_hub.dataclasses import strict
 
 from .configuration_base import AtentaConfig
+
+# How tensor parallelism splits a stack of blocks. Each process holds some heads, some columns of the feed-forward
+# network and the embeddings of some tokens. The output layer, which may be tied to the embeddings, is split by tokens
+# too; its plan is in the models that have one.
+STACK_PLAN = {
+    "embeddings.embed_tokens": "embedding_rowwise",
+    "layers.*.self_attn.q_proj": "colwise",
+    "layers.*.self_attn.k_proj": "colwise",
+    "layers.*.self_attn.v_proj": "colwise",
+    "layers.*.self_attn.o_proj": "rowwise",
+    "layers.*.feed_forward.up_proj": "colwise",
+    "layers.*.feed_forward.down_proj": "rowwise",
+}
 
 
 @strict
@@ -47,6 +61,8 @@ class AtentaTransformerConfig(AtentaConfig):
             allowed.
     """
 
+    base_model_tp_plan = STACK_PLAN
+
     hidden_size: int = 512
     num_attention_heads: int = 8
     head_dim: int | None = None
@@ -86,8 +102,8 @@ class AtentaTransformerConfig(AtentaConfig):
             if probability is not None and not 0 <= probability < 1:
                 raise ValueError(f"{name}={probability}; expected a probability from 0 up to, but not including, 1.")
         for name in ("layer_norm_eps", "position_embedding_theta", "initializer_range"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"{name}={getattr(self, name)}; expected a number above 0.")
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name}={getattr(self, name)}; expected a finite number above 0.")
         if self.position_embedding_type == "sinusoidal" and self.hidden_size % 2:
             raise ValueError(
                 f"hidden_size={self.hidden_size} is odd; expected an even number for sinusoidal positions, which pair "

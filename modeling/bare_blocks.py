@@ -5,16 +5,18 @@ dispatching attention take longer than the products. This file runs the same ope
 `BareBlocks` checks that this is valid: no module may be replaced or wrapped.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import chain, repeat
 from operator import itemgetter
 from types import NoneType
+from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.functional import linear, scaled_dot_product_attention
 from torch.nn.modules.module import _has_any_global_hook
 from transformers import Cache, EncoderDecoderCache
+from transformers.utils import output_capturing
 
 from .attention import MultiHeadAttention
 from .block import AddAndNorm, Dropout, FeedForward, TransformerBlock
@@ -52,15 +54,14 @@ class BareBlocks:
         """Return whether running the parameters alone gives what the modules give.
 
         It does not if a module was replaced (LoRA, int8, parametrizations), was wrapped (accelerate's device map sets
-        a `forward` of its own), has hooks (tensor parallelism; the hooks with which transformers records attentions
-        or hidden states stay after their first use) or is in training mode, or if a parameter is not a plain tensor
-        or was removed from its module.
+        a `forward` of its own), has hooks (tensor parallelism) or is in training mode, or if a parameter is not a
+        plain tensor or was removed from its module.
         """
         attributes = list(map(vars, self.modules))
         tensors = list(map(type, chain.from_iterable(map(dict.values, self.parameters))))
         return (
             self.plain_types.issuperset(map(type, self.modules))
-            and not any(self.hooks)
+            and not (any(self.hooks) and any(map(_has_an_effect, chain.from_iterable(map(dict.values, self.hooks)))))
             and not _has_any_global_hook()
             and not any(map(itemgetter("training"), attributes))
             and not any(map(dict.__contains__, attributes, repeat("forward")))
@@ -144,6 +145,12 @@ class BareBlocks:
 
     def _children(self) -> list[nn.Module | None]:
         return list(map(dict.get, self.parents, self.names))
+
+
+def _has_an_effect(hook: Callable[..., Any]) -> bool:
+    # transformers leaves the hooks with which it records attentions and hidden states. They do nothing in calls that
+    # do not ask for either, and other calls do not come here.
+    return hook.__module__ != output_capturing.__name__
 
 
 def _caches(past_key_values: Cache) -> tuple[Cache, Cache | None]:

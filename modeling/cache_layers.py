@@ -3,7 +3,7 @@
 from typing import Any
 
 import torch
-from transformers import Cache, DynamicCache
+from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
 
 
@@ -145,6 +145,22 @@ class SourceLayer(DynamicLayer):
             if torch.equal(beam_idx // rows, own_rows // rows):
                 return
         super().reorder_cache(beam_idx)
+
+
+def with_our_layers(cache: Cache) -> Cache:
+    """Return a cache that was just made, with our layers if it is dynamic.
+
+    A caller's own cache keeps its layers: it may be exported, or read by other models.
+
+    Args:
+        cache: changed in place.
+    """
+    if isinstance(cache, EncoderDecoderCache):
+        replace_layers(cache.self_attention_cache, GrowingLayer)
+        replace_layers(cache.cross_attention_cache, SourceLayer)
+    else:
+        replace_layers(cache, GrowingLayer)
+    return cache
 
 
 def replace_layers(cache: Cache, layer_class: type[DynamicLayer]) -> None:

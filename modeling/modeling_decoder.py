@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import Cache, DynamicCache, EncoderDecoderCache
+from transformers import Cache, DynamicCache, EncoderDecoderCache, GenerationConfig
 from transformers.generation import GenerationMixin
 from transformers.masking_utils import create_bidirectional_mask, create_causal_mask
 from transformers.modeling_outputs import (
@@ -24,11 +24,11 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_decoder import AtentaDecoderConfig
 from .bare_blocks import BareBlocks
 from .block import TransformerBlock
-from .cache_layers import GrowingLayer, SourceLayer, replace_layers
+from .cache_layers import with_our_layers
 from .embeddings import Embeddings
 from .modeling_transformer import (
-    TENSOR_PARALLEL_PLAN,
     AtentaTransformerPreTrainedModel,
+    check_not_empty,
     check_one_input,
     classifier_dropout,
     share_of_batch,
@@ -56,7 +56,6 @@ def bare_steps_first(forward: Callable[..., Any]) -> Callable[..., Any]:
 class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
     """Embeddings and a stack of causal blocks. The encoder-decoder's decoder adds cross-attention to each."""
 
-    _tp_plan = TENSOR_PARALLEL_PLAN
     has_cross_attention = False
 
     def __init__(self, config: AtentaDecoderConfig) -> None:
@@ -103,7 +102,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             position_ids: (batch, length); defaults to positions counted from the attention mask. If positions start
                 again at 0, and there is neither a mask nor a cache, they mark packed texts, which do not see each
                 other.
-            past_key_values: keys and values of past positions, in any cache class.
+            past_key_values: keys and values of past positions, in any cache class. Steps are fastest in the cache
+                that the model makes itself.
             inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
             use_cache: whether to return a cache; a new one is made if none is given.
             encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
@@ -117,8 +117,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             `attentions` (for each block, (batch, heads, length, past_length + length)) and `cross_attentions`.
 
         Raises:
-            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, or if the encoder's output is
-                missing for a decoder with cross-attention or given to a decoder without it.
+            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, if they are empty, or if the
+                encoder's output is missing for a decoder with cross-attention or given to a decoder without it.
         """
         check_one_input(input_ids, inputs_embeds)
         if self.has_cross_attention != (encoder_hidden_states is not None):
@@ -133,13 +133,12 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             past_key_values = DynamicCache(config=self.config)
             if self.has_cross_attention:
                 past_key_values = EncoderDecoderCache(past_key_values, DynamicCache(config=self.config))
+            if not torch.compiler.is_exporting():  # exported programs return caches with transformers' own layers only
+                past_key_values = with_our_layers(past_key_values)
 
         self_attention_cache = past_key_values
         if isinstance(past_key_values, EncoderDecoderCache):
             self_attention_cache = past_key_values.self_attention_cache
-            replace_layers(past_key_values.cross_attention_cache, SourceLayer)
-        if self_attention_cache is not None:
-            replace_layers(self_attention_cache, GrowingLayer)
         encoder_position_embeddings = self._embed_source_positions(
             encoder_hidden_states, encoder_attention_mask, encoder_position_ids, past_key_values
         )
@@ -248,7 +247,42 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         return self.rotary(encoder_position_ids, encoder_hidden_states.dtype)
 
 
-class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, GenerationMixin):
+class AtentaGenerationMixin(GenerationMixin):
+    """Generation as in transformers, in caches with the layers of `cache_layers.py`."""
+
+    def generate(self, inputs: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
+        """Generate texts as in transformers.
+
+        Args:
+            inputs: (batch, length), the ids of the prompts or of the sources.
+            args: as in transformers.
+            kwargs: as in transformers.
+
+        Returns:
+            As in transformers.
+
+        Raises:
+            ValueError: If there are no texts or no tokens, or as in transformers.
+        """
+        input_ids = kwargs.get("input_ids") if inputs is None else inputs
+        if kwargs.get("inputs_embeds") is not None:
+            check_not_empty("inputs_embeds", kwargs["inputs_embeds"])
+        elif input_ids is not None:
+            check_not_empty("input_ids", input_ids)
+        return super().generate(inputs, *args, **kwargs)
+
+    def _prepare_cache_for_generation(
+        self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
+    ) -> bool:
+        # The only place that tells a cache that `generate` makes from the caller's own, which keeps its layers.
+        is_given = model_kwargs.get("past_key_values") is not None
+        prepared = super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
+        if not is_given and model_kwargs.get("past_key_values") is not None:
+            with_our_layers(model_kwargs["past_key_values"])
+        return prepared
+
+
+class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, AtentaGenerationMixin):
     """A decoder that predicts the next character and generates text (documents 2 and 4).
 
     The output layer covers the whole vocabulary.

@@ -22,7 +22,6 @@ from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .block import TransformerBlock
 from .embeddings import Embeddings
 from .modeling_transformer import (
-    TENSOR_PARALLEL_PLAN,
     AtentaTransformerPreTrainedModel,
     check_one_input,
     classifier_dropout,
@@ -42,7 +41,7 @@ class Pooler(nn.Module):
         """Map (batch, length, hidden_size) to (batch, hidden_size). Padding on the left is skipped."""
         if attention_mask is not None and attention_mask.ndim == 2:
             first = attention_mask.int().argmax(-1)
-            hidden_states = hidden_states[torch.arange(len(first), device=hidden_states.device), first]
+            hidden_states = hidden_states[torch.arange(first.shape[0], device=hidden_states.device), first]
         else:
             hidden_states = hidden_states[:, 0]
         return torch.tanh(self.dense(hidden_states))
@@ -61,8 +60,6 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         config: hyper-parameters; the encoder-decoder passes its own configuration.
         add_pooling_layer: whether to compute a vector for the text.
     """
-
-    _tp_plan = TENSOR_PARALLEL_PLAN
 
     def __init__(self, config: AtentaEncoderConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
@@ -102,7 +99,7 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
             request, `hidden_states` and `attentions` (for each block, (batch, heads, length, length)).
 
         Raises:
-            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given.
+            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, or if they are empty.
         """
         check_one_input(input_ids, inputs_embeds)
         if inputs_embeds is None:

@@ -5,7 +5,6 @@ from typing import Any
 import torch
 from torch import nn
 from transformers import Cache, LogitsProcessorList, PreTrainedTokenizerBase
-from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import BaseModelOutput, Seq2SeqLMOutput, Seq2SeqModelOutput
 from transformers.processing_utils import Unpack
 from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
@@ -15,9 +14,9 @@ from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderCo
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
 from .letter_lock import KeepLettersLogitsProcessor
-from .modeling_decoder import AtentaDecoderModel
+from .modeling_decoder import AtentaDecoderModel, AtentaGenerationMixin
 from .modeling_encoder import AtentaEncoderModel
-from .modeling_transformer import TENSOR_PARALLEL_PLAN, AtentaTransformerPreTrainedModel
+from .modeling_transformer import AtentaTransformerPreTrainedModel, check_not_empty
 from .positions import position_ids_from_mask, source_positions
 
 
@@ -26,9 +25,6 @@ class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
 
     config: AtentaEncoderDecoderConfig
     has_cross_attention = True
-    _tp_plan = TENSOR_PARALLEL_PLAN | {
-        name.replace("self_attn", "cross_attn"): style for name, style in TENSOR_PARALLEL_PLAN.items()
-    }
     _can_record_outputs = {
         "hidden_states": TransformerBlock,
         "attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="self_attn"),
@@ -57,6 +53,24 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
         if self.config.tie_word_embeddings:
             self.get_decoder().embeddings.embed_tokens = value
 
+    def tie_weights(self, missing_keys: set[str] | None = None, recompute_mapping: bool = True) -> None:
+        """Tie the weights as in transformers. If encoder and decoder share their embeddings, they share the module.
+
+        One matrix in two modules would be refused by torch's `fully_shard`, which puts each module in one group.
+
+        Args:
+            missing_keys: as in transformers.
+            recompute_mapping: as in transformers.
+        """
+        super().tie_weights(missing_keys, recompute_mapping)
+        encoder, decoder = self.get_encoder().embeddings, self.get_decoder().embeddings
+        if decoder.embed_tokens.weight is encoder.embed_tokens.weight:  # not while a model is loaded: nothing is tied
+            decoder.embed_tokens = encoder.embed_tokens
+
+    def shares_embeddings(self) -> bool:
+        """Return whether encoder and decoder have the same module of token embeddings."""
+        return self.get_decoder().embeddings.embed_tokens is self.get_encoder().embeddings.embed_tokens
+
     def _resize_token_embeddings(
         self, new_num_tokens: int, pad_to_multiple_of: int | None = None, mean_resizing: bool = True
     ) -> nn.Embedding:
@@ -79,8 +93,10 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
             (batch, target_length), with `<pad>` instead of -100.
 
         Raises:
-            ValueError: If the configuration has no `decoder_start_token_id` or no `pad_token_id`.
+            ValueError: If the labels are empty, or the configuration has no `decoder_start_token_id` or no
+                `pad_token_id`.
         """
+        check_not_empty("labels", labels)
         start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
         if start is None or pad is None:
             raise ValueError(
@@ -90,6 +106,23 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
         shifted = labels.roll(1, dims=-1)
         shifted[..., 0] = start
         return shifted.masked_fill(shifted == -100, pad)
+
+
+ENCODER_EMBEDDINGS, DECODER_EMBEDDINGS = (f"{side}.embeddings.embed_tokens.weight" for side in ("encoder", "decoder"))
+
+
+def leave_out_second_name(
+    model: "AtentaEncoderDecoderModel", state_dict: dict[str, Any], prefix: str, *args: Any
+) -> None:
+    """Enter shared embeddings that are split over processes once: torch's distributed checkpoints expect one name."""
+    if model.shares_embeddings() and hasattr(state_dict.get(prefix + ENCODER_EMBEDDINGS), "placements"):  # a DTensor
+        state_dict.pop(prefix + DECODER_EMBEDDINGS, None)
+
+
+def add_second_name(model: "AtentaEncoderDecoderModel", state_dict: dict[str, Any], prefix: str, *args: Any) -> None:
+    """Enter shared embeddings under both names, which `load_state_dict` asks for."""
+    if model.shares_embeddings() and prefix + ENCODER_EMBEDDINGS in state_dict:
+        state_dict[prefix + DECODER_EMBEDDINGS] = state_dict[prefix + ENCODER_EMBEDDINGS]
 
 
 class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
@@ -105,7 +138,13 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         super().__init__(config)
         self.encoder = AtentaEncoderModel(config, add_pooling_layer=False)
         self.decoder = AtentaCrossAttentionDecoderModel(config)
+        for stack in (self.encoder, self.decoder):
+            stack.tp_plan = None  # the configuration's plan names the layers of both stacks, from here
+        self.register_state_dict_post_hook(leave_out_second_name)
+        self.register_load_state_dict_pre_hook(add_second_name)
         self.post_init()
+        if self.shares_embeddings():
+            del self.tp_plan[DECODER_EMBEDDINGS.removesuffix(".weight")]  # a module is split once
 
     @can_return_tuple
     def forward(
@@ -181,7 +220,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         )
 
 
-class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTrainedModel, GenerationMixin):
+class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTrainedModel, AtentaGenerationMixin):
     """An encoder-decoder that turns one text into another (documents 3 and 4).
 
     The output layer covers the whole vocabulary, including `<eos>`.

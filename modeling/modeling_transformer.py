@@ -7,20 +7,6 @@ from .attention import MultiHeadAttention
 from .block import Dropout, TransformerBlock
 from .modeling_base import AtentaPreTrainedModel
 
-# The plan of every model that contains blocks. Each process holds some heads, some columns of the feed-forward network
-# and the embeddings of some tokens. The output layer, which may be tied to the embeddings, is split by tokens too.
-TENSOR_PARALLEL_PLAN = {"embeddings.embed_tokens": "embedding_rowwise"} | {
-    f"layers.*.{layer}": style
-    for layer, style in {
-        "self_attn.q_proj": "colwise",
-        "self_attn.k_proj": "colwise",
-        "self_attn.v_proj": "colwise",
-        "self_attn.o_proj": "rowwise",
-        "feed_forward.up_proj": "colwise",
-        "feed_forward.down_proj": "rowwise",
-    }.items()
-}
-
 
 class AtentaTransformerPreTrainedModel(AtentaPreTrainedModel):
     """Base class of the Transformers: the features of transformers that all of them support."""
@@ -38,14 +24,35 @@ class AtentaTransformerPreTrainedModel(AtentaPreTrainedModel):
 
 
 def check_one_input(input_ids: torch.Tensor | None, inputs_embeds: torch.Tensor | None) -> None:
-    """Check that either token ids or embeddings were given.
+    """Check that either token ids or embeddings were given, and that there is at least one token.
 
     Raises:
-        ValueError: If both or neither were given.
+        ValueError: If both or neither were given, or there are no texts or no tokens.
     """
     if (input_ids is None) == (inputs_embeds is None):
         given = "neither" if input_ids is None else "both"
         raise ValueError(f"Expected exactly one of input_ids and inputs_embeds, got {given}.")
+    if input_ids is not None:
+        check_not_empty("input_ids", input_ids)
+    else:
+        check_not_empty("inputs_embeds", inputs_embeds)
+
+
+def check_not_empty(name: str, tokens: torch.Tensor) -> None:
+    """Check that there is at least one text of at least one token.
+
+    Args:
+        name: the argument's name, for the message.
+        tokens: (batch, length, ...).
+
+    Raises:
+        ValueError: If there are no texts or no tokens.
+    """
+    if 0 in tokens.shape[:2]:
+        raise ValueError(
+            f"{name} has shape {tuple(tokens.shape)}; expected at least one text, of at least one token. Leave empty "
+            "batches out; a text without characters still has its special tokens."
+        )
 
 
 def classifier_dropout(config: PreTrainedConfig) -> Dropout:

@@ -1,6 +1,7 @@
 """The hyper-parameters: defaults, saving, and an error for each wrong value."""
 
 import json
+import math
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
@@ -93,9 +94,13 @@ def test_model_types():
         ({"dropout": 1.0}, r"dropout=1\.0; expected a probability from 0 up to, but not including, 1"),
         ({"dropout": -0.1}, r"dropout=-0\.1; expected a probability from 0 up to"),
         ({"attention_dropout": 2}, r"attention_dropout=2; expected a probability from 0 up to"),
-        ({"layer_norm_eps": 0.0}, r"layer_norm_eps=0\.0; expected a number above 0"),
-        ({"position_embedding_theta": -1.0}, r"position_embedding_theta=-1\.0; expected a number above 0"),
-        ({"initializer_range": 0.0}, r"initializer_range=0\.0; expected a number above 0"),
+        *(
+            ({name: value}, rf"{name}={value}; expected a finite number above 0")
+            for name in ("layer_norm_eps", "position_embedding_theta", "initializer_range")
+            for value in (0.0, -1.0, math.inf, math.nan)
+        ),
+        ({"dropout": math.nan}, r"dropout=nan; expected a probability"),
+        ({"attention_dropout": math.inf}, r"attention_dropout=inf; expected a probability"),
         ({"hidden_act": "rellu"}, r"hidden_act='rellu' is unknown; expected one of .*gelu_pytorch_tanh.*relu.*"),
         ({"position_embedding_type": "relative"}, r"'sinusoidal', 'learned', 'rotary'.*got relative"),
         ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary; expected an id from 0 to 1"),
@@ -130,6 +135,20 @@ def test_errors_give_the_value_and_what_is_allowed(config_class, options, messag
             {"classifier_dropout": 1.5},
             r"classifier_dropout=1\.5; .*probability from 0 up to",
         ),
+        (AtentaEncoderConfig, {"classifier_dropout": math.nan}, r"classifier_dropout=nan; .*probability"),
+        *(
+            (
+                AtentaEncoderConfig,
+                {"confidence_temperature": value},
+                rf"confidence_temperature={value}; expected a finite number above 0",
+            )
+            for value in (0, -1.0, math.inf, math.nan)
+        ),
+        *(
+            (AtentaEncoderDecoderConfig, {"length_ratios": ratios}, r"length_ratios=.*; expected two finite numbers")
+            for ratios in ([], [1.0], [2.0, 1.0], [-1.0, 1.0], [0.5, math.inf], [math.nan, 1.0], [0.5, math.nan])
+        ),
+        (AtentaEncoderDecoderConfig, {"window_length": 0}, r"window_length=0; expected at least 1 token"),
         (AtentaEncoderDecoderConfig, {"decoder_layers": 0}, r"decoder_layers=0; expected at least 1"),
         (AtentaEncoderDecoderConfig, {"encoder_layers": 0}, r"encoder_layers=0.* at least 1|num_hidden_layers=0"),
         (AtentaEncoderDecoderConfig, {"decoder_start_token_id": 420}, r"decoder_start_token_id=420 is outside"),

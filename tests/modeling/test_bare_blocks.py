@@ -319,6 +319,40 @@ def test_not_taken_where_the_configuration_requests_more(model_class, name, step
     assert len(outputs[f"{prefix}{name}"]) == 2 + (name == "hidden_states")
 
 
+@pytest.mark.parametrize("name", ["attentions", "hidden_states"])
+@every_generator
+@torch.no_grad()
+def test_taken_again_after_more_was_requested(model_class, name, steps):
+    """transformers leaves its recording hooks on the modules after their first use."""
+    model, ids = double_model(model_class), texts()
+    expected = decode(model, ids)
+    model.set_attn_implementation("eager" if name == "attentions" else "sdpa")
+    for _ in range(2):
+        steps.clear()
+        inputs = {"input_ids": ids} | ({"decoder_input_ids": ids} if model.config.is_encoder_decoder else {})
+        recorded = model(**inputs, **{f"output_{name}": True})
+        prefix = "decoder_" if model.config.is_encoder_decoder else ""
+        assert len(recorded[f"{prefix}{name}"]) == 2 + (name == "hidden_states")
+        decode(model, ids, **{f"output_{name}": True})
+        assert not steps
+        model.set_attn_implementation("sdpa")
+        assert_equal(decode(model, ids), expected)
+        assert len(steps) == 5
+        model.set_attn_implementation("eager" if name == "attentions" else "sdpa")
+
+
+@torch.no_grad()
+def test_not_taken_with_a_hook_beside_the_recording_ones(steps):
+    model, ids = double_model(AtentaDecoderForCausalLM), texts()
+    model(ids, output_hidden_states=True)
+    hook = model.model.layers[0].register_forward_hook(lambda module, inputs, output: output + 1)
+    changed = decode(model, ids)
+    assert not steps
+    hook.remove()
+    assert not torch.equal(decode(model, ids), changed)
+    assert len(steps) == 5
+
+
 @torch.no_grad()
 def test_not_taken_where_a_tuple_is_returned(steps):
     model, ids = double_model(AtentaDecoderForCausalLM).model, texts()

@@ -1,15 +1,26 @@
 """Cache layers against transformers' own, which concatenate at every step and always reorder."""
 
+import copy
+
 import pytest
 import torch
 from torch.nn.functional import scaled_dot_product_attention
-from transformers import DynamicCache, StaticCache
+from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
 from atenta.configuration import AtentaDecoderConfig
 from atenta.modeling import AtentaDecoderForCausalLM
 from atenta.modeling.cache_layers import GrowingLayer, SourceLayer, replace_layers
-from support.models import texts, tiny_config, tiny_model
+from support.models import (
+    GENERATORS,
+    assert_equal,
+    double_model,
+    inputs_for,
+    named,
+    texts,
+    tiny_config,
+    tiny_model,
+)
 
 
 def states(length, batch=3, seed=0, dtype=torch.float32):
@@ -155,13 +166,57 @@ def test_only_empty_dynamic_layers_are_replaced():
     assert {type(layer) for layer in static.layers} == {StaticLayer}
 
 
-def test_models_use_it_in_any_dynamic_cache():
-    model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
-    for cache in (None, DynamicCache(), DynamicCache(config=model.config)):
-        made = model(ids, past_key_values=cache, use_cache=True).past_key_values
-        assert {type(layer) for layer in made.layers} == {GrowingLayer}
-    generated = model.generate(ids, max_new_tokens=3, do_sample=False, return_dict_in_generate=True)
-    assert {type(layer) for layer in generated.past_key_values.layers} == {GrowingLayer}
+every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
+
+
+def layer_types(cache):
+    """Return the classes of a cache's layers, of self-attention and of cross-attention (or none)."""
+    own = getattr(cache, "self_attention_cache", cache)
+    source = getattr(cache, "cross_attention_cache", None)
+    return {type(layer) for layer in own.layers}, {type(layer) for layer in (source.layers if source else ())}
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 2}], ids=["greedy", "beams"])
+@every_generator
+def test_caches_that_a_model_makes_have_our_layers(model_class, options):
+    model, inputs = tiny_model(model_class), inputs_for(model_class)
+    expected = ({GrowingLayer}, {SourceLayer} if model.config.is_encoder_decoder else set())
+    assert layer_types(model(**inputs, use_cache=True).past_key_values) == expected
+    generated = model.generate(inputs["input_ids"], max_new_tokens=3, return_dict_in_generate=True, **options)
+    assert layer_types(generated.past_key_values) == expected
+
+
+@pytest.mark.parametrize("lazy", [True, False], ids=["lazy", "with layers"])
+@every_generator
+@torch.no_grad()
+def test_a_given_cache_keeps_its_layers(model_class, lazy):
+    """The caller may export it, or read it with another model; what it holds is what our layers hold."""
+    model, inputs = double_model(model_class), inputs_for(model_class)
+    own, source = (DynamicCache() if lazy else DynamicCache(config=model.config) for _ in range(2))
+    given = EncoderDecoderCache(own, source) if model.config.is_encoder_decoder else own
+    outputs = model(**inputs, past_key_values=given)
+    made = model(**inputs, use_cache=True)
+    assert layer_types(given) == ({DynamicLayer}, {DynamicLayer} if model.config.is_encoder_decoder else set())
+    assert_equal(outputs.logits, made.logits)
+    for mine, its in zip(made.past_key_values, outputs.past_key_values):
+        assert all(torch.equal(mine[index], its[index]) for index in range(2))
+    copied = copy.deepcopy(given)
+    name = "decoder_input_ids" if model.config.is_encoder_decoder else "input_ids"
+    step = inputs | {name: texts(3, 1)}
+    logits = [model(**step, past_key_values=cache).logits for cache in (given, copied, made.past_key_values)]
+    assert_equal(logits[0], logits[2])
+    assert torch.equal(logits[0], logits[1])
+
+
+@every_generator
+def test_generation_in_a_given_cache(model_class):
+    model, ids = double_model(model_class), texts()
+    own = DynamicCache(config=model.config)
+    encoder_decoder = model.config.is_encoder_decoder
+    given = EncoderDecoderCache(own, DynamicCache(config=model.config)) if encoder_decoder else own
+    options = {"max_new_tokens": 6, "do_sample": False}
+    assert torch.equal(model.generate(ids, past_key_values=given, **options), model.generate(ids, **options))
+    assert layer_types(given) == ({DynamicLayer}, {DynamicLayer} if encoder_decoder else set())
 
 
 def test_an_offloaded_cache_is_unchanged():

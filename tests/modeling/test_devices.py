@@ -86,7 +86,8 @@ def test_offloaded_weights(model_class, tie_word_embeddings, tmp_path):
 
     model = double_model(model_class, tie_word_embeddings=tie_word_embeddings)
     blocks = [name for name, module in model.named_modules() if type(module).__name__ in model._no_split_modules]
-    places = {name: "cpu" for name, module in model.named_modules() if not list(module.children())}
+    modules = model.named_modules(remove_duplicate=False)  # tied embeddings are one module under two names
+    places = {name: "cpu" for name, module in modules if not list(module.children())}
     places = {name: place for name, place in places.items() if not name.startswith(tuple(blocks))}
     places |= {name: "disk" if index % 2 else "cpu" for index, name in enumerate(blocks)}
     dispatch_model(model, places, main_device="cpu", offload_dir=tmp_path / "offloaded")

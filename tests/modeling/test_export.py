@@ -1,0 +1,119 @@
+"""`torch.export` with any number of texts of any length."""
+
+import pytest
+import torch
+from torch.export import Dim, export
+from transformers import DynamicCache
+from transformers.integrations.executorch import register_dynamic_cache_export_support
+
+from support.models import (
+    DECODERS,
+    DEPTHS,
+    ENCODER_DECODERS,
+    ENCODERS,
+    GENERATORS,
+    LANGUAGE_MODELS,
+    assert_equal,
+    double_model,
+    every_layout,
+    inputs_for,
+    named,
+    texts,
+)
+
+ANY_TEXTS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
+ANY_CACHE = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}  # (batch, heads, length, head_dim)
+
+
+def one_block(model_class, **options):
+    """Return a model with one block in each stack. Further blocks would repeat its graph."""
+    depths = dict.fromkeys(DEPTHS[model_class.config_class], 1)
+    return double_model(model_class, **depths, **options).requires_grad_(False)
+
+
+def masked(inputs):
+    """Add masks with padding on the left of every text but the first."""
+    for name in list(inputs):
+        mask = torch.ones_like(inputs[name])
+        mask[1:, :2] = 0
+        inputs[name.replace("input_ids", "attention_mask")] = mask
+    return inputs
+
+
+def assert_exports(model, example, other, **options):
+    """Export a model with one input, and compare it with the model at inputs of other sizes, 1 text among them.
+
+    Args:
+        example: the tensors to export with; each may have any batch and length.
+        other: tensors of another batch and another length.
+        options: arguments that are no tensors.
+    """
+    shapes = dict.fromkeys(example, ANY_TEXTS) | dict.fromkeys(options)
+    exported = export(model, (), {**example, **options}, dynamic_shapes=shapes).module()
+    for inputs in (other, {name: tensor[:1] for name, tensor in other.items()}):
+        assert_equal(exported(**inputs, **options)[0], model(**inputs, **options)[0])
+
+
+@pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+def test_every_model(model_class):
+    options = {} if model_class in ENCODERS else {"use_cache": False}
+    model, inputs = one_block(model_class), [masked(inputs_for(model_class, *size)) for size in ((3, 9), (4, 13))]
+    assert_exports(model, *inputs, **options)
+
+
+@pytest.mark.slow
+@every_layout
+@pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+def test_every_layout_without_masks(model_class, layout):
+    options = {} if model_class in ENCODERS else {"use_cache": False}
+    model, inputs = one_block(model_class, **layout), [inputs_for(model_class, *size) for size in ((3, 9), (4, 13))]
+    assert_exports(model, *inputs, **options)
+
+
+@pytest.mark.slow
+def test_the_two_stacks_of_an_encoder_decoder():
+    model = one_block(GENERATORS[1], position_embedding_type="rotary").model
+    assert_exports(model.encoder, *(masked({"input_ids": texts(*size)}) for size in ((3, 9), (4, 13))))
+    inputs = []
+    for batch, source_length, length in ((3, 9, 7), (4, 13, 5)):
+        source = masked({"input_ids": texts(batch, source_length)})
+        inputs.append(
+            {
+                "input_ids": texts(batch, length, seed=2),
+                "encoder_hidden_states": model.encoder(**source).last_hidden_state,
+                "encoder_attention_mask": source["attention_mask"],
+            }
+        )
+    assert_exports(model.decoder, *inputs, use_cache=False)
+
+
+@pytest.fixture(scope="module")
+def _caches_as_inputs():
+    register_dynamic_cache_export_support()
+
+
+@pytest.mark.usefixtures("_caches_as_inputs")
+def test_a_decoding_step_in_a_given_cache():
+    """The cache is the caller's, which the model has filled with the prompt."""
+    model = one_block(GENERATORS[0], position_embedding_type="rotary")
+
+    def step(batch, length):
+        cache = DynamicCache(config=model.config)
+        model(input_ids=texts(batch, length), past_key_values=cache)
+        mask = torch.ones(batch, length + 1, dtype=torch.long)
+        return {"input_ids": texts(batch, 1), "attention_mask": mask, "past_key_values": cache}
+
+    shapes = {"input_ids": {0: Dim.DYNAMIC}, "attention_mask": ANY_TEXTS, "past_key_values": [[ANY_CACHE]] * 2}
+    exported = export(model, (), step(3, 8), dynamic_shapes=shapes).module()
+    assert_equal(exported(**step(4, 12)).logits, model(**step(4, 12)).logits)
+
+
+@pytest.mark.usefixtures("_caches_as_inputs")
+def test_a_cache_that_an_exported_model_makes():
+    model, inputs = one_block(GENERATORS[0]), [inputs_for(GENERATORS[0], *size) for size in ((3, 9), (4, 13))]
+    exported = export(
+        model, (), {**inputs[0], "use_cache": True}, dynamic_shapes={"input_ids": ANY_TEXTS, "use_cache": None}
+    )
+    actual, expected = exported.module()(**inputs[1], use_cache=True), model(**inputs[1], use_cache=True)
+    assert_equal(actual.logits, expected.logits)
+    assert_equal(actual.past_key_values.layers[0].keys, expected.past_key_values.layers[0].keys)
