@@ -1,7 +1,6 @@
-"""Readers of file formats: text lines, tsv, csv, jsonl, parquet, CoNLL, CoNLL-U and SQuAD JSON."""
+"""Readers of file formats: tsv, csv, jsonl, parquet, CoNLL, CoNLL-U and SQuAD JSON."""
 
 import csv
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -10,13 +9,15 @@ from typing import Any, TypeVar
 
 import pyarrow.parquet
 
+from atenta.recipes.reading.lines import decode_line, opened, parse_json, read_lines
 from atenta.recipes.reading.records import BadRow, Record, expect_any
 
-_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _PARQUET_BATCH = 1_000  # rows in memory at once
 _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_CONLLU_ID = re.compile(r"(?P<first>[0-9]+)(?:-(?P<last>[0-9]+)|(?P<empty>\.[0-9]+))?")
+_CONLLU_ID = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|(?P<empty>\.[0-9]+))?")
+_DOCUMENT_START = "-DOCSTART-"
+_PARQUET_ERRORS = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
 _NO_SENTENCE = "{}: found no sentence; expected at least one"
 
 _Line = TypeVar("_Line", str, list[str])
@@ -26,32 +27,6 @@ _Lines = list[tuple[int, str]]
 """The numbers and texts of the lines of a sentence."""
 
 
-def read_lines(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
-    """Yield the number of each line, from 1, and its text without the line end, or a bad row if it is not UTF-8.
-
-    Lines end with a line feed or with a carriage return and a line feed. Other separators, such as U+2028, are part
-    of the text. A byte order mark at the beginning of the file is skipped.
-
-    Raises:
-        OSError: If the file cannot be read.
-    """
-    with Path(path).open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            line = line.removeprefix(_BYTE_ORDER_MARK) if number == 1 else line
-            yield number, _decode(line.removesuffix(b"\n").removesuffix(b"\r"), f"{path}, line {number}")
-
-
-def _decode(line: bytes, where: str) -> str | BadRow:
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return BadRow(
-            where,
-            f"found byte 0x{line[error.start]:02X} at byte {error.start + 1} ({error.reason}); expected UTF-8, which "
-            "has no lone surrogates: save the file as UTF-8",
-        )
-
-
 # Tables
 
 
@@ -59,8 +34,10 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     """Return the records of a table by its suffix: .tsv and .txt (separated by tabs), .csv, .jsonl or .parquet.
 
     The first row of a tsv or csv file is a header if it names all of `columns`. Without a header the cells are the
-    values of `columns` and then of `optional`, and every row has as many cells as the first. Quotes have a meaning
-    only in csv files.
+    values of `columns` and then of `optional`, and every row has as many cells as the first. As it says how the others
+    are read, a malformed first row is an error and never a bad row. Quotes have a meaning only in csv files.
+
+    A part of a parquet file that cannot be read is one bad row, with the numbers of the rows in it.
 
     Args:
         path: The file.
@@ -68,14 +45,13 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
         optional: Further columns that a table may have.
 
     Raises:
-        ValueError: If the suffix is unknown, the file has no rows, or a parquet file lacks a column.
+        ValueError: If the suffix is unknown, the file has no rows, the first row of a tsv or csv file is malformed or
+            a header with names that are misspelt or repeated, or a parquet file lacks or repeats a column.
         OSError: If the file cannot be read.
     """
     suffix = Path(path).suffix
-    if suffix in (".tsv", ".txt"):
-        records = _from_cells(path, _split_at_tabs(path), columns, optional)
-    elif suffix == ".csv":
-        records = _from_cells(path, _without_blank_end(path, _read_csv(path)), columns, optional)
+    if rows := _rows_of_cells(path):
+        records = _from_cells(path, rows, columns, optional)
     elif suffix == ".jsonl":
         records = _read_jsonl(path, columns)
     elif suffix == ".parquet":
@@ -86,35 +62,71 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
 
 
 def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
-    """Return whether the file is a csv file without a header, so that its cells are read in the order of `columns`.
+    """Return whether the file is a tsv or csv file whose first row is data, with cells in the order of `columns`.
 
     Raises:
         OSError: If the file cannot be read.
     """
-    first = next(_read_csv(path), None) if Path(path).suffix == ".csv" else None
-    return first is not None and not isinstance(first[1], BadRow) and not set(columns) <= set(first[1])
+    rows = _rows_of_cells(path)
+    _, first = next(rows, (0, None)) if rows else (0, None)
+    return isinstance(first, list) and not set(columns) <= _spelt(first)
+
+
+def _rows_of_cells(path: str | Path) -> Iterator[_Cells] | None:
+    """Return the rows of a tsv or csv file; None for another file."""
+    if Path(path).suffix in (".tsv", ".txt"):
+        return _split_at_tabs(path)
+    return _without_blank_end(path, _read_csv(path)) if Path(path).suffix == ".csv" else None
 
 
 def _from_cells(
     path: str | Path, rows: Iterator[_Cells], columns: Sequence[str], optional: Sequence[str]
 ) -> Iterator[Record | BadRow]:
-    names: list[str] | None = None
+    names: list[str] = []
     for number, cells in rows:
         where = f"{path}, line {number}"
+        if not names:
+            names, is_header = _names(cells, columns, optional, where)
+            if is_header:
+                continue
         if isinstance(cells, BadRow):
             yield cells
-        elif names is None and set(columns) <= set(cells):
-            names = cells
-        elif names is None and not len(columns) <= len(cells) <= len(columns) + len(optional):
-            expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
-            yield BadRow(where, f"found {len(cells)} column(s) in {cells!r:.200}; expected {expected}")
+        elif len(cells) == len(names):
+            yield where, dict(zip(names, cells))
         else:
-            names = names or [*columns, *optional][: len(cells)]
-            if len(cells) == len(names):
-                yield where, dict(zip(names, cells))
-            else:
-                found = f"found {len(cells)} column(s) in {cells!r:.200}"
-                yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {', '.join(names)}")
+            found = f"found {len(cells)} column(s) in {cells!r:.200}"
+            yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {names!r:.200}")
+
+
+def _names(
+    first: list[str] | BadRow, columns: Sequence[str], optional: Sequence[str], where: str
+) -> tuple[list[str], bool]:
+    """Return the names of the columns, and whether the first row is a header that has them.
+
+    Raises:
+        BadRow: If the first row is malformed: it may be a header, without which columns would be taken for others.
+    """
+    if isinstance(first, BadRow):
+        raise first
+    if set(columns) <= _spelt(first):
+        if other := [name for name in (*columns, *optional) if name in _spelt(first) and name not in first]:
+            expected = f"expected {', '.join(other)}, in small letters and without spaces around"
+            raise BadRow(where, f"found the header {first!r:.200}; {expected}")
+        _expect_distinct(first, "column", where)
+        return first, True
+    if not len(columns) <= len(first) <= len(columns) + len(optional):
+        expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
+        raise BadRow(where, f"found {len(first)} column(s) in {first!r:.200}; expected {expected}")
+    return [*columns, *optional][: len(first)], False
+
+
+def _spelt(cells: Sequence[str]) -> set[str]:
+    return {cell.strip().casefold() for cell in cells}
+
+
+def _expect_distinct(names: Sequence[str], kind: str, where: str) -> None:
+    if repeated := next((name for name in names if names.count(name) > 1), None):
+        raise BadRow(where, f"found the {kind} {repeated!r} {names.count(repeated)} times; expected it once")
 
 
 def _without_blank_end(
@@ -139,25 +151,28 @@ def _split_at_tabs(path: str | Path) -> Iterator[_Cells]:
 
 
 def _read_csv(path: str | Path) -> Iterator[_Cells]:
-    # Bytes that are not UTF-8 are read as lone surrogates, which no UTF-8 text contains.
-    with Path(path).open(encoding="utf-8-sig", errors="surrogateescape", newline="\n") as file:
-        rows = csv.reader(file, strict=True)
+    lines: list[bytes] = []  # of a row
+
+    def as_text(line: bytes) -> str:
+        lines.append(line)
+        return line.decode("utf-8", "surrogateescape")  # the row must end where it does, whatever is in it
+
+    with opened(path) as file:
+        rows = csv.reader(map(as_text, file), strict=True)
+        number = 1
         while True:
-            number = rows.line_num + 1
+            lines.clear()
             where = f"{path}, line {number}"
             try:
-                cells = _next_row(rows)
-                "".join(cells).encode("utf-8")
+                cells: list[str] | BadRow = _next_row(rows)
             except StopIteration:
                 return
             except csv.Error as error:
                 problem = f"found malformed CSV ({error}); expected cells separated by commas, with quotes doubled"
-                yield number, BadRow(where, problem)
-            except UnicodeEncodeError as error:
-                byte = ord(error.object[error.start]) - 0xDC00
-                yield number, BadRow(where, f"found byte 0x{byte:02X}; expected UTF-8: save the file as UTF-8")
-            else:
-                yield number, cells
+                cells = BadRow(where, problem)
+            decoded = (decode_line(line, f"{path}, line {count}") for count, line in enumerate(lines, start=number))
+            yield number, next((line for line in decoded if isinstance(line, BadRow)), cells)
+            number += len(lines)
 
 
 def _next_row(rows: Iterator[list[str]]) -> list[str]:
@@ -176,8 +191,8 @@ def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | B
             yield line
             continue
         try:
-            fields: Any = json.loads(line)
-        except json.JSONDecodeError as error:
+            fields = parse_json(line)
+        except ValueError as error:
             yield BadRow(where, f"found {line!r:.200} ({error}); expected a JSON object")
             continue
         if isinstance(fields, dict) and set(columns) <= set(fields):
@@ -186,21 +201,34 @@ def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | B
             yield BadRow(where, f"found {line!r:.200}; expected a JSON object with {', '.join(columns)}")
 
 
-def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record]:
-    try:
-        table = pyarrow.parquet.ParquetFile(path)
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(f"{path}: found malformed Parquet ({error}); expected a complete Parquet file") from None
-    with table as file:
-        present = file.schema_arrow.names
+def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record | BadRow]:
+    expected = "expected a complete Parquet file: write it again"
+    with opened(path) as file:
+        try:
+            table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
+            present = table.schema_arrow.names
+        except _PARQUET_ERRORS as error:
+            raise ValueError(f"{path}: found malformed Parquet ({_in_a_line(error)}); {expected}") from None
         if missing := [name for name in columns if name not in present]:
             raise ValueError(f"{path}: found the columns {', '.join(present)}; expected also {', '.join(missing)}")
-        number = 0
+        _expect_distinct(present, "column", str(path))
         wanted = [name for name in (*columns, *optional) if name in present]
-        for batch in file.iter_batches(_PARQUET_BATCH, columns=wanted):
-            for fields in batch.to_pylist():
-                number += 1
-                yield f"{path}, row {number}", fields
+        number = 0
+        for group in range(table.num_row_groups):
+            end = number + table.metadata.row_group(group).num_rows
+            try:
+                for batch in table.iter_batches(_PARQUET_BATCH, row_groups=[group], columns=wanted):
+                    for fields in batch.to_pylist():
+                        number += 1
+                        yield f"{path}, row {number}", fields
+            except _PARQUET_ERRORS as error:
+                problem = f"found malformed Parquet ({_in_a_line(error)}); {expected}"
+                yield BadRow(f"{path}, rows {number + 1} to {end}", problem)
+                number = end
+
+
+def _in_a_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 # CoNLL and CoNLL-U
@@ -210,8 +238,8 @@ def read_conll(path: str | Path) -> Iterator[Record | BadRow]:
     """Yield the sentences of a CoNLL file: `words` from the first column, and `tags` from the last one.
 
     Columns are separated by spaces or tabs, and their number is the same on all lines of a sentence. Sentences are
-    separated by blank lines. Lines that start with `-DOCSTART-` are skipped. A sentence with a malformed line is a
-    bad row at the location of that line.
+    separated by blank lines. A line with the word `-DOCSTART-` between blank lines starts a document and is skipped. A
+    sentence with a malformed line is a bad row at the location of that line.
 
     Raises:
         ValueError: If the file has no sentence.
@@ -253,15 +281,15 @@ def _sentences(path: str | Path, parse: Callable[[_Lines], tuple[list[str], list
         if isinstance(line, BadRow):
             bad = bad or line
         elif line.strip():
-            if not line.startswith("-DOCSTART-"):
-                lines.append((number, line))
+            lines.append((number, line))
         elif bad:
             yield bad
             bad, lines = None, []
         elif lines:
             try:
                 words, tags = parse(lines)
-                yield f"{path}, line {lines[0][0]}", {"words": words, "tags": tags}
+                if words:
+                    yield f"{path}, line {lines[0][0]}", {"words": words, "tags": tags}
             except _BadLine as error:
                 yield BadRow(f"{path}, line {error.number}", str(error))
             lines = []
@@ -274,6 +302,8 @@ def _with_blank_end(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
 
 def _tagged_words(lines: _Lines) -> tuple[list[str], list[str]]:
     rows = [_CONLL_GAP.split(line.strip(" \t")) for _, line in lines]
+    if len(rows) == 1 and rows[0][0] == _DOCUMENT_START:
+        return [], []
     for (number, line), cells in zip(lines, rows):
         if len(cells) < 2:
             raise _BadLine(number, f"found {line!r:.200}; expected a word and its tag, separated by a space or a tab")
@@ -299,7 +329,7 @@ def _written_words(lines: _Lines, column: int) -> tuple[list[str], list[str]]:
             raise _BadLine(number, f"found the id {identifier!r}; expected one such as 4, 4-5 or 4.1")
         if match["empty"]:
             continue
-        if int(match["first"]) != seen + 1 or (match["last"] and seen < last):
+        if int(match["first"]) != seen + 1 or (match["last"] and (seen < last or int(match["last"]) <= seen)):
             raise _BadLine(number, f"found the id {identifier!r}; expected {seen + 1}")
         if match["last"]:
             last = int(match["last"])
@@ -323,14 +353,16 @@ def read_squad(path: str | Path) -> Iterator[Record | BadRow]:
     """Return the questions of a SQuAD file: `id`, `context`, `question`, `answers` (lists `text` and `answer_start`).
 
     The file is a single JSON object and is read at once. Questions without an answer, as in SQuAD 2.0, have empty
-    lists. A malformed article or paragraph is one bad row.
+    lists. A malformed article or paragraph is one bad row; so is a question with the `id` of an earlier one.
 
     Raises:
-        ValueError: If the file is not JSON, has no list of articles under `data`, or has no question.
+        ValueError: If the file is not UTF-8 or not JSON, has no list of articles under `data`, or has no question.
         OSError: If the file cannot be read.
     """
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"))
+        content = parse_json("\n".join(_good_lines(path)))
+    except BadRow:
+        raise
     except ValueError as error:
         raise ValueError(f"{path}: found malformed JSON ({error}); expected an object with a list 'data'") from None
     if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
@@ -339,11 +371,29 @@ def read_squad(path: str | Path) -> Iterator[Record | BadRow]:
     return expect_any(_questions(path, content), problem)
 
 
+def _good_lines(path: str | Path) -> Iterator[str]:
+    for _, line in read_lines(path):
+        if isinstance(line, BadRow):
+            raise line
+        yield line
+
+
 def _questions(path: str | Path, content: dict[str, Any]) -> Iterator[Record | BadRow]:
     articles = _items([(str(path), content)], "data", "article")
+    places: dict[str, str] = {}  # of the questions by id
     for paragraph in _items(articles, "paragraphs", "paragraph"):
         for question in _items([paragraph], "qas", "question"):
-            yield question if isinstance(question, BadRow) else _record(path, paragraph[1].get("context"), *question)
+            if isinstance(question, BadRow):
+                yield question
+                continue
+            place, _ = question
+            record = _record(path, paragraph[1].get("context"), *question)
+            if not isinstance(record, BadRow):
+                first = places.setdefault(str(record[1]["id"]), place)
+                if first != place:
+                    problem = f"found it at {place} and at {first}; expected another id for each question"
+                    record = BadRow(record[0], problem)
+            yield record
 
 
 def _items(holders: Iterable[tuple[str, Any] | BadRow], name: str, kind: str) -> Iterator[tuple[str, Any] | BadRow]:

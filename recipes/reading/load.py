@@ -10,6 +10,7 @@ from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta.recipes.reading.file_formats import lacks_header
+from atenta.recipes.reading.records import printable
 from atenta.recipes.reading.report import build_report
 from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
 from atenta.recipes.samples import SAMPLES, Sample
@@ -37,11 +38,11 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
                     }
                 files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
                 data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
-            if training.process_index == 0:
-                _print_missing_headers(data, row_format.columns)
+            elif training.process_index == 0:
+                _print_missing_headers(data, row_format)
             return read_splits(data, row_format, Path(training.output_dir) / "bad_rows.tsv")
     except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+        raise _exit(error) from None
 
 
 def describe_data(data: DataArguments) -> Mapping[str, str]:
@@ -63,15 +64,15 @@ def report_rows(
     """Print the report on the rows before training. The arguments are those of `build_report`.
 
     Raises:
-        SystemExit: If an input is longer than `max_length` tokens.
+        SystemExit: If an input is longer than `max_length` tokens, or a streamed row is malformed.
     """
     if training.process_index == 0:
-        report = build_report(splits, columns, tokenizer, max_length, inputs=inputs)
-        print(f"{report}\n", flush=True)
         try:
+            report = build_report(splits, columns, tokenizer, max_length, inputs=inputs)
+            print(f"{report}\n", flush=True)
             report.check_lengths()
-        except ValueError as error:
-            raise SystemExit(str(error)) from None
+        except (ValueError, OSError) as error:
+            raise _exit(error) from None
 
 
 def encode_rows(
@@ -99,7 +100,7 @@ def encode_rows(
         with training.main_process_first():
             return {name: _encode(rows, function, num_proc, features) for name, rows in splits.items()}
     except ValueError as error:
-        raise SystemExit(str(error)) from None
+        raise _exit(error) from None
 
 
 def _encode(
@@ -113,11 +114,16 @@ def _encode(
     return rows.map(function, **options)
 
 
-def _print_missing_headers(data: DataArguments, columns: Sequence[str]) -> None:
+def _exit(error: Exception) -> SystemExit:
+    return SystemExit(printable(str(error)).replace("\n", r"\n"))
+
+
+def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
     for path in chain(data.train_file or [], data.validation_file or [], data.test_file or []):
-        if lacks_header(path, columns):
-            order = ", ".join(columns)
-            print(f"{path}: the first row does not name {order}; it is read as data, with its cells in this order.")
+        if Path(path).suffix not in row_format.readers and lacks_header(path, row_format.columns):
+            order = ", ".join(row_format.columns)
+            problem = f"the first row does not name {order}; it is read as data, with its cells in this order."
+            print(f"{printable(path)}: {problem}")
 
 
 def _sample(data: DataArguments) -> Sample:

@@ -1,7 +1,11 @@
 """Records that readers yield, and checks of their values."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any
+
+# What a terminal may obey instead of showing: control characters, line separators, directions; and lone surrogates.
+_COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 
 Record = tuple[str, dict[str, Any]]
 """The location of a row, such as `train.tsv, line 3`, and its values by column."""
@@ -19,6 +23,14 @@ class BadRow(ValueError):
         super().__init__(f"{where}: {problem}")
         self.where = where
         self.problem = problem
+
+
+def printable(text: str) -> str:
+    r"""Return a text for a terminal, with control characters and changes of direction as escapes such as `\x1b`.
+
+    Line feeds and tabs stay.
+    """
+    return _COMMANDS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def expect_any(rows: Iterable[Record | BadRow], problem: str) -> Iterator[Record | BadRow]:

@@ -15,7 +15,7 @@ from accelerate import PartialState
 from datasets.exceptions import DatasetGenerationError
 
 from atenta.recipes.reading.file_formats import read_table
-from atenta.recipes.reading.records import BadRow, Record
+from atenta.recipes.reading.records import BadRow, Record, printable
 from atenta.recipes.samples.files import SPLITS
 
 Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
@@ -36,6 +36,7 @@ class RowFormat:
         columns: Columns that a table must have.
         optional: Further columns that a table may have.
         readers: Readers of files that are not tables, by file suffix.
+        key: A column that has another value in each row of a split, if any.
     """
 
     features: datasets.Features
@@ -43,6 +44,7 @@ class RowFormat:
     columns: tuple[str, ...]
     optional: tuple[str, ...] = ()
     readers: Mapping[str, _Reader] = field(default_factory=dict)
+    key: str | None = None
 
     def read(self, path: str) -> Iterator[Record | BadRow]:
         """Yield the records of a file: with the reader for its suffix, or else as a table."""
@@ -115,7 +117,9 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
             streamed = {"sources": source, **options}  # `sources` is a list: one shard per file
             splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=streamed)
         else:
-            splits[name], bad_of_split = _cache(name, {"sources": source, **options, "features": row_format.features})
+            # As a tuple, not as a list of shards, each of which `datasets` would give to another call.
+            cached = {"sources": tuple(source), **options, "key": row_format.key, "features": row_format.features}
+            splits[name], bad_of_split = _cache(name, cached)
             bad += bad_of_split
     if arguments.skip_bad_rows and PartialState().is_main_process:
         _report_bad_rows(bad, bad_rows_file)
@@ -210,13 +214,19 @@ def _hub_shards(where: str, rows: Rows) -> list[_HubSource]:
 # Rows of the sources: checked, then streamed or cached
 
 
-def _checked(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict[str, Any] | BadRow]:
+def _checked(
+    sources: Sequence[Any], check: _Check, skip: bool, key: str | None = None
+) -> Iterator[dict[str, Any] | BadRow]:
+    places: dict[Any, str] = {}  # of the rows by their key
     for source in sources:
         for record in source.records():
             if not isinstance(record, BadRow):
                 where, fields = record
                 try:
-                    yield check(fields)
+                    row = check(fields)
+                    if key and (first := places.setdefault(row[key], where)) != where:
+                        raise ValueError(f"found the {key} {row[key]!r:.80}, as at {first}; expected another one")
+                    yield row
                     continue
                 except ValueError as error:
                     record = BadRow(where, str(error))
@@ -228,7 +238,7 @@ def _checked(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict
 def _stream(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:
     for row in _checked(sources, check, skip):
         if isinstance(row, BadRow):
-            print(f"skipped {row}", flush=True)
+            print(f"skipped {printable(str(row))}", flush=True)
         else:
             yield row
 
@@ -248,18 +258,19 @@ def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[t
         bad = list(zip(listed["where"], listed["problem"]))
         rows = rows.filter(lambda problem: problem is None, input_columns="problem")
     if not len(rows):
-        raise ValueError(f"found no good row among {len(bad)} rows for {name}; expected at least one")
+        first = f" ({': '.join(bad[0])})" if bad else ""
+        raise ValueError(f"found no good row among {len(bad)} rows for {name}{first}; expected at least one")
     return rows.remove_columns(["where", "problem"]), bad
 
 
 def _generate(
-    sources: Sequence[Any], check: _Check, skip: bool, features: datasets.Features, code: str
+    sources: Sequence[Any], check: _Check, skip: bool, key: str | None, features: datasets.Features, code: str
 ) -> Iterator[dict[str, Any]]:
     """Yield rows, and bad rows too, so that a cached split still reports its bad rows when it is read again.
 
     The key of the cache is a hash of the arguments, in which functions are hashed by name only; hence `code`.
     """
-    for row in _checked(sources, check, skip):
+    for row in _checked(sources, check, skip, key):
         if isinstance(row, BadRow):
             yield {**dict.fromkeys(features), "where": row.where, "problem": row.problem}
         else:
@@ -277,4 +288,4 @@ def _report_bad_rows(bad: Sequence[tuple[str, str]], path: Path) -> None:
         writer.writerows(bad)
     print(f"{len(bad):,} malformed rows are left out, listed in {path}", flush=True)
     for where, problem in bad[:_PRINTED_BAD_ROWS]:
-        print(f"  {where}: {problem}")
+        print(printable(f"  {where}: {problem}"))

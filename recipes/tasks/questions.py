@@ -55,6 +55,7 @@ QUESTIONS = RowFormat(
     check_question,
     columns=("id", "context", "question", "answers"),
     readers={".json": read_squad},
+    key="id",  # scores are of the answer to each id
 )
 
 

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.reading.file_formats import read_conll, read_conllu, read_lines, read_squad, read_table
+from atenta.recipes.reading.file_formats import (
+    lacks_header,
+    read_conll,
+    read_conllu,
+    read_squad,
+    read_table,
+)
+from atenta.recipes.reading.lines import read_lines
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.questions import QUESTIONS
 
@@ -75,7 +82,7 @@ def test_line_that_is_not_utf_8(write, line, message):
     assert_bad(bad, f"{path}, line 2", message)
 
 
-@given(st.lists(st.text(no_surrogates(exclude_characters="\n\r"), min_size=1), min_size=1))
+@given(st.lists(st.text(no_surrogates(exclude_characters="\n\r\0"), min_size=1), min_size=1))
 def test_lines_round_trip(tmp_path_factory, texts):
     path = tmp_path_factory.mktemp("lines") / "lines.txt"
     path.write_bytes(b"\xef\xbb\xbf" + "".join(f"{text}\r\n" for text in texts).encode("utf-8"))
@@ -133,12 +140,20 @@ def test_table_line_ends_byte_order_mark_and_blank_end(write, suffix, content):
         (".tsv", b"a\tb\xe3o", "found byte 0xE3 at byte 4"),
         (".csv", "a", "found 1 column"),
         (".csv", '"a"b,c', "found malformed CSV .*; expected cells separated by commas"),
-        (".csv", b"a,b\xe3o", "found byte 0xE3; expected UTF-8"),
+        (".csv", b"a,b\xe3o", "found byte 0xE3 at byte 4 .*expected UTF-8"),
+        (".csv", b'"a"\0,b', "found a NUL character, probably of UTF-16; expected UTF-8"),
         (".csv", "", "found a blank line"),
         (".jsonl", '{"source": "a"', "expected a JSON object"),
         (".jsonl", '["a", "b"]', "expected a JSON object"),
         (".jsonl", '{"source": "a"}', "expected a JSON object with source, target"),
         (".jsonl", b'{"source": "\xe3"}', "found byte 0xE3"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 100_000, "more than 100 brackets"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 950 + "]" * 950 + "}", "more than 100 brackets"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", r"a number of 5,000 digits, 9{20}…"),
+        (".jsonl", '{"source": "a", "target": "b", "n": NaN}', "NaN, which is no number in JSON"),
+        (".jsonl", '{"source": "a", "target": "b", "n": -Infinity}', "-Infinity, which is no number in JSON"),
+        (".jsonl", '{"source": "a", "target": "b", "source": "c"}', "the key 'source' more than once in an object"),
+        (".jsonl", '{"source": "a", "target": "b", "n": [{"m": 1, "m": 1}]}', "the key 'm' more than once"),
         (".jsonl", "", "found a blank line"),
     ],
 )
@@ -154,10 +169,41 @@ def test_malformed_row_of_a_table(write, suffix, line, message, end):
 
 @pytest.mark.parametrize("first", ["source target", "a\tb\tV\tW"])
 def test_first_row_without_the_columns(write, first):
-    bad, good = read(write("table.tsv", f"{first}\na\tb\n"))
-    assert "line 1: found" in bad
-    assert "expected source, target, optionally tags" in bad
-    assert good == pair("a", "b")
+    with pytest.raises(BadRow, match=r"line 1: found .* expected source, target, optionally tags"):
+        read(write("table.tsv", f"{first}\na\tb\n"))
+
+
+@pytest.mark.parametrize("first", ["", b"so\xe3rce\ttarget"])
+def test_first_row_that_may_be_a_malformed_header(write, first):
+    """The columns of the other rows are unknown, so none is read, also if bad rows are skipped."""
+    with pytest.raises(BadRow, match=r"line 1: found (a blank line|byte 0xE3)"):
+        read(write("table.tsv", b"\n".join([as_bytes(first), b"target\tsource"])))
+
+
+@pytest.mark.parametrize("suffix", [".tsv", ".txt", ".csv"])
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        ("Source|Target", r"found the header \['Source', 'Target'\]; expected source, target, in small letters"),
+        ("target|source ", r"found the header .*; expected source, in small letters and without spaces around"),
+        ("source|target|Tags", r"found the header .*; expected tags, in small letters"),
+        ("source|target|source", r"found the column 'source' 2 times; expected it once"),
+        ("n|source|n|target", r"found the column 'n' 2 times; expected it once"),
+    ],
+)
+def test_header_with_other_names(write, suffix, header, message):
+    text = f"{header}\n{'|'.join('abcd'[: header.count('|') + 1])}\n".replace("|", "," if suffix == ".csv" else "\t")
+    path = write(f"table{suffix}", text)
+    with pytest.raises(ValueError, match=rf"table\{suffix}, line 1: {message}"):
+        read(path)
+
+
+@pytest.mark.parametrize(("content", "lacks"), [("a\tb\n", True), ("target\tsource\n", False), ("", False)])
+def test_file_that_lacks_a_header(write, content, lacks):
+    for suffix in (".tsv", ".txt", ".csv"):
+        text = content.replace("\t", "," if suffix == ".csv" else "\t")
+        assert lacks_header(write(f"table{suffix}", text), COLUMNS) is lacks
+    assert not lacks_header(write("table.jsonl", "{}"), COLUMNS)
 
 
 def test_csv_rows_over_several_lines(write):
@@ -166,6 +212,10 @@ def test_csv_rows_over_several_lines(write):
     assert first == (f"{path}, line 1", pair("two\nlines", "y"))
     assert_bad(bad, f"{path}, line 3", "found 1 column")
     assert last == (f"{path}, line 4", pair("x", "y"))
+    path = write("table.csv", b'x,y\n"two\nl\xe3nes",y\nx,y\n')
+    first, bad, last = read_table(path, COLUMNS)
+    assert_bad(bad, f"{path}, line 3", "found byte 0xE3 at byte 2")
+    assert last[0] == f"{path}, line 4"
     good, bad = read(write("table.csv", 'a,b\nc,"d\ne,f\n'))  # the quote is never closed
     assert good == pair("a", "b")
     assert "line 2: found malformed CSV" in bad
@@ -192,6 +242,63 @@ def test_malformed_parquet(tmp_path, write):
         read(path)
     with pytest.raises(ValueError, match=r"table.parquet: found malformed Parquet"):
         read(write("table.parquet", "a\tb\n"))
+
+
+@pytest.fixture
+def parquet(tmp_path):
+    """A file of three groups of rows, with checksums of its pages, and the place of the values of the second group."""
+    path = tmp_path / "table.parquet"
+    rows = [pair(f"{number:04}", f"{number:04}") for number in range(30)]
+    table = pyarrow.Table.from_pylist(rows)
+    pyarrow.parquet.write_table(
+        table, path, row_group_size=10, compression=None, use_dictionary=False, write_page_checksum=True
+    )
+    return path, rows, path.read_bytes().index(b"0012")
+
+
+def test_damaged_part_of_parquet(parquet):
+    path, rows, place = parquet
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+    found = list(read_table(path, COLUMNS))
+    assert [row[1] for row in found if not isinstance(row, BadRow)] == rows[:10] + rows[20:]
+    assert_bad(
+        found[10], f"{path}, rows 11 to 20", r"found malformed Parquet \(.*\); expected a complete Parquet file"
+    )
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: b"PAR1",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-9] + b"\xff\xff\xff" + content[-6:],  # of the length of the footer
+        lambda content: content[:-500] + bytes(492) + content[-8:],
+    ],
+)
+def test_damaged_footer_of_parquet(parquet, damage):
+    path, *_ = parquet
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=r"table.parquet: found malformed Parquet .*; expected a complete Parquet"):
+        read(path)
+
+
+def test_parquet_with_a_column_twice(tmp_path):
+    path = tmp_path / "table.parquet"
+    values = [pyarrow.array([text]) for text in "abc"]
+    pyarrow.parquet.write_table(pyarrow.Table.from_arrays(values, ["source", "target", "source"]), path)
+    with pytest.raises(ValueError, match=r"table.parquet: found the column 'source' 2 times; expected it once"):
+        read(path)
+
+
+def test_parquet_value_without_a_python_value(tmp_path):
+    path = tmp_path / "table.parquet"
+    source = pyarrow.array([2**50], pyarrow.timestamp("s"))
+    pyarrow.parquet.write_table(pyarrow.table({"source": source, "target": ["a"]}), path)
+    (bad,) = read_table(path, COLUMNS)
+    assert_bad(bad, f"{path}, rows 1 to 1", "found malformed Parquet .*too large.*; expected a complete")
 
 
 # The first row must not look like a header, nor its first cell like a byte order mark; csv has no NUL.
@@ -239,6 +346,17 @@ def test_conll_columns(write):
         sentence("Peter", "B-PER"),
         {"words": ["10\u00a0000"], "tags": ["B-NUM"]},
     ]
+
+
+def test_document_start_within_a_sentence_is_a_word(write):
+    content = "a X O\n-DOCSTART- X O\n-DOCSTART-s X O\n\n-DOCSTART-s X O\n\n-DOCSTART-\n\nb X O\n"
+    assert [fields["words"] for _, fields in read_conll(write("file.conll", content))] == [
+        ["a", "-DOCSTART-", "-DOCSTART-s"],
+        ["-DOCSTART-s"],
+        ["b"],
+    ]
+    with pytest.raises(ValueError, match="found no sentence"):
+        list(read_conll(write("file.conll", "-DOCSTART- X O\n")))
 
 
 @pytest.mark.parametrize(
@@ -312,6 +430,8 @@ def test_conllu_words_and_tags(write):
         (["1-2 das _ _", "1 de ADP _", "3 a DET _"], 3, "found the id '3'; expected 2"),
         (["1 de ADP _", "1 as DET _"], 2, "found the id '1'; expected 2"),
         (["1 a X _", "2-3 das _ _", "2 de ADP _"], 3, "found a range up to 3 that ends at 2"),
+        (["1 a X _", "2-1 das _ _", "2 de ADP _"], 2, "found the id '2-1'; expected 2"),
+        (["1 a X _", f"{'9' * 5_000} b X _"], 2, "found the id '9+'; expected one such as 4"),
         (["1 a X _", "2-3 das _ _"], 2, "found a range up to 3 that ends at 1"),
     ],
 )
@@ -402,6 +522,30 @@ def test_malformed_article_or_paragraph(write, article, where):
     assert_bad(bad, f"{path}, {where}", "found .*expected an object with a list")
 
 
+def test_question_with_the_id_of_another(write):
+    path = write("train.json", json.dumps(squad(question("1"), question(1), question(2))))
+    first, bad, last = read_squad(path)
+    assert (first[1]["id"], last[1]["id"]) == ("1", 2)
+    places = [rf"article 1, paragraph 1, question {number}" for number in (2, 1)]
+    assert_bad(bad, f"{path}, question 1", f"found it at .*{places[0]} and at .*{places[1]}; expected another id")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"data":\n["\xe3"]}', "line 2: found byte 0xE3"),
+        ('{"data": []}'.encode("utf-16"), "line 1: found the byte order mark of UTF-16"),
+        ('{"data": ' + "[" * 100_000, "more than 100 brackets in one another"),
+        ('{"data": ' + "9" * 5_000 + "}", "a number of 5,000 digits"),
+        ('{"data": NaN}', "NaN, which is no number"),
+        ('{"data": [], "data": [1]}', "the key 'data' more than once"),
+    ],
+)
+def test_malformed_json_of_squad(write, content, message):
+    with pytest.raises(ValueError, match=rf"train.json(: found malformed JSON \(|, ){message}.*; expected"):
+        list(read_squad(write("train.json", content)))
+
+
 @pytest.mark.parametrize(
     "content", ["", "{", "[]", '{"version": "1.1"}', '{"data": {}}', '{"data": 3}', '{"data": []}']
 )
@@ -423,7 +567,35 @@ def test_file_without_rows(write, suffix, content):
         list(READERS[suffix](path))
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".csv", ".jsonl", ".parquet", ".conll", ".conllu", ".json"])
+every_suffix = pytest.mark.parametrize("suffix", READERS)
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in READERS if suffix != ".parquet"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_utf_16(write, suffix, encoding):
+    rows = {".csv": '"a","b"\n', ".jsonl": '{"source": "a"}\n', ".conll": "a\tO\n\n", ".json": '{"data": []}'}
+    path = write(f"file{suffix}", (rows.get(suffix, "a\tb\n") * 2).encode(encoding))
+    with pytest.raises(BadRow, match=rf"file\{suffix}, line 1: found .* of UTF-16; expected UTF-8"):
+        raise next(row for row in READERS[suffix](path) if isinstance(row, BadRow))
+
+
+@every_suffix
+def test_folder(tmp_path, suffix):
+    folder = tmp_path / f"file{suffix}"
+    folder.mkdir()
+    with pytest.raises(IsADirectoryError, match=rf"file\{suffix}: Is a directory; expected a file that can be read"):
+        list(READERS[suffix](folder))
+
+
+@every_suffix
+def test_file_that_cannot_be_read(tmp_path, suffix):
+    path = tmp_path / f"file{suffix}"
+    path.symlink_to("/proc/self/mem")
+    with pytest.raises((OSError, ValueError), match=rf"file\{suffix}: .*Input/output error.*; expected"):
+        list(READERS[suffix](path))
+
+
+@every_suffix
 def test_missing_file(tmp_path, suffix):
     with pytest.raises(FileNotFoundError, match=rf"absent\{suffix}"):
         list(READERS[suffix](tmp_path / f"absent{suffix}"))

@@ -111,13 +111,29 @@ def test_malformed_row(load_pairs, files, training, tmp_path):
     assert "line 2" in Path(training.output_dir, "bad_rows.tsv").read_text(encoding="utf-8")
 
 
-def test_csv_without_a_header_is_reported(load_pairs, files, tmp_path, capsys):
-    files["train_file"] = [str(write_lines(tmp_path / "train.csv", "ser,sou"))]
+def test_message_of_a_malformed_row_is_a_line_without_commands(load_pairs, files, tmp_path):
+    files["train_file"] = [str(write_lines(tmp_path / "b\n\x1bad.tsv", "ser\tsou", " \tvês"))]
+    with pytest.raises(SystemExit, match=r"b\\n\\x1bad\.tsv, line 2: found an empty source"):
+        load_pairs(DataArguments(**files))
+
+
+@pytest.mark.parametrize(("suffix", "gap"), [("csv", ","), ("tsv", "\t"), ("txt", "\t")])
+def test_table_without_a_header_is_reported(load_pairs, files, tmp_path, capsys, suffix, gap):
+    files["train_file"] = [str(write_lines(tmp_path / f"train.{suffix}", f"ser{gap}sou"))]
     files["validation_file"] = [str(write_lines(tmp_path / "dev.csv", "source,target", "ir,vou"))]
     assert load_pairs(DataArguments(**files))["train"]["source"][:] == ["ser"]
     printed = capsys.readouterr().out
-    assert "train.csv: the first row does not name source, target; it is read as data" in printed
+    assert f"train.{suffix}: the first row does not name source, target; it is read as data" in printed
     assert "dev.csv" not in printed
+
+
+def test_samples_and_texts_need_no_header(training, load_pairs, files, tmp_path, monkeypatch, capsys):
+    sample = Sample({}, files=[files["train_file"][0], files["validation_file"][0]])
+    monkeypatch.setitem(SAMPLES, "mine", sample)
+    load_pairs(DataArguments(sample="mine"))
+    text = [str(write_lines(tmp_path / "text.txt", "Um. Dois."))]
+    load_documents(DocumentArguments(train_file=text, validation_file=text), training)
+    assert "first row" not in capsys.readouterr().out
 
 
 # Reporting
@@ -130,6 +146,13 @@ def test_report_comes_before_the_error(load_pairs, files, training, tokenizer, c
     with pytest.raises(SystemExit, match="train, row 0: found 4 tokens in an input; expected at most 3"):
         report_rows(splits, training, COLUMNS, tokenizer, max_length=3)
     assert "longer than 3 tokens" in capsys.readouterr().out
+
+
+def test_malformed_row_of_a_stream_is_reported(load_pairs, files, training, tokenizer, tmp_path):
+    files["train_file"] = [str(write_lines(tmp_path / "bad.tsv", "ser\tsou", " \tvês"))]
+    splits = load_pairs(DataArguments(**files, streaming=True))
+    with pytest.raises(SystemExit, match=r"bad\.tsv, line 2: found an empty source"):
+        report_rows(splits, training, COLUMNS, tokenizer)
 
 
 # Encoding

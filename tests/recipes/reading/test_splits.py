@@ -16,6 +16,7 @@ from atenta.recipes.reading.file_formats import read_table
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.reading.splits import DataArguments, code_digest, read_splits
 from atenta.recipes.tasks.pairs import PAIRS
+from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
 
 reads = []
@@ -197,6 +198,43 @@ def test_skipped_rows_are_listed_again_from_the_cache(splits_of, files, write, l
     assert reads.count(files["train_file"][0]) == 1
 
 
+def test_bad_rows_cannot_command_the_terminal(splits_of, files, write, listed, capsys):
+    files["train_file"] = write("train\x1b[2J.tsv", "a\tA", " \tB")
+    list(splits_of(**files, skip_bad_rows=True, streaming=True)["train"])
+    splits_of(**files, skip_bad_rows=True)
+    printed = capsys.readouterr().out
+    assert printed.count(r"train\x1b[2J.tsv, line 2: found an empty source") == 2
+    assert "\x1b" not in printed
+    assert listed()[1][0] == f"{files['train_file'][0]}, line 2"
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_malformed_header_is_an_error(splits_of, files, write, skip):
+    files["train_file"] = write("train.tsv", "Target\tSource", "A\ta")
+    with pytest.raises(ValueError, match=r"train.tsv, line 1: found the header .*; expected source, target"):
+        splits_of(**files, skip_bad_rows=skip)
+
+
+def test_damaged_rows_of_jsonl_are_listed(splits_of, files, write, listed):
+    good = '{"source": "a", "target": "A"}'
+    files["train_file"] = write("train.jsonl", good, "[" * 100_000, "9" * 5_000, good[:-1] + ', "n": NaN}')
+    assert splits_of(**files, skip_bad_rows=True)["train"].to_list() == rows("a")
+    assert [where.rpartition(" ")[2] for where, _ in listed()[1:]] == ["2", "3", "4"]
+
+
+def test_rows_with_the_key_of_another(splits_of, write, listed):
+    def line(identifier):
+        answers = {"text": ["Sim"], "answer_start": [0]}
+        return json.dumps({"id": identifier, "context": "Sim", "question": "É?", "answers": answers})
+
+    files = {"train_file": write("train.jsonl", line("q1")) + write("more.jsonl", line("q2"), line("q1"))}
+    files["validation_file"] = write("dev.jsonl", line("q1"))
+    with pytest.raises(BadRow, match=r"more.jsonl, line 2: found the id 'q1', as at .*train.jsonl, line 1; expected"):
+        splits_of(QUESTIONS, **files)
+    assert splits_of(QUESTIONS, **files, skip_bad_rows=True)["train"]["id"][:] == ["q1", "q2"]
+    assert len(listed()) == 2
+
+
 def test_bad_validation_row_is_listed_once(splits_of, files, write, listed):
     files["validation_file"] = write("dev.tsv", "c\tC", "d")
     assert splits_of(**files, skip_bad_rows=True)["test"].to_list() == rows("c")
@@ -215,8 +253,9 @@ def test_no_list_of_bad_rows_stays_once_there_are_none(splits_of, files, write, 
 
 
 def test_split_without_good_rows(splits_of, files, write):
-    files["validation_file"] = write("dev.tsv", "c", "d")
-    with pytest.raises(ValueError, match="found no good row among 2 rows for validation"):
+    files["validation_file"] = write("dev.tsv", "\tC", "\tD")
+    message = r"found no good row among 2 rows for validation \(.*dev.tsv, line 1: found an empty source; expected"
+    with pytest.raises(ValueError, match=message):
         splits_of(**files, skip_bad_rows=True)
 
 
