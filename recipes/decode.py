@@ -8,59 +8,76 @@ atenta package: the folder, or the repository on the Hub, holds weights, tokeniz
 
 import argparse
 import csv
+import io
 import json
 import re
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, takewhile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import torch
+from huggingface_hub import file_exists, try_to_load_from_cache
 from tqdm.auto import tqdm
-from transformers import AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 # White space that windows do not hold: all but single spaces between words.
 GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\Z")
-_SHOWN = 40  # characters of a source in a warning
+_HUB_NAME = re.compile(r"(?!outputs/)(\w[\w.-]*/)?\w[\w.-]*")  # other names are those of folders
 _IMPOSSIBLE = -1e5  # a sum of log-probabilities below that of any output that the letters allow
 
 
 def load_pretrained(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load a model with the tokenizer and the code that are saved with it.
+    """Load an encoder-decoder with the tokenizer and the code that are saved with it. The code is run.
 
     Args:
         name: A folder, or a repository on the Hub whose code you trust.
 
     Raises:
-        SystemExit: If there is no such model.
+        SystemExit: If there is no such model, it is of another kind, or one of its files is damaged.
     """
-    if Path(name).is_dir() and not Path(name, "config.json").is_file():
-        sys.exit(f"{name} is not a model: there is no config.json in this folder")
+    folder = Path(name)
+    if not (folder / "config.json").is_file():
+        in_folder = folder.parent != Path() and folder.parent.is_dir()  # on the Hub, it may be a stranger's
+        if folder.exists() or in_folder or not _HUB_NAME.fullmatch(name):
+            sys.exit(f"{name}: found no config.json there; expected the folder of a model, or a name on the Hub")
+        try:
+            if not (isinstance(try_to_load_from_cache(name, "config.json"), str) or file_exists(name, "config.json")):
+                sys.exit(f"{name}: found no such folder here, and no such model on the Hub")
+        except Exception as error:  # the errors of the library that asks the Hub differ from version to version
+            sys.exit(f"{name}: found no such folder here, and the Hub cannot be reached ({_describe(error)})")
+    part = "config.json"
     try:
-        tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
-        model = AutoModelForSeq2SeqLM.from_pretrained(name, trust_remote_code=True)
-    except OSError as error:
-        sys.exit(f"{name} is neither a folder with a model nor a model on the Hub: {error}")
+        config = AutoConfig.from_pretrained(name, trust_remote_code=True)
+        if config.is_encoder_decoder:
+            part = "tokenizer"
+            tokenizer = AutoTokenizer.from_pretrained(name, trust_remote_code=True)
+            part = "model"
+            model, loaded = AutoModelForSeq2SeqLM.from_pretrained(
+                name, trust_remote_code=True, use_safetensors=True, output_loading_info=True
+            )
+    except Exception as error:  # each library has errors of its own for a damaged file; those of tokenizers are plain
+        sys.exit(f"{name}: cannot load the {part} ({_describe(error)}); expected an encoder-decoder as it was saved")
+    if not config.is_encoder_decoder or loaded["missing_keys"]:
+        found = ", ".join(config.architectures or [config.model_type])
+        sys.exit(f"{name}: found {found}; expected an encoder-decoder that generates, such as seq2seq.py saves")
     return tokenizer, model.eval()
 
 
-def load_ensemble(names: Sequence[str]) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load several models, each with [`load_pretrained`], that choose each character together.
+def _describe(error: Exception) -> str:
+    """Return what an error of a library says, on one line."""
+    return _visible(" ".join(f"{type(error).__name__}: {error}".split()))
 
-    Raises:
-        ValueError: If two have different vocabularies.
-        SystemExit: If there is no such model.
-    """
-    from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
 
-    tokenizers, models = zip(*map(load_pretrained, names))
-    check_same_vocabulary(dict(zip(names, tokenizers)))
-    return tokenizers[0], Ensemble(models).eval()
+def _visible(text: str) -> str:
+    """Return the text with all control characters but tabs and line ends as Python writes them, for a terminal."""
+    return re.sub(r"(?![\t\n]|\r\Z)[\x00-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], text)
 
 
 def cut_windows(text: str, limit: int, cost: Callable[[str], int] = len) -> list[tuple[str, str]]:
@@ -119,53 +136,35 @@ def _fill_windows(piece: str, limit: int, cost: Callable[[str], int]) -> Iterato
     """Yield the windows of a text with single spaces, each with the space or nothing that follows it."""
     words = piece.split(" ")
     while words and words != [""]:
-        total, fitting, ended = -1, 0, 0
-        for number, word in enumerate(words, start=1):
-            total += 1 + cost(word)
-            if total > limit:
-                break
-            fitting = number
-            if _SENTENCE_END.search(word):
-                ended = number
+        fitting = _count_fitting((cost(word) + 1 for word in words), limit + 1)
         if fitting == len(words):
             yield " ".join(words), ""
             return
         if fitting:
-            taken = ended or fitting
+            taken = next((n for n in range(fitting, 0, -1) if _SENTENCE_END.search(words[n - 1])), fitting)
             yield " ".join(words[:taken]), " "
             del words[:taken]
         else:
-            end = _longest_start(words[0], limit, cost)
-            yield words[0][:end], ""
-            words[0] = words[0][end:]
+            end = _count_fitting(map(cost, words[0]), limit)
+            while end > 1 and unicodedata.combining(words[0][end]):  # a letter is not parted from its marks
+                end -= 1
+            yield words[0][: max(end, 1)], ""
+            words[0] = words[0][max(end, 1) :]
 
 
-def _longest_start(word: str, limit: int, cost: Callable[[str], int]) -> int:
-    """Return how many of a word's characters fit, at least one; a letter is not parted from its combining marks."""
-    totals = accumulate(map(cost, word))
-    end = sum(1 for _ in takewhile(lambda total: total <= limit, totals))
-    while end > 1 and end < len(word) and unicodedata.combining(word[end]):
-        end -= 1
-    return max(end, 1)
+def _count_fitting(costs: Iterable[int], limit: int) -> int:
+    return sum(1 for _ in takewhile(lambda total: total <= limit, accumulate(costs)))
 
 
 @dataclass(frozen=True)
 class _Window:
-    """A part of a source that is decoded at once.
+    """A part of a source that is decoded at once."""
 
-    Attributes:
-        source: Index of the source.
-        text: The part.
-        gap: The white space after it.
-        tags: Ids of the source's feature tags.
-        ids: Ids that the encoder reads.
-    """
-
-    source: int
+    source: int  # its index
     text: str
-    gap: str
-    tags: Sequence[int]
-    ids: Sequence[int]
+    gap: str  # the white space after the text
+    tags: Sequence[int]  # ids of the source's feature tags
+    ids: Sequence[int]  # all that the encoder reads
 
 
 @dataclass(frozen=True)
@@ -186,21 +185,9 @@ def decode_texts(
     num_beams: int = 1,
     keep_letters: bool = False,
 ) -> list[str]:
-    """Return one output for each source. Outputs that were cut off or have an implausible length are named on stderr.
-
-    Args:
-        tokenizer: The model's tokenizer.
-        model: An encoder-decoder.
-        sources: Texts. If the model was trained with feature tags, they follow the text after a tab: `ser<TAB>V;3;PL`.
-        batch_size: Number of windows decoded together.
-        num_beams: Width of the beam search; 1 is greedy search.
-        keep_letters: Whether an output must have the letters of its source; only their accents may change.
-
-    Raises:
-        ValueError: If a tag is unknown to the model.
-    """
-    ranked = _decode(tokenizer, model, sources, batch_size, keep_letters, num_beams=num_beams)
-    return [outputs[0][0] for outputs in ranked]
+    """Return the best output for each source. Arguments and errors: see [`decode_texts_n_best`]."""
+    rows = decode_texts_n_best(tokenizer, model, sources, batch_size, keep_letters, num_beams=num_beams)
+    return [output for _, output, _ in rows]
 
 
 def decode_texts_n_best(
@@ -210,35 +197,29 @@ def decode_texts_n_best(
     batch_size: int = 64,
     keep_letters: bool = False,
     *,
-    num_beams: int,
-    num_return_sequences: int,
+    num_beams: int = 1,
+    num_return_sequences: int = 1,
 ) -> list[tuple[str, str, float]]:
-    """Return several outputs for each source, found by beam search. Arguments and errors: see [`decode_texts`].
+    """Return the outputs for each source. Those that were cut off or have an implausible length are named on stderr.
 
     Args:
-        num_return_sequences: Number of outputs for each source, at most `num_beams`, which must be at least 2. With
-            `keep_letters` there are fewer if the letters allow fewer.
+        tokenizer: The model's tokenizer.
+        model: An encoder-decoder.
+        sources: Texts. If the model was trained with feature tags, they follow the text after a tab: `ser<TAB>V;3;PL`.
+        batch_size: Number of windows decoded together.
+        keep_letters: Whether an output must have the letters of its source; only their accents may change.
+        num_beams: Width of the beam search; 1 is greedy search.
+        num_return_sequences: Number of outputs for each source, at most `num_beams`; fewer if the letters allow fewer.
 
     Returns:
         Source, output and score, for each source its outputs, best first. The score is the sum of the output's
-        log-probabilities, in nats, divided by its number of tokens, including `<eos>`, to the power of the
-        `length_penalty` in the model's generation configuration (1 by default). If a source is cut into windows, their
-        outputs are joined as in [`join_windows`].
+        log-probabilities, in nats, divided by its number of tokens, including `<eos>`, to the power of the model's
+        `length_penalty` (1 by default); it is 0 for greedy search. Windows are joined as in [`join_windows`].
+
+    Raises:
+        ValueError: If a tag is unknown to the model.
     """
     search = {"num_beams": num_beams, "num_return_sequences": num_return_sequences}
-    ranked = _decode(tokenizer, model, sources, batch_size, keep_letters, **search)
-    return [(source, *output) for source, outputs in zip(sources, ranked) for output in outputs]
-
-
-def _decode(
-    tokenizer: PreTrainedTokenizerBase,
-    model: PreTrainedModel,
-    sources: Sequence[str],
-    batch_size: int,
-    keep_letters: bool,
-    **search: int,
-) -> list[list[tuple[str, float]]]:
-    """Return the outputs of each source and their scores, best first."""
     config = getattr(model, "members", [model])[0].config  # an ensemble cuts as its first member does
     windows = _windows(tokenizer, sources, getattr(config, "window_length", None))
     filled = sorted((number for number, each in enumerate(windows) if each.text), key=lambda n: len(windows[n].ids))
@@ -257,9 +238,8 @@ def _decode(
     known = tokenizer.get_vocab().keys() if hasattr(model, "letter_lock") and not keep_letters else None
     for index, source in enumerate(sources):
         for problem in _problems(of_source[index], ratios, known):
-            shown = source if len(source) <= _SHOWN else source[: _SHOWN - 1] + "…"
-            print(f"warning: source {index + 1}, {shown!r}: {problem}", file=sys.stderr)
-    return [_join(of_source[index]) for index in range(len(sources))]
+            print(f"warning: {_name(index, source)}: {problem}", file=sys.stderr)
+    return [(source, *output) for index, source in enumerate(sources) for output in _join(of_source[index])]
 
 
 def window_cutter(
@@ -281,27 +261,29 @@ def window_cutter(
 
 
 def _windows(tokenizer: PreTrainedTokenizerBase, sources: Sequence[str], window_length: int | None) -> list[_Window]:
-    """Cut and encode the sources.
-
-    Raises:
-        ValueError: If a tag is unknown to the model.
-    """
-    vocabulary, split_tags = tokenizer.get_vocab(), _has_tags(tokenizer)
-    cut = window_cutter(tokenizer, window_length)
+    """Cut and encode the sources."""
+    known, cut = _tags(tokenizer), window_cutter(tokenizer, window_length)
     windows = []
     for index, source in enumerate(sources):
-        text, features = source.rsplit("\t", 1) if split_tags and "\t" in source else (source, "")
-        tags = [f"<{feature}>" for feature in features.split(";") if feature]
-        if unknown := [tag for tag in tags if tag not in vocabulary]:
-            raise ValueError(f"{source!r}: {tokenizer.name_or_path} was trained without the tag {', '.join(unknown)}.")
-        of_tags = [vocabulary[tag] for tag in tags]
+        text, features = source.rsplit("\t", 1) if known and "\t" in source else (source, "")
+        tags = [feature for feature in features.split(";") if feature]
+        if unknown := [tag for tag in tags if tag not in known]:
+            raise ValueError(f"{_name(index, source)}: found tag {unknown[0]!r}; expected {', '.join(known):.200}")
+        of_tags = [known[tag] for tag in tags]
         windows += [_Window(index, part, gap, of_tags, of_tags + tokenizer(part).input_ids) for part, gap in cut(text)]
     return windows
 
 
-def _has_tags(tokenizer: PreTrainedTokenizerBase) -> bool:
+def _tags(tokenizer: PreTrainedTokenizerBase) -> dict[str, int]:
+    """Return the ids of the feature tags that the model was trained with, such as `PL`."""
     named = {str(token) for token in tokenizer.special_tokens_map.values() if not isinstance(token, list)}
-    return bool(set(tokenizer.all_special_tokens) - named)
+    tags = [token for token in tokenizer.all_special_tokens if token not in named]
+    return dict(zip([tag[1:-1] for tag in tags], tokenizer.convert_tokens_to_ids(tags)))
+
+
+def _name(index: int, source: str) -> str:
+    """Return what messages call a source: its number and its start, with escapes for what is not printable."""
+    return f"source {index + 1}, {source if len(source) <= 40 else source[:39] + '…'!r}"
 
 
 def _generate(
@@ -325,8 +307,7 @@ def _generate(
     # Beam search may pad with <eos>: what follows the first one is not part of the output.
     tokens = ((ends.cumsum(-1) - ends.long() == 0) & (ids != tokenizer.pad_token_id)).sum(-1).tolist()
     scores = output.sequences_scores.tolist() if "sequences_scores" in output else [0.0] * len(ids)
-    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
-    outputs = list(map(_Output, texts, scores, tokens, finished))
+    outputs = list(map(_Output, tokenizer.batch_decode(ids, skip_special_tokens=True), scores, tokens, finished))
     each = len(outputs) // len(encoded)
     return [outputs[start : start + each] for start in range(0, len(outputs), each)]
 
@@ -336,12 +317,9 @@ def _problems(
     ratios: Sequence[float] | None,
     known: Collection[str] | None,
 ) -> Iterator[str]:
-    """Yield what is suspicious about the best outputs of a source's windows.
+    """Yield what is suspicious about the best outputs of a source's windows: those that are not empty have outputs.
 
-    Args:
-        decoded: The windows, and the outputs for those that are not empty.
-        ratios: Lowest and highest plausible ratio of output tokens to source tokens.
-        known: The model's alphabet, or None if other characters are kept too.
+    The plausible `ratios` of output tokens to source tokens and the `known` characters are those of training, or None.
     """
     characters = {each for window, _ in decoded for each in unicodedata.normalize("NFC", window.text)}
     if known is not None and (unknown := characters - set(known)):
@@ -372,47 +350,53 @@ def _join(decoded: Sequence[tuple[_Window, Sequence[_Output] | None]]) -> list[t
 
 
 def _read_json(line: str, has_tags: bool) -> str:
-    """Return the source of a JSON line, for a model with tags followed by a tab and its tags.
-
-    Raises:
-        ValueError: If the line has another form, or tags for a model without tags.
-    """
-    value = json.loads(line)
-    fields = {"source": value} if isinstance(value, str) else value
-    if not isinstance(fields, dict) or not all(
-        isinstance(each, str) for each in (fields.get("source"), fields.get("tags", ""))
-    ):
+    """Return the source of a JSON line, for a model with tags followed by a tab and its tags."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None  # which is refused too
+    fields = {"source": value} if isinstance(value, str) else value if isinstance(value, dict) else {}
+    source, tags = fields.get("source"), fields.get("tags", "")
+    if not (isinstance(source, str) and isinstance(tags, str)):
         raise ValueError(f"found {line.strip()!r:.80}; expected a JSON text, or an object with `source` and `tags`")
-    if fields.get("tags") and not has_tags:
-        raise ValueError(
-            f"found the tags {fields['tags']!r}; expected none, because the model was trained without tags"
-        )
-    return fields["source"] + ("\t" + fields.get("tags", "") if has_tags else "")
+    if tags and not has_tags:
+        raise ValueError(f"found the tags {tags!r}; expected none, because the model was trained without tags")
+    return f"{source}\t{tags}" if has_tags else source
 
 
-def _read_sources(options: argparse.Namespace, has_tags: bool) -> Iterator[str]:
-    """Yield the sources of the command line, of the files, or of the standard input.
+def _read_lines(options: argparse.Namespace) -> Iterator[tuple[str, bytes]]:
+    """Yield where each source is and what it is: a text of the command line, or a line of the files or standard input.
 
     Only a line feed ends a line; a carriage return before it is left at the end of the source.
     """
-    if options.sources:
-        yield from options.sources
-        return
-    for name in options.files or [sys.stdin.fileno()]:
-        with open(name, encoding="utf-8", newline="\n", closefd=bool(options.files)) as lines:
+    for number, source in enumerate(options.sources, start=1):
+        yield f"text {number}", source.encode(errors="surrogateescape")
+    for name in options.files or ([] if options.sources else [sys.stdin.fileno()]):
+        with open(name, "rb", closefd=bool(options.files)) as lines:
             for number, line in enumerate(lines, start=1):
-                try:
-                    yield _read_json(line, has_tags) if options.json_lines else line.removesuffix("\n")
-                except ValueError as error:
-                    raise ValueError(
-                        f"{name if options.files else 'standard input'}, line {number}: {error}"
-                    ) from None
+                yield f"{name if options.files else 'standard input'}, line {number}", line.removesuffix(b"\n")
 
 
-def main() -> None:
-    """Decode the sources and print one line for each, or several with --num_return_sequences."""
+def _read_sources(options: argparse.Namespace, has_tags: bool) -> Iterator[str]:
+    for where, line in _read_lines(options):
+        try:
+            text = line.decode()
+            source = _read_json(text, has_tags) if options.json_lines and not options.sources else text
+            source.encode()  # an error for lone surrogates, which JSON may hold
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{where}: found byte 0x{line[error.start]:02X}; expected a text in UTF-8") from None
+        except ValueError as error:
+            raise ValueError(f"{where}: {error}") from None
+        yield source
+
+
+def _read_options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="a folder with a model, or its name on the Hub")
+    parser.add_argument(
+        "model",
+        help="a folder with a model, or its name on the Hub. The Python code in it is run, whatever it does "
+        "(transformers' trust_remote_code=True): name only models that you trust",
+    )
     parser.add_argument(
         "sources",
         nargs="*",
@@ -427,12 +411,10 @@ def main() -> None:
         "text, or several as objects with `source`, `output` and `score`: for texts with line breaks",
     )
     parser.add_argument(
-        "--keep_letters",
-        action="store_true",
-        help="keep the letters of the source, and let only their accents change: for models that restore accents",
+        "--keep_letters", action="store_true", help="keep the letters of the source; only their accents may change"
     )
     parser.add_argument("--batch_size", type=int, default=64, help="number of texts decoded together (default: 64)")
-    parser.add_argument("--num_beams", type=int, default=1, help="width of the beam search; 1 is greedy (default: 1)")
+    parser.add_argument("--num_beams", type=int, default=1, help="width of the beam search; 1: greedy (default: 1)")
     parser.add_argument(
         "--num_return_sequences",
         type=int,
@@ -450,48 +432,66 @@ def main() -> None:
         "character. Give the sources before this option",
     )
     options = parser.parse_args()
-    if options.num_return_sequences > options.num_beams:
-        parser.error(
-            f"--num_return_sequences {options.num_return_sequences} asks for more outputs than --num_beams "
-            f"{options.num_beams} can find: raise --num_beams"
-        )
+    for name in ("batch_size", "num_beams", "num_return_sequences"):
+        if getattr(options, name) < 1:
+            parser.error(f"--{name} is {getattr(options, name)}; expected 1 or more")
+    asked, beams = options.num_return_sequences, options.num_beams
+    if asked > beams:
+        parser.error(f"--num_return_sequences {asked} asks for more outputs than --num_beams {beams} finds: raise it")
     if options.sources and options.files:
         parser.error("found texts and --files; expected one of them")
     if missing := [name for name in options.files or [] if not Path(name).is_file()]:
         parser.error(f"--files {missing[0]}: found no such file")
+    return options
+
+
+def _decode_lines(options: argparse.Namespace) -> Iterator[str]:
+    """Yield the lines to print."""
+    names = [options.model, *options.ensemble]
+    tokenizers, models = zip(*map(load_pretrained, names))
+    tokenizer, model = tokenizers[0], models[0]
     if options.ensemble:
-        tokenizer, model = load_ensemble([options.model, *options.ensemble])
-    else:
-        tokenizer, model = load_pretrained(options.model)
+        from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
+
+        check_same_vocabulary(dict(zip(names, tokenizers)))
+        model = Ensemble(models).eval()
     if options.keep_letters and not hasattr(model, "letter_lock"):
-        sys.exit(
-            f"--keep_letters: {options.model} has no letter_lock; expected an encoder-decoder that atenta saved now"
-        )
-    has_tags = _has_tags(tokenizer)
-    try:
-        lines = list(_read_sources(options, has_tags))
-    except ValueError as error:
-        sys.exit(str(error))
+        sys.exit(f"--keep_letters: {options.model} has no letter_lock; expected a model that atenta saved now")
+    has_tags = bool(_tags(tokenizer))
+    lines = list(_read_sources(options, has_tags))
     sources = lines if options.json_lines else [line.removesuffix("\r") for line in lines]
-    arguments = (tokenizer, model, sources, options.batch_size)
-    if options.num_return_sequences > 1:
-        rows = decode_texts_n_best(
-            *arguments,
-            options.keep_letters,
-            num_beams=options.num_beams,
-            num_return_sequences=options.num_return_sequences,
-        )
+    search = {"num_beams": options.num_beams, "num_return_sequences": options.num_return_sequences}
+    rows = decode_texts_n_best(tokenizer, model, sources, options.batch_size, options.keep_letters, **search)
+    if options.num_return_sequences == 1:
+        for line, (_, text, _) in zip(lines, rows):
+            yield json.dumps(text, ensure_ascii=False) if options.json_lines else text + "\r" * line.endswith("\r")
+        return
+    writer = csv.writer(SimpleNamespace(write=str), delimiter="\t", lineterminator="")  # returns each row as a text
+    for source, text, score in rows:
         if options.json_lines:
-            for source, text, score in rows:
-                given = dict(zip(("source", "tags"), source.rsplit("\t", 1))) if has_tags else {"source": source}
-                print(json.dumps({**given, "output": text, "score": score}, ensure_ascii=False))
+            given = dict(zip(("source", "tags"), source.rsplit("\t", has_tags)))
+            yield json.dumps({**given, "output": text, "score": score}, ensure_ascii=False)
         else:
-            writer = csv.writer(sys.stdout, delimiter="\t", lineterminator="\n")
-            writer.writerows((source, text, f"{score:.6f}") for source, text, score in rows)
-    else:
-        texts = decode_texts(*arguments, options.num_beams, options.keep_letters)
-        for line, text in zip(lines, texts):
-            print(json.dumps(text, ensure_ascii=False) if options.json_lines else text + "\r" * line.endswith("\r"))
+            yield writer.writerow((source, text, f"{score:.6f}"))
+
+
+def main() -> None:
+    """Decode the sources and print one line for each, or several with --num_return_sequences."""
+    options = _read_options()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8")  # as the input, whatever the locale
+    try:
+        for line in _decode_lines(options):
+            print(_visible(line) if sys.stdout.isatty() else line)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("Stopped. The output is incomplete.", file=sys.stderr)
+        sys.exit(130)
+    except OSError as error:
+        sys.stdout = None  # which Python would try to flush once more
+        sys.exit(1 if isinstance(error, BrokenPipeError) else str(error))
+    except ValueError as error:
+        sys.exit(_visible(str(error)))
 
 
 if __name__ == "__main__":

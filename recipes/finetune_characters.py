@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -32,6 +32,7 @@ from transformers import (
 from atenta.recipes.baselines import copy_source, most_frequent_spelling
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.characters import (
     CHARACTER_PAIRS,
     FEATURES,
@@ -52,9 +53,11 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.ranges import FROM_1
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.restoration import CharacterRestorer, RestoredText, Spellings
@@ -74,14 +77,16 @@ class CharacterArguments:
         default_factory=list,
         metadata={"help": f"make the sources from texts alone, without their {' or '.join(STRIPPED)}, or both"},
     )
-    min_variant_count: int = field(
+    min_variant_count: Annotated[int, FROM_1] = field(
         default=1, metadata={"help": "lowest count, in training, of what a character may become"}
     )
-    min_character_count: int = field(default=1, metadata={"help": "lowest count of a character of the alphabet"})
+    min_character_count: Annotated[int, FROM_1] = field(
+        default=1, metadata={"help": "lowest count of a character of the alphabet"}
+    )
     spellings: bool = field(
         default=True, metadata={"help": "give the model the most frequent spelling of each word to start from"}
     )
-    min_spelling_count: int = field(
+    min_spelling_count: Annotated[int, FROM_1] = field(
         default=3, metadata={"help": "words that training has fewer times are read there as if they were unknown"}
     )
     half_precision: bool = field(default=False, metadata={"help": "save the weights, but the head's, in 16 bits"})
@@ -100,13 +105,17 @@ def main() -> None:
     """Read the texts, train, fit the confidence, score, save."""
     dataclasses = (DocumentArguments, CharacterArguments, StackArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="portuguese_accents.yaml")
-    checkpoint = start_run(*options)
+    run = start_run(*options)
     data, characters, sizes, training = options
+    if sizes.max_length < 3:
+        raise SystemExit(
+            f"--max_length {sizes.max_length}: expected 3 or more, for a character and two special tokens."
+        )
     rows = _load_pairs(data, characters, training)
     try:
         variants = count_variants(rows["train"], characters.min_variant_count)
     except ValueError as error:
-        raise SystemExit(str(error)) from None
+        raise SystemExit(printable(str(error))) from None
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
     if not any(each in variants for row in rows["validation"] for each in row["source"]):
@@ -127,12 +136,12 @@ def main() -> None:
         model,
         training,
         tokenizer,
-        encoded,
+        {**encoded, "test": rows["test"]},
         DataCollatorForTokenClassification(tokenizer),
         score_labels,
         best_classes,
     )
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     # A new one, because LoRA is merged now, and the model has to leave the mode of training.
     restorer = CharacterRestorer(trainer.model, tokenizer, spellings)
@@ -191,7 +200,7 @@ def main() -> None:
     if trainer.is_world_process_zero():
         print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
         for row, output in zip(test[:_EXAMPLES], of_test["model"]):
-            print(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
+            print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
 
 
 def describe_errors(errors: Mapping[str, int]) -> str:
@@ -333,4 +342,4 @@ def _encode(
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

@@ -24,17 +24,19 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
 
 
 def main() -> None:
     """Read the texts, train, score, draw the confusion matrix, save."""
     dataclasses = (DataArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="languages.yaml")
-    checkpoint = start_run(data, sizes, training)
+    run = start_run(data, sizes, training)
     splits = load_rows(data, training, LABELLED_TEXTS)
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
     head = label_options(label_names(chain(*splits.values())))
@@ -50,8 +52,9 @@ def main() -> None:
         output, gold = ([labels[index] for index in ids] for ids in (evaluated.predictions, evaluated.label_ids))
         return score_labels(output, gold)
 
+    expect_metric(training, score_labels(["a"], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     gold = list(splits["test"]["label"])
     output = [labels[index] for index in trainer.predict(encoded["test"]).predictions]
@@ -72,4 +75,4 @@ def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

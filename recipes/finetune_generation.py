@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq, EvalPredi
 
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.prompts import PROMPTS, SEPARATOR, encode_prompts
 from atenta.recipes.training import (
     RecipeArguments,
@@ -18,10 +19,12 @@ from atenta.recipes.training import (
     StackArguments,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
 from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
 
 _EXAMPLES = 5  # test prompts answered at the end
 _EXAMPLE_LENGTH = 200  # maximum number of characters in such an answer
@@ -31,7 +34,7 @@ def main() -> None:
     """Read prompts and answers, train, score, answer some prompts, save."""
     dataclasses = (DataArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="dialogue.yaml")
-    checkpoint = start_run(data, sizes, training)
+    run = start_run(data, sizes, training)
     splits = load_rows(data, training, PROMPTS)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
@@ -44,8 +47,9 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return bits(evaluated.predictions, splits["validation"]["answer"])
 
+    expect_metric(training, bits([1.0], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, nats_of_texts)
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     nats = trainer.predict(encoded["test"]).predictions
     compared = compare_with_characters(nats, splits["train"]["answer"], splits["test"]["answer"])
@@ -54,9 +58,9 @@ def main() -> None:
         # Every process generates: the model may be split over the processes.
         text = continue_text(trainer.model, tokenizer, prompt, _EXAMPLE_LENGTH, seed=training.seed)
         if trainer.is_world_process_zero():
-            print(f"\n{text}\n  (in the data: {row['answer']})", flush=True)
+            print(printable(f"\n{text}\n  (in the data: {row['answer']})"), flush=True)
     save_run(trainer, scores=compared, about=describe_data(data))
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

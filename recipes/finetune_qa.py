@@ -8,6 +8,7 @@ read in windows that overlap by --stride characters. Answers are cut from the un
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
@@ -21,24 +22,31 @@ from atenta.recipes.training import (
     StackArguments,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
+from atenta.recipes.training.ranges import FROM_0, FROM_1
 from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
 
 
 @dataclass
 class QuestionArguments(DataArguments):
     """Data of questions, windows of their contexts, and the length of answers."""
 
-    stride: int = field(default=128, metadata={"help": "number of tokens by which windows of a context overlap"})
-    max_answer_length: int = field(default=100, metadata={"help": "maximum number of tokens in an answer"})
+    stride: Annotated[int, FROM_0] = field(
+        default=128, metadata={"help": "number of tokens by which windows of a context overlap"}
+    )
+    max_answer_length: Annotated[int, FROM_1] = field(
+        default=100, metadata={"help": "maximum number of tokens in an answer"}
+    )
 
 
 def main() -> None:
     """Read the questions, train, score, save."""
     dataclasses = (QuestionArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="faquad.yaml")
-    checkpoint = start_run(data, sizes, training)
+    run = start_run(data, sizes, training)
     splits = load_rows(data, training, QUESTIONS)
     if training.process_index == 0:
         for name, rows in splits.items():
@@ -56,8 +64,9 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return score_answers(read_answers(evaluated, "validation"), splits["validation"])
 
+    expect_metric(training, score_answers([""] * len(splits["validation"]), splits["validation"]))
     trainer = RecipeTrainer(model, training, tokenizer, windows, DataCollatorWithPadding(tokenizer), compute_metrics)
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     output = read_answers(trainer.predict(windows["test"]), "test")
     guesses = random_spans(splits["train"], splits["test"], training.seed)
@@ -76,4 +85,4 @@ def score_answers(output: Sequence[str], rows: Rows) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

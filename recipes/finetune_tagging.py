@@ -24,6 +24,7 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import best_classes
@@ -42,7 +43,7 @@ def main() -> None:
     """Read the sentences, train, score, save."""
     dataclasses = (SentenceArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="lener.yaml")
-    checkpoint = start_run(data, sizes, training)
+    run = start_run(data, sizes, training)
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}
     splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=readers))
     sentences = (" ".join(row["words"]) for row in splits["train"])
@@ -60,7 +61,7 @@ def main() -> None:
         return score_tags(output, tags_of_words(evaluated.label_ids, evaluated.label_ids, tags))
 
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     gold, evaluated = list(splits["test"]["tags"]), trainer.predict(encoded["test"])
     output = tags_of_words(evaluated.predictions, evaluated.label_ids, tags)
@@ -80,4 +81,4 @@ def score_tags(output: Sequence[list[str]], gold: Sequence[list[str]]) -> dict[s
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

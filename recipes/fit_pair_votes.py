@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from huggingface_hub.errors import StrictDataclassError
 from tqdm import tqdm
@@ -21,9 +22,11 @@ from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesFo
 from atenta.card import write_model_card
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import Rows, describe_data, encode_rows
+from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training import parse_arguments
+from atenta.recipes.training.ranges import FROM_1, SEED
 from atenta.recipes.training.results import table, write_metrics
 
 
@@ -73,7 +76,7 @@ class RunArguments:
     """The output folder, the comparison and the sample.
 
     Raises:
-        ValueError: If `sample_length` is below 1, or `compare_with` holds a model that is not a decoder.
+        ValueError: If `compare_with` holds a model that is not a decoder.
     """
 
     _argument_group_name = "run"
@@ -84,16 +87,19 @@ class RunArguments:
         default="outputs/pretrain_causal", metadata={"help": "folder of a decoder to score on the same documents"}
     )
     prompt: str = field(default="", metadata={"help": "start of the sample"})
-    sample_length: int = field(default=200, metadata={"help": "maximum number of tokens of the sample"})
-    seed: int = field(default=42, metadata={"help": "seed of the sample"})
+    sample_length: Annotated[int, FROM_1] = field(
+        default=200, metadata={"help": "maximum number of tokens of the sample"}
+    )
+    seed: Annotated[int, SEED] = field(default=42, metadata={"help": "seed of the sample"})
 
     def __post_init__(self) -> None:
-        if self.sample_length < 1:
-            raise ValueError(f"--sample_length is {self.sample_length}; expected 1 or more")
         config, expected = Path(self.compare_with, "config.json"), AtentaDecoderConfig.model_type
         if not config.is_file():
             return
-        found = json.loads(config.read_text(encoding="utf-8")).get("model_type")
+        try:
+            found = json.loads(config.read_text(encoding="utf-8"))["model_type"]
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
+            raise ValueError(f"--compare_with {self.compare_with}: its config.json is not that of a model") from None
         if found != expected:
             raise ValueError(f"--compare_with {self.compare_with}: found a model of type {found}; expected {expected}")
 
@@ -104,6 +110,10 @@ def main() -> None:
     data, sizes, run = parse_arguments(*dataclasses, description=__doc__, default_config="fit_pair_votes.yaml")
     if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:
         raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
+    try:
+        Path(run.output_dir).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SystemExit(f"--output_dir {run.output_dir}: expected a folder to write in: {error.strerror}") from None
     logging.disable_progress_bar()  # of saving and loading, which are instant here
     level, training = LEVELS[sizes.level], TrainingArguments(output_dir=run.output_dir, report_to="none")
     splits = load_documents(data, training)
@@ -124,7 +134,7 @@ def main() -> None:
     print(f"test (model: max_distance {model.config.max_distance})\n{table(scores)}\n", flush=True)
 
     sample = continue_text(model, tokenizer, run.prompt, run.sample_length, seed=run.seed)
-    print(sample, flush=True)
+    print(printable(sample), flush=True)
     folder = Path(run.output_dir)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

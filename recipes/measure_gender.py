@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta.recipes.decoding.loading import load_model
+from atenta.recipes.decoding.loading import RUNS_CODE, load_model
 from atenta.recipes.pictures.drawing import save_picture
 
 _Group = Literal["one form", "two forms", "masculine", "feminine"]
@@ -173,7 +173,8 @@ def draw_gender(bits: Mapping[Noun, float]) -> Figure:
 def main() -> None:
     """Measure the model that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--model", required=True, help="folder of a causal language model, or its name on the Hub")
+    about = f"folder of a causal language model, or its name on the Hub. {RUNS_CODE}"
+    parser.add_argument("--model", required=True, help=about)
     parser.add_argument("--text_files", nargs="+", type=Path, default=[], help="UTF-8 texts to count the nouns in")
     parser.add_argument("--picture", type=Path, help="file for a picture of the result, such as gender.png")
     options = parser.parse_args()

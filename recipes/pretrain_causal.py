@@ -8,11 +8,13 @@ rows of --max_length tokens; attention does not cross from one document to anoth
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 from transformers import AutoModelForCausalLM, EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
+from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, collate_packed, join_documents, load_documents, pack
 from atenta.recipes.training import (
     RecipeArguments,
@@ -20,10 +22,13 @@ from atenta.recipes.training import (
     StackArguments,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
+from atenta.recipes.training.ranges import FROM_1
 from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
 
 
 @dataclass
@@ -33,14 +38,16 @@ class SampleArguments:
     _argument_group_name = "sample"
 
     prompt: str = field(default="", metadata={"help": "beginning of the sample"})
-    sample_length: int = field(default=400, metadata={"help": "maximum number of characters sampled after it"})
+    sample_length: Annotated[int, FROM_1] = field(
+        default=400, metadata={"help": "maximum number of characters sampled after it"}
+    )
 
 
 def main() -> None:
     """Read the texts, train, score, show a sample, save."""
     dataclasses = (DocumentArguments, StackArguments, SampleArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_causal.yaml")
-    checkpoint = start_run(*options)
+    run = start_run(*options)
     data, sizes, sample, training = options
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", splits["train"]["text"])
@@ -54,8 +61,9 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return bits([evaluated.predictions.sum()], [join_documents(splits["validation"])])
 
+    expect_metric(training, bits([1.0], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, packed, collator, compute_metrics, nats_of_texts)
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     nats = trainer.predict(packed["test"]).predictions.sum()
     compared = compare_with_characters([nats], splits["train"]["text"], [join_documents(splits["test"])])
@@ -63,9 +71,9 @@ def main() -> None:
     text = continue_text(trainer.model, tokenizer, sample.prompt, sample.sample_length, seed=training.seed)
     if trainer.is_world_process_zero():
         Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
-        print(f"\n{text}", flush=True)
+        print(f"\n{printable(text)}", flush=True)
     save_run(trainer, scores=compared, about=describe_data(data))
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

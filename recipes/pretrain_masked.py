@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Annotated
 
 from transformers import AutoModelForPreTraining, EvalPrediction
 
@@ -22,10 +23,15 @@ from atenta.recipes.training import (
     StackArguments,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import masked_sums
+from atenta.recipes.training.ranges import PROBABILITY, SHARE
 from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
+
+_SCORES = ("masked_accuracy", "bits_per_masked_character", "next_sentence_accuracy")
 
 
 @dataclass
@@ -34,8 +40,10 @@ class MaskingArguments:
 
     _argument_group_name = "masking"
 
-    mlm_probability: float = field(default=0.15, metadata={"help": "share of the characters that is predicted"})
-    whole_word_probability: float = field(
+    mlm_probability: Annotated[float, SHARE] = field(
+        default=0.15, metadata={"help": "share of the characters that is predicted"}
+    )
+    whole_word_probability: Annotated[float, PROBABILITY] = field(
         default=0.5, metadata={"help": "share of the words that are masked as a whole instead of by characters"}
     )
 
@@ -44,7 +52,7 @@ def main() -> None:
     """Read the texts, train, score, save."""
     dataclasses = (DocumentArguments, StackArguments, MaskingArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_masked.yaml")
-    checkpoint = start_run(*options)
+    run = start_run(*options)
     data, sizes, masking, training = options
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"])
@@ -52,8 +60,9 @@ def main() -> None:
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, **vars(masking))
+    expect_metric(training, _SCORES)
     trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, score_masked, masked_sums)
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     compared = {
         "most frequent": score_most_frequent(splits, pairs),
@@ -65,11 +74,8 @@ def main() -> None:
 def score_masked(evaluated: EvalPrediction) -> dict[str, float]:
     """Score the sums that `masked_sums` returns for all pairs, (pairs, 4)."""
     masked, correct, nats, order_correct = evaluated.predictions.sum(0, dtype=float).tolist()
-    return {
-        "masked_accuracy": correct / masked,
-        "bits_per_masked_character": nats / masked / math.log(2),
-        "next_sentence_accuracy": order_correct / len(evaluated.predictions),
-    }
+    bits = nats / masked / math.log(2)
+    return dict(zip(_SCORES, (correct / masked, bits, order_correct / len(evaluated.predictions))))
 
 
 def score_most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -> dict[str, float]:
@@ -80,12 +86,10 @@ def score_most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -
     train, text = splits["train"]["text"], "\n".join(splits["test"]["text"])
     majority = Counter(pairs["train"]["next_sentence_label"]).most_common(1)[0][0]
     order = list(pairs["test"]["next_sentence_label"])
-    return {
-        "masked_accuracy": text.count(most_frequent_character(train)) / len(text),
-        "bits_per_masked_character": unigram_characters(train, [text])[0] / len(text) / math.log(2),
-        "next_sentence_accuracy": order.count(majority) / len(order),
-    }
+    accuracy = text.count(most_frequent_character(train)) / len(text)
+    bits = unigram_characters(train, [text])[0] / len(text) / math.log(2)
+    return dict(zip(_SCORES, (accuracy, bits, order.count(majority) / len(order))))
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

@@ -205,10 +205,16 @@ def load_index(folder: Path) -> Dataset:
     """Return the passages of an index, which `search_batch(INDEX_NAME, vectors, k)` searches.
 
     Raises:
-        OSError: If there is no index.
+        ValueError: If the index is missing or damaged.
     """
-    passages = load_from_disk(folder / _PASSAGES_FOLDER)
-    passages.load_faiss_index(INDEX_NAME, folder / _VECTORS_FILE)
+    try:
+        passages = load_from_disk(folder / _PASSAGES_FOLDER)
+        passages.load_faiss_index(INDEX_NAME, folder / _VECTORS_FILE)
+        complete = passages.get_index(INDEX_NAME).faiss_index.ntotal == len(passages)
+    except Exception as error:  # the libraries of data sets and of indices have errors of their own
+        raise ValueError(_damaged(folder, " ".join(f"{type(error).__name__}: {error}".split()))) from None
+    if not complete:
+        raise ValueError(_damaged(folder, "the numbers of passages and of vectors differ"))
     return passages
 
 
@@ -216,12 +222,17 @@ def has_index(folder: Path, sources: Mapping[str, IndexSource]) -> bool:
     """Return whether the folder has an index that was made from these sources.
 
     Raises:
-        ValueError: If its index was made with another model or from other texts. The message names all of them.
+        ValueError: If its index was made with another model or from other texts. The message names all of them. Or if
+            the file that names them is damaged.
     """
     file = folder / _SOURCES_FILE
     if not file.is_file():
         return False
-    found = {part: IndexSource(*source) for part, source in json.loads(file.read_text(encoding="utf-8")).items()}
+    try:
+        read = json.loads(file.read_text(encoding="utf-8"))
+        found = {part: IndexSource(*read[part]) for part in sources}
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise ValueError(_damaged(folder, f"{_SOURCES_FILE} does not name its texts and its model")) from None
     if any(found[part].fingerprint != sources[part].fingerprint for part in sources):
         raise ValueError(
             f"{folder} holds an index of {found['texts']}, made with {found['model']}; expected one of "
@@ -273,6 +284,10 @@ def nearest_by_ngrams(passages: Sequence[str], queries: Sequence[str], count: in
     terms = vectorizer.fit_transform(passages)
     cosines = (vectorizer.transform(queries) @ terms.T).toarray()
     return np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+
+
+def _damaged(folder: Path, problem: str) -> str:
+    return f"{folder}: the index is damaged ({problem}): give --overwrite_output_dir to make it again"
 
 
 def _raise_bad_rows(records: Iterator[Record | BadRow]) -> Iterator[tuple[str, Mapping[str, Any]]]:

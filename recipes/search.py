@@ -7,14 +7,20 @@ encoder is the one that pretrain_masked.py saved. With --text_folder the passage
 
 import hashlib
 import json
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from datasets import Dataset, disable_progress_bars
-from transformers import AutoModel, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, logging
+from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
+from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
+from atenta.recipes.decoding.loading import load_as
+from atenta.recipes.pictures.drawing import expect_writable
+from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
     INDEX_NAME,
     RECALL_DEPTHS,
@@ -33,6 +39,7 @@ from atenta.recipes.retrieval import (
     save_index,
 )
 from atenta.recipes.training import parse_arguments
+from atenta.recipes.training.ranges import FROM_1
 from atenta.recipes.training.results import table, write_metrics
 
 _DEFAULT_ENCODER = "outputs/pretrain_masked"
@@ -46,7 +53,9 @@ class SearchArguments:
     _argument_group_name = "search"
 
     query: list[str] | None = field(default=None, metadata={"help": "texts to search for"})
-    num_results: int = field(default=3, metadata={"help": "number of passages shown for each --query"})
+    num_results: Annotated[int, FROM_1] = field(
+        default=3, metadata={"help": "number of passages shown for each --query"}
+    )
     text_folder: str | None = field(
         default=None, metadata={"help": "folder with txt files, also in its subfolders; None: the contexts of FaQuAD"}
     )
@@ -57,34 +66,54 @@ class SearchArguments:
         default=None,
         metadata={"help": "table of query and passage (file, or file:line of its first line) to measure recall"},
     )
-    model_name_or_path: str = field(default=_DEFAULT_ENCODER, metadata={"help": "the encoder"})
-    batch_size: int = field(default=64, metadata={"help": "windows of text in a batch of the encoder"})
+    model_name_or_path: str = field(
+        default=_DEFAULT_ENCODER,
+        metadata={
+            "help": "folder of an encoder, or its name on the Hub; code in it is not run (no trust_remote_code)"
+        },
+    )
+    batch_size: Annotated[int, FROM_1] = field(
+        default=64, metadata={"help": "windows of text in a batch of the encoder"}
+    )
     output_dir: str = field(default="outputs/search", metadata={"help": "folder of the index and of metrics.json"})
     overwrite_output_dir: bool = field(default=False, metadata={"help": "replace the index in output_dir"})
 
 
 def main() -> None:
-    """Read the passages, embed them or load their vectors, answer the queries, and measure recall."""
+    """Read the passages, embed them or load their vectors, answer the queries, and measure recall.
+
+    Raises:
+        SystemExit: If an option, the data, the model or the index is invalid, or the command is interrupted. What is
+            printed is one line.
+    """
     (options,) = parse_arguments(SearchArguments, description=__doc__, default_config="search.yaml")
+    try:
+        _search(options)
+    except KeyboardInterrupt:
+        print("\nStopped. The same command uses the index if it is complete, and makes it otherwise.", file=sys.stderr)
+        raise SystemExit(130) from None
+    except (ValueError, OSError) as error:
+        raise SystemExit(printable(str(error))) from None
+
+
+def _search(options: SearchArguments) -> None:
     logging.set_verbosity_error()  # no warning that the heads of pre-training are left out
     logging.disable_progress_bar()
     disable_progress_bars()  # of saving, which is instant here
     folder = Path(options.output_dir)
-    try:
-        passages, queries = _read(options)
-        tokenizer, model = load_encoder(options.model_name_or_path)
-        digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
-        sources = {
-            "texts": IndexSource(options.text_folder or "FaQuAD", digest),
-            "model": IndexSource(options.model_name_or_path, fingerprint(model, tokenizer)),
-        }
-        if options.overwrite_output_dir or not has_index(folder, sources):
-            save_index(folder, passages, embed(model, tokenizer, passages["text"], options.batch_size), sources)
-            print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
-        else:
-            print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
-    except (ValueError, OSError) as error:
-        raise SystemExit(str(error)) from None
+    expect_writable(folder)
+    passages, queries = _read(options)
+    tokenizer, model = load_encoder(options.model_name_or_path)
+    digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
+    sources = {
+        "texts": IndexSource(options.text_folder or "FaQuAD", digest),
+        "model": IndexSource(options.model_name_or_path, fingerprint(model, tokenizer)),
+    }
+    if options.overwrite_output_dir or not has_index(folder, sources):
+        save_index(folder, passages, embed(model, tokenizer, passages["text"], options.batch_size), sources)
+        print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
+    else:
+        print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
     index = load_index(folder)
     if not (queries or options.query):
         print("Give a --query to search for, or a --queries_file to measure recall.")
@@ -92,7 +121,7 @@ def main() -> None:
     for query in options.query or []:
         vectors = embed(model, tokenizer, [query], batch_size=1)
         scores, found = index.get_nearest_examples_batch(INDEX_NAME, vectors, options.num_results)
-        print(f"\n{format_results(query, scores[0], found[0])}")
+        print(f"\n{printable(format_results(query, scores[0], found[0]))}")
     if queries:
         asked = [query.text for query in queries]
         count = min(max(RECALL_DEPTHS), len(index))
@@ -110,19 +139,28 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """Return the tokenizer and the encoder, loaded without its head and in evaluation mode.
 
     Raises:
-        ValueError: If the model is an encoder-decoder.
-        OSError: If there is no such model.
+        FileNotFoundError: If the encoder of `pretrain_masked.py` is asked for and not there.
+        SystemExit: If there is no other such model, it is not an encoder, or one of its files is damaged.
     """
-    is_folder = Path(name).is_dir() or name == _DEFAULT_ENCODER  # other names may be on the Hub
-    if is_folder and not Path(name, "config.json").is_file():
+    if name == _DEFAULT_ENCODER and not Path(name, "config.json").is_file():
         raise FileNotFoundError(
             f"--model_name_or_path {name}: found no config.json; expected the folder of an encoder. "
             f"`python recipes/pretrain_masked.py` saves one in {_DEFAULT_ENCODER}"
         )
-    tokenizer, model = AutoTokenizer.from_pretrained(name), AutoModel.from_pretrained(name).eval()
-    if model.config.is_encoder_decoder:
-        raise ValueError(f"--model_name_or_path {name}: found an encoder-decoder; expected an encoder")
-    return tokenizer, model
+    return load_as(name, _expect_encoder, trust_remote_code=False)
+
+
+def _expect_encoder(config: PreTrainedConfig) -> type[AutoModel]:
+    """Return the auto class of encoders.
+
+    Raises:
+        ValueError: If the model is none: a type that fills in masks and has one stack.
+    """
+    is_decoder = config.is_encoder_decoder or getattr(config, "is_decoder", False)
+    if is_decoder or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
+        found = ", ".join(config.architectures or [config.model_type])
+        raise ValueError(f"found {found}; expected an encoder, such as pretrain_masked.py saves")
+    return AutoModel
 
 
 def format_results(query: str, scores: Sequence[float], passages: Mapping[str, Sequence[str]]) -> str:
@@ -140,12 +178,9 @@ def _read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
     """Return the passages, and the queries to measure recall with, if any.
 
     Raises:
-        ValueError: If a number is out of its range, or the data are malformed.
+        ValueError: If the data are malformed.
         OSError: If the data cannot be read.
     """
-    for name in ("num_results", "batch_size"):
-        if getattr(options, name) < 1:
-            raise ValueError(f"--{name} is {getattr(options, name)}; expected 1 or more")
     passages, queries = (
         read_questions() if options.text_folder is None else (read_folder(options.text_folder, options.sample_by), [])
     )

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import datasets
 import numpy
@@ -33,6 +33,7 @@ from atenta.recipes.decode import GAP, join_windows, window_cutter
 from atenta.recipes.decoding.generation import DecodedText, decode_n_best, n_best_columns
 from atenta.recipes.metrics import METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import printable
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
@@ -43,8 +44,10 @@ from atenta.recipes.training import (
     TwoStackArguments,
     load_or_create,
     parse_arguments,
+    run_recipe,
     start_run,
 )
+from atenta.recipes.training.ranges import FROM_1, SHARE
 from atenta.recipes.training.results import compare, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
 
@@ -65,8 +68,10 @@ class DecodingArguments:
         default_factory=lambda: ["exact_match", "character_error_rate"],
         metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
     )
-    num_beams: int = field(default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"})
-    num_return_sequences: int = field(
+    num_beams: Annotated[int, FROM_1] = field(
+        default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"}
+    )
+    num_return_sequences: Annotated[int, FROM_1] = field(
         default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
     )
     keep_letters: bool | None = field(
@@ -76,7 +81,7 @@ class DecodingArguments:
             "all test pairs keep them"
         },
     )
-    max_eval_samples: int | None = field(
+    max_eval_samples: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
     )
 
@@ -102,15 +107,19 @@ class DenoisingArguments:
     _argument_group_name = "denoising"
 
     denoising: bool = field(default=False, metadata={"help": "pre-train on texts by restoring masked spans"})
-    noise_density: float = field(default=0.3, metadata={"help": "share of the characters that is masked"})
-    mean_span_length: float = field(default=6.0, metadata={"help": "mean number of characters that one mask replaces"})
+    noise_density: Annotated[float, SHARE] = field(
+        default=0.3, metadata={"help": "share of the characters that is masked"}
+    )
+    mean_span_length: Annotated[float, FROM_1] = field(
+        default=6.0, metadata={"help": "mean number of characters that one mask replaces"}
+    )
 
 
 def main() -> None:
     """Read the data, train, score, save, and decode with the saved model."""
     dataclasses = (DocumentArguments, TwoStackArguments, DenoisingArguments, DecodingArguments, Seq2SeqRecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
-    checkpoint = start_run(*options)
+    run = start_run(*options)
     data, sizes, noise, search, training = options
     prepare = _prepare_texts if noise.denoising else _prepare_pairs
     rows, encoded, tokenizer, model, collator = prepare(data, sizes, noise, training)
@@ -135,7 +144,7 @@ def main() -> None:
         # When denoising, the source is made with the batch. It is never longer than the text.
         length_columns=["labels" if noise.denoising else "input_ids", "labels"],
     )
-    trainer.fit(checkpoint)
+    trainer.fit(run)
 
     tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     locked: dict[str, list[list[DecodedText]]] = {}
@@ -185,7 +194,7 @@ def main() -> None:
         pairs = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
         for row, output in pairs:
             source = " ".join([row["source"], *row["tags"]])
-            print(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n", flush=True)
+            print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
         if not noise.denoising:
             chosen, expected = zip(*pairs)
             _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams)
@@ -325,7 +334,7 @@ def _decode_in_new_process(
     lines = [json.dumps({"source": row["source"], "tags": of_row}) + "\n" for row, of_row in zip(rows, tags)]
     script = str(Path(__file__).with_name("decode.py"))
     command = [sys.executable, script, folder, "--json_lines", "--num_beams", str(num_beams)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, input="".join(lines))
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", input="".join(lines))
     reloaded = list(map(json.loads, done.stdout.removesuffix("\n").split("\n")))  # texts may have other line ends
     if reloaded != list(outputs):
         raise RuntimeError(f"The model saved in {folder} gives other outputs in a new process: {reloaded}")
@@ -335,7 +344,8 @@ def _decode_in_new_process(
     if shown:
         source, output = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
         end_of_options = "-- " * source.startswith("-")
-        print(f"$ python recipes/decode.py {shlex.quote(folder)} {end_of_options}{_quote(source)}\n{output}")
+        shown_command = f"python recipes/decode.py {shlex.quote(folder)} {end_of_options}{_quote(source)}"
+        print(f"$ {shown_command}\n{printable(output)}")
 
 
 def _quote(text: str) -> str:
@@ -354,4 +364,4 @@ def _escape(character: str) -> str:
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

@@ -15,7 +15,7 @@ from transformers import set_seed
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.modeling.positions import LearnedPositions
-from atenta.recipes.decoding.loading import load_model
+from atenta.recipes.decoding.loading import RUNS_CODE, load_model
 from atenta.recipes.decoding.steps import decoding_steps
 from atenta.recipes.pictures.attention_maps import (
     attention_maps,
@@ -25,10 +25,11 @@ from atenta.recipes.pictures.attention_maps import (
     write_attention_page,
 )
 from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
-from atenta.recipes.pictures.drawing import save_picture
+from atenta.recipes.pictures.drawing import expect_writable, save_picture
 from atenta.recipes.pictures.position_maps import draw_positions
 from atenta.recipes.pictures.run_charts import draw_learning_curves
 from atenta.recipes.pictures.votes import draw_votes
+from atenta.recipes.reading.records import printable
 from atenta.recipes.training.results import table
 
 
@@ -52,9 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         add_command(commands)
     options = parser.parse_args(arguments)
     try:
+        if "output_dir" in options:
+            expect_writable(options.output_dir)
         options.show(options)
+    except KeyboardInterrupt:
+        print("\nStopped. The pictures whose paths are printed are complete.", file=sys.stderr)
+        sys.exit(130)
     except (ValueError, IndexError, OSError) as error:
-        sys.exit(" ".join(str(error).split()))
+        sys.exit(printable(" ".join(str(error).split())))
 
 
 def _add_attention(commands: Any) -> None:
@@ -127,7 +133,7 @@ def _show_decoding(options: argparse.Namespace) -> None:
             **sampling,
         )
     )
-    print(decoding_table(steps, tokenizer))
+    print(printable(decoding_table(steps, tokenizer)))
     save_picture(draw_decoding(steps, tokenizer), options.output_dir / "decoding.png")
 
 
@@ -200,10 +206,7 @@ def _show_curves(options: argparse.Namespace) -> None:
     """Draw a validation metric of one or more runs against training steps."""
     histories = {}
     for folder in options.folders:
-        metrics = _read_metrics(folder)
-        if "training" not in metrics:
-            raise ValueError(f"{folder}/metrics.json has no training log; expected a recipe that trains by gradient")
-        histories[str(folder)] = metrics["training"]
+        histories[str(folder)] = _read_metrics(folder, "training", list)
     save_picture(draw_learning_curves(histories, options.metric), options.output_dir / "learning_curves.png")
 
 
@@ -218,10 +221,10 @@ def _show_comparison(options: argparse.Namespace) -> None:
     """Print the test scores of one or more runs as one table, with a line for each distinct baseline."""
     rows: dict[str, dict[str, float]] = {}
     for folder in options.folders:
-        for name, scores in _read_metrics(folder)["test"].items():
+        for name, scores in _read_metrics(folder, "test", dict).items():
             same_for_all = not name.startswith("model") and rows.get(name, scores) == scores
             rows[name if same_for_all else f"{folder}: {name}"] = scores
-    print(table(rows))
+    print(printable(table(rows)))
 
 
 def _add_command(
@@ -231,7 +234,7 @@ def _add_command(
     command = commands.add_parser(name, help=show.__doc__, description=show.__doc__)
     command.set_defaults(show=show)
     if reads_model:
-        command.add_argument("--model", required=True, help="folder of a model, or its name on the Hub")
+        command.add_argument("--model", required=True, help=f"folder of a model, or its name on the Hub. {RUNS_CODE}")
         _add_output_dir(command)
     return command
 
@@ -245,11 +248,33 @@ def _add_output_dir(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _read_metrics(folder: Path) -> dict[str, Any]:
+def _read_metrics(folder: Path, part: str, kind: type[list | dict]) -> Any:
+    """Return a part of a run's metrics: `training`, a list of the figures of steps, or `test`, the scores by name.
+
+    Raises:
+        ValueError: If the file is missing or damaged, or does not have the part.
+    """
     file = folder / "metrics.json"
     if not file.is_file():
         raise ValueError(f"found no {file}; expected the output folder of a finished recipe")
-    return json.loads(file.read_text(encoding="utf-8"))
+    try:
+        metrics = json.loads(file.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"{file} is damaged ({error}); expected the JSON that a recipe writes: run it again"
+        ) from None
+    found = metrics.get(part) if isinstance(metrics, dict) else None
+    if found is None and kind is list:
+        raise ValueError(f"{file} has no training log; expected a recipe that trains by gradient")
+    rows = found.values() if isinstance(found, dict) else found
+    if not (found and isinstance(found, kind) and all(_are_figures(row, needs_step=kind is list) for row in rows)):
+        raise ValueError(f"{file} has no {part} figures; expected those that a recipe writes: run it again")
+    return found
+
+
+def _are_figures(row: Any, *, needs_step: bool) -> bool:
+    are_numbers = isinstance(row, dict) and all(isinstance(each, int | float | None) for each in row.values())
+    return are_numbers and ("step" in row or not needs_step)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ class Characters(Level):
         if not Path(folder, "config.json").is_file():
             print(f"--compare_with {folder}: found no decoder; `python recipes/pretrain_causal.py` trains one")
             return {}
-        model = AutoModelForCausalLM.from_pretrained(folder).eval()
+        model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True).eval()
         return {"decoder": nats_by_decoder(model, AutoTokenizer.from_pretrained(folder), list(rows["text"]))}
 
 

@@ -1,5 +1,6 @@
 """Readable labels for tokens, heatmaps, and saving: the parts that all pictures share."""
 
+import os
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -106,6 +107,20 @@ def draw_heatmap(
         for label in axes.get_xticklabels():
             label.set_rotation(90 if len(label.get_text()) > 1 else 0)
     return image
+
+
+def expect_writable(folder: Path) -> None:
+    """Check that files can be written into a folder, which need not exist yet.
+
+    Raises:
+        ValueError: If they cannot.
+    """
+    existing = next(each for each in (folder, *folder.parents) if each.exists())
+    if not existing.is_dir() or not os.access(existing, os.W_OK):
+        found = "a folder that cannot be written to" if existing.is_dir() else "a file"
+        raise ValueError(
+            f"--output_dir {folder}: found {found}, {existing}; expected a folder, or a new one: give another"
+        )
 
 
 def save_picture(figure: Figure, path: Path) -> None:

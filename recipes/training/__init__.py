@@ -1,6 +1,5 @@
-"""Options, models, batches, the trainer and checkpoints, shared by the recipes that train."""
+"""Options, models, batches, runs, the trainer and checkpoints, shared by the recipes that train."""
 
-from atenta.recipes.training.checkpoints import start_run
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import (
     RecipeArguments,
@@ -9,6 +8,7 @@ from atenta.recipes.training.options import (
     TwoStackArguments,
     parse_arguments,
 )
+from atenta.recipes.training.runs import run_recipe, start_run
 from atenta.recipes.training.trainer import RecipeTrainer, Seq2SeqRecipeTrainer
 
 __all__ = [
@@ -21,5 +21,6 @@ __all__ = [
     "label_options",
     "load_or_create",
     "parse_arguments",
+    "run_recipe",
     "start_run",
 ]

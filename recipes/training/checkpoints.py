@@ -1,135 +1,138 @@
-"""The start of a run and its checkpoints: which one is resumed, which are kept, and the mean of their weights."""
+"""Checkpoints: which ones are intact, which are kept, and the mean of their weights."""
 
+import hashlib
 import json
-import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import asdict, is_dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import torch
-import yaml
+from safetensors import safe_open
 from safetensors.torch import load_file
-from transformers import PreTrainedModel, TrainerState, logging, set_seed
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
-from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
+from transformers import AutoConfig, PreTrainedModel, TrainerState
+from transformers.trainer import TRAINER_STATE_NAME
+from transformers.trainer_pt_utils import safe_globals
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
-from atenta.recipes.training.options import RecipeArguments
-
-_MARK = "whole"  # an empty file in the folder of a complete checkpoint: created last, deleted first
-_OPTIONS = "options.yaml"
-# Options that may change when a run is resumed: they have no effect on training.
-_INCIDENTAL = {
-    *("resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name", "logging_dir"),
-    *("disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
-    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo"),
-    # For scoring and showing a finished run.
-    *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
-}
-
-
-def start_run(*options: Any) -> Path | None:
-    """Set the number of threads and the seed, and return the checkpoint to resume from, if there is one.
-
-    Args:
-        options: The dataclasses of options of the recipe, `RecipeArguments` last.
-
-    Raises:
-        SystemExit: If the launched processes do not see each other, or as in `checkpoint_to_resume`.
-    """
-    training: RecipeArguments = options[-1]
-    launched = int(os.environ.get("WORLD_SIZE", "1"))
-    if launched != training.world_size:
-        raise SystemExit(
-            f"{launched} processes were started, but this process sees {training.world_size}. On CPUs give "
-            "--use_cpu true, or set ACCELERATE_USE_CPU=true."
-        )
-    use_all_cores()
-    logging.disable_progress_bar()  # saving and loading take no time at these sizes
-    set_seed(training.seed)
-    with training.main_process_first():
-        return checkpoint_to_resume(training, options)
-
-
-def use_all_cores() -> None:
-    """Divide the cores of the machine among its processes if `accelerate launch` gave each process one thread.
-
-    `accelerate launch` sets OMP_NUM_THREADS to 1 unless it or `--num_cpu_threads_per_process` is given, and training
-    on two cores then takes twice as long. A recipe started by `python` or `torchrun` keeps the number of threads that
-    OMP_NUM_THREADS sets.
-    """
-    launched_by_accelerate = "ACCELERATE_MIXED_PRECISION" in os.environ
-    if launched_by_accelerate and os.environ.get("OMP_NUM_THREADS") == "1":
-        torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
-
-
-def checkpoint_to_resume(training: RecipeArguments, options: Sequence[Any]) -> Path | None:
-    """Return the checkpoint to resume from, or None to start from the beginning.
-
-    This is the checkpoint named by `resume_from_checkpoint`, or else the last complete one of the same command.
-    Incomplete checkpoints are deleted; with `overwrite_output_dir` all are. The options are written to `options.yaml`
-    in the output folder; a later run is the same command if its options are the same. The main process does both, so
-    the others must wait for it, as in `training.main_process_first()`.
-
-    Args:
-        training: Names the output folder.
-        options: All dataclasses of options of the recipe, including `training`.
-
-    Raises:
-        SystemExit: If the named checkpoint is missing or incomplete, or the folder holds checkpoints of a run with
-            other options, or a model or checkpoints that were not written by a recipe.
-    """
-    folder = Path(training.output_dir)
-    now = {"processes": training.world_size}
-    now |= {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
-    if training.resume_from_checkpoint:
-        named = Path(training.resume_from_checkpoint)
-        if not (named / _MARK).is_file():
-            raise SystemExit(f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe.")
-        _write_options(folder, training, now)
-        return named
-    foreign = [] if (folder / _OPTIONS).is_file() else [*checkpoints_of(folder), *folder.glob("config.json")]
-    if foreign and not training.overwrite_output_dir:
-        raise SystemExit(
-            f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
-            "or --overwrite_output_dir to replace it."
-        )
-    if training.process_index == 0:
-        for checkpoint in checkpoints_of(folder):
-            if training.overwrite_output_dir or not (checkpoint / _MARK).is_file():
-                delete_checkpoint(checkpoint)
-    last = get_last_checkpoint(folder) if folder.is_dir() else None
-    if last is None:
-        _write_options(folder, training, now)
-        return None
-    before = yaml.safe_load((folder / _OPTIONS).read_text(encoding="utf-8"))
-    names = sorted((before.keys() | now.keys()) - _INCIDENTAL)
-    changed = [name for name in names if before.get(name) != now.get(name)]
-    if changed:
-        differences = ", ".join(f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in changed)
-        raise SystemExit(
-            f"{last} belongs to a run with other options ({differences}). Give another --output_dir, or "
-            "--overwrite_output_dir to start from the beginning, or --resume_from_checkpoint to resume with the "
-            "changed options."
-        )
-    return Path(last)
+# A file in the folder of a complete checkpoint, created last and deleted first: the JSON list of the other files with
+# their sizes and SHA-256. Earlier versions wrote an empty one, and no `data.json`.
+_MARK = "whole"
+_DATA = "data.json"
 
 
 def is_finished(checkpoint: Path) -> bool:
     """Return whether training had ended, by its number of steps or early, when the checkpoint was written."""
-    state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
-    return state.stateful_callbacks["TrainerControl"]["args"]["should_training_stop"]
+    saved: Any = _read_state(checkpoint).stateful_callbacks
+    return saved["TrainerControl"]["args"]["should_training_stop"]
+
+
+def is_complete(checkpoint: Path) -> bool:
+    """Return whether every process has written its part of the checkpoint, and no one began to delete it."""
+    return (checkpoint / _MARK).is_file()
+
+
+def is_listed(checkpoint: Path) -> bool:
+    """Return whether the checkpoint records its files and data, as those of earlier versions do not."""
+    return (checkpoint / _DATA).is_file()
 
 
 def mark_complete(checkpoint: Path) -> None:
-    """Record that every process has written its part of the checkpoint."""
-    (checkpoint / _MARK).touch()
+    """Record that every process has written its part of the checkpoint: the size and SHA-256 of each file."""
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != _MARK)
+    listed = [
+        {"file": path.relative_to(checkpoint).as_posix(), "size": path.stat().st_size, "sha256": _digest(path)}
+        for path in files
+    ]
+    unfinished = checkpoint / f"{_MARK}.tmp"
+    unfinished.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
+    unfinished.rename(checkpoint / _MARK)  # a process that is killed leaves no half of it
 
 
 def mark_incomplete(checkpoint: Path) -> None:
     """Record that the checkpoint, if it exists, is about to be deleted or overwritten."""
     (checkpoint / _MARK).unlink(missing_ok=True)
+
+
+def damage_of(checkpoint: Path) -> str | None:
+    """Return what is wrong with a complete checkpoint, or None.
+
+    Each file must have the size and SHA-256 that the mark lists, and be readable: JSON, weights, or tensors and plain
+    values without any other pickled object. Files that the mark does not list are ignored.
+    """
+    if (damage := _difference_from_mark(checkpoint)) is not None:
+        return damage
+    state = checkpoint / TRAINER_STATE_NAME
+    for path in [state, *sorted(path for path in checkpoint.iterdir() if path.suffix in _READERS and path != state)]:
+        if not path.is_file():
+            return f"{path.name} is missing"
+        try:
+            (_READERS.get(path.name) or _READERS[path.suffix])(path)
+        except Exception as error:  # each library has its own for a damaged file
+            return f"{path.name} cannot be read: {type(error).__name__}, {' '.join(str(error).split())[:200]}"
+    return None
+
+
+def newest_intact(checkpoints: Sequence[Path], *, with_best: bool) -> tuple[Path | None, dict[Path, str]]:
+    """Return the newest checkpoint that is intact, if there is one, and what is wrong with those after it.
+
+    Args:
+        checkpoints: Complete checkpoints, oldest first.
+        with_best: Whether the best checkpoint that it names must be intact too, because training ends with it.
+    """
+    damaged: dict[Path, str] = {}
+    for checkpoint in reversed(checkpoints):
+        damage = damage_of(checkpoint)
+        if damage is None and with_best and (best := best_of(checkpoint)) not in (None, checkpoint):
+            wrong = damage_of(best) if is_complete(best) else "missing or incomplete"
+            damage = wrong and f"its best checkpoint, {best}: {wrong}"
+        if damage is None:
+            return checkpoint, damaged
+        damaged[checkpoint] = damage
+    return None, damaged
+
+
+def best_of(checkpoint: Path) -> Path | None:
+    """Return the best checkpoint that a checkpoint names: where it was, or beside it if the folder has been moved."""
+    named = _read_state(checkpoint).best_model_checkpoint
+    if named is None:
+        return None
+    beside = checkpoint.with_name(Path(named).name)
+    return beside if beside.is_dir() and not Path(named).is_dir() else Path(named)
+
+
+def expect_intact(checkpoints: Sequence[Path]) -> None:
+    """Check the checkpoints with which training ends.
+
+    Raises:
+        SystemExit: If one is damaged. The message says how to end with others.
+    """
+    for checkpoint in checkpoints:
+        damage = damage_of(checkpoint) if is_complete(checkpoint) else "it is missing or incomplete"
+        if damage:
+            raise SystemExit(
+                f"{checkpoint} is damaged ({damage}), and the run ends with its weights: put the file back, or give "
+                "--resume_from_checkpoint with the last checkpoint and another choice of the weights to keep, such as "
+                "--load_best_model_at_end false or fewer --average_last_checkpoints."
+            )
+
+
+def set_aside(checkpoint: Path) -> Path:
+    """Rename a damaged checkpoint, so that nothing uses or replaces it, and return its new path."""
+    names = (checkpoint.with_name(f"{checkpoint.name}.damaged{number or ''}") for number in count())
+    return checkpoint.rename(next(path for path in names if not path.exists()))
+
+
+def write_data(checkpoint: Path, digests: dict[str, str]) -> None:
+    """Record in a checkpoint what it was trained with."""
+    (checkpoint / _DATA).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+
+
+def read_data(checkpoint: Path) -> dict[str, str]:
+    """Return what `write_data` recorded."""
+    return json.loads((checkpoint / _DATA).read_text(encoding="utf-8"))
 
 
 def checkpoints_of(folder: Path) -> list[Path]:
@@ -241,23 +244,6 @@ def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> No
         raise ValueError(f"These are the weights of another model: missing {missing}, unexpected {unexpected}.")
 
 
-def _write_options(folder: Path, training: RecipeArguments, options: dict[str, Any]) -> None:
-    if training.process_index == 0:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / _OPTIONS).write_text(yaml.safe_dump(options, allow_unicode=True, sort_keys=False), encoding="utf-8")
-
-
-def _plain(value: Any) -> Any:
-    """Convert a value to one that YAML can hold."""
-    if is_dataclass(value):
-        value = asdict(value)
-    if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    return value if type(value) in (int, float, bool, str, type(None)) else str(value)
-
-
 def _take(n: int, checkpoints: list[Path], what: str) -> list[Path]:
     if n < 1:
         raise ValueError(f"Asked for {n} {what}; expected a positive number.")
@@ -282,3 +268,52 @@ def _read_weights(folder: Path) -> dict[str, torch.Tensor]:
             raise FileNotFoundError(f"{folder} holds no {file}; expected the weights of a complete model.")
         weights |= load_file(folder / file)
     return weights
+
+
+def _read_state(checkpoint: Path) -> TrainerState:
+    return TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _difference_from_mark(checkpoint: Path) -> str | None:
+    mark = checkpoint / _MARK
+    try:
+        text = mark.read_text(encoding="utf-8")
+        if not text and not is_listed(checkpoint):  # of an earlier version
+            return None
+        listed = [(str(each["file"]), each["size"], each["sha256"]) for each in json.loads(text)]
+    except (ValueError, TypeError, KeyError):
+        return f"{mark.name} is not the list of its files"
+    for name, size, digest in listed:
+        path = checkpoint / name
+        if not path.is_file():
+            return f"{name} is missing"
+        if path.stat().st_size != size:
+            return f"{name} has {path.stat().st_size:,} bytes instead of {size:,}"
+        if _digest(path) != digest:
+            return f"{name} has other contents than when it was written"
+    return None
+
+
+def _read_tensors(path: Path) -> Any:
+    with safe_globals():  # NumPy's state of random numbers, as transformers allows it
+        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+
+
+def _read_safetensors(path: Path) -> None:
+    with safe_open(path, framework="pt"):
+        pass
+
+
+_READERS = {
+    TRAINER_STATE_NAME: lambda path: is_finished(path.parent),
+    CONFIG_NAME: lambda path: AutoConfig.from_pretrained(path.parent),
+    ".json": lambda path: json.loads(path.read_text(encoding="utf-8")),
+    ".safetensors": _read_safetensors,
+    ".pt": _read_tensors,  # of the optimizer, the schedule and the gradients' scale
+    ".pth": _read_tensors,  # of random numbers
+}

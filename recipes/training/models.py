@@ -1,14 +1,21 @@
 """The model and tokenizer that a recipe trains, created or loaded."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
+from atenta import (
+    AtentaConfig,
+    AtentaDecoderConfig,
+    AtentaEncoderConfig,
+    AtentaEncoderDecoderConfig,
+    AtentaTokenizer,
+)
+from atenta.recipes.decoding.loading import expect_model
+from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments
 
 _CONFIGURATIONS = {
@@ -16,8 +23,6 @@ _CONFIGURATIONS = {
     "decoder": AtentaDecoderConfig,
     "encoder-decoder": AtentaEncoderDecoderConfig,
 }
-# Model options of a recipe that are not options of a configuration.
-_NOT_IN_CONFIGURATION = {"model_name_or_path", "lora_rank", "max_length"}
 
 
 def load_or_create(
@@ -35,37 +40,42 @@ def load_or_create(
     Args:
         options: `model_name_or_path` to load, or sizes to create; `lora_rank` wraps the model in peft's LoRA.
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
-        family: Of a new model: `encoder`, `decoder` or `encoder-decoder`.
+        family: `encoder`, `decoder` or `encoder-decoder`.
         texts: Their characters become the alphabet of a new tokenizer.
         tags: Tokens for the feature tags of a new tokenizer.
         min_count: Lowest count of a character in the alphabet of a new tokenizer.
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
-        SystemExit: If there is no such model, or the sizes do not fit together.
+        SystemExit: If there is no such model, it is of another family, or the sizes do not fit together.
     """
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(texts, family=family, min_count=min_count, tags=tags)
-        sizes = {name: value for name, value in vars(options).items() if name not in _NOT_IN_CONFIGURATION}
-        sizes |= {"vocab_size": len(tokenizer), "max_position_embeddings": options.max_length}
+        sizes = options.sizes() | {"vocab_size": len(tokenizer)}
         if tags:
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
         try:
             model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
         except (ValueError, StrictDataclassError) as error:
-            raise SystemExit(str(error)) from None
+            raise SystemExit(printable(str(error.__cause__ or error))) from None
     else:
-        folder = Path(options.model_name_or_path)
-        if folder.is_dir() and not (folder / "config.json").is_file():
-            raise SystemExit(f"--model_name_or_path {folder}: expected a saved model, found no config.json there.")
+        named = options.model_name_or_path
         try:
-            tokenizer = AutoTokenizer.from_pretrained(options.model_name_or_path)
-            saved = AutoConfig.from_pretrained(options.model_name_or_path)
+            expect_model(named)
+            saved = AutoConfig.from_pretrained(named, trust_remote_code=False)
+            expected = _CONFIGURATIONS[family]
+            # Models of other packages are accepted if their type has the task's head and the option that is set below.
+            fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
+            if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
+                raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
+            tokenizer = AutoTokenizer.from_pretrained(named, trust_remote_code=False)
             if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
                 head = {}
-            model = auto_class.from_pretrained(options.model_name_or_path, dropout=options.dropout, **head)
-        except OSError as error:
-            raise SystemExit(f"--model_name_or_path {options.model_name_or_path}: {error}") from None
+            model = auto_class.from_pretrained(
+                named, dropout=options.dropout, trust_remote_code=False, use_safetensors=True, **head
+            )
+        except Exception as error:  # each library has errors of its own for a damaged file
+            raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
     if options.lora_rank is not None:
         model = add_lora(model, options.lora_rank)
     return tokenizer, model

@@ -1,17 +1,29 @@
 """Options of the recipes: the dataclasses, and the command line that fills them."""
 
 import argparse
-from collections.abc import Sequence
+import json
+import shutil
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NoReturn, get_type_hints
 
 import torch
-import yaml
-from transformers import HfArgumentParser, Seq2SeqTrainingArguments, TrainingArguments
+from huggingface_hub.errors import StrictDataclassError
+from transformers import (
+    HfArgumentParser,
+    SchedulerType,
+    Seq2SeqTrainingArguments,
+    Trainer,
+    TrainingArguments,
+    get_scheduler,
+)
+from transformers.training_args import OptimizerNames
 
-CONFIGS = Path(__file__).parents[1] / "configs"
+from atenta import AtentaEncoderDecoderConfig
+from atenta.recipes.training.config_files import CONFIGS, read_config
+from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, TRAINING_RANGES
 
 # TrainingArguments has more than a hundred options. --help shows these.
 SHOWN_IN_HELP = {
@@ -26,6 +38,7 @@ SHOWN_IN_HELP = {
     *("average_last_checkpoints", "average_best_checkpoints"),
 }
 _OTHER_OPTIONS = "All other options of transformers.TrainingArguments are accepted too, under the same names."
+_WIDEST = 110  # columns of --help
 
 
 @dataclass
@@ -38,37 +51,65 @@ class ModelArguments:
         default=None,
         metadata={"help": "saved model to start from; it keeps its type and sizes. None: create a new model"},
     )
-    hidden_size: int = field(default=512, metadata={"help": "width of the vectors between blocks"})
-    num_attention_heads: int = field(default=8, metadata={"help": "heads in each attention layer"})
-    intermediate_size: int = field(default=2048, metadata={"help": "inner width of the feed-forward network"})
-    dropout: float = field(default=0.1, metadata={"help": "on the output of each sub-layer and on the embeddings"})
+    hidden_size: Annotated[int, FROM_1] = field(default=512, metadata={"help": "width of the vectors between blocks"})
+    num_attention_heads: Annotated[int, FROM_1] = field(default=8, metadata={"help": "heads in each attention layer"})
+    intermediate_size: Annotated[int, FROM_1] = field(
+        default=2048, metadata={"help": "inner width of the feed-forward network"}
+    )
+    dropout: Annotated[float, BELOW_1] = field(
+        default=0.1, metadata={"help": "on the output of each sub-layer and on the embeddings"}
+    )
     hidden_act: str = field(default="relu", metadata={"help": "activation of the feed-forward network"})
     norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"})
     position_embedding_type: str = field(default="sinusoidal", metadata={"help": "sinusoidal, learned or rotary"})
     tie_word_embeddings: bool = field(default=False, metadata={"help": "one matrix for embeddings and output layer"})
-    initializer_range: float = field(default=0.02, metadata={"help": "standard deviation of the initial weights"})
-    max_length: int = field(
+    initializer_range: Annotated[float, ABOVE_0] = field(
+        default=0.02, metadata={"help": "standard deviation of the initial weights"}
+    )
+    max_length: Annotated[int, FROM_2] = field(
         default=1024,
         metadata={"help": "maximum length of a text in tokens, special tokens included; longer rows are an error"},
     )
-    lora_rank: int | None = field(
+    lora_rank: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "freeze the weights and train low-rank updates of this rank (LoRA)"}
     )
+
+    def __post_init__(self) -> None:
+        """Check that the sizes of a new model fit together, before the data are read.
+
+        Raises:
+            ValueError: If they do not.
+        """
+        if self.model_name_or_path is not None:
+            return
+        try:
+            AtentaEncoderDecoderConfig(**self.sizes())  # it has all the options that any of the configurations has
+        except StrictDataclassError as error:
+            # Recipes have no option head_dim.
+            problem = str(error.__cause__ or error).replace("head_dim=", "hidden_size / num_attention_heads = ")
+            raise ValueError(problem) from None
+
+    def sizes(self) -> dict[str, Any]:
+        """Return the options of a new model's configuration."""
+        given = dict(vars(self))
+        for name in ("model_name_or_path", "lora_rank"):
+            del given[name]
+        return given | {"max_position_embeddings": given.pop("max_length")}
 
 
 @dataclass
 class StackArguments(ModelArguments):
     """A model with one stack: an encoder or a decoder."""
 
-    num_hidden_layers: int = field(default=6, metadata={"help": "number of blocks"})
+    num_hidden_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of blocks"})
 
 
 @dataclass
 class TwoStackArguments(ModelArguments):
     """A model with two stacks: an encoder and a decoder."""
 
-    encoder_layers: int = field(default=6, metadata={"help": "number of encoder blocks"})
-    decoder_layers: int = field(default=6, metadata={"help": "number of decoder blocks"})
+    encoder_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of encoder blocks"})
+    decoder_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of decoder blocks"})
 
 
 @dataclass
@@ -77,49 +118,61 @@ class RecipeArguments(TrainingArguments):
 
     _argument_group_name = "training"
 
-    learning_rate: float | None = field(
+    learning_rate: Annotated[float | None, ABOVE_0] = field(
         default=None,
         metadata={"help": "peak rate; None: (hidden_size * warmup_steps) ** -0.5, as in Vaswani et al. (2017)"},
     )
     lr_scheduler_type: str = field(
         default="inverse_sqrt",
-        metadata={"help": "schedule after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…"},
+        metadata={
+            "help": "schedule after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…",
+            "choices": [each.value for each in SchedulerType],
+        },
     )
-    warmup_steps: float | None = field(
+    warmup_steps: Annotated[float | None, STEPS_OR_0] = field(
         default=None,
         metadata={
             "help": "number of warm-up steps, or below 1 their share of the run; "
             "None: 4,000, but at most a tenth of the run"
         },
     )
-    adam_beta2: float = field(default=0.98, metadata={"help": "decay rate of Adam's second moment"})
-    adam_epsilon: float = field(default=1e-9, metadata={"help": "keeps Adam from dividing by zero"})
+    adam_beta2: Annotated[float, BELOW_1] = field(
+        default=0.98, metadata={"help": "decay rate of Adam's second moment"}
+    )
+    adam_epsilon: Annotated[float, ABOVE_0] = field(
+        default=1e-9, metadata={"help": "keeps Adam from dividing by zero"}
+    )
     optim: str = field(
         default="adamw_torch_fused",
         metadata={
-            "help": "muon: Muon for the matrices of the blocks and AdamW for the rest; or an optimizer of transformers"
+            "help": "muon: Muon for the matrices of the blocks, AdamW for the rest; or an optimizer of transformers",
+            "choices": ["muon", *(each.value for each in OptimizerNames)],
         },
     )
-    muon_learning_rate: float = field(
+    muon_learning_rate: Annotated[float, ABOVE_0] = field(
         default=0.02,
         metadata={"help": "peak rate of the matrices with --optim muon, on the schedule of learning_rate"},
     )
-    muon_momentum: float = field(default=0.95, metadata={"help": "decay rate of Muon's mean of the gradients"})
-    muon_weight_decay: float = field(default=0.01, metadata={"help": "weight decay of the matrices with --optim muon"})
-    max_tokens_per_batch: int | None = field(
+    muon_momentum: Annotated[float, BELOW_1] = field(
+        default=0.95, metadata={"help": "decay rate of Muon's mean of the gradients"}
+    )
+    muon_weight_decay: Annotated[float, FROM_0] = field(
+        default=0.01, metadata={"help": "weight decay of the matrices with --optim muon"}
+    )
+    max_tokens_per_batch: Annotated[int | None, FROM_1] = field(
         default=None,
         metadata={
             "help": "maximum number of tokens in a batch of one process, padding included, source and target added; "
             "None: per_device_train_batch_size texts"
         },
     )
-    early_stopping_patience: int | None = field(
+    early_stopping_patience: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "stop after this many evaluations without a better score"}
     )
-    average_last_checkpoints: int | None = field(
+    average_last_checkpoints: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "save the mean of the weights of the last N checkpoints"}
     )
-    average_best_checkpoints: int | None = field(
+    average_best_checkpoints: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "save the mean of the weights of the best N checkpoints"}
     )
     push_to_hub: bool = field(
@@ -146,8 +199,10 @@ class RecipeArguments(TrainingArguments):
         """Fill in what depends on the machine.
 
         Raises:
-            ValueError: If options exclude each other.
+            ValueError: If options exclude each other, or the machine lacks what they need.
         """
+        for name in self._VALID_DICT_FIELDS:
+            _expect_object(name, getattr(self, name))
         automatic_warmup = self.warmup_steps is None
         self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
         muon = self.optim == "muon"
@@ -161,6 +216,10 @@ class RecipeArguments(TrainingArguments):
         if automatic_warmup:
             self.warmup_steps = None
         self.dataloader_pin_memory &= torch.cuda.is_available()
+        if self.mixed_precision == "fp16" and self.device.type == "cpu":  # accelerate leaves it out without a word
+            raise ValueError(
+                "--fp16, or --mixed_precision fp16 of accelerate, needs a GPU: on this CPU give --bf16, or neither."
+            )
         if self.average_last_checkpoints and self.average_best_checkpoints:
             raise ValueError("Give only one of --average_last_checkpoints and --average_best_checkpoints.")
         averaged = self.average_last_checkpoints or self.average_best_checkpoints or 0
@@ -168,6 +227,43 @@ class RecipeArguments(TrainingArguments):
             raise ValueError(
                 f"--save_total_limit {self.save_total_limit} keeps fewer checkpoints than the {averaged} to average."
             )
+        if averaged and self.save_strategy == "no":
+            raise ValueError("--save_strategy no leaves no checkpoints to average: give steps or epoch.")
+        self._expect_evaluations()
+        self._expect_optimizer()
+
+    def _expect_optimizer(self) -> None:
+        try:
+            if self.optim != "muon" and not self.optim_target_modules:  # with these, transformers asks for the model
+                Trainer.get_optimizer_cls_and_kwargs(self)
+        except (ImportError, ValueError) as error:
+            raise ValueError(f"--optim {self.optim.value}, with --optim_args {self.optim_args}: {error}") from None
+        try:
+            get_scheduler(
+                self.lr_scheduler_type,
+                torch.optim.SGD([torch.zeros(1)]),
+                num_warmup_steps=1,
+                num_training_steps=2,
+                scheduler_specific_kwargs=self.lr_scheduler_kwargs,
+            )
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"--lr_scheduler_type {self.lr_scheduler_type.value} with --lr_scheduler_kwargs "
+                f"{json.dumps(self.lr_scheduler_kwargs)}: {error}"
+            ) from None
+
+    def _expect_evaluations(self) -> None:
+        """Check that the scores by which an option chooses will be there."""
+        choosing = {
+            "early_stopping_patience": self.early_stopping_patience,
+            "average_best_checkpoints": self.average_best_checkpoints,
+            "save_strategy best": self.save_strategy == "best",
+        }
+        for name in (name for name, given in choosing.items() if given):
+            if self.eval_strategy == "no":
+                raise ValueError(f"--{name} compares evaluations, and --eval_strategy is no: give steps or epoch.")
+            if not self.metric_for_best_model:
+                raise ValueError(f"--{name} compares scores: name one with --metric_for_best_model, such as loss.")
 
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
         """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).
@@ -212,17 +308,17 @@ def parse_arguments(
         default=CONFIGS / default_config,
         help="YAML file of options: a path, or the name of a file in recipes/configs; flags override it",
     )
-    parser = HfArgumentParser(
+    parser = _Parser(
         dataclasses,
         description=description,
         epilog=_OTHER_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None,
         parents=[config],
         usage="%(prog)s [--config FILE.yaml] [options]",
-        formatter_class=partial(_HelpFormatter, width=110),
+        formatter_class=partial(_HelpFormatter, width=min(shutil.get_terminal_size().columns - 2, _WIDEST)),
         allow_abbrev=False,
     )
     # The file is read before --help is printed, which then shows its values as the defaults.
-    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
+    parser.set_defaults(**read_config(config.parse_known_args(arguments)[0].config, parser, dict(parser.hints())))
     for action in parser._actions:
         if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
             action.help = argparse.SUPPRESS
@@ -230,11 +326,42 @@ def parse_arguments(
         *filled, _, unknown = parser.parse_args_into_dataclasses(
             arguments, look_for_args_file=False, return_remaining_strings=True
         )
-    except ValueError as error:  # raised by the dataclasses for options that contradict each other
+    except (ValueError, TypeError, OSError, ImportError) as error:  # transformers checks its options with all of these
         parser.error(str(error))
     if unknown:
         parser.error(f"unknown option {' '.join(unknown)}; --help lists the options")
+    given = {name: value for each in filled for name, value in vars(each).items()}
+    if given.get("streaming") and given.get("max_steps", 1) < 1:
+        parser.error("--streaming reads rows without end: give --max_steps")
+    if given.get("lora_rank") and (given["average_last_checkpoints"] or given["average_best_checkpoints"]):
+        parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
     return tuple(filled)
+
+
+class _Parser(HfArgumentParser):
+    """Checks the ranges of numbers, and writes every error in one line."""
+
+    def hints(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the type of each option."""
+        for each in self.dataclass_types:
+            yield from get_type_hints(each, include_extras=True).items()
+
+    def parse_known_args(  # type: ignore[override]  # argparse declares overloads
+        self, *arguments: Any, **options: Any
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the options, and check their ranges before the dataclasses are made."""
+        namespace, unknown = super().parse_known_args(*arguments, **options)
+        for name, hint in self.hints():
+            given = getattr(namespace, name, None)
+            allowed = next(iter(getattr(hint, "__metadata__", ())), TRAINING_RANGES.get(name))
+            for value in given if isinstance(given, list) else [given]:
+                if allowed is not None and value is not None and not allowed.holds(value):
+                    self.error(f"--{name} {value}: expected {allowed.words}")
+        return namespace, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a message, in one line."""
+        super().error(" ".join(message.split()))
 
 
 class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
@@ -245,27 +372,16 @@ class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
         return spelling if action.nargs in (0, "?") else f"{spelling} {'…' if action.nargs is None else '… [… ]'}"
 
 
-def _read_config(path: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
-    path = path if path.is_file() else CONFIGS / path
-    if not path.is_file():
-        parser.error(f"--config {path.name}: found no such file here or in {CONFIGS}")
-    options = yaml.safe_load(path.read_text(encoding="utf-8"))
-    if not isinstance(options, dict):
-        parser.error(f"{path}: expected lines of the form 'option: value', found {type(options).__name__}")
-    actions = {action.dest: action for action in parser._actions}
-    if unknown := sorted(set(options) - set(actions)):
-        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; --help lists the options")
-    return {name: _as_default(value, actions[name]) for name, value in options.items()}
-
-
-def _as_default(value: Any, action: argparse.Action) -> Any:
-    """Return a value as text, which argparse converts and checks.
-
-    YAML reads 1e-3 as text and 0.001 as a number; both give the same value here.
-    """
-    if value is None:
-        return None
-    if action.nargs == "+":  # argparse does not convert lists
-        return [action.type(str(one)) for one in (value if isinstance(value, list) else [value])]
-    # Some options of transformers accept a text or a list: `report_to: [tensorboard, trackio]`.
-    return value if action.type is str and isinstance(value, list | dict) else str(value)
+def _expect_object(name: str, value: Any) -> None:
+    """Check an option of transformers that is a JSON object or, for some, a file with one."""
+    if not isinstance(value, str):
+        return
+    try:
+        if not value.startswith("{") and name in ("accelerator_config", "fsdp_config", "deepspeed"):
+            value = Path(value).read_text(encoding="utf-8")
+        if isinstance(json.loads(value), dict):
+            return
+        problem: object = "found something else"
+    except (OSError, ValueError, RecursionError) as error:
+        problem = error
+    raise ValueError(f'--{name} {value}: expected a JSON object, such as {{"name": 1}}: {problem}')

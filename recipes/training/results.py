@@ -17,6 +17,7 @@ from huggingface_hub import HfApi
 
 from atenta.card import write_model_card
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
+from atenta.recipes.reading.records import printable
 from atenta.recipes.training.trainer import RecipeTrainer, select_figures
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
@@ -100,14 +101,13 @@ def save_run(
     if not trainer.is_world_process_zero():
         return
     folder = Path(trainer.args.output_dir)
-    (folder / "training_args.bin").unlink(missing_ok=True)  # a pickle, not needed to load the model
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
     first = next(iter(scores["model"]))
     for name, groups in (("domain", by_domain), ("number of characters", by_length)):
         if groups:
-            print(f"{first.replace('_', ' ')} by {name}\n{_table_of_groups(groups, first)}\n", flush=True)
+            print(f"{first.replace('_', ' ')} by {name}\n{printable(_table_of_groups(groups, first))}\n", flush=True)
     if by_length:
         draw_scores_by_length(by_length, first).savefig(folder / "scores_by_length.png", dpi=150)
     if predictions is not None:
@@ -128,6 +128,7 @@ def save_run(
     write_metrics(folder / "metrics.json", {**figures, **(details or {}), "training": history})
     if trainer.push_when_finished:
         push_run(trainer, card)
+    trainer.run.end()
 
 
 def push_run(trainer: RecipeTrainer, card: Mapping[str, Any]) -> None:
@@ -139,7 +140,7 @@ def push_run(trainer: RecipeTrainer, card: Mapping[str, Any]) -> None:
     )
     write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=repository.repo_id, **card)
     hub.upload_folder(
-        repo_id=repository.repo_id, folder_path=folder, ignore_patterns=["checkpoint-*", "*.bin", "*.pt"]
+        repo_id=repository.repo_id, folder_path=folder, ignore_patterns=["checkpoint-*", "*.bin", "*.pt", ".lock"]
     )
     print(f"Pushed to {repository}")
 

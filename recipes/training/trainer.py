@@ -1,7 +1,11 @@
 """transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and readable progress."""
 
 import copy
+import hashlib
+import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,7 @@ from accelerate.data_loader import prepare_data_loader
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
 from torch.utils.data import DataLoader
+from tqdm.auto import tqdm
 from transformers import (
     AutoConfig,
     EarlyStoppingCallback,
@@ -26,21 +31,28 @@ from transformers import (
     TrainerState,
     TrainingArguments,
 )
+from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
 
 from atenta.recipes.training.batching import BucketBatchSampler
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
     best_checkpoints,
+    best_of,
     delete_old_checkpoints,
+    expect_intact,
     is_finished,
+    is_listed,
     load_weights,
     mark_complete,
     mark_incomplete,
     newest_checkpoints,
+    read_data,
+    write_data,
 )
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments
+from atenta.recipes.training.runs import Run, digest_rows
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
 # Endings of the names of durations and counters, which are not figures of the training.
@@ -74,7 +86,7 @@ class RecipeTrainer(Trainer):
             model: The model to train.
             training: Options; they are copied, and the caller's object is never changed.
             tokenizer: Saved with the model.
-            encoded: Rows of ids, `train` and `validation`.
+            encoded: Rows of ids, `train` and `validation`; of `test`, if it is given, only a digest is kept.
             data_collator: Makes a batch of rows.
             compute_metrics: Scores the outputs for the validation rows.
             preprocess_logits_for_metrics: Selects what is kept of the logits: see `logit_reductions.py`.
@@ -102,30 +114,45 @@ class RecipeTrainer(Trainer):
             preprocess_logits_for_metrics=preprocess_logits_for_metrics,
         )
         if training.label_smoothing_factor and self.label_names != ["labels"]:
-            raise ValueError(
+            raise SystemExit(
                 f"--label_smoothing_factor applies to `labels` only, and this task has {', '.join(self.label_names)}: "
                 "leave it out."
             )
         self.length_columns = length_columns
+        self.test_dataset = encoded.get("test")
+        self.run = Run(training)
         self.add_callback(_LogBeforeSaving)
         if training.early_stopping_patience:
             self.add_callback(EarlyStoppingCallback(training.early_stopping_patience))
         if self.pop_callback(ProgressCallback):
             self.add_callback(FigureLines)
 
-    def fit(self, checkpoint: Path | None) -> None:
+    def fit(self, run: Run | None) -> None:
         """Train, and load the weights to keep: the last, the best or an average.
 
         Args:
-            checkpoint: Training is resumed from it. If training had ended there, no further step is taken, and a run
-                that was killed after training is completed.
+            run: The run that `start_run` returned; None trains from the beginning, and keeps no options. If training
+                had ended in its checkpoint, no further step is taken, and a run that was killed after training is
+                completed.
+
+        Raises:
+            SystemExit: If the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
+                Nothing in the folder is changed then.
         """
-        if checkpoint is not None:
-            _expect_same_model(checkpoint, self.model.config)
+        checkpoint = None
+        if run is not None:
+            self.run, checkpoint = run, run.checkpoint
+            if checkpoint is not None:
+                self._expect_same_data(checkpoint)
+                _expect_same_model(checkpoint, self.model.config)
+            if self.is_world_process_zero():
+                run.begin()
+            self.accelerator.wait_for_everyone()
         if checkpoint is not None and self.is_world_process_zero():
             print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning)", flush=True)
         if checkpoint is not None and is_finished(checkpoint):
             self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+            self._find_best_checkpoint(checkpoint)
             self._load_from_checkpoint(str(checkpoint))
             if self.args.load_best_model_at_end:
                 self._load_best_model()
@@ -146,6 +173,7 @@ class RecipeTrainer(Trainer):
                 self.args.greater_is_better,
             )
         if averaged:
+            expect_intact(averaged)
             load_weights(self.model, average_checkpoints(averaged))
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft
@@ -216,6 +244,74 @@ class RecipeTrainer(Trainer):
         finally:
             self.compute_metrics = compute_metrics
 
+    @cached_property
+    def digests(self) -> dict[str, str]:
+        """SHA-256 of what decides the weights and the meaning of ids, and of the test rows, by a name to print."""
+        vocabulary, config = self.processing_class.get_vocab(), self.model.config
+        tags = set(getattr(config, "tag_token_ids", None) or [])
+        tokens = sorted(vocabulary.items(), key=lambda pair: pair[1])
+        parts = {
+            "alphabet": [token for token, index in tokens if index not in tags],
+            "tags": [pair for pair in tokens if pair[1] in tags],
+            "labels": sorted((getattr(config, "id2label", None) or {}).items()),
+        }
+        return {
+            "training rows": digest_rows(self.train_dataset, self.run.options.get("train_file") or []),
+            "validation rows": digest_rows(self.eval_dataset),
+            "test rows": digest_rows(self.test_dataset),
+            **{name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()},
+        }
+
+    def _expect_same_data(self, checkpoint: Path) -> None:
+        """Compare what the checkpoint was trained with; `resume_from_checkpoint` lets rows differ, but not ids."""
+        if not self.is_world_process_zero():
+            return
+        if not is_listed(checkpoint):
+            print(f"{checkpoint} is of an earlier version: whether its files and data are the same is unknown.")
+            return
+        before = read_data(checkpoint)
+        changed = [name for name, digest in self.digests.items() if before.get(name) != digest]
+        if "test rows" in changed:
+            changed.remove("test rows")
+            print(f"The test rows have changed since {checkpoint} was written: they are scored now.", flush=True)
+        only_rows = all(name.endswith("rows") for name in changed)
+        if not changed:
+            return
+        if only_rows and self.args.resume_from_checkpoint:
+            print(f"{checkpoint} is resumed with other {' and '.join(changed)}.", flush=True)
+            return
+        resume = f", or --resume_from_checkpoint {checkpoint} to train it further on the new rows" if only_rows else ""
+        raise SystemExit(
+            f"{checkpoint} belongs to a run with other {' and '.join(changed)}. Give the earlier data, or another "
+            f"--output_dir, or --overwrite_output_dir to start from the beginning{resume}."
+        )
+
+    def _find_best_checkpoint(self, checkpoint: Path | str) -> None:
+        """Look for the best checkpoint also where the folder of the run has been moved."""
+        best = best_of(Path(checkpoint))
+        self.state.best_model_checkpoint = best and str(best)
+
+    def _init_training_state(
+        self, max_steps: int, steps_in_epoch: int, epochs: int, checkpoint: str | None, trial: Any
+    ) -> tuple[int, int]:
+        """Restore the state, with the best checkpoint where it is now."""
+        trained = super()._init_training_state(max_steps, steps_in_epoch, epochs, checkpoint, trial)
+        if checkpoint is not None:
+            self._find_best_checkpoint(checkpoint)
+        return trained
+
+    def _load_best_model(self) -> None:
+        """Load the best weights, if they are intact."""
+        if self.is_world_process_zero():
+            expect_intact([Path(self.state.best_model_checkpoint)])
+        super()._load_best_model()
+
+    def _save(self, output_dir: str | None = None, state_dict: dict[str, torch.Tensor] | None = None) -> None:
+        """Save the model and the tokenizer, without the training arguments, a pickle that nothing reads."""
+        super()._save(output_dir, state_dict)
+        if self.args.should_save:
+            Path(output_dir or self.args.output_dir, TRAINING_ARGS_NAME).unlink(missing_ok=True)
+
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         """Mark the checkpoint once every process has written its part, and only then delete old ones."""
         folder = Path(self.args.output_dir)
@@ -225,6 +321,7 @@ class RecipeTrainer(Trainer):
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
+            write_data(checkpoint, self.digests)
             mark_complete(checkpoint)
             delete_old_checkpoints(folder, self.checkpoints_kept, best=self.state.best_model_checkpoint)
         self.accelerator.wait_for_everyone()
@@ -278,7 +375,25 @@ def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:
 
 
 class FigureLines(ProgressCallback):
-    """transformers' progress bar with logs as lines of text: `step 950  epoch 0.66  loss 0.0719  …`."""
+    """transformers' progress bar with logs as lines of text: `step 950  epoch 0.66  loss 0.0719  …`.
+
+    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves.
+    """
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Begin the bar."""
+        if state.is_world_process_zero:
+            self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
+        self.current_step = 0
+
+    def on_prediction_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *rest: Any, **kwargs: Any
+    ) -> None:
+        """Move the bar of an evaluation."""
+        if sys.stderr.isatty():
+            super().on_prediction_step(args, state, control, *rest, **kwargs)
 
     def on_log(
         self,

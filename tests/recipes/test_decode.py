@@ -100,7 +100,7 @@ def test_an_ensemble(folders, command):
 
 def test_members_with_other_vocabularies_are_refused(folders, command, tmp_path):
     other = save(tmp_path / "other", 1, alphabet='abcdefimrsuw "')
-    with pytest.raises(ValueError, match=r"id of the token '[vw]' is .* in .*first and .* in .*other"):
+    with pytest.raises(SystemExit, match=r"id of the token '[vw]' is .* in .*first and .* in .*other"):
         command(folders[0], "ser", "--ensemble", other)
 
 

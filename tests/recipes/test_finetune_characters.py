@@ -202,3 +202,14 @@ def test_unknown_options_are_refused(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run_here(NAME, tmp_path, "--strip", "vowels")
     assert "expected some of accents, case" in capsys.readouterr().err
+
+
+def test_a_window_of_no_characters_is_refused(tmp_path):
+    assert refusal(NAME, tmp_path, "--max_length", 2).startswith("--max_length 2: expected 3 or more")
+
+
+@pytest.mark.parametrize("name", ["min_variant_count", "min_character_count", "min_spelling_count"])
+def test_counts_below_1_are_refused_by_the_command_line(name, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here(NAME, tmp_path, f"--{name}", 0)
+    assert f"--{name} 0: expected 1 or more" in capsys.readouterr().err

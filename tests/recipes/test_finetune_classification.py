@@ -7,6 +7,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification
 
+from atenta import AtentaDecoderForSequenceClassification
 from support.recipes import (
     assert_complete,
     assert_picture,
@@ -23,6 +24,7 @@ from support.recipes import (
     write_jsonl,
     write_lines,
 )
+from support.saved import save_with_tokenizer
 
 NAME = "finetune_classification"
 ROWS = [("casa", "nome"), ("rua", "nome"), ("lua", "nome"), ("cantar", "verbo"), ("falar", "verbo")]
@@ -140,3 +142,11 @@ def test_launched_processes_score_each_text_once(files, tmp_path, monkeypatch, l
     assert [(row["text"], row["gold"]) for row in rows] == TEST
     assert read_metrics(folder)["test"]["model"] == pytest.approx(counted(rows))
     test_the_saved_model_gives_the_predictions((folder, None))
+
+
+def test_a_decoder_is_refused(files, tmp_path):
+    """It has a head of its own for classification."""
+    save_with_tokenizer(AtentaDecoderForSequenceClassification, tmp_path / "other")
+    arguments = [part for name, path in files.items() for part in (f"--{name}", path)]
+    reason = refusal("finetune_classification", tmp_path, *arguments, "--model_name_or_path", tmp_path / "other")
+    assert reason.endswith("found a model of type atenta_decoder; expected atenta_encoder")

@@ -170,3 +170,10 @@ def test_a_table_of_questions(files, tmp_path):
     options = {"train_file": table, "validation_file": table, **WINDOWS, "max_steps": 1, "eval_steps": 1}
     run_here(NAME, tmp_path, *tiny(NAME, output_dir=tmp_path / "model", **options))
     assert [row["question"] for row in read_predictions(tmp_path / "model")] == [question]
+
+
+@pytest.mark.parametrize(("name", "value", "expected"), [("stride", -1, 0), ("max_answer_length", 0, 1)])
+def test_lengths_out_of_range_are_refused_by_the_command_line(name, value, expected, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here(NAME, tmp_path, f"--{name}={value}")
+    assert f"--{name} {value}: expected {expected} or more" in capsys.readouterr().err

@@ -151,7 +151,8 @@ def test_words_have_scores_per_word_and_the_share_of_unknown_words(files, tmp_pa
         ({"max_distance": 0}, "max_distance=0; expected at least 1"),
         ({"smoothing": 0}, "smoothing=0.0; expected a finite number"),
         ({"vocab_size": 4}, "--vocab_size is 4; expected 5 or more"),
-        ({"sample_length": 0}, "--sample_length is 0; expected 1 or more"),
+        ({"sample_length": 0}, "--sample_length 0: expected 1 or more"),
+        ({"seed": 2**32}, "--seed 4294967296: expected a whole number from 0 to 4,294,967,295"),
     ],
 )
 def test_options_out_of_range_are_refused_before_anything_is_read(option, message, tmp_path, capsys):
@@ -165,6 +166,21 @@ def test_comparison_with_another_kind_of_model_is_refused_at_once(tmp_path, caps
     with pytest.raises(SystemExit):
         run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", compare_with=tmp_path / "votes"))
     assert "found a model of type atenta_pair_votes; expected atenta_decoder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("content", ["{", "[1]", "{}", "[" * 5000])
+def test_comparison_with_a_damaged_model_is_refused_at_once(content, tmp_path, capsys):
+    write_lines(tmp_path / "config.json", content)
+    with pytest.raises(SystemExit):
+        run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", compare_with=tmp_path))
+    assert f"--compare_with {tmp_path}: its config.json is not that of a model" in capsys.readouterr().err
+
+
+def test_an_output_folder_that_is_a_file_is_refused_before_anything_is_read(tmp_path):
+    file = write_lines(tmp_path / "file")
+    for folder in (file, file / "folder"):
+        with pytest.raises(SystemExit, match=f"--output_dir {folder}: expected a folder to write in"):
+            run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", output_dir=folder))
 
 
 def test_missing_texts_are_named(tmp_path):

@@ -5,8 +5,13 @@ import math
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import AutoModelForCausalLM
+from transformers import AutoModelForCausalLM, GPT2Config, GPT2LMHeadModel
 
+from atenta import (
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForMaskedLM,
+    AtentaPairVotesForCausalLM,
+)
 from support.recipes import (
     assert_complete,
     assert_reported,
@@ -19,6 +24,7 @@ from support.recipes import (
     write_jsonl,
     write_lines,
 )
+from support.saved import save_with_tokenizer
 
 VERSE = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
 TEST = ["muita vez desperto", "e abro as janelas pálido de espanto"]
@@ -102,3 +108,31 @@ def test_an_unknown_unit_is_refused_before_texts_are_read(tmp_path, capsys):
     with pytest.raises(SystemExit):
         run_here("pretrain_causal", tmp_path, "--sample_by", "page", "--train_file", "nowhere.txt")
     assert "--sample_by page: expected document, paragraph, line or sentence" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "model_class",
+    [AtentaEncoderForMaskedLM, AtentaEncoderDecoderForConditionalGeneration, AtentaPairVotesForCausalLM],
+)
+def test_a_model_of_another_family_is_refused(model_class, files, tmp_path):
+    save_with_tokenizer(model_class, tmp_path / "other")
+    arguments = [part for name, path in files.items() for part in (f"--{name}", path)]
+    reason = refusal("pretrain_causal", tmp_path, *arguments, "--model_name_or_path", tmp_path / "other")
+    found = model_class.config_class.model_type
+    assert (
+        reason == f"--model_name_or_path {tmp_path / 'other'}: found a model of type {found}; expected atenta_decoder"
+    )
+
+
+def test_a_foreign_model_without_the_options_of_ours_is_refused(files, tmp_path):
+    """Its configuration has no `dropout`, which recipes set."""
+    GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=30)).save_pretrained(tmp_path / "other")
+    arguments = [part for name, path in files.items() for part in (f"--{name}", path)]
+    reason = refusal("pretrain_causal", tmp_path, *arguments, "--model_name_or_path", tmp_path / "other")
+    assert reason.endswith("found a model of type gpt2; expected atenta_decoder")
+
+
+def test_a_sample_of_no_characters_is_refused_by_the_command_line(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here("pretrain_causal", tmp_path, "--sample_length", "0")
+    assert "--sample_length 0: expected 1 or more" in capsys.readouterr().err

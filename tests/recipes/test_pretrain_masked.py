@@ -1,6 +1,7 @@
 """Pre-training of an encoder end to end, and fine-tuning of the encoder for each task."""
 
 import math
+import re
 from collections import Counter
 
 import datasets
@@ -8,6 +9,7 @@ import pytest
 import torch
 from transformers import AutoModel, AutoModelForMaskedLM, AutoModelForPreTraining
 
+from atenta import AtentaDecoderForCausalLM
 from support.recipes import (
     assert_complete,
     assert_reported,
@@ -21,6 +23,7 @@ from support.recipes import (
     write_jsonl,
     write_lines,
 )
+from support.saved import save_with_tokenizer
 
 SENTENCES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
 DOCUMENT = "\n".join(SENTENCES)
@@ -121,3 +124,25 @@ def test_a_malformed_row_is_named_by_file_and_line(files, tmp_path):
     bad = write_jsonl(tmp_path / "bad.jsonl", [{"text": DOCUMENT}, {"text": 3}])
     reason = refusal("pretrain_masked", tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
     assert reason.startswith(f"{bad}, line 2: found 3 (int) as the text")
+
+
+def test_a_decoder_is_refused(files, tmp_path):
+    """It has a head of its own for pre-training."""
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "other")
+    arguments = [part for name, path in files.items() for part in (f"--{name}", path)]
+    reason = refusal("pretrain_masked", tmp_path, *arguments, "--model_name_or_path", tmp_path / "other")
+    assert reason.endswith("found a model of type atenta_decoder; expected atenta_encoder")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "expected"),
+    [
+        ("mlm_probability", "nan", "a number above 0 and below 1"),
+        ("mlm_probability", "0", "a number above 0 and below 1"),
+        ("whole_word_probability", "1.5", "a number from 0 to 1"),
+    ],
+)
+def test_shares_out_of_range_are_refused_by_the_command_line(name, value, expected, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here("pretrain_masked", tmp_path, f"--{name}", value)
+    assert re.search(rf"--{name} {value}\S*: expected {expected}\n", capsys.readouterr().err)

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderDecoderModel, AtentaEncoderForPreTraining
+from atenta.modeling import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderModel,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForTokenClassification,
+    AtentaPairVotesForCausalLM,
+)
+from atenta.recipes import search
 from atenta.recipes.retrieval import embed
 from atenta.recipes.search import format_results, load_encoder
 from atenta.recipes.training.results import table
@@ -22,9 +29,10 @@ QUERIES = {"gato no sofá": 0, "rio e mar": 1, "universidade": 2}
 
 def save_encoder(folder, seed=0, model_class=AtentaEncoderForPreTraining):
     """Save a tiny model and its tokenizer, as pretrain_masked.py does."""
-    family = "encoder" if model_class is AtentaEncoderForPreTraining else "encoder-decoder"
-    tokenizer = AtentaTokenizer.from_texts(PASSAGES, family=family)
-    tiny_model(model_class, seed, vocab_size=len(tokenizer), max_position_embeddings=16).save_pretrained(folder)
+    family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
+    tokenizer = AtentaTokenizer.from_texts(PASSAGES, family="decoder" if family == "pair-votes" else family)
+    sizes = {} if family == "pair-votes" else {"max_position_embeddings": 16}
+    tiny_model(model_class, seed, vocab_size=len(tokenizer), **sizes).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
 
@@ -127,8 +135,6 @@ def test_an_index_from_another_model_or_other_texts_is_refused_or_replaced(searc
     ("option", "message"),
     [
         ({"text_folder": "nowhere"}, "--text_folder nowhere: found no txt file"),
-        ({"num_results": 0}, "--num_results is 0; expected 1 or more"),
-        ({"batch_size": -1}, "--batch_size is -1; expected 1 or more"),
         ({"sample_by": "page"}, "--sample_by page: expected document, paragraph, line or sentence"),
         ({"queries_file": "nowhere.tsv"}, "nowhere.tsv"),
     ],
@@ -146,7 +152,66 @@ def test_a_missing_encoder_is_explained(given, tmp_path, monkeypatch):
         run_here(NAME, tmp_path, *arguments(**options))
 
 
-def test_an_encoder_decoder_is_refused(given, tmp_path):
-    model = save_encoder(tmp_path / "model", model_class=AtentaEncoderDecoderModel)
-    with pytest.raises(SystemExit, match="found an encoder-decoder; expected an encoder"):
+@pytest.mark.parametrize(
+    "model_class", [AtentaEncoderDecoderModel, AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM]
+)
+def test_a_model_that_is_no_encoder_is_refused(given, tmp_path, model_class):
+    model = save_encoder(tmp_path / "model", model_class=model_class)
+    with pytest.raises(SystemExit, match=f"found {model_class.__name__}; expected an encoder, such as"):
         run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": model}, output_dir=tmp_path / "index"))
+
+
+def test_the_head_of_an_encoder_does_not_matter(tmp_path):
+    folder = save_encoder(tmp_path, model_class=AtentaEncoderForTokenClassification)
+    assert type(load_encoder(str(folder))[1]).__name__ == "AtentaEncoderModel"
+
+
+@pytest.mark.parametrize("name", ["num_results", "batch_size"])
+@pytest.mark.parametrize("value", ["0", "-1", "nan", "1.5"])
+def test_numbers_out_of_range_are_refused(given, tmp_path, capsys, name, value):
+    with pytest.raises(SystemExit):
+        run_here(NAME, tmp_path, *arguments(**given | {name: value}))
+    assert f"--{name}" in capsys.readouterr().err.splitlines()[-1]
+
+
+@pytest.mark.parametrize("path", ["file", "file/below"])
+def test_an_output_folder_that_is_a_file_is_refused_before_the_model_is_loaded(given, tmp_path, path):
+    write_lines(tmp_path / "file", "a")
+    options = given | {"model_name_or_path": "nowhere", "output_dir": tmp_path / path}
+    with pytest.raises(SystemExit, match=rf"--output_dir .*{path}: found a file, .*file; expected a folder"):
+        run_here(NAME, tmp_path, *arguments(**options))
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [("index.json", b"{}"), ("index.json", b"["), ("index.faiss", b"IxFI"), ("passages/state.json", b"")],
+)
+def test_a_damaged_index_is_named(searched, given, tmp_path, file, damage):
+    index = shutil.copytree(searched[0], tmp_path / "index")
+    (index / file).write_bytes(damage)
+    with pytest.raises(SystemExit, match=rf"^{index}: the index is damaged \(.*--overwrite_output_dir") as refused:
+        run_here(NAME, tmp_path, *arguments("--query", "rio", **given, output_dir=index))
+    assert "\n" not in refused.value.code
+
+
+def test_a_terminal_gets_no_commands_from_passages(given, tmp_path, capsys):
+    (tmp_path / "texts").mkdir()
+    write_lines(tmp_path / "texts" / "a.txt", "um \x1b[31mrio\x9b")
+    options = given | {"text_folder": tmp_path / "texts", "output_dir": tmp_path / "index"}
+    del options["queries_file"]
+    run_here(NAME, tmp_path, *arguments("--query", "rio\x1b[0m", **options))
+    printed = capsys.readouterr().out
+    assert "um \\x1b[31mrio\\x9b" in printed
+    assert "“rio\\x1b[0m”" in printed
+    assert not {"\x1b", "\x9b"} & set(printed)
+
+
+def test_an_interruption_is_one_line(given, tmp_path, monkeypatch, capsys):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(search, "_read", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        run_here(NAME, tmp_path, *arguments(**given, output_dir=tmp_path / "index"))
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err.startswith("\nStopped. ")

@@ -202,6 +202,70 @@ def test_runs_without_a_curve_are_named(tmp_path, evaluation, message):
         show.main(["curves", save_run(tmp_path / "a", **evaluation), "--metric", "accuracy"])
 
 
+@pytest.mark.parametrize("command", ["curves", "comparison"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        "{}",
+        '{"test": {}, "training": []}',
+        '{"test": {"model": 3}, "training": [3]}',
+        '{"test": {"model": {"accuracy": "high"}}, "training": [{"step": "first"}]}',
+        '{"test": [1], "training": [{"eval_loss": 1.0}]}',
+    ],
+    ids=lambda content: content[:30] or "empty",
+)
+def test_damaged_metrics_are_named_in_one_line(tmp_path, command, content):
+    (tmp_path / "metrics.json").write_text(content, encoding="utf-8")
+    with pytest.raises(SystemExit, match=rf"^{tmp_path}/metrics\.json (is damaged|has no)") as refused:
+        show.main([command, str(tmp_path)])
+    assert "\n" not in refused.value.code
+
+
+def test_metrics_in_another_encoding_are_named(tmp_path):
+    (tmp_path / "metrics.json").write_bytes('{"ç": 1}'.encode("latin-1"))
+    with pytest.raises(SystemExit, match=r"metrics\.json is damaged"):
+        show.main(["comparison", str(tmp_path)])
+
+
+def test_a_folder_that_is_a_file_is_named(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match=r"found no .*file/metrics\.json; expected the output folder"):
+        show.main(["comparison", str(tmp_path / "file")])
+
+
+def test_an_output_folder_that_is_a_file_is_refused_before_the_model_is_loaded(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit, match=r"--output_dir .*file/below: found a file, .*file; expected a folder"):
+        show.main(["positions", "--model", "nowhere", "--output_dir", str(tmp_path / "file" / "below")])
+
+
+def test_a_terminal_gets_no_commands_from_metrics(tmp_path, capsys):
+    show.main(["comparison", save_run(tmp_path / "a", {"\x1b[31m": {"accuracy": 1.0}})])
+    assert "\\x1b[31m" in capsys.readouterr().out
+
+
+def test_an_interruption_is_one_line(monkeypatch, capsys):
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(show, "load_model", interrupted)
+    with pytest.raises(SystemExit) as stopped:
+        show.main(["positions", "--model", "nowhere"])
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "\nStopped. The pictures whose paths are printed are complete.\n"
+
+
+@pytest.mark.parametrize("command", ["attention", "decoding", "masks", "positions", "votes"])
+def test_the_help_says_that_the_code_of_a_model_may_be_run(command, capsys):
+    with pytest.raises(SystemExit):
+        show.main([command, "--help"])
+    assert "code that it holds may be run, whatever it does" in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_comparison_has_each_model_and_each_distinct_baseline(tmp_path, capsys):
     def scores(baseline, model):
         return {"most frequent label": {"accuracy": baseline}, "model": {"accuracy": model}}

@@ -12,7 +12,8 @@ from atenta import (
     AtentaEncoderModel,
     AtentaTokenizer,
 )
-from atenta.recipes.decoding.loading import load_model
+from atenta.recipes.decoding import loading
+from atenta.recipes.decoding.loading import expect_model, load_model
 from support.models import assert_close, tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc"], family="decoder")
@@ -55,16 +56,55 @@ def test_only_models_that_generate_keep_their_head(tmp_path, saved, loaded):
 
 
 def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match=r"is not a model: there is no config\.json in this folder"):
+    with pytest.raises(SystemExit, match=r"found no config\.json there; expected the folder of a model"):
         load_model(str(tmp_path))
 
 
 def test_a_model_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match="is neither a folder with a model nor a model on the Hub"):
+    with pytest.raises(
+        SystemExit, match="nothing: found no such folder here, and the Hub cannot be reached"
+    ) as refused:
         load_model("nobody/nothing")
+    assert "\n" not in refused.value.code
 
 
 def test_a_misspelt_folder_is_refused_with_the_names_next_to_it(tmp_path):
     tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path / "accents")
-    with pytest.raises(SystemExit, match=r"there is no .*acents; .* has accents"):
+    with pytest.raises(SystemExit, match=r"acents: found no config\.json there; .* has accents"):
         load_model(str(tmp_path / "acents"))
+
+
+@pytest.mark.parametrize("name", ["outputs/acents", "./acents", "/acents", "a/b/c", "here/acents"])
+def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, name):
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loading, "file_exists", lambda *_: pytest.fail("the Hub was asked"))
+    with pytest.raises(FileNotFoundError, match=r"found no config\.json there"):
+        expect_model(name)
+
+
+def test_the_hub_is_asked_once(monkeypatch):
+    answers = {"nobody/nothing": False, "somebody/something": True}
+    monkeypatch.setattr(loading, "file_exists", lambda name, _: answers.pop(name))
+    expect_model("somebody/something")
+    with pytest.raises(FileNotFoundError, match="found no such folder here, and no such model on the Hub"):
+        expect_model("nobody/nothing")
+    assert not answers
+
+
+@pytest.mark.parametrize(
+    ("file", "damage", "part"),
+    [
+        ("config.json", b"[]", "config.json"),
+        ("config.json", b'{"model_type": "\\u001b[31m"}', "config.json"),
+        ("model.safetensors", b"", "model"),
+        ("tokenizer.json", b"{", "tokenizer"),
+    ],
+)
+def test_damaged_files_are_named_in_one_line(tmp_path, file, damage, part):
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    TOKENIZER.save_pretrained(tmp_path)
+    (tmp_path / file).write_bytes(damage)
+    with pytest.raises(SystemExit, match=rf"^{tmp_path}: cannot load the {part} \(") as refused:
+        load_model(str(tmp_path))
+    assert refused.value.code.isprintable()

@@ -13,8 +13,8 @@ from atenta.recipes.training import RecipeArguments, start_run
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
     best_checkpoints,
-    checkpoint_to_resume,
     checkpoints_of,
+    damage_of,
     delete_checkpoint,
     delete_old_checkpoints,
     is_finished,
@@ -22,9 +22,11 @@ from atenta.recipes.training.checkpoints import (
     mark_complete,
     newest_checkpoints,
     step_of,
-    use_all_cores,
 )
+from atenta.recipes.training.runs import use_all_cores
 from support.models import assert_close, texts, tiny_model
+
+STATE = {"stateful_callbacks": {"TrainerControl": {"args": {"should_training_stop": False}, "attributes": {}}}}
 
 
 @dataclass
@@ -43,17 +45,26 @@ def arguments(folder, **training):
 
 
 def find(folder, sizes=None, **training):
-    options = (sizes or Sizes(), arguments(folder, **training))
-    return checkpoint_to_resume(options[-1], options)
+    """Start a run, let it go, and return the checkpoint that it resumes from."""
+    run = start_run(sizes or Sizes(), arguments(folder, **training))
+    run.begin()
+    run.end()
+    return run.checkpoint
 
 
-def write(folder, step, complete=True):
+def write(folder, step, complete=True, **state):
     checkpoint = folder / f"checkpoint-{step}"
     checkpoint.mkdir(parents=True)
-    (checkpoint / "model.safetensors").write_text("weights", encoding="utf-8")
+    save_file({"weight": torch.tensor([float(step)])}, checkpoint / "model.safetensors")
+    torch.save({"state": torch.tensor([float(step)])}, checkpoint / "optimizer.pt")
+    write_state(checkpoint, **state)
     if complete:
         mark_complete(checkpoint)
     return checkpoint
+
+
+def write_state(checkpoint, **state):
+    (checkpoint / "trainer_state.json").write_text(json.dumps(STATE | state), encoding="utf-8")
 
 
 def steps(folder):
@@ -119,10 +130,9 @@ def test_changed_options_are_named(tmp_path, sizes, training, message):
 
 
 def test_options_without_effect_on_training_may_change(tmp_path):
-    checkpoint_to_resume(arguments(tmp_path), [Sample("Era uma vez"), arguments(tmp_path)])
+    find(tmp_path, Sample("Era uma vez"))
     checkpoint = write(tmp_path, 5)
-    changed = arguments(tmp_path, disable_tqdm=True, run_name="again", push_to_hub=True)
-    assert checkpoint_to_resume(changed, [Sample("Um dia"), changed]) == checkpoint
+    assert find(tmp_path, Sample("Um dia"), disable_tqdm=True, run_name="again", push_to_hub=True) == checkpoint
 
 
 def test_overwriting_deletes_all_checkpoints(tmp_path):
@@ -132,6 +142,139 @@ def test_overwriting_deletes_all_checkpoints(tmp_path):
     assert steps(tmp_path) == []
     write(tmp_path, 6)
     assert find(tmp_path, Sizes(hidden_size=32)) == tmp_path / "checkpoint-6"
+
+
+DAMAGE = {
+    "missing": (lambda path: path.unlink(), "optimizer.pt is missing"),
+    "cut": (lambda path: os.truncate(path, 9), "optimizer.pt has 9 bytes instead of"),
+    "garbage": (
+        lambda path: path.write_bytes(bytes(path.stat().st_size)),
+        "optimizer.pt has other contents than when it was written",
+    ),
+}
+
+
+@pytest.fixture
+def run_folder(tmp_path):
+    """The folder of a run with three checkpoints."""
+    find(tmp_path)
+    for step in (5, 6, 7):
+        write(tmp_path, step)
+    return tmp_path
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_after_a_damaged_checkpoint_the_one_before_is_resumed(run_folder, damage, capsys):
+    damaging, message = DAMAGE[damage]
+    damaging(run_folder / "checkpoint-7" / "optimizer.pt")
+    assert find(run_folder) == run_folder / "checkpoint-6"
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith(f"{run_folder / 'checkpoint-7'} is damaged ({message}")
+    assert line.endswith("it is kept as checkpoint-7.damaged.")
+    assert steps(run_folder) == [5, 6]
+    assert (run_folder / "checkpoint-7.damaged" / "model.safetensors").is_file()
+
+    write(run_folder, 7)
+    damaging(run_folder / "checkpoint-7" / "optimizer.pt")
+    assert find(run_folder) == run_folder / "checkpoint-6"
+    assert "it is kept as checkpoint-7.damaged1." in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["{", '{"a": 1}', "[1]", '[{"file": "optimizer.pt"}]', "\0\0", " "])
+def test_a_mark_that_is_no_list_is_damage(run_folder, text, capsys):
+    (run_folder / "checkpoint-7" / "whole").write_text(text, encoding="utf-8")
+    assert find(run_folder) == run_folder / "checkpoint-6"
+    assert "checkpoint-7 is damaged (whole is not the list of its files)" in capsys.readouterr().out
+
+
+def test_if_all_checkpoints_are_damaged_the_run_stops_and_nothing_is_changed(run_folder):
+    (run_folder / "checkpoint-5" / "model.safetensors").write_bytes(b"")
+    for step in (6, 7):
+        (run_folder / f"checkpoint-{step}" / "optimizer.pt").unlink()
+    before = contents(run_folder)
+    with pytest.raises(
+        SystemExit, match=r"No checkpoint is intact: .*-7 \(optimizer\.pt is missing\), .*-5 \(model\.s"
+    ):
+        find(run_folder)
+    assert contents(run_folder) == before
+    assert find(run_folder, overwrite_output_dir=True) is None
+
+
+def test_a_named_checkpoint_must_be_intact(run_folder):
+    (run_folder / "checkpoint-6" / "optimizer.pt").unlink()
+    with pytest.raises(SystemExit, match=r"checkpoint-6: expected a complete .* \(optimizer\.pt is missing\)"):
+        find(run_folder, resume_from_checkpoint=str(run_folder / "checkpoint-6"))
+
+
+@pytest.mark.parametrize("damage", ["missing", "incomplete", "damaged"])
+def test_a_checkpoint_whose_best_one_is_damaged_is_not_resumed(tmp_path, damage, capsys):
+    best = {"eval_strategy": "no", "save_strategy": "steps", "load_best_model_at_end": True}
+    best |= {"eval_strategy": "steps", "save_steps": 1, "eval_steps": 1}
+    find(tmp_path, **best)
+    for step, of_step in ((5, 5), (6, 6), (7, 6)):
+        write(tmp_path, step, best_model_checkpoint=str(tmp_path / f"checkpoint-{of_step}"))
+    if damage == "missing":
+        delete_checkpoint(tmp_path / "checkpoint-6")
+    elif damage == "incomplete":
+        (tmp_path / "checkpoint-6" / "whole").unlink()
+    else:
+        (tmp_path / "checkpoint-6" / "model.safetensors").write_bytes(b"")
+    assert find(tmp_path, **best) == tmp_path / "checkpoint-5"
+    assert f"checkpoint-7 is damaged (its best checkpoint, {tmp_path / 'checkpoint-6'}: m" in capsys.readouterr().out
+
+
+def old(checkpoint):
+    """Give a checkpoint the empty mark of earlier versions."""
+    (checkpoint / "whole").write_bytes(b"")
+    return checkpoint
+
+
+def test_an_empty_mark_of_earlier_versions_is_accepted(run_folder):
+    old(run_folder / "checkpoint-7")
+    assert find(run_folder) == run_folder / "checkpoint-7"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "trainer_state.json", "config.json", "optimizer.pt", "rng.pth"])
+@pytest.mark.parametrize("garbage", [b"", b"\x00\xff{[garbage" * 9])
+def test_a_file_that_cannot_be_read_is_named_without_checksums_too(run_folder, name, garbage):
+    checkpoint = old(run_folder / "checkpoint-7")
+    (checkpoint / name).write_bytes(garbage)
+    damage = damage_of(checkpoint)
+    assert damage.startswith(f"{name} cannot be read: ")
+    assert "\n" not in damage
+    assert find(run_folder) == run_folder / "checkpoint-6"
+
+
+class Malicious:
+    """A pickle of it creates a file when it is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+@pytest.mark.parametrize("name", ["optimizer.pt", "scheduler.pt", "scaler.pt", "rng_state.pth"])
+def test_a_malicious_pickle_is_refused_and_runs_nothing(tmp_path, name):
+    find(tmp_path)
+    torch.save({"state": Malicious(tmp_path / "hacked")}, write(tmp_path, 5, complete=False) / name)
+    mark_complete(tmp_path / "checkpoint-5")
+    with pytest.raises(
+        SystemExit, match=rf"No checkpoint is intact: .*checkpoint-5 \({name} cannot be read: Unpickling"
+    ):
+        find(tmp_path)
+    with pytest.raises(SystemExit, match=rf"checkpoint-5: expected .* \({name} cannot be read"):
+        find(tmp_path, resume_from_checkpoint=str(tmp_path / "checkpoint-5"))
+    assert not (tmp_path / "hacked").exists()
+
+
+def contents(folder):
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
 
 
 def test_a_named_checkpoint_must_be_complete(tmp_path):
@@ -180,10 +323,12 @@ def test_a_checkpoint_says_whether_training_had_ended(tmp_path, ended):
 
 
 def test_start_sets_the_seed_and_finds_the_checkpoint(tmp_path):
-    assert start_run(arguments(tmp_path, seed=3)) is None
+    run = start_run(arguments(tmp_path, seed=3))
     first = torch.rand(4)
+    assert run.checkpoint is None
+    run.begin()
     checkpoint = write(tmp_path, 5)
-    assert start_run(arguments(tmp_path, seed=3)) == checkpoint
+    assert start_run(arguments(tmp_path, seed=3)).checkpoint == checkpoint
     assert torch.equal(torch.rand(4), first)
     torch.manual_seed(3)
     assert torch.equal(torch.rand(4), first)
@@ -227,8 +372,7 @@ def scored(tmp_path):
     losses = {4: 0.5, 8: 0.2, 12: 0.2, 100: 0.4}
     for last in (4, 5, 8, 12, 100):
         history = [{"step": step, "eval_loss": loss, "epoch": 1.0} for step, loss in losses.items() if step <= last]
-        state = {"log_history": [{"step": 3, "loss": 9.0}, *history], "global_step": last}
-        (write(tmp_path, last) / "trainer_state.json").write_text(json.dumps(state), encoding="utf-8")
+        write(tmp_path, last, log_history=[{"step": 3, "loss": 9.0}, *history], global_step=last)
     (tmp_path / "checkpoint-notes").mkdir()
     return tmp_path
 

@@ -4,6 +4,7 @@ import re
 import sys
 from dataclasses import dataclass, field, fields
 from importlib import import_module
+from typing import Annotated, get_args, get_origin, get_type_hints
 
 import pytest
 import torch
@@ -18,6 +19,7 @@ from atenta.recipes.training import (
     parse_arguments,
 )
 from atenta.recipes.training.options import CONFIGS, SHOWN_IN_HELP
+from atenta.recipes.training.ranges import TRAINING_RANGES
 
 both = pytest.mark.parametrize("arguments", [RecipeArguments, Seq2SeqRecipeArguments])
 
@@ -90,11 +92,103 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"average_last_checkpoints": 2, "average_best_checkpoints": 2}, "Give only one of --average_last_checkpoint"),
         ({"average_last_checkpoints": 3, "save_total_limit": 2}, "keeps fewer checkpoints than the 3 to average"),
         ({"average_best_checkpoints": 3, "save_total_limit": 2}, "--save_total_limit 2"),
+        ({"average_last_checkpoints": 2, "save_strategy": "no"}, "--save_strategy no leaves no checkpoints"),
+        ({"average_best_checkpoints": 2}, "--average_best_checkpoints compares evaluations"),
+        ({"average_best_checkpoints": 2, "eval_strategy": "epoch"}, "name one with --metric_for_best_model"),
+        ({"early_stopping_patience": 2}, "--early_stopping_patience compares evaluations, and --eval_strategy is no"),
+        ({"save_strategy": "best", "eval_strategy": "epoch"}, "--save_strategy best compares scores"),
+        ({"fp16": True}, "--fp16, or --mixed_precision fp16 of accelerate, needs a GPU"),
+        ({"lr_scheduler_type": "cosine_with_min_lr"}, "--lr_scheduler_type cosine_with_min_lr with"),
+        ({"lr_scheduler_kwargs": {"power": 2}}, "unexpected keyword argument 'power'"),
+        ({"lr_scheduler_kwargs": "{power: 2}"}, "--lr_scheduler_kwargs {power: 2}: expected a JSON object"),
+        ({"lr_scheduler_kwargs": "[1]"}, "expected a JSON object"),
+        ({"fsdp_config": "nowhere.json"}, "--fsdp_config nowhere.json: expected a JSON object"),
     ],
 )
 def test_contradicting_options_are_refused(arguments, options, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         arguments(use_cpu=True, **options)
+
+
+def test_16_bits_that_accelerate_gives_are_refused_on_a_cpu(monkeypatch):
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
+    with pytest.raises(ValueError, match="--mixed_precision fp16 of accelerate, needs a GPU"):
+        RecipeArguments(use_cpu=True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"hidden_size": 30, "num_attention_heads": 4}, "num_attention_heads=4 does not divide hidden_size=30"),
+        ({"hidden_size": 9, "num_attention_heads": 1}, "hidden_size=9 is odd"),
+        (
+            {"hidden_size": 4, "num_attention_heads": 4, "position_embedding_type": "rotary"},
+            "hidden_size / num_attention_heads = 1 is odd",
+        ),
+        ({"position_embedding_type": "round"}, "position_embedding_type' expected one of"),
+        ({"hidden_act": "step"}, "hidden_act='step' is unknown"),
+    ],
+)
+@pytest.mark.parametrize("arguments", [StackArguments, TwoStackArguments])
+def test_sizes_that_do_not_fit_together_are_refused(arguments, sizes, message):
+    with pytest.raises(ValueError, match=message):
+        arguments(**sizes)
+    assert arguments(**sizes, model_name_or_path="saved").model_name_or_path == "saved"  # which has its own sizes
+
+
+NUMBERS = {
+    **dict.fromkeys(
+        ("learning_rate", "muon_learning_rate", "adam_epsilon", "num_train_epochs"), ("nan", "inf", "-1", "0")
+    ),
+    **dict.fromkeys(("initializer_range", "neftune_noise_alpha"), ("nan", "inf", "-1", "0")),
+    **dict.fromkeys(("weight_decay", "muon_weight_decay", "max_grad_norm", "eval_delay"), ("nan", "inf", "-0.1")),
+    **dict.fromkeys(("dropout", "adam_beta1", "adam_beta2", "muon_momentum"), ("nan", "inf", "-0.1", "1")),
+    "label_smoothing_factor": ("nan", "-0.1", "1"),
+    **dict.fromkeys(("logging_steps", "eval_steps", "save_steps"), ("nan", "inf", "-1", "0", "2.5")),
+    "warmup_steps": ("nan", "inf", "-1", "2.5"),
+    "max_steps": ("0", "-2"),
+    "max_length": ("1", "0", "-1"),
+    **dict.fromkeys(("seed", "data_seed"), ("-1", "4294967296")),
+    "dataloader_num_workers": ("-1",),
+    **dict.fromkeys(("hidden_size", "num_attention_heads", "intermediate_size", "encoder_layers"), ("0", "-1")),
+    **dict.fromkeys(("decoder_layers", "lora_rank", "max_tokens_per_batch", "early_stopping_patience"), ("0", "-1")),
+    **dict.fromkeys(("average_last_checkpoints", "average_best_checkpoints", "save_total_limit"), ("0", "-1")),
+    **dict.fromkeys(("per_device_train_batch_size", "per_device_eval_batch_size"), ("0", "-1")),
+    **dict.fromkeys(("gradient_accumulation_steps", "eval_accumulation_steps", "generation_max_length"), ("0", "-1")),
+    **dict.fromkeys(("generation_num_beams", "torch_empty_cache_steps", "ddp_timeout"), ("0", "-1")),
+}
+
+
+def refused(capsys, file, *flags):
+    """Return the line with which the options are refused."""
+    dataclasses = (TwoStackArguments, Seq2SeqRecipeArguments)
+    with pytest.raises(SystemExit):
+        parse_arguments(*dataclasses, description="A test.", default_config=file, arguments=flags)
+    usage, line = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: ")
+    return line
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_out_of_range_are_refused_in_one_line(name, tmp_path, capsys):
+    file = tmp_path / "options.yaml"
+    file.write_text("use_cpu: true\n", encoding="utf-8")
+    for text in NUMBERS[name]:
+        line = refused(capsys, file, f"--{name}={text}")
+        assert re.search(rf"error: --{name} {text}\S*: expected ", line)
+    file.write_text(f"use_cpu: true\n{name}: {text}\n", encoding="utf-8")
+    assert refused(capsys, file) == line
+
+
+def test_every_number_has_a_range():
+    """Only `local_rank` has none, which launchers set."""
+    free = {"local_rank"}
+    for each in (TwoStackArguments, StackArguments, Seq2SeqRecipeArguments):
+        for name, hint in get_type_hints(each, include_extras=True).items():
+            plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
+            numbers = {int, float} & {plain, *get_args(plain)}
+            if numbers and str not in get_args(plain) and bool not in get_args(plain):
+                assert get_origin(hint) is Annotated or name in TRAINING_RANGES or name in free, name
 
 
 @dataclass
@@ -146,7 +240,8 @@ def test_options_of_transformers_keep_their_types(config):
         return parse_arguments(RecipeArguments, description="A test.", default_config=config, arguments=[])[0]
 
     assert parsed("report_to: [tensorboard, trackio]").report_to == ["tensorboard", "trackio"]
-    assert parsed("lr_scheduler_kwargs: {num_cycles: 2}").lr_scheduler_kwargs == {"num_cycles": 2}
+    kwargs = parsed("lr_scheduler_type: cosine\nlr_scheduler_kwargs: {num_cycles: 2}").lr_scheduler_kwargs
+    assert kwargs == {"num_cycles": 2}
     assert parsed("warmup_steps: 0.05").warmup_steps == 0.05
     assert parsed("learning_rate: null").learning_rate is None
 
@@ -155,24 +250,80 @@ def test_options_of_transformers_keep_their_types(config):
     ("text", "message"),
     [
         ("learning_rat: 1\n", "unknown option 'learning_rat'"),
-        ("- a\n", "found list"),
-        ("learning_rate: fast\n", "invalid float value: 'fast'"),
-        ("learning_rate: [0.1, 0.2]\n", "--learning-rate: invalid float value: '[0.1, 0.2]'"),
-        ("norm_first: maybe\n", "--norm_first"),
-        ("", "found NoneType"),
+        ("- a\n", "found sequence"),
+        ("learning_rate: fast\n", "line 1: learning_rate: invalid float value: 'fast'"),
+        ("learning_rate: [0.1, 0.2]\n", "line 1: learning_rate: expected one value, found a sequence"),
+        ("learning_rate:\n", "learning_rate: expected a value, found nothing"),
+        ("norm_first: true\nlearning_rate: {a: 1}\n", "line 2: learning_rate: expected one value, found a mapping"),
+        ("norm_first: maybe\n", "line 1: norm_first: Truthy value expected: got maybe"),
+        ("metrics: []\n", "metrics: expected one or more values"),
+        ("metrics: [a, null]\n", "metrics: expected one or more values"),
+        ("metrics: [[a]]\n", "metrics: expected one or more values"),
+        ("sample: [a, b]\n", "sample: expected one value, found a sequence"),
+        ("", "found nothing"),
+        ("sample: a\nlearning_rate: 1\nsample: b\n", "more than one line for sample"),
+        ("1: a\nx: b\n", "unknown option '1', 'x'"),
+        ("? [a]\n: b\n", "unknown option"),
+        ("config: a.yaml\n", "unknown option 'config'"),
+        ("help: true\n", "unknown option 'help'"),
+        ("metrics: [a\nsample: b\n", "line 2: expected YAML: expected ',' or ']', but got ':'"),
+        ("sample: *a\n", "line 1: expected YAML: found undefined alias"),
+        ("sample: a\n---\nsample: b\n", "line 2: expected YAML: but found another document"),
+        ("sample: a\0b\n", "expected YAML: unacceptable character #x0000"),
+        ("sample: " + "[" * 5000, "expected YAML: maximum recursion depth exceeded"),
+        ("# café\n".encode("latin-1"), "expected a readable file in UTF-8: 'utf-8' codec can't decode byte 0xe9"),
     ],
+    ids=lambda value: repr(value)[:40],
 )
 def test_errors_in_the_file(config, capsys, text, message):
-    config.write_text(text, encoding="utf-8")
+    config.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(SystemExit):
         parse(config)
-    assert message in capsys.readouterr().err
+    usage, line = capsys.readouterr().err.splitlines()
+    assert usage.startswith("usage: ")
+    assert message in line
+    assert str(config) in line
+
+
+def test_a_choice_in_the_file_is_checked(config, capsys):
+    config.write_text("use_cpu: true\neval_strategy: sometimes\n", encoding="utf-8")
+    with pytest.raises(SystemExit):
+        parse_arguments(RecipeArguments, description="", default_config=config, arguments=[])
+    assert "line 2: eval_strategy: invalid choice: 'sometimes' (choose from" in capsys.readouterr().err
+
+
+def test_texts_in_the_file_are_kept_as_they_are_written(config):
+    """YAML 1.1 reads these as a truth value, an octal number, a date, a base-60 number and a number."""
+    for text in ("no", "0010", "2020-01-01", "1:30", "1.10", "~a"):
+        config.write_text(f"sample: {text}\ntrain_file: [{text}]\n", encoding="utf-8")
+        assert parse(config).sample == text
+        assert parse(config).train_file == [text]
+
+
+def test_several_lines_of_an_error_become_one(config, capsys):
+    """transformers' message has three."""
+    config.write_text("use_cpu: true\n", encoding="utf-8")
+    flags = ["--eval_strategy", "epoch", "--save_strategy", "no", "--load_best_model_at_end"]
+    with pytest.raises(SystemExit):
+        parse_arguments(RecipeArguments, description="", default_config=config, arguments=flags)
+    _, line = capsys.readouterr().err.splitlines()
+    assert "--load_best_model_at_end requires the save and eval strategy to match" in line
+
+
+def test_options_that_transformers_cannot_read_are_refused(config, capsys):
+    """transformers raises TypeError."""
+    config.write_text('use_cpu: true\naccelerator_config: {"speed": 1}\n', encoding="utf-8")
+    with pytest.raises(SystemExit):
+        parse_arguments(RecipeArguments, description="", default_config=config, arguments=[])
+    assert "unexpected keyword argument 'speed'" in capsys.readouterr().err.splitlines()[1]
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["--config", "nowhere.yaml"], "nowhere.yaml: found no such file here"),
+        (["--config", "."], "--config .: found no such file here"),
+        (["--config", "a" * 5000], "expected a readable file"),
         (["--learning_rat", "1"], "unknown option --learning_rat 1"),
         (["--learning_rate", "fast"], "argument --learning_rate"),
         (["words"], "unknown option words"),
@@ -186,7 +337,7 @@ def test_errors_on_the_command_line(config, capsys, arguments, message):
 
 def test_a_file_here_goes_before_a_shipped_one(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("atenta.recipes.training.options.CONFIGS", tmp_path / "shipped")
+    monkeypatch.setattr("atenta.recipes.training.config_files.CONFIGS", tmp_path / "shipped")
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "task.yaml").write_text("sample: shipped\n", encoding="utf-8")
     assert parse(config, "--config", "task.yaml").sample == "shipped"
@@ -232,6 +383,15 @@ def test_help_shows_each_option_once_with_text_and_default(config, dataclasses, 
     text = " ".join(shown.split())
     assert f"(default: {options['hidden_size']})" in text  # of the file, not of the class
     assert text.count("(default:") >= len(ours)
+
+
+@pytest.mark.parametrize(("columns", "widest"), [(60, 58), (90, 88), (300, 110)])
+def test_help_is_as_wide_as_the_terminal_but_readable(columns, widest, config, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    with pytest.raises(SystemExit):
+        parse(config, "--help")
+    described = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("usage: ")]
+    assert widest - 25 < max(map(len, described)) <= widest
 
 
 def test_help_shows_the_options_that_recipes_add():

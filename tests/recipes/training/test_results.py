@@ -40,7 +40,6 @@ def trainer(tmp_path):
     def save_model():
         model.save_pretrained(folder)
         AutoTokenizer.from_pretrained(tmp_path / "saved").save_pretrained(folder)
-        (folder / "training_args.bin").write_bytes(b"a pickle")
 
     history = [
         {"step": 1, "epoch": 0.5, "loss": 3.0, "grad_norm": 1.0},
@@ -61,6 +60,7 @@ def trainer(tmp_path):
         accelerator=SimpleNamespace(unwrap_model=lambda model: model),
         is_world_process_zero=lambda: True,
         push_when_finished=False,
+        run=SimpleNamespace(end=lambda: None),
     )
 
 
@@ -76,7 +76,6 @@ def test_the_folder_of_a_run(trainer, capsys):
     assert "uniform characters              5.0000" in capsys.readouterr().out
     assert (folder / "predictions.tsv").read_text(encoding="utf-8") == "text\toutput\na\tb\n"
     assert_picture(folder / "learning_curve.png")
-    assert not (folder / "training_args.bin").exists()
     assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["use_cache"] is True
 
 
@@ -129,7 +128,7 @@ def test_the_folder_is_pushed_without_pickles(trainer, hub_calls):
     assert hub_calls["create_repo"] == {"name": "model", "private": True, "exist_ok": True}
     upload = hub_calls["upload_folder"]
     assert upload["repo_id"] == "someone/model"
-    assert {"checkpoint-*", "*.bin", "*.pt"} <= set(upload["ignore_patterns"])
+    assert {"checkpoint-*", "*.bin", "*.pt", ".lock"} <= set(upload["ignore_patterns"])
     assert "someone/model" in Path(trainer.args.output_dir, "README.md").read_text(encoding="utf-8")
 
 

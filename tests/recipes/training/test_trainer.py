@@ -1,6 +1,7 @@
 """The trainer: gradients by token, batches, checkpoints that are kept, LoRA, reproducibility and printed progress."""
 
 import copy
+import sys
 from collections import Counter
 
 import pytest
@@ -16,9 +17,10 @@ from atenta.modeling import (
     AtentaEncoderForPreTraining,
     AtentaEncoderForQuestionAnswering,
 )
-from atenta.recipes.training import RecipeArguments, RecipeTrainer
-from atenta.recipes.training.checkpoints import checkpoint_to_resume, checkpoints_of, is_finished, step_of
+from atenta.recipes.training import RecipeArguments, RecipeTrainer, start_run
+from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, is_finished, step_of
 from atenta.recipes.training.models import add_lora
+from atenta.recipes.training.runs import Run
 from atenta.recipes.training.trainer import FigureLines, expect_metric, select_figures
 from support.models import assert_close, named, tiny_model
 from support.trainers import in_float64, random_pairs, random_texts, tiny, tiny_tokenizer, trainer_of
@@ -110,7 +112,7 @@ def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(tmp_path, m
 
 @pytest.mark.parametrize("model_class", named([AtentaEncoderForPreTraining, AtentaEncoderForQuestionAnswering]))
 def test_label_smoothing_is_refused_for_other_labels(tmp_path, model_class):
-    with pytest.raises(ValueError, match=r"--label_smoothing_factor .* this task has .*(next_sentence|positions)"):
+    with pytest.raises(SystemExit, match=r"--label_smoothing_factor .* this task has .*(next_sentence|positions)"):
         trainer_of(tmp_path, {"train": PAIRS}, tiny_model(model_class), label_smoothing_factor=0.1)
 
 
@@ -214,12 +216,12 @@ def test_a_finished_run_is_not_trained_further(tmp_path):
             save_total_limit=1,
         )
 
-    checkpoint_to_resume(trainer().args, [])
-    first, again = fitted(trainer()), trainer()
-    checkpoint = checkpoint_to_resume(again.args, [])
-    assert checkpoint == tmp_path / "checkpoint-3"
+    first, again = trainer(), trainer()
+    first.fit(start_run(first.args))
+    run = start_run(again.args)
+    assert run.checkpoint == tmp_path / "checkpoint-3"
     again.training_step = lambda *_: pytest.fail("it trains")
-    again.fit(checkpoint)
+    again.fit(run)
     assert again.state.log_history == first.state.log_history
     assert_same_weights(again.model, weights(first.model))
 
@@ -270,7 +272,7 @@ def test_lora_trains_low_ranks_and_leaves_a_plain_model(tmp_path):
 def test_lora_and_averages_exclude_each_other(tmp_path):
     model = add_lora(tiny(AtentaEncoderDecoderForConditionalGeneration), 2)
     with pytest.raises(ValueError, match="--lora_rank or an average, not both"):
-        trainer_of(tmp_path, {"train": PAIRS}, model, average_last_checkpoints=2)
+        trainer_of(tmp_path, {"train": PAIRS}, model, average_last_checkpoints=2, save_strategy="steps")
 
 
 @both_families
@@ -340,8 +342,9 @@ def test_a_checkpoint_of_a_model_with_other_positions_is_refused(tmp_path, finis
     earlier = tiny(model_class, position_embedding_type="rotary", rotary_cross_attention=False)
     trainer_of(tmp_path, {"train": PAIRS}, earlier, **steps).fit(None)
     now = tiny(model_class, position_embedding_type="rotary")
+    again = trainer_of(tmp_path, {"train": PAIRS}, now, **steps)
     with pytest.raises(SystemExit, match="rotary_cross_attention=False, and this run makes one with True"):
-        trainer_of(tmp_path, {"train": PAIRS}, now, **steps).fit(tmp_path / "checkpoint-2")
+        again.fit(Run(again.args, checkpoint=tmp_path / "checkpoint-2"))
 
 
 def test_the_loss_is_logged_before_a_checkpoint_is_written(tmp_path):
@@ -380,6 +383,98 @@ def test_figures_reach_tensorboard(tmp_path):
 def test_figures_are_neither_durations_nor_counters_nor_texts():
     logs = {"loss": 1.0, "eval_f1": 0.5, "eval_runtime": 2.0, "epoch": 1, "step": 3, "total_flos": 4, "note": "a"}
     assert select_figures(logs) == {"loss": 1.0, "eval_f1": 0.5}
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_there_are_bars_only_on_a_terminal(tmp_path, capsys, monkeypatch, terminal):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    rows = {"train": PAIRS, "validation": PAIRS}
+    fitted(trainer_of(tmp_path, rows, max_steps=2, disable_tqdm=False, eval_strategy="steps", eval_steps=1))
+    output, errors = capsys.readouterr()
+    assert [line.split()[:3] for line in output.splitlines()][:2] == [
+        ["training", "step", "1"],
+        ["validation", "step", "1"],
+    ]
+    assert ("\r" in errors) is terminal
+    assert "\r" not in output
+
+
+def test_checkpoints_hold_no_pickled_options(tmp_path):
+    trainer = fitted(trainer_of(tmp_path, {"train": PAIRS}, max_steps=1, save_strategy="steps", save_steps=1))
+    trainer.save_model()
+    assert (tmp_path / "model.safetensors").is_file()
+    text = (".json", ".jinja", ".py", ".md", "")
+    assert {path.name for path in tmp_path.rglob("*") if path.suffix not in text} == {
+        *("model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+    }
+
+
+@pytest.mark.parametrize("which", ["best", "last"])
+def test_damaged_weights_are_not_averaged(tmp_path, which, monkeypatch):
+    trainer = trainer_of(
+        tmp_path,
+        {"train": PAIRS, "validation": PAIRS},
+        max_steps=3,
+        **EVERY_STEP,
+        metric_for_best_model="loss",
+        **{f"average_{which}_checkpoints": 3},
+    )
+    train = trainer.train
+
+    def train_and_damage(**options):
+        train(**options)
+        (tmp_path / "checkpoint-2" / "model.safetensors").write_bytes(b"")
+
+    monkeypatch.setattr(trainer, "train", train_and_damage)
+    with pytest.raises(SystemExit, match=r"checkpoint-2 is damaged \(model\.safetensors has 0 bytes instead of"):
+        trainer.fit(None)
+
+
+def test_a_damaged_best_checkpoint_is_not_loaded(tmp_path, monkeypatch):
+    trainer = trainer_of(
+        tmp_path,
+        {"train": PAIRS, "validation": PAIRS},
+        options={"compute_metrics": scripted(0.1, 0.5, 0.4)},
+        max_steps=3,
+        **EVERY_STEP,
+        metric_for_best_model="score",
+        load_best_model_at_end=True,
+    )
+    finalize = trainer._finalize_training
+
+    def damage(*arguments):
+        (tmp_path / "checkpoint-2" / "model.safetensors").unlink()
+        return finalize(*arguments)
+
+    monkeypatch.setattr(trainer, "_finalize_training", damage)
+    with pytest.raises(
+        SystemExit, match=r"checkpoint-2 is damaged \(model\.safetensors is missing\), and the run ends"
+    ):
+        trainer.fit(None)
+
+
+@pytest.mark.parametrize("finished", [True, False])
+def test_in_a_folder_that_was_moved_the_best_checkpoint_is_found(tmp_path, finished):
+    def trainer(folder):
+        return trainer_of(
+            folder,
+            {"train": PAIRS, "validation": PAIRS},
+            options={"compute_metrics": scripted(*(0.1, 0.5, 0.4, 0.3)[0 if folder.name == "before" else 3 :])},
+            max_steps=4,
+            **EVERY_STEP,
+            metric_for_best_model="score",
+            load_best_model_at_end=True,
+        )
+
+    first = trainer(tmp_path / "before")
+    first.fit(start_run(first.args))
+    if not finished:
+        delete_checkpoint(tmp_path / "before" / "checkpoint-4")
+    (tmp_path / "before").rename(tmp_path / "after")
+    again = trainer(tmp_path / "after")
+    (tmp_path / "after" / "options.yaml").unlink()
+    again.fit(Run(again.args, checkpoint=tmp_path / "after" / f"checkpoint-{4 if finished else 3}"))
+    assert_same_weights(again.model, weights(first.model))
 
 
 class Bar:

@@ -1,0 +1,309 @@
+"""The run of a recipe: its output folder, which it locks, where it starts, and how it ends when it is stopped."""
+
+import errno
+import hashlib
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+import datasets
+import numpy
+import torch
+import yaml
+from accelerate.utils import broadcast_object_list
+from filelock import BaseFileLock, FileLock, Timeout
+from transformers import logging, set_seed
+from transformers.integrations import get_reporting_integration_callbacks
+
+from atenta.recipes.training.checkpoints import (
+    checkpoints_of,
+    damage_of,
+    delete_checkpoint,
+    is_complete,
+    newest_intact,
+    set_aside,
+)
+from atenta.recipes.training.options import RecipeArguments
+
+_OPTIONS = "options.yaml"
+_LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
+# Options that may change when a run is resumed: they have no effect on training.
+_INCIDENTAL = {
+    *("resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name", "logging_dir"),
+    *("disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
+    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo"),
+    # For scoring and showing a finished run.
+    *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
+}
+_SHOWN_OPTIONS = 8  # of those that differ
+_HASHED_ROWS = 1_000  # rows that are hashed at once
+_CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
+_CANNOT_WRITE_IN_WORDS = ("os error 28", "PytorchStreamWriter", "unexpected pos")  # of safetensors and torch
+
+
+@dataclass
+class Run:
+    """A run in its output folder, which no other process may use until this one has ended.
+
+    Nothing in the folder is changed before `begin`.
+
+    Attributes:
+        training: The options that name the folder.
+        options: All options by name, as in `options.yaml`.
+        checkpoint: The checkpoint to resume from; None starts from the beginning.
+        damaged: What is wrong with each later checkpoint.
+        lock: The lock of the folder, in the main process.
+    """
+
+    training: RecipeArguments
+    options: Mapping[str, Any] = field(default_factory=dict)
+    checkpoint: Path | None = None
+    damaged: Mapping[Path, str] = field(default_factory=dict)
+    lock: BaseFileLock | None = None
+
+    def begin(self) -> None:
+        """Write the options, delete incomplete checkpoints, and set damaged ones aside; for the main process.
+
+        With `overwrite_output_dir` all checkpoints are deleted. A later run is the same command if its options are
+        the same.
+        """
+        folder = Path(self.training.output_dir)
+        folder.mkdir(parents=True, exist_ok=True)
+        if self.training.resume_from_checkpoint is None:
+            for each in checkpoints_of(folder):
+                if self.training.overwrite_output_dir:
+                    delete_checkpoint(each)
+                elif not is_complete(each):
+                    print(f"{each} is incomplete, because its run was stopped there: it is deleted.", flush=True)
+                    delete_checkpoint(each)
+        for each, damage in self.damaged.items():
+            print(f"{each} is damaged ({damage}): it is kept as {set_aside(each).name}.", flush=True)
+        if self.checkpoint is None or self.training.resume_from_checkpoint:
+            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False)
+            (folder / _OPTIONS).write_text(text, encoding="utf-8")
+
+    def end(self) -> None:
+        """Let other processes use the folder."""
+        if self.lock is not None:
+            self.lock.release()
+
+    def describe_kept(self) -> str:
+        """Return a sentence on what is kept if the run stops now, and on how to go on."""
+        complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
+        if not complete:
+            return "There is no checkpoint yet: the same command starts from the beginning."
+        left_out = [
+            f"--{name}" for name in ("overwrite_output_dir", "resume_from_checkpoint") if getattr(self.training, name)
+        ]
+        without = f", without {' and '.join(left_out)}," if left_out else ""
+        return f"{complete[-1]} is kept: the same command{without} goes on from there."
+
+
+_current: Run | None = None  # of this process: `run_recipe` tells what is kept of it
+
+
+def run_recipe(main: Callable[[], None]) -> None:
+    """Run a recipe. If it is interrupted, or the disk is full, say in a line what is kept and how to go on.
+
+    Raises:
+        SystemExit: In these two cases; the exit status of an interrupted run is 130.
+    """
+    try:
+        main()
+    except KeyboardInterrupt:
+        if _current is None or _current.training.process_index == 0:
+            print(f"\nStopped. {_describe_kept()}", file=sys.stderr, flush=True)
+        raise SystemExit(130) from None
+    except (OSError, RuntimeError, ValueError) as error:
+        number, text = getattr(error, "errno", None), str(error).partition("\n")[0]
+        if number not in _CANNOT_WRITE and not any(words in text for words in _CANNOT_WRITE_IN_WORDS):
+            raise
+        raise SystemExit(f"The disk is full or fails: {text}. Free some space. {_describe_kept()}") from None
+
+
+def start_run(*options: Any) -> Run:
+    """Set the number of threads and the seed, lock the output folder, and find the checkpoint to resume from.
+
+    Args:
+        options: The dataclasses of options of the recipe, `RecipeArguments` last.
+
+    Raises:
+        SystemExit: If the launched processes do not see each other, a logger is not installed, or the output folder
+            cannot be written to or is used by another process; or as in `checkpoint_to_resume`.
+    """
+    global _current
+    training: RecipeArguments = options[-1]
+    launched = int(os.environ.get("WORLD_SIZE", "1"))
+    if launched != training.world_size:
+        raise SystemExit(
+            f"{launched} processes were started, but this process sees {training.world_size}. On CPUs give "
+            "--use_cpu true, or set ACCELERATE_USE_CPU=true."
+        )
+    _expect_loggers(training.report_to)
+    use_all_cores()
+    logging.disable_progress_bar()  # saving and loading take no time at these sizes
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
+    set_seed(training.seed)
+    now = {"processes": training.world_size}
+    now |= {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
+    if _current is not None:
+        _current.end()
+    _current = Run(training, now)
+    if training.process_index == 0:
+        _current.lock = _lock(Path(training.output_dir))
+        _current.checkpoint, _current.damaged = checkpoint_to_resume(training, now)
+    (_current.checkpoint,) = broadcast_object_list([_current.checkpoint])
+    return _current
+
+
+def use_all_cores() -> None:
+    """Divide the cores of the machine among its processes if `accelerate launch` gave each process one thread.
+
+    `accelerate launch` sets OMP_NUM_THREADS to 1 unless it or `--num_cpu_threads_per_process` is given, and training
+    on two cores then takes twice as long. A recipe started by `python` or `torchrun` keeps the number of threads that
+    OMP_NUM_THREADS sets.
+    """
+    launched_by_accelerate = "ACCELERATE_MIXED_PRECISION" in os.environ
+    if launched_by_accelerate and os.environ.get("OMP_NUM_THREADS") == "1":
+        torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
+
+
+def checkpoint_to_resume(
+    training: RecipeArguments, options: Mapping[str, Any]
+) -> tuple[Path | None, Mapping[Path, str]]:
+    """Return the checkpoint to resume from, or None to start from the beginning, and what is wrong with later ones.
+
+    This is the checkpoint named by `resume_from_checkpoint`, or else the last intact one of the same command.
+
+    Args:
+        training: Names the output folder.
+        options: All options of the run by name, to compare with `options.yaml` in the folder.
+
+    Raises:
+        SystemExit: If the named checkpoint is missing, incomplete or damaged, or all are damaged, or the folder holds
+            checkpoints of a run with other options, or a model or checkpoints that were not written by a recipe.
+    """
+    folder = Path(training.output_dir)
+    if training.resume_from_checkpoint:
+        named = Path(training.resume_from_checkpoint)
+        damage = damage_of(named) if is_complete(named) else "it is missing or incomplete"
+        if damage:
+            raise SystemExit(
+                f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe ({damage})."
+            )
+        return named, {}
+    if training.overwrite_output_dir:
+        return None, {}
+    foreign = [] if (folder / _OPTIONS).is_file() else [*checkpoints_of(folder), *folder.glob("config.json")]
+    if foreign:
+        raise SystemExit(
+            f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
+            "or --overwrite_output_dir to replace it."
+        )
+    complete = [each for each in checkpoints_of(folder) if is_complete(each)]
+    if not complete:
+        return None, {}
+    if changed := _changed_options(folder / _OPTIONS, options):
+        raise SystemExit(
+            f"{complete[-1]} belongs to a run with other options ({changed}), which {folder / _OPTIONS} holds. Give "
+            "another --output_dir, or --overwrite_output_dir to start from the beginning, or "
+            "--resume_from_checkpoint to resume with the changed options."
+        )
+    checkpoint, damaged = newest_intact(complete, with_best=training.load_best_model_at_end)
+    if checkpoint is None:
+        found = ", ".join(f"{each} ({damage})" for each, damage in damaged.items())
+        raise SystemExit(
+            f"No checkpoint is intact: {found}. Put the files back, or give another --output_dir, or "
+            "--overwrite_output_dir to start from the beginning."
+        )
+    return checkpoint, damaged
+
+
+def digest_rows(rows: datasets.Dataset | datasets.IterableDataset | None, files: Iterable[str] = ()) -> str:
+    """Return the SHA-256 of the names, types and values of rows, in their order, however they are stored.
+
+    Args:
+        rows: The rows. Of a stream, whose rows are not known before they are read, the names and sizes of its files
+            are hashed instead: a change that keeps the size is not seen, nor is any of a data set on the Hub.
+        files: The files that a stream is read from.
+    """
+    digest = hashlib.sha256()
+    if isinstance(rows, datasets.IterableDataset):
+        digest.update(json.dumps([(Path(file).name, Path(file).stat().st_size) for file in files]).encode())
+    elif rows is not None:
+        for batch in rows.with_format("arrow").iter(_HASHED_ROWS):
+            # `take` makes a copy, whose buffers hold these rows and nothing else.
+            table = batch.take(numpy.arange(len(batch))).combine_chunks().replace_schema_metadata(None)
+            digest.update(str(table.schema).encode())
+            for record in table.to_batches():
+                digest.update(record.serialize())
+    return digest.hexdigest()
+
+
+def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
+    """Return what differs from the options that a file records."""
+    try:
+        before = {str(name): value for name, value in yaml.safe_load(path.read_text(encoding="utf-8")).items()}
+    except (yaml.YAMLError, ValueError, AttributeError):
+        raise SystemExit(
+            f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give another "
+            "--output_dir, or --overwrite_output_dir to start from the beginning."
+        ) from None
+    names = sorted((before.keys() | now.keys()) - _INCIDENTAL)
+    changed = [
+        f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names if before.get(name) != now.get(name)
+    ]
+    further = [f"and {len(changed) - _SHOWN_OPTIONS} more"] if len(changed) > _SHOWN_OPTIONS else []
+    return ", ".join([*changed[:_SHOWN_OPTIONS], *further])
+
+
+def _expect_loggers(names: Sequence[str]) -> None:
+    for name in names:
+        try:
+            (callback,) = get_reporting_integration_callbacks([name])
+            callback()  # which raises one of many errors if the library is missing
+        except Exception as error:
+            raise SystemExit(f"--report_to {name}: {' '.join(str(error).split())}") from None
+
+
+def _lock(folder: Path) -> BaseFileLock:
+    """Lock a folder, which is made if it does not exist, and write the number of this process into the lock."""
+    path, owner = folder / _LOCK, ""
+    with suppress(OSError):
+        owner = path.read_text(encoding="ascii", errors="replace").strip()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = FileLock(path, blocking=False, thread_local=False).acquire().lock
+        path.write_text(str(os.getpid()), encoding="ascii")
+    except Timeout:
+        process = f"process {owner}" if owner.isdecimal() else "another process"
+        _refuse(f"--output_dir {folder} is in use by {process}: wait until it has ended, or give another one.")
+    except OSError as error:
+        reason = error.strerror or str(error)
+        _refuse(f"--output_dir {folder}: expected a folder that can be written to ({reason}); give another one.")
+    return lock
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise SystemExit(reason) from None
+
+
+def _describe_kept() -> str:
+    return "Nothing was trained yet." if _current is None else _current.describe_kept()
+
+
+def _plain(value: Any) -> Any:
+    """Convert a value to one that YAML can hold."""
+    if is_dataclass(value):
+        value = asdict(value)
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value if type(value) in (int, float, bool, str, type(None)) else str(value)

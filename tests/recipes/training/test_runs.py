@@ -1,0 +1,363 @@
+"""A run in its folder: changed data, two runs at once, folders that cannot be written to, and interruptions."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+
+import datasets
+import pytest
+import torch
+import yaml
+from filelock import FileLock
+
+from atenta import AtentaTokenizer
+from atenta.modeling import AtentaDecoderForCausalLM
+from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
+from atenta.recipes.training.checkpoints import delete_checkpoint, is_complete
+from atenta.recipes.training.runs import digest_rows
+from support.recipes import run_here, run_recorded, tiny, write_lines
+from support.trainers import random_texts, trainer_of
+from support.trainers import tiny as tiny_model
+
+ROWS = {"train": random_texts([3, 4, 9, 12]), "validation": random_texts([5, 6]), "test": random_texts([7, 8])}
+OTHER = random_texts([3, 4, 9, 12], seed=1)
+
+
+def make(folder, rows=ROWS, **training):
+    """Return a trainer, and its options before they are copied."""
+    saving = {"save_strategy": "steps", "save_steps": 1, "max_steps": 3}
+    trainer = trainer_of(folder, rows, tiny_model(AtentaDecoderForCausalLM), **(saving | training))
+    trainer.test_dataset = rows.get("test")
+    return trainer
+
+
+def train(trainer):
+    run = start_run(trainer.args)
+    trainer.fit(run)
+    run.end()
+
+
+def contents(folder):
+    """Return the bytes of all files; the lock's are the number of the last process."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished run of three steps."""
+    folder = tmp_path_factory.mktemp("finished")
+    train(make(folder))
+    return folder
+
+
+@pytest.fixture(params=["finished", "stopped"])
+def run_folder(finished, tmp_path, request):
+    """The folder of a run of three steps, finished or stopped after two."""
+    shutil.copytree(finished, tmp_path / "run")
+    if request.param == "stopped":
+        delete_checkpoint(tmp_path / "run" / "checkpoint-3")
+    _write_output_dir(tmp_path / "run")
+    return tmp_path / "run"
+
+
+def _write_output_dir(folder):
+    """Let the options of a copied run name its own folder."""
+    path = folder / "options.yaml"
+    options = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_text(yaml.safe_dump(options | {"output_dir": str(folder)}), encoding="utf-8")
+
+
+CHANGES = [
+    ({"train": OTHER}, "training rows"),
+    ({"train": ROWS["train"].select([0, 1, 2])}, "training rows"),
+    ({"train": ROWS["train"].select([1, 0, 2, 3])}, "training rows"),
+    ({"validation": OTHER}, "validation rows"),
+    ({"train": OTHER, "validation": OTHER}, "training rows and validation rows"),
+]
+
+
+@pytest.mark.parametrize(("rows", "named"), CHANGES)
+def test_other_rows_are_named_and_nothing_is_changed(run_folder, rows, named):
+    before = contents(run_folder)
+    with pytest.raises(
+        SystemExit, match=rf"checkpoint-\d belongs to a run with other {named}\. Give the earlier data, or"
+    ):
+        train(make(run_folder, ROWS | rows))
+    assert contents(run_folder) == before
+    train(make(run_folder))  # the lock is free, and the earlier rows are still those of the run
+
+
+def test_other_rows_may_be_resumed_from_a_named_checkpoint(run_folder, capsys):
+    again = make(run_folder, ROWS | {"train": OTHER}, resume_from_checkpoint=str(run_folder / "checkpoint-2"))
+    train(again)
+    assert "checkpoint-2 is resumed with other training rows." in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="checkpoint-3 belongs to a run with other training rows"):
+        train(make(run_folder))  # from now on these are the rows of the run
+    train(make(run_folder, ROWS | {"train": OTHER}))
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("what", ["alphabet", "tags", "labels"])
+def test_another_alphabet_is_never_resumed(run_folder, what, named):
+    before = contents(run_folder)
+    again = make(run_folder, resume_from_checkpoint=str(run_folder / "checkpoint-2") if named else None)
+    config = again.model.config
+    if what == "alphabet":
+        again.processing_class = AtentaTokenizer.from_texts(["abcdefghijklmnoq"], family="decoder")
+    elif what == "tags":
+        config.tag_token_ids = [5]
+        what = "alphabet and tags"  # the token is no letter now
+    else:
+        config.id2label = {0: "amor", 1: "mer"}
+    with pytest.raises(SystemExit, match=f"belongs to a run with other {what}\\. Give the earlier data") as stopped:
+        train(again)
+    assert "--resume_from_checkpoint" not in str(stopped.value)
+    assert contents(run_folder) == before
+
+
+def test_another_test_set_is_scored_and_said(run_folder, capsys):
+    train(make(run_folder))
+    assert "test rows" not in capsys.readouterr().out
+    train(make(run_folder, ROWS | {"test": OTHER}))
+    message = f"The test rows have changed since {run_folder}/checkpoint-3 was written: they are scored now."
+    assert message in capsys.readouterr().out
+
+
+def test_a_checkpoint_of_an_earlier_version_is_resumed_and_said(run_folder, capsys):
+    for checkpoint in run_folder.glob("checkpoint-*"):
+        (checkpoint / "data.json").unlink()
+        (checkpoint / "whole").write_bytes(b"")
+    train(make(run_folder, ROWS | {"validation": OTHER}))
+    assert "is of an earlier version: whether its files and data are the same is unknown." in capsys.readouterr().out
+
+
+def test_a_digest_depends_on_the_values_only(tmp_path):
+    values = [
+        {"ids": list(range(n % 7)), "text": None if n % 5 == 0 else "é" * n, "yes": n % 3 == 0, "deep": [{"a": [n]}]}
+        for n in range(2100)
+    ]
+    rows = datasets.Dataset.from_list(values)
+    parts = [datasets.Dataset.from_list(each, rows.features) for each in (values[:3], values[3:1500], values[1500:])]
+    rows.save_to_disk(tmp_path / "saved", num_shards=3)
+    same = [
+        datasets.concatenate_datasets(parts),
+        datasets.load_from_disk(tmp_path / "saved"),
+        datasets.Dataset.from_list(values[::-1], rows.features).select(range(2099, -1, -1)),
+        datasets.Dataset.from_list(values[:9] + values, rows.features).select(range(9, 2109)),
+        rows.with_format("numpy"),
+    ]
+    expected = digest_rows(rows)
+    assert [digest_rows(each) for each in same] == [expected] * len(same)
+    changed = [dict(row) for row in values]
+    changed[2050]["deep"] = [{"a": [0]}]
+    others = [rows.rename_column("yes", "no"), rows.select(range(2099)), datasets.Dataset.from_list(changed)]
+    others.append(rows.cast_column("ids", datasets.List(datasets.Value("int32"))))
+    assert len({expected, *map(digest_rows, others), digest_rows(None)}) == len(others) + 2
+
+
+def test_a_stream_is_known_by_its_files(tmp_path):
+    stream = ROWS["train"].to_iterable_dataset()
+    file = write_lines(tmp_path / "a.txt", "amor")
+    before = digest_rows(stream, [str(file)])
+    os.utime(file, (0, 0))
+    assert digest_rows(stream, [str(file)]) == before
+    write_lines(file, "amores")
+    assert digest_rows(stream, [str(file)]) != before
+
+
+# The folder
+
+
+def arguments(folder, **training):
+    return RecipeArguments(output_dir=str(folder), use_cpu=True, **({"report_to": "none"} | training))
+
+
+def test_a_folder_in_use_is_refused_with_the_process(tmp_path):
+    run = start_run(arguments(tmp_path / "run"))
+    with pytest.raises(
+        SystemExit, match=rf"--output_dir {tmp_path}/run is in use by process {os.getpid()}: wait until"
+    ):
+        runs._lock(tmp_path / "run")
+    run.end()
+    runs._lock(tmp_path / "run").release()
+
+
+def test_another_run_of_this_process_frees_the_folder(tmp_path):
+    start_run(arguments(tmp_path))
+    start_run(arguments(tmp_path))
+    start_run(arguments(tmp_path / "other"))
+    with FileLock(tmp_path / ".lock", blocking=False):
+        pass
+
+
+def test_other_processes_take_no_lock(tmp_path, monkeypatch):
+    with FileLock(tmp_path / ".lock"):
+        monkeypatch.setattr(RecipeArguments, "process_index", 1)
+        assert start_run(arguments(tmp_path)).lock is None
+
+
+@pytest.mark.slow
+def test_the_lock_of_a_killed_process_is_free(tmp_path):
+    code = (
+        "import sys, time\nfrom pathlib import Path\nfrom atenta.recipes.training import runs\n"
+        "runs._lock(Path(sys.argv[1]))\nlock = runs._lock(Path(sys.argv[2]))\nprint('locked', flush=True)\ninput()"
+    )
+    command = [sys.executable, "-c", code, tmp_path / "a", tmp_path / "b"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "locked\n"
+        with pytest.raises(SystemExit, match=rf"b is in use by process {process.pid}: wait"):
+            runs._lock(tmp_path / "b")
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    runs._lock(tmp_path / "b").release()
+
+
+@pytest.mark.parametrize("name", ["file", "file/under/it"])
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path, name):
+    write_lines(tmp_path / "file", "a")
+    with pytest.raises(
+        SystemExit, match=rf"--output_dir {tmp_path}/{name}: expected a folder that can be written to \("
+    ):
+        start_run(arguments(tmp_path / name))
+
+
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+    def refuse(*arguments, **options):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr(runs, "FileLock", refuse)  # root may write everywhere
+    with pytest.raises(
+        SystemExit, match=r"expected a folder that can be written to \(Permission denied\); give another"
+    ):
+        start_run(arguments(tmp_path))
+
+
+@pytest.mark.parametrize("logger", ["wandb", "nothing"])
+def test_a_logger_that_is_not_installed_is_refused(tmp_path, logger):
+    with pytest.raises(SystemExit, match=rf"^--report_to {logger}: .*(install wandb|only azure_ml, ).*$") as stopped:
+        start_run(arguments(tmp_path / "run", report_to=logger))
+    assert "\n" not in str(stopped.value)
+    assert not (tmp_path / "run").exists()
+
+
+# How it ends
+
+
+def interrupted(error, trainer):
+    """Return a recipe that trains and is interrupted in its third step."""
+    step, trainer.training_step = trainer.training_step, lambda *arguments: step(*arguments)
+
+    def dying(*arguments):
+        if trainer.state.global_step == 2:
+            raise error
+        return step(*arguments)
+
+    trainer.training_step = dying
+    return lambda: train(trainer)
+
+
+def test_an_interrupted_run_says_what_is_kept(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        run_recipe(interrupted(KeyboardInterrupt(), make(tmp_path)))
+    assert stopped.value.code == 130
+    assert stopped.value.__suppress_context__
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert lines == [f"Stopped. {tmp_path}/checkpoint-2 is kept: the same command goes on from there."]
+
+
+def test_options_that_would_lose_the_checkpoint_are_named(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_recipe(interrupted(KeyboardInterrupt(), make(tmp_path, overwrite_output_dir=True)))
+    assert "the same command, without --overwrite_output_dir, goes on from there." in capsys.readouterr().err
+
+
+def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypatch):
+    def stop():
+        raise KeyboardInterrupt
+
+    def stop_later():
+        start_run(arguments(tmp_path))
+        stop()
+
+    monkeypatch.setattr(runs, "_current", None)
+    for main, message in (
+        (stop, "Stopped. Nothing was trained yet."),
+        (stop_later, "Stopped. There is no checkpoint yet: the same command starts from the beginning."),
+    ):
+        with pytest.raises(SystemExit):
+            run_recipe(main)
+        assert capsys.readouterr().err.strip() == message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534"),
+        RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    ],
+    ids=["system", "torch", "safetensors"],
+)
+def test_on_a_full_disk_the_last_checkpoint_is_kept(tmp_path, error):
+    with pytest.raises(SystemExit) as stopped:
+        run_recipe(interrupted(error, make(tmp_path)))
+    message = str(stopped.value)
+    assert re.match(r"The disk is full or fails: .* Free some space\. .*checkpoint-2 is kept: the same", message)
+    assert "\n" not in message
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_a_device_that_is_full(tmp_path):
+    trainer = make(tmp_path)
+    save = trainer._save_optimizer_and_scheduler
+
+    def save_to_a_full_device(folder):
+        if folder.endswith("checkpoint-3"):
+            os.symlink("/dev/full", f"{folder}/optimizer.pt")
+        save(folder)
+
+    trainer._save_optimizer_and_scheduler = save_to_a_full_device
+    with pytest.raises(SystemExit, match=r"The disk is full or fails: .*checkpoint-2 is kept"):
+        run_recipe(lambda: train(trainer))
+    assert not is_complete(tmp_path / "checkpoint-3")
+
+
+@pytest.mark.parametrize("error", [OSError("other"), FileNotFoundError(errno.ENOENT, "no"), KeyError("a bug")])
+def test_other_errors_keep_their_traceback(error):
+    def fail():
+        raise error
+
+    with pytest.raises(type(error)):
+        run_recipe(fail)
+
+
+def test_a_recipe_whose_data_changed_stops(tmp_path):
+    """The whole way, from files to the scores of a finished run."""
+    words = [
+        "text\tlabel",
+        *(f"{word}\t{label}" for word in ("mer", "um", "deux", "dois") for label in ("fra", "por")),
+    ]
+    file = write_lines(tmp_path / "words.tsv", *words)
+    test = write_lines(tmp_path / "test.tsv", *words[:3])
+    options = {"output_dir": tmp_path / "run", "train_file": file, "validation_file": file, "test_file": test}
+    recipe = ("finetune_classification", tmp_path, *tiny("finetune_classification", **options))
+    run_here(*recipe)
+    before = contents(tmp_path / "run")
+
+    write_lines(test, *words[:5])
+    assert "The test rows have changed since " in run_recorded(*recipe).stdout
+    write_lines(test, *words[:3])
+    run_here(*recipe)
+    figures = (before.pop(tmp_path / "run" / "metrics.json"), (tmp_path / "run" / "metrics.json").read_bytes())
+    assert len({json.dumps(json.loads(each)["test"]) for each in figures}) == 1
+    write_lines(file, *words, "lune\tfra")
+    before = contents(tmp_path / "run")
+    with pytest.raises(SystemExit, match="other training rows and validation rows and alphabet"):
+        run_here(*recipe)
+    assert contents(tmp_path / "run") == before
+    assert torch.is_grad_enabled()
