@@ -1,6 +1,8 @@
 """Model cards: the template `hub_card.md`, filled from a model and from a description of its training."""
 
+import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -43,7 +45,8 @@ def write_model_card(
         folder: folder where the model is saved.
         model: a model of this package.
         model_name: name of the Hub's repository in the usage example; defaults to the folder's name.
-        data: description of the data that the model was trained and tested on.
+        data: description of the data that the model was trained and tested on. Like all texts but `limits`, it is
+            plain: Markdown in it is shown as it is written.
         language: code of the language, such as `"pt"`.
         licence: licence of the weights, by its name on the Hub, such as `"apache-2.0"`.
         scores: values of metrics on the test data, by their names; they are also written into the card's metadata.
@@ -87,7 +90,8 @@ def write_model_card(
     card = ModelCard.from_template(
         metadata,
         template_str=TEMPLATE.read_text(encoding="utf-8"),
-        model_name=model_name,
+        model_name=_as_markdown(model_name),
+        model_literal=_as_python(model_name),
         class_name=type(model).__name__,
         auto_class=auto_class,
         family=model.config.model_type.removeprefix("atenta_").replace("_", "-"),
@@ -96,10 +100,10 @@ def write_model_card(
         restores=bool(getattr(model.config, "character_variants", None)),
         is_described=any((data, language, licence, scores, limits)),
         sizes=_pair_votes_sizes(model.config) if is_pair_votes else _sizes(model),
-        data=data,
-        language=language,
-        licence=licence,
-        scores=scores,
+        data=_as_markdown(data),
+        language=_as_markdown(language),
+        licence=_as_markdown(licence),
+        scores=[(_as_markdown(name.replace("_", " ")), value) for name, value in (scores or {}).items()],
         limits=limits,
         length_limit=None if is_pair_votes else _length_limit(model.config),
         versions=_versions(),
@@ -137,6 +141,22 @@ def _auto_class(model: PreTrainedModel) -> str | None:
         if names:
             return names[-1]
     return None
+
+
+def _as_markdown(text: str | None) -> str:
+    """Return Markdown of one line that shows a plain text. What is not printable is shown as Python writes it."""
+    visible = "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text or ""
+    )
+    return re.sub(r"[\\`*_{}\[\]<>|#&~$]", r"\\\g<0>", visible)
+
+
+def _as_python(text: str) -> str:
+    """Return a text as a literal of Python, between double quotes, which may stand in a code span of Markdown."""
+    return "".join(
+        each if each.isprintable() and each != "`" else f"\\U{ord(each):08x}"
+        for each in json.dumps(text, ensure_ascii=False)
+    )
 
 
 def _sizes(model: PreTrainedModel) -> dict[str, str]:

@@ -1,10 +1,12 @@
 """Every saved model has a card that states what is known and unknown, and whose usage example runs."""
 
+import ast
 import re
 
 import pytest
 import transformers
 from huggingface_hub import ModelCard
+from markdown_it import MarkdownIt
 from torch import nn
 from transformers import BertConfig, BertModel
 
@@ -126,6 +128,63 @@ def test_card_with_scores_replaces_the_automatic_one(tmp_path):
     }
     model.save_pretrained(tmp_path)  # as a Trainer does when it continues: the card is kept
     assert ModelCard.load(path).content == card.content
+
+
+NASTY = [
+    "pairs.tsv\n# Heading\n",
+    "---",
+    "a\n---\nlicense: mit\n---\n",
+    "{{ card_data }}{% raw %}",
+    "a|b | c\r| d",
+    "<script>alert(1)</script> &lt; <!-- -->",
+    "`a` ``` ~~~ *b* _c_ [d](e) ![f](g) $h$ \\",
+    'quote" quote\' \\" \\',
+    "\x1b[31m\x85\u2028\u202e\0",
+    "\U0001f600 ção 日",
+    ": x #y",
+]
+
+
+def described(folder, model, name):
+    """Return a card that has a name in every field that is a plain text."""
+    folder.mkdir()
+    named = {"model_name": name, "data": name, "language": name, "licence": name, "tags": [name]}
+    return ModelCard.load(write_model_card(folder, model, **named, scores={name: 0.5}))
+
+
+def blocks(card):
+    """Return the kind and the text of each block of Markdown in a card, except code."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(card.text)
+    return [
+        (opening.type, "".join(part.content or " " for part in token.children or ()))
+        for opening, token in zip([tokens[0], *tokens], tokens)
+        if token.type in ("inline", "fence", "html_block")
+    ]
+
+
+@pytest.mark.parametrize("name", NASTY)
+def test_names_with_markup_are_shown_as_they_are(name, tmp_path):
+    model = tiny_model(AtentaDecoderForCausalLM)
+    plain, card = described(tmp_path / "plain", model, "NAME"), described(tmp_path / "card", model, name)
+    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
+    in_table = shown.replace("_", " ")  # the name of a measure
+    assert blocks(card) == [
+        (kind, text.replace("NAME", in_table if kind == "td_open" else shown)) for kind, text in blocks(plain)
+    ]
+    data = card.data
+    assert (data.license, data.language, data.model_name, data.tags[-1]) == (name, name, name, name)
+    (result,) = data.eval_results
+    assert (result.dataset_name, result.metric_type) == (name, name)
+
+
+@pytest.mark.parametrize("model_class", HEADS)
+def test_the_usage_example_has_any_name(model_class, tmp_path):
+    name = "".join(NASTY)
+    path = write_model_card(tmp_path, tiny_model(model_class), model_name=name)
+    strings = [
+        node.value for node in ast.walk(ast.parse(usage(ModelCard.load(path)))) if isinstance(node, ast.Constant)
+    ]
+    assert name in strings
 
 
 def test_saving_keeps_a_card_that_a_person_wrote(tmp_path):
