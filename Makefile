@@ -3,6 +3,7 @@
 PYTHON ?= python3.11
 WORKERS ?= 2
 OPTIONS ?=
+FUZZ ?=
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 ENVIRONMENT := .venv/.installed
@@ -12,7 +13,7 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 ACCENTS_MODEL := outputs/portuguese_accents
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run accents-model recipes pretrain-finetune bench test test-slow test-oldest docs lint format suites clean FORCE
+.PHONY: help run accents-model recipes pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean FORCE
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -49,6 +50,13 @@ test: $(ENVIRONMENT)  ## run all tests but the slow ones
 
 test-slow: $(ENVIRONMENT)  ## run the slow tests
 	RUN_SLOW=1 .venv/bin/python $(PYTEST) -m slow
+
+# `make fuzz FUZZ="--fuzz-seed 7"` repeats a run.
+fuzz: $(ENVIRONMENT)  ## damage data, options and checkpoints in 2,000 ways: each must be right or a clear error
+	.venv/bin/python $(PYTEST) tests/fuzz $(FUZZ)
+
+kill-test: $(ENVIRONMENT)  ## kill a training 50 times at random moments: it must end as if it never had been
+	OMP_NUM_THREADS=1 .venv/bin/python tests/fuzz/kills.py
 
 test-oldest: $(OLDEST_ENVIRONMENT)  ## run all tests but the slow ones with the oldest dependencies allowed
 	.venv-oldest/bin/python $(PYTEST) -m "not slow"
