@@ -25,6 +25,7 @@ import torch
 from huggingface_hub import file_exists, try_to_load_from_cache
 from tqdm.auto import tqdm
 from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.utils import logging
 
 # White space that windows do not hold: all but single spaces between words.
 GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
@@ -478,6 +479,7 @@ def _decode_lines(options: argparse.Namespace) -> Iterator[str]:
 def main() -> None:
     """Decode the sources and print one line for each, or several with --num_return_sequences."""
     options = _read_options()
+    logging.disable_progress_bar()  # of loading weights, which takes no time at these sizes
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(encoding="utf-8")  # as the input, whatever the locale
     try:

@@ -95,7 +95,7 @@ def counted(rows):
 
 
 def test_printed_data_progress_and_scores(trained):
-    assert_reported(trained[1], trained[0], steps=60)
+    assert_reported(trained[1], trained[0])
 
 
 def test_the_output_folder(trained):

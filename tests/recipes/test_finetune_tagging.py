@@ -92,7 +92,7 @@ def test_the_entities_counted_here():
 
 
 def test_printed_data_progress_and_scores(trained):
-    assert_reported(trained[1], trained[0], steps=80)
+    assert_reported(trained[1], trained[0])
 
 
 def test_the_output_folder(trained):
