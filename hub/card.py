@@ -143,10 +143,14 @@ def _auto_class(model: PreTrainedModel) -> str | None:
     return None
 
 
+_JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages
+
+
 def _as_markdown(text: str | None) -> str:
-    """Return Markdown of one line that shows a plain text. What is not printable is shown as Python writes it."""
+    """Return Markdown of one line that shows a plain text, with escapes for control characters but white space."""
     visible = "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text or ""
+        each if each.isprintable() or each in _JOINERS else each.encode("unicode_escape").decode("ascii")
+        for each in " ".join((text or "").split())
     )
     return re.sub(r"[\\`*_{}\[\]<>|#&~$]", r"\\\g<0>", visible)
 

@@ -144,7 +144,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         self.register_load_state_dict_pre_hook(add_second_name)
         self.post_init()
         if self.shares_embeddings():
-            del self.tp_plan[DECODER_EMBEDDINGS.removesuffix(".weight")]  # a module is split once
+            self.tp_plan.pop(DECODER_EMBEDDINGS.removesuffix(".weight"), None)  # a module is split once
 
     @can_return_tuple
     def forward(

@@ -66,7 +66,7 @@ def load_pretrained(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel
     except Exception as error:  # each library has errors of its own for a damaged file; those of tokenizers are plain
         sys.exit(f"{name}: cannot load the {part} ({_describe(error)}); expected an encoder-decoder as it was saved")
     if not config.is_encoder_decoder or loaded["missing_keys"]:
-        found = ", ".join(config.architectures or [config.model_type])
+        found = _visible(", ".join(config.architectures or [config.model_type]))
         sys.exit(f"{name}: found {found}; expected an encoder-decoder that generates, such as seq2seq.py saves")
     return tokenizer, model.eval()
 
@@ -491,7 +491,7 @@ def main() -> None:
         sys.exit(130)
     except OSError as error:
         sys.stdout = None  # which Python would try to flush once more
-        sys.exit(1 if isinstance(error, BrokenPipeError) else str(error))
+        sys.exit(1 if isinstance(error, BrokenPipeError) else _visible(str(error)))
     except ValueError as error:
         sys.exit(_visible(str(error)))
 

@@ -319,7 +319,7 @@ def _saved_spellings(sizes: StackArguments) -> Spellings | None:
     """Return the spellings of the model to start from, which it keeps, if it has any."""
     if sizes.model_name_or_path is None:
         return None
-    return load_spellings(AutoConfig.from_pretrained(sizes.model_name_or_path))
+    return load_spellings(AutoConfig.from_pretrained(sizes.model_name_or_path, trust_remote_code=False))
 
 
 def _encode(

@@ -88,8 +88,9 @@ class Characters(Level):
         if not Path(folder, "config.json").is_file():
             print(f"--compare_with {folder}: found no decoder; `python recipes/pretrain_causal.py` trains one")
             return {}
-        model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True).eval()
-        return {"decoder": nats_by_decoder(model, AutoTokenizer.from_pretrained(folder), list(rows["text"]))}
+        model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, use_safetensors=True).eval()
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        return {"decoder": nats_by_decoder(model, tokenizer, list(rows["text"]))}
 
 
 class Words(Level):

@@ -199,12 +199,13 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         Returns:
             The paths of the saved files.
         """
-        # Otherwise the padding and truncation of the last call would be saved as the tokenizer's defaults.
-        self.backend_tokenizer.no_padding()
-        self.backend_tokenizer.no_truncation()
-        generic = copy.copy(self)
-        generic.__class__ = PreTrainedTokenizerFast
-        return generic.save_pretrained(save_directory, *args, **kwargs)
+        with _ONE_CALL:  # of other threads, which may pad
+            # Otherwise the padding and truncation of the last call would be saved as the tokenizer's defaults.
+            self.backend_tokenizer.no_padding()
+            self.backend_tokenizer.no_truncation()
+            generic = copy.copy(self)
+            generic.__class__ = PreTrainedTokenizerFast
+            return generic.save_pretrained(save_directory, *args, **kwargs)
 
     def __call__(
         self,

@@ -119,7 +119,7 @@ def continue_text(
         seed: Seed of the sampling.
     """
     set_seed(seed)
-    inputs = tokenizer(prompt, return_tensors="pt").to(model.device)
+    inputs = tokenizer(prompt, return_tensors="pt", split_special_tokens=True).to(model.device)
     max_length = inputs.input_ids.shape[1] + max_new_tokens
     with torch.inference_mode():
         ids = model.eval().generate(**inputs, do_sample=True, temperature=0.8, top_k=0, max_length=max_length)

@@ -112,7 +112,8 @@ def expect_model(name: str) -> None:
 
 def _describe(error: Exception) -> str:
     """Return what an error of a library says, on one line and with escapes for what is not printable."""
-    return repr(" ".join(f"{type(error).__name__}: {error}".split()))[1:-1]
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 def _auto_class_of(config: PreTrainedConfig) -> _AutoClass:

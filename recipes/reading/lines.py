@@ -73,7 +73,7 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise too_deep from None
     values = [value]
-    for _ in range(_DEEPEST_JSON):
+    for _ in range(_DEEPEST_JSON + 1):
         containers = [inner for inner in values if isinstance(inner, dict | list)]
         values = [inner for outer in containers for inner in (outer.values() if isinstance(outer, dict) else outer)]
     if values:

@@ -35,7 +35,7 @@ def encode_texts(
         ValueError: If `max_length` is below 5.
     """
     texts = [text for document in batch["text"] for text in cut_to_length(document, tokenizer, max_length - 1)]
-    return {"labels": tokenizer(text_target=texts).input_ids if texts else []}
+    return {"labels": tokenizer(text_target=texts, split_special_tokens=True).input_ids if texts else []}
 
 
 def mask_once(

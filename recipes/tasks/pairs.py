@@ -113,8 +113,8 @@ def encode_pairs(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) 
             f"The tokenizer has no tag {', '.join(sorted(unknown))}; expected a token for each tag of the pairs: "
             "train a new model on them, or leave these tags out."
         )
-    sources = tokenizer(batch["source"]).input_ids
+    sources = tokenizer(batch["source"], split_special_tokens=True).input_ids
     return {
         "input_ids": [tokenizer.convert_tokens_to_ids(tags) + ids for tags, ids in zip(batch["tags"], sources)],
-        "labels": tokenizer(text_target=batch["target"]).input_ids,
+        "labels": tokenizer(text_target=batch["target"], split_special_tokens=True).input_ids,
     }

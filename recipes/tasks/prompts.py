@@ -47,8 +47,8 @@ def encode_prompts(
     Raises:
         ValueError: If a row has more than `max_length` tokens.
     """
-    prompts = tokenizer([prompt + SEPARATOR for prompt in batch["prompt"]]).input_ids
-    answers = tokenizer(batch["answer"], add_special_tokens=False).input_ids
+    prompts = tokenizer([prompt + SEPARATOR for prompt in batch["prompt"]], split_special_tokens=True).input_ids
+    answers = tokenizer(batch["answer"], add_special_tokens=False, split_special_tokens=True).input_ids
     rows = [(prompt, [*answer, tokenizer.eos_token_id]) for prompt, answer in zip(prompts, answers)]
     for (prompt, answer), text in zip(rows, batch["prompt"]):
         if (length := len(prompt) + len(answer)) > max_length:

@@ -19,7 +19,7 @@ from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHT
 
 # A file in the folder of a complete checkpoint, created last and deleted first: the JSON list of the other files with
 # their sizes and SHA-256. Earlier versions wrote an empty one, and no `data.json`.
-_MARK = "whole"
+_MARK, _UNFINISHED = "whole", "whole.tmp"
 _DATA = "data.json"
 
 
@@ -27,6 +27,11 @@ def is_finished(checkpoint: Path) -> bool:
     """Return whether training had ended, by its number of steps or early, when the checkpoint was written."""
     saved: Any = _read_state(checkpoint).stateful_callbacks
     return saved["TrainerControl"]["args"]["should_training_stop"]
+
+
+def trained_steps(checkpoint: Path) -> int:
+    """Return the number of optimizer steps of a checkpoint, whatever the name of its folder."""
+    return _read_state(checkpoint).global_step
 
 
 def is_complete(checkpoint: Path) -> bool:
@@ -41,12 +46,12 @@ def is_listed(checkpoint: Path) -> bool:
 
 def mark_complete(checkpoint: Path) -> None:
     """Record that every process has written its part of the checkpoint: the size and SHA-256 of each file."""
-    files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name != _MARK)
+    files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name not in (_MARK, _UNFINISHED))
     listed = [
         {"file": path.relative_to(checkpoint).as_posix(), "size": path.stat().st_size, "sha256": _digest(path)}
         for path in files
     ]
-    unfinished = checkpoint / f"{_MARK}.tmp"
+    unfinished = checkpoint / _UNFINISHED
     unfinished.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
     unfinished.rename(checkpoint / _MARK)  # a process that is killed leaves no half of it
 
@@ -119,9 +124,9 @@ def expect_intact(checkpoints: Sequence[Path]) -> None:
             )
 
 
-def set_aside(checkpoint: Path) -> Path:
-    """Rename a damaged checkpoint, so that nothing uses or replaces it, and return its new path."""
-    names = (checkpoint.with_name(f"{checkpoint.name}.damaged{number or ''}") for number in count())
+def set_aside(checkpoint: Path, why: str) -> Path:
+    """Add a word to the name of a checkpoint, so that nothing uses or replaces it, and return its new path."""
+    names = (checkpoint.with_name(f"{checkpoint.name}.{why}{number or ''}") for number in count())
     return checkpoint.rename(next(path for path in names if not path.exists()))
 
 

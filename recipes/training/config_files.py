@@ -1,6 +1,7 @@
 """The YAML files of options."""
 
 import argparse
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import UnionType
@@ -10,6 +11,15 @@ import yaml
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 _NULL = "tag:yaml.org,2002:null"
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads 1e-5 as a number, also within the mapping of an option; in YAML 1.1 it is a text."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
 
 
 def read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str, Any]) -> dict[str, Any]:
@@ -24,7 +34,7 @@ def read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str,
         found = next((each for each in (path, CONFIGS / path) if each.is_file()), None)
         if found is None:
             parser.error(f"--config {path}: found no such file here or in {CONFIGS}")
-        root = yaml.compose(found.read_text(encoding="utf-8"), yaml.SafeLoader)
+        root = yaml.compose(found.read_text(encoding="utf-8"), _Loader)
     except (OSError, UnicodeDecodeError) as error:
         parser.error(f"--config {path}: expected a readable file in UTF-8: {error}")
     except (yaml.YAMLError, RecursionError) as error:
@@ -34,7 +44,8 @@ def read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str,
     if not isinstance(root, yaml.MappingNode):
         kind = "nothing" if root is None else root.id
         parser.error(f"{path}: expected lines of the form 'option: value', found {kind}")
-    actions = {action.dest: action for action in parser._actions if action.dest not in ("help", "config")}
+    # Reversed, because `--no_x` follows `--x` under the same name.
+    actions = {action.dest: action for action in reversed(parser._actions) if action.dest not in ("help", "config")}
     names = [name.value for name, _ in root.value]
     if unknown := sorted({str(name) for name in names} - actions.keys()):
         parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; --help lists the options")
@@ -67,7 +78,7 @@ def _as_value(node: yaml.Node, action: argparse.Action, hint: Any, parser: argpa
         return yaml.constructor.SafeConstructor().construct_document(node)
     several = list in kinds and (isinstance(node, yaml.SequenceNode) or action.nargs == "+")
     parts = node.value if several and isinstance(node, yaml.SequenceNode) else [node]
-    if not parts or not all(isinstance(part, yaml.ScalarNode) and part.tag != _NULL for part in parts):
+    if not all(isinstance(part, yaml.ScalarNode) and part.tag != _NULL for part in parts):
         raise ValueError(f"expected {'one or more values' if list in kinds else 'one value'}, found a {node.id}")
     values = []
     for part in parts:

@@ -227,6 +227,11 @@ class RecipeArguments(TrainingArguments):
             raise ValueError(
                 f"--save_total_limit {self.save_total_limit} keeps fewer checkpoints than the {averaged} to average."
             )
+        if self.enable_jit_checkpoint:  # transformers then records the end of the training before it saves
+            raise ValueError(
+                "--enable_jit_checkpoint marks a stopped run as finished: leave it out. A stopped run is resumed from "
+                "its last checkpoint."
+            )
         if averaged and self.save_strategy == "no":
             raise ValueError("--save_strategy no leaves no checkpoints to average: give steps or epoch.")
         self._expect_evaluations()
@@ -237,20 +242,20 @@ class RecipeArguments(TrainingArguments):
             if self.optim != "muon" and not self.optim_target_modules:  # with these, transformers asks for the model
                 Trainer.get_optimizer_cls_and_kwargs(self)
         except (ImportError, ValueError) as error:
-            raise ValueError(f"--optim {self.optim.value}, with --optim_args {self.optim_args}: {error}") from None
+            given = f" with --optim_args {self.optim_args}" if self.optim_args else ""
+            raise ValueError(f"--optim {self.optim.value}{given}: {error}") from None
         try:
             get_scheduler(
                 self.lr_scheduler_type,
-                torch.optim.SGD([torch.zeros(1)]),
+                torch.optim.SGD([torch.zeros(1)], lr=self.learning_rate or 1.0),
                 num_warmup_steps=1,
                 num_training_steps=2,
                 scheduler_specific_kwargs=self.lr_scheduler_kwargs,
             )
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"--lr_scheduler_type {self.lr_scheduler_type.value} with --lr_scheduler_kwargs "
-                f"{json.dumps(self.lr_scheduler_kwargs)}: {error}"
-            ) from None
+            kwargs = self.lr_scheduler_kwargs
+            given = f" with --lr_scheduler_kwargs {json.dumps(kwargs)}" if kwargs else ""
+            raise ValueError(f"--lr_scheduler_type {self.lr_scheduler_type.value}{given}: {error}") from None
 
     def _expect_evaluations(self) -> None:
         """Check that the scores by which an option chooses will be there."""

@@ -4,12 +4,13 @@ import errno
 import hashlib
 import json
 import os
+import platform
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import datasets
 import numpy
@@ -17,6 +18,7 @@ import torch
 import yaml
 from accelerate.utils import broadcast_object_list
 from filelock import BaseFileLock, FileLock, Timeout
+from safetensors import SafetensorError
 from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
@@ -27,6 +29,8 @@ from atenta.recipes.training.checkpoints import (
     is_complete,
     newest_intact,
     set_aside,
+    step_of,
+    trained_steps,
 )
 from atenta.recipes.training.options import RecipeArguments
 
@@ -34,30 +38,35 @@ _OPTIONS = "options.yaml"
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 # Options that may change when a run is resumed: they have no effect on training.
 _INCIDENTAL = {
-    *("resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name", "logging_dir"),
-    *("disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
+    *("output_dir", "resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name"),
+    *("logging_dir", "disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo"),
     # For scoring and showing a finished run.
     *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
 }
 _SHOWN_OPTIONS = 8  # of those that differ
 _HASHED_ROWS = 1_000  # rows that are hashed at once
+_NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
-_CANNOT_WRITE_IN_WORDS = ("os error 28", "PytorchStreamWriter", "unexpected pos")  # of safetensors and torch
+_CANNOT_WRITE_IN_WORDS = (  # of safetensors and torch
+    *(f"(os error {number})" for number in sorted(_CANNOT_WRITE)),
+    *("PytorchStreamWriter", "unexpected pos"),
+)
 
 
 @dataclass
 class Run:
     """A run in its output folder, which no other process may use until this one has ended.
 
-    Nothing in the folder is changed before `begin`.
+    Before `begin`, nothing in the folder is changed but the lock and the list of malformed rows.
 
     Attributes:
         training: The options that name the folder.
         options: All options by name, as in `options.yaml`.
         checkpoint: The checkpoint to resume from; None starts from the beginning.
         damaged: What is wrong with each later checkpoint.
-        lock: The lock of the folder, in the main process.
+        lock: The lock of the folder, in the main process; None where the file system has no locks.
+        begun: Whether `begin` has been called.
     """
 
     training: RecipeArguments
@@ -65,6 +74,7 @@ class Run:
     checkpoint: Path | None = None
     damaged: Mapping[Path, str] = field(default_factory=dict)
     lock: BaseFileLock | None = None
+    begun: bool = False
 
     def begin(self) -> None:
         """Write the options, delete incomplete checkpoints, and set damaged ones aside; for the main process.
@@ -74,18 +84,24 @@ class Run:
         """
         folder = Path(self.training.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
-        if self.training.resume_from_checkpoint is None:
-            for each in checkpoints_of(folder):
-                if self.training.overwrite_output_dir:
-                    delete_checkpoint(each)
-                elif not is_complete(each):
-                    print(f"{each} is incomplete, because its run was stopped there: it is deleted.", flush=True)
-                    delete_checkpoint(each)
+        named = self.training.resume_from_checkpoint
+        start = trained_steps(self.checkpoint) if named and self.checkpoint else None
+        for each in checkpoints_of(folder):
+            if self.training.overwrite_output_dir and not named:
+                delete_checkpoint(each)
+            elif not is_complete(each):
+                print(f"{each} is incomplete, because its run was stopped there: it is deleted.", flush=True)
+                delete_checkpoint(each)
+            elif start is not None and step_of(each) > start and not each.samefile(str(named)):
+                print(f"{each} is later than {named}: it is kept as {set_aside(each, 'replaced').name}.", flush=True)
         for each, damage in self.damaged.items():
-            print(f"{each} is damaged ({damage}): it is kept as {set_aside(each).name}.", flush=True)
-        if self.checkpoint is None or self.training.resume_from_checkpoint:
+            print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
+        if self.checkpoint is None or named:
+            unfinished = folder / f"{_OPTIONS}.tmp"
             text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False)
-            (folder / _OPTIONS).write_text(text, encoding="utf-8")
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.rename(folder / _OPTIONS)  # a process that is killed leaves no half of it
+        self.begun = True
 
     def end(self) -> None:
         """Let other processes use the folder."""
@@ -94,6 +110,8 @@ class Run:
 
     def describe_kept(self) -> str:
         """Return a sentence on what is kept if the run stops now, and on how to go on."""
+        if not self.begun:
+            return "Nothing was trained yet."
         complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
         if not complete:
             return "There is no checkpoint yet: the same command starts from the beginning."
@@ -119,7 +137,7 @@ def run_recipe(main: Callable[[], None]) -> None:
         if _current is None or _current.training.process_index == 0:
             print(f"\nStopped. {_describe_kept()}", file=sys.stderr, flush=True)
         raise SystemExit(130) from None
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError, SafetensorError) as error:
         number, text = getattr(error, "errno", None), str(error).partition("\n")[0]
         if number not in _CANNOT_WRITE and not any(words in text for words in _CANNOT_WRITE_IN_WORDS):
             raise
@@ -272,26 +290,29 @@ def _expect_loggers(names: Sequence[str]) -> None:
             raise SystemExit(f"--report_to {name}: {' '.join(str(error).split())}") from None
 
 
-def _lock(folder: Path) -> BaseFileLock:
+def _lock(folder: Path) -> BaseFileLock | None:
     """Lock a folder, which is made if it does not exist, and write the number of this process into the lock."""
     path, owner = folder / _LOCK, ""
     with suppress(OSError):
-        owner = path.read_text(encoding="ascii", errors="replace").strip()
+        owner = path.read_text(encoding="utf-8", errors="replace").strip()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = FileLock(path, blocking=False, thread_local=False).acquire().lock
-        path.write_text(str(os.getpid()), encoding="ascii")
+        path.write_text(f"{os.getpid()} on {platform.node()}", encoding="utf-8")
     except Timeout:
-        process = f"process {owner}" if owner.isdecimal() else "another process"
-        _refuse(f"--output_dir {folder} is in use by {process}: wait until it has ended, or give another one.")
+        process = f"process {owner}" if owner else "another process"
+        raise SystemExit(
+            f"--output_dir {folder} is in use by {process}: wait until it has ended, or give another one."
+        ) from None
     except OSError as error:
+        if error.errno in _NO_LOCKS:
+            print(f"--output_dir {folder}: its file system has no locks. Start no other run there.", flush=True)
+            return None
         reason = error.strerror or str(error)
-        _refuse(f"--output_dir {folder}: expected a folder that can be written to ({reason}); give another one.")
+        raise SystemExit(
+            f"--output_dir {folder}: expected a folder that can be written to ({reason}); give another one."
+        ) from None
     return lock
-
-
-def _refuse(reason: str) -> NoReturn:
-    raise SystemExit(reason) from None
 
 
 def _describe_kept() -> str:

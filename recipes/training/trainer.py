@@ -154,7 +154,7 @@ class RecipeTrainer(Trainer):
             self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
             self._find_best_checkpoint(checkpoint)
             self._load_from_checkpoint(str(checkpoint))
-            if self.args.load_best_model_at_end:
+            if self.args.load_best_model_at_end and self.state.best_model_checkpoint:
                 self._load_best_model()
             self._move_model_to_device(self.model, self.args.device)
         else:
@@ -173,7 +173,8 @@ class RecipeTrainer(Trainer):
                 self.args.greater_is_better,
             )
         if averaged:
-            expect_intact(averaged)
+            if self.is_world_process_zero():
+                expect_intact(averaged)
             load_weights(self.model, average_checkpoints(averaged))
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft

@@ -166,8 +166,9 @@ def blocks(card):
 def test_names_with_markup_are_shown_as_they_are(name, tmp_path):
     model = tiny_model(AtentaDecoderForCausalLM)
     plain, card = described(tmp_path / "plain", model, "NAME"), described(tmp_path / "card", model, name)
-    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in name)
-    in_table = shown.replace("_", " ")  # the name of a measure
+    spaced = " ".join(name.split())
+    shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in spaced)
+    in_table = " ".join(shown.replace("_", " ").split())  # the name of a measure
     assert blocks(card) == [
         (kind, text.replace("NAME", in_table if kind == "td_open" else shown)) for kind, text in blocks(plain)
     ]

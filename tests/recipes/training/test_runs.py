@@ -14,6 +14,7 @@ import pytest
 import torch
 import yaml
 from filelock import FileLock
+from safetensors import SafetensorError
 
 from atenta import AtentaTokenizer
 from atenta.modeling import AtentaDecoderForCausalLM
@@ -180,7 +181,7 @@ def arguments(folder, **training):
 def test_a_folder_in_use_is_refused_with_the_process(tmp_path):
     run = start_run(arguments(tmp_path / "run"))
     with pytest.raises(
-        SystemExit, match=rf"--output_dir {tmp_path}/run is in use by process {os.getpid()}: wait until"
+        SystemExit, match=rf"--output_dir {tmp_path}/run is in use by process {os.getpid()} on .*: wait until"
     ):
         runs._lock(tmp_path / "run")
     run.end()
@@ -210,7 +211,7 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
     command = [sys.executable, "-c", code, tmp_path / "a", tmp_path / "b"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "locked\n"
-        with pytest.raises(SystemExit, match=rf"b is in use by process {process.pid}: wait"):
+        with pytest.raises(SystemExit, match=rf"b is in use by process {process.pid} on .*: wait"):
             runs._lock(tmp_path / "b")
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -284,10 +285,15 @@ def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypat
         start_run(arguments(tmp_path))
         stop()
 
+    def stop_later_still():
+        start_run(arguments(tmp_path)).begin()
+        stop()
+
     monkeypatch.setattr(runs, "_current", None)
     for main, message in (
         (stop, "Stopped. Nothing was trained yet."),
-        (stop_later, "Stopped. There is no checkpoint yet: the same command starts from the beginning."),
+        (stop_later, "Stopped. Nothing was trained yet."),
+        (stop_later_still, "Stopped. There is no checkpoint yet: the same command starts from the beginning."),
     ):
         with pytest.raises(SystemExit):
             run_recipe(main)
@@ -299,7 +305,7 @@ def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypat
     [
         OSError(errno.ENOSPC, "No space left on device"),
         RuntimeError("[enforce fail at inline_container.cc:672] . unexpected pos 576 vs 534"),
-        RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"),
+        SafetensorError("Error while serializing: I/O error: File too large (os error 27)"),
     ],
     ids=["system", "torch", "safetensors"],
 )
@@ -361,3 +367,35 @@ def test_a_recipe_whose_data_changed_stops(tmp_path):
         run_here(*recipe)
     assert contents(tmp_path / "run") == before
     assert torch.is_grad_enabled()
+
+
+def test_a_run_resumed_from_an_earlier_checkpoint_sets_later_ones_aside(finished, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(finished, folder)
+    changed = {"resume_from_checkpoint": str(folder / "checkpoint-1"), "learning_rate": 1e-4}
+    run = start_run(make(folder, **changed).args)
+    run.begin()
+    run.end()
+    kept = sorted(path.name for path in folder.glob("checkpoint-*"))
+    assert kept == ["checkpoint-1", "checkpoint-2.replaced", "checkpoint-3.replaced"]
+    again = start_run(make(folder, learning_rate=1e-4).args)
+    assert again.checkpoint == folder / "checkpoint-1"
+    again.end()
+
+
+def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
+    def no_locks(*arguments, **options):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(FileLock, "acquire", no_locks)
+    run = start_run(make(tmp_path).args)
+    assert run.lock is None
+    assert "its file system has no locks" in capsys.readouterr().out
+    run.end()
+
+
+def test_a_run_whose_folder_was_moved_is_the_same_run(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "moved")
+    run = start_run(make(tmp_path / "moved").args)
+    assert run.checkpoint == tmp_path / "moved" / "checkpoint-3"
+    run.end()
