@@ -128,7 +128,11 @@ def main() -> None:
 
     test = rows["test"]
     nats = level.baseline_nats(rows["train"], test, tokenizer)
-    nats |= {"model": nats_by_votes(model, tqdm(test["input_ids"], desc="test", unit=" documents", leave=False))}
+    nats |= {
+        "model": nats_by_votes(
+            model, tqdm(test["input_ids"], desc="test", unit=" documents", leave=False, disable=None)
+        )
+    }
     nats |= level.decoder_nats(run.compare_with, test)
     scores = {name: level.scores(of_name, test, tokenizer) for name, of_name in nats.items()}
     print(f"test (model: max_distance {model.config.max_distance})\n{table(scores)}\n", flush=True)
@@ -153,7 +157,8 @@ def _fit_best(
     for distance in sizes.max_distance:
         model = _fit(rows["train"], tokenizer, distance, sizes.smoothing)
         nats = nats_by_votes(
-            model, tqdm(rows["validation"]["input_ids"], desc="validation", unit=" documents", leave=False)
+            model,
+            tqdm(rows["validation"]["input_ids"], desc="validation", unit=" documents", leave=False, disable=None),
         )
         by_distance[f"max_distance {distance}"] = LEVELS[sizes.level].scores(nats, rows["validation"], tokenizer)
         if nats < fewest:
@@ -169,7 +174,8 @@ def _fit(
     config = AtentaPairVotesConfig(
         vocab_size=len(tokenizer), max_distance=max_distance, smoothing=smoothing, **special
     )
-    documents = tqdm((row["input_ids"] for row in rows), desc=f"counting, distance {max_distance}", unit=" documents")
+    ids, counting = (row["input_ids"] for row in rows), f"counting, distance {max_distance}"
+    documents = tqdm(ids, desc=counting, unit=" documents", disable=None)
     return AtentaPairVotesForCausalLM(config).fit(documents)
 
 

@@ -159,7 +159,7 @@ def embed(
     texts_of_windows = torch.tensor(windows.pop("overflow_to_sample_mapping"))
     order = sorted(range(len(texts_of_windows)), key=lambda window: len(windows["input_ids"][window]))
     sums = torch.zeros(len(texts), model.config.hidden_size)
-    for start in tqdm(range(0, len(order), batch_size), desc="embedding", unit="batch", leave=False):
+    for start in tqdm(range(0, len(order), batch_size), desc="embedding", unit="batch", leave=False, disable=None):
         chosen = order[start : start + batch_size]
         batch = tokenizer.pad(
             {name: [values[window] for window in chosen] for name, values in windows.items()}, return_tensors="pt"

@@ -66,9 +66,8 @@ def decode_n_best(
         model = accelerator.unwrap_model(model)
     model.eval()
     decoded = []
-    for batch in tqdm(
-        batches, desc="decoding", unit="batch", disable=accelerator is not None and not accelerator.is_main_process
-    ):
+    shows = accelerator is None or accelerator.is_main_process
+    for batch in tqdm(batches, desc="decoding", unit="batch", disable=None if shows else True):
         input_ids = batch["input_ids"].to(model.device)
         lock = {}
         if keep_letters:

@@ -262,7 +262,7 @@ def test_validation_data_are_required(files, tmp_path):
         (["--hidden_size", "30", "--num_attention_heads", "4"], "does not divide hidden_size=30"),
         (["--lora_rank", "2", "--average_last_checkpoints", "1"], "--lora_rank and an average exclude each other"),
         (["--streaming", "--max_steps=-1"], "--streaming reads rows without end: give --max_steps"),
-        (["--optim", "adamw_bnb_8bit"], "--optim adamw_bnb_8bit, with --optim_args None: You need to install"),
+        (["--optim", "adamw_bnb_8bit"], "--optim adamw_bnb_8bit: You need to install"),
         (["--optim", "adamw_torch", "--optim_args", "fast"], "with --optim_args fast: not enough values"),
     ],
 )
