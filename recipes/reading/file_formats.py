@@ -10,8 +10,10 @@ from typing import Any, TypeVar
 import pyarrow.parquet
 
 from atenta.recipes.reading.lines import decode_line, opened, parse_json, read_lines
-from atenta.recipes.reading.records import BadRow, Record, expect_any
+from atenta.recipes.reading.records import BadRow, Record, expect_any, printable
 
+# Python's reader takes both for a line end, which the first one may not be.
+_TWO_RETURNS = "found two carriage returns at the end of the row; expected one, or a cell in quotes"
 _PARQUET_BATCH = 1_000  # rows in memory at once
 _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
@@ -165,6 +167,8 @@ def _read_csv(path: str | Path) -> Iterator[_Cells]:
             where = f"{path}, line {number}"
             try:
                 cells: list[str] | BadRow = _next_row(rows)
+                if lines and lines[-1].endswith(b"\r\r\n"):
+                    cells = BadRow(where, _TWO_RETURNS)
             except StopIteration:
                 return
             except csv.Error as error:
@@ -221,14 +225,17 @@ def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[s
                     for fields in batch.to_pylist():
                         number += 1
                         yield f"{path}, row {number}", fields
+                problem = "no rows"  # pyarrow stops without an error at some damaged pages
             except _PARQUET_ERRORS as error:
-                problem = f"found malformed Parquet ({_in_a_line(error)}); {expected}"
-                yield BadRow(f"{path}, rows {number + 1} to {end}", problem)
+                problem = _in_a_line(error)
+            if number < end:
+                where = f"{path}, rows {number + 1} to {end}"
+                yield BadRow(where, f"found malformed Parquet ({problem}); {expected}")
                 number = end
 
 
 def _in_a_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    return printable(" ".join(str(error).split()))
 
 
 # CoNLL and CoNLL-U

@@ -21,6 +21,12 @@ from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHT
 # their sizes and SHA-256. Earlier versions wrote an empty one, and no `data.json`.
 _MARK, _UNFINISHED = "whole", "whole.tmp"
 _DATA = "data.json"
+# What each checkpoint holds, and the names under which the Trainer, FSDP and DeepSpeed save it.
+_PARTS = {
+    "model": ("*.safetensors", "pytorch_model*", "global_step*"),
+    "optimizer": ("optimizer*", "global_step*"),
+    "schedule": ("scheduler.pt", "global_step*"),
+}
 
 
 def is_finished(checkpoint: Path) -> bool:
@@ -289,7 +295,8 @@ def _difference_from_mark(checkpoint: Path) -> str | None:
     try:
         text = mark.read_text(encoding="utf-8")
         if not text and not is_listed(checkpoint):  # of an earlier version
-            return None
+            missing = [kind for kind, names in _PARTS.items() if not any(map(any, map(checkpoint.glob, names)))]
+            return f"its {missing[0]} is missing" if missing else None
         listed = [(str(each["file"]), each["size"], each["sha256"]) for each in json.loads(text)]
     except (ValueError, TypeError, KeyError):
         return f"{mark.name} is not the list of its files"

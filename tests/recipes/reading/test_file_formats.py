@@ -244,6 +244,25 @@ def test_malformed_parquet(tmp_path, write):
         read(write("table.parquet", "a\tb\n"))
 
 
+def test_two_carriage_returns_at_the_end_of_a_csv_row(write):
+    bad, good = read(write("table.csv", "source,target\na,b\r\r\nc,d\r\n"))
+    assert "table.csv, line 2: found two carriage returns" in bad
+    assert good == pair("c", "d")
+    (quoted,) = read(write("quoted.csv", 'source,target\na,"b\r\r\n"\r\n'))
+    assert quoted["target"] == "b\r\r\n"
+
+
+def test_parquet_that_ends_without_an_error(tmp_path):
+    """Of a file that lacks its first two bytes, pyarrow reads no rows of the second group, and raises nothing."""
+    path = tmp_path / "table.parquet"
+    table = pyarrow.Table.from_pylist([pair("a\x1b[2J", "b"), pair("c", "d")])
+    pyarrow.parquet.write_table(table, path, row_group_size=1, compression="none", use_dictionary=False)
+    path.write_bytes(path.read_bytes()[2:])
+    assert [row.partition(": ")[0] for row in read(path)] == [
+        f"{path}, rows {place}" for place in ("1 to 1", "2 to 2")
+    ]
+
+
 @pytest.fixture
 def parquet(tmp_path):
     """A file of three groups of rows, with checksums of its pages, and the place of the values of the second group."""

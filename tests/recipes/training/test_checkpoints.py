@@ -57,6 +57,7 @@ def write(folder, step, complete=True, **state):
     checkpoint.mkdir(parents=True)
     save_file({"weight": torch.tensor([float(step)])}, checkpoint / "model.safetensors")
     torch.save({"state": torch.tensor([float(step)])}, checkpoint / "optimizer.pt")
+    torch.save({"step": step}, checkpoint / "scheduler.pt")
     write_state(checkpoint, **state)
     if complete:
         mark_complete(checkpoint)
@@ -232,6 +233,14 @@ def old(checkpoint):
 def test_an_empty_mark_of_earlier_versions_is_accepted(run_folder):
     old(run_folder / "checkpoint-7")
     assert find(run_folder) == run_folder / "checkpoint-7"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt", "scheduler.pt"])
+def test_a_part_that_is_missing_is_named_without_a_list_too(run_folder, name):
+    checkpoint = old(run_folder / "checkpoint-7")
+    (checkpoint / name).unlink()
+    assert damage_of(checkpoint) == f"its {name.partition('.')[0].replace('scheduler', 'schedule')} is missing"
+    assert find(run_folder) == run_folder / "checkpoint-6"
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "trainer_state.json", "config.json", "optimizer.pt", "rng.pth"])
