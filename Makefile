@@ -29,6 +29,7 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 		recipes/finetune_characters.py --output_dir $(ACCENTS_MODEL)
 	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \
 		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
+	sed -i 's|$(ACCENTS_MODEL)|portuguese_accents|' restoration/portuguese_accents/README.md  # a name, not a path
 
 recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
