@@ -113,9 +113,16 @@ def main() -> None:
         )
     rows = _load_pairs(data, characters, training)
     try:
-        variants = count_variants(rows["train"], characters.min_variant_count)
+        variants, rare = count_variants(rows["train"], characters.min_variant_count)
     except ValueError as error:
         raise SystemExit(printable(str(error))) from None
+    if rare and training.process_index == 0:
+        counted = printable(", ".join(f"{variant} ({count:,})" for variant, count in rare.items()))
+        print(
+            f"Rarer in training than --min_variant_count {characters.min_variant_count}: {counted}. They are never "
+            "made, and where they belong there is no choice to score.\n",
+            flush=True,
+        )
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
     if not any(each in variants for row in rows["validation"] for each in row["source"]):

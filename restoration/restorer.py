@@ -205,8 +205,11 @@ class CharacterRestorer:
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-            raise TypeError(f"`texts` is {texts!r:.80}, expected a list or tuple of str. Give [text] for one text.")
+        if not isinstance(texts, list | tuple):
+            raise TypeError(f"`texts` is a {type(texts).__name__}, expected a list or tuple of str.")
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"`texts[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
         check_texts(texts, "texts")
         texts = [unicodedata.normalize("NFC", text) for text in texts]
         borders = list(accumulate(map(len, texts), initial=0))

@@ -70,8 +70,8 @@ def strip_texts(batch: Mapping[str, list], strip: Sequence[str]) -> dict[str, li
     return {name: [pair[name] for pair in pairs] for name in FEATURES}
 
 
-def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> dict[str, str]:
-    """Return for each character with a choice what it becomes in the rows, itself first.
+def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> tuple[dict[str, str], dict[str, int]]:
+    """Return for each character with a choice what it becomes in the rows, itself first, and what is too rare.
 
     What a small letter becomes, a capital becomes too, and the reverse; both count together, because capitals with
     marks are rare. Not so if capitals are what is restored.
@@ -79,6 +79,9 @@ def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> dict[st
     Args:
         rows: Pairs with `source` and `target`.
         min_count: Lowest count of a variant; rarer ones are never learnt, nor made.
+
+    Returns:
+        The variants of each character, such as `{"a": "aáâ"}`, and the counts of those that are too rare.
 
     Raises:
         ValueError: If no character has a choice.
@@ -102,7 +105,8 @@ def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> dict[st
             f"found no character that becomes another one in {min_count} places of the training pairs; expected some: "
             "give --strip for texts alone, or lower --min_variant_count"
         )
-    return {character: character + others for character, others in sorted(variants.items())}
+    rare = {pair[1]: count for pair, count in sorted(counts.items()) if pair[0] != pair[1] and count < min_count}
+    return {character: character + others for character, others in sorted(variants.items())}, rare
 
 
 def restores_no_case(pairs: Iterable[tuple[str, str]]) -> bool:

@@ -3,6 +3,7 @@
 import argparse
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -48,7 +49,7 @@ def read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str,
     actions = {action.dest: action for action in reversed(parser._actions) if action.dest not in ("help", "config")}
     names = [name.value for name, _ in root.value]
     if unknown := sorted({str(name) for name in names} - actions.keys()):
-        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; --help lists the options")
+        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; {suggest_option(unknown[0], parser)}")
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         parser.error(f"{path}: more than one line for {', '.join(repeated)}; expected one")
     values = {}
@@ -58,6 +59,13 @@ def read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str,
         except (argparse.ArgumentError, ValueError, yaml.YAMLError) as error:
             parser.error(f"{path}, line {node.start_mark.line + 1}: {name}: {getattr(error, 'message', error)}")
     return values
+
+
+def suggest_option(name: str, parser: argparse.ArgumentParser) -> str:
+    """Return the end of a message about an unknown option: the option that is spelt most like it, if one is."""
+    given = name.removeprefix("--").partition("=")[0]
+    close = get_close_matches(given, [action.dest for action in parser._actions], n=1)
+    return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 
 
 def _as_value(node: yaml.Node, action: argparse.Action, hint: Any, parser: argparse.ArgumentParser) -> Any:

@@ -22,7 +22,7 @@ from transformers import (
 from transformers.training_args import OptimizerNames
 
 from atenta import AtentaEncoderDecoderConfig
-from atenta.recipes.training.config_files import CONFIGS, read_config
+from atenta.recipes.training.config_files import CONFIGS, read_config, suggest_option
 from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, TRAINING_RANGES
 
 # TrainingArguments has more than a hundred options. --help shows these.
@@ -334,7 +334,7 @@ def parse_arguments(
     except (ValueError, TypeError, OSError, ImportError) as error:  # transformers checks its options with all of these
         parser.error(str(error))
     if unknown:
-        parser.error(f"unknown option {' '.join(unknown)}; --help lists the options")
+        parser.error(f"unknown option {' '.join(unknown)}; {suggest_option(unknown[0], parser)}")
     given = {name: value for each in filled for name, value in vars(each).items()}
     if given.get("streaming") and given.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")

@@ -149,7 +149,8 @@ class RecipeTrainer(Trainer):
                 run.begin()
             self.accelerator.wait_for_everyone()
         if checkpoint is not None and self.is_world_process_zero():
-            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning)", flush=True)
+            ended = ": training had ended there, and the model is only scored" if is_finished(checkpoint) else ""
+            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){ended}", flush=True)
         if checkpoint is not None and is_finished(checkpoint):
             self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
             self._find_best_checkpoint(checkpoint)

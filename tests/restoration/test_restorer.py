@@ -219,7 +219,7 @@ def test_a_confidence_is_a_number(restorer, confidence):
 
 def test_texts_are_checked(restorer):
     for wrong in (["a", None], "a", [["a"]]):
-        with pytest.raises(TypeError, match="expected a list or tuple of str"):
+        with pytest.raises(TypeError, match=r"`texts.*expected a (list or tuple of )?str"):
             restorer.restore(wrong)
     with pytest.raises(ValueError, match="lone surrogate"):
         restorer.restore(["a\ud800"])

@@ -397,3 +397,14 @@ def test_help_shows_the_options_that_recipes_add():
     fixed = {"logging_nan_inf_filter", "restore_callback_states_from_checkpoint"}
     assert set(RecipeArguments.__annotations__) - fixed <= SHOWN_IN_HELP
     assert {field.name for field in fields(RecipeArguments)} >= SHOWN_IN_HELP
+
+
+def test_the_option_that_was_probably_meant_is_named(tmp_path, capsys):
+    right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"
+    right.write_text("learning_rate: 1e-3\n", encoding="utf-8")
+    wrong.write_text("lerning_rate: 1e-3\n", encoding="utf-8")
+    for arguments, meant in (([right, "--max_step", "6"], "max_steps"), ([wrong], "learning_rate")):
+        command = ["--config", *map(str, arguments)]
+        with pytest.raises(SystemExit):
+            parse_arguments(RecipeArguments, description="", default_config="accents.yaml", arguments=command)
+        assert f"did you mean {meant}? --help lists" in capsys.readouterr().err
