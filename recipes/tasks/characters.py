@@ -81,7 +81,7 @@ def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> tuple[d
         min_count: Lowest count of a variant; rarer ones are never learnt, nor made.
 
     Returns:
-        The variants of each character, such as `{"a": "aáâ"}`, and the counts of those that are too rare.
+        What each character becomes, all in one text, and the count of each variant that is too rare.
 
     Raises:
         ValueError: If no character has a choice.
