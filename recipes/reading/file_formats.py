@@ -214,7 +214,8 @@ def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[s
         except _PARQUET_ERRORS as error:
             raise ValueError(f"{path}: found malformed Parquet ({_in_a_line(error)}); {expected}") from None
         if missing := [name for name in columns if name not in present]:
-            raise ValueError(f"{path}: found the columns {', '.join(present)}; expected also {', '.join(missing)}")
+            found = printable(", ".join(present))
+            raise ValueError(f"{path}: found the columns {found}; expected also {', '.join(missing)}")
         _expect_distinct(present, "column", str(path))
         wanted = [name for name in (*columns, *optional) if name in present]
         number = 0

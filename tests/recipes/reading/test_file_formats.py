@@ -304,6 +304,13 @@ def test_damaged_footer_of_parquet(parquet, damage):
         read(path)
 
 
+def test_parquet_names_of_columns_are_printable(tmp_path):
+    path = tmp_path / "table.parquet"
+    pyarrow.parquet.write_table(pyarrow.table({"source": ["a"], "\x1barget": ["b"]}), path)
+    with pytest.raises(ValueError, match=r"found the columns source, \\x1barget; expected also target"):
+        read(path)
+
+
 def test_parquet_with_a_column_twice(tmp_path):
     path = tmp_path / "table.parquet"
     values = [pyarrow.array([text]) for text in "abc"]
