@@ -18,7 +18,7 @@ import torch
 from atenta import restore_accents
 from atenta.recipes.baselines import most_frequent_spelling
 from atenta.recipes.decode import decode_texts, load_pretrained
-from atenta.recipes.samples.portuguese import portuguese_texts
+from atenta.recipes.samples.portuguese_texts import portuguese_texts
 from atenta.recipes.tasks.characters import score_restored
 from atenta.recipes.training.results import table
 from atenta.restoration.portuguese import MODEL_FOLDER

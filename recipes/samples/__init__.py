@@ -8,7 +8,7 @@ from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
 from atenta.recipes.samples.languages import language_words
-from atenta.recipes.samples.portuguese import portuguese_texts
+from atenta.recipes.samples.portuguese_texts import portuguese_texts
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ import torch
 
 from support.models import (
     DECODERS,
-    DEPTHS,
     ENCODER_DECODERS,
     ENCODERS,
     GENERATORS,
@@ -15,7 +14,9 @@ from support.models import (
     double_model,
     every_layout,
     inputs_for,
+    masked,
     named,
+    one_block,
     pad,
     texts,
     tiny_model,
@@ -29,24 +30,9 @@ def _forget_graphs():
     torch.compiler.reset()
 
 
-def one_block(model_class, **options):
-    """Return a model with one block in each stack. Further blocks would repeat its graph."""
-    depths = dict.fromkeys(DEPTHS[model_class.config_class], 1)
-    return double_model(model_class, **depths, **options)
-
-
 def one_graph(model, backend="eager"):
     """Compile a model's forward pass, which raises an error at a graph break."""
     return torch.compile(model, fullgraph=True, backend=backend)
-
-
-def masked(inputs):
-    """Add masks with padding on the left of every text but the first."""
-    for name in list(inputs):
-        mask = torch.ones_like(inputs[name])
-        mask[1:, :2] = 0
-        inputs[name.replace("input_ids", "attention_mask")] = mask
-    return inputs
 
 
 # Graphs compute positions, and modules look them up. Both are in float32, hence the tolerance of 1e-5.

@@ -8,36 +8,21 @@ from transformers.integrations.executorch import register_dynamic_cache_export_s
 
 from support.models import (
     DECODERS,
-    DEPTHS,
     ENCODER_DECODERS,
     ENCODERS,
     GENERATORS,
     LANGUAGE_MODELS,
     assert_equal,
-    double_model,
     every_layout,
     inputs_for,
+    masked,
     named,
+    one_block,
     texts,
 )
 
 ANY_TEXTS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
 ANY_CACHE = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}  # (batch, heads, length, head_dim)
-
-
-def one_block(model_class, **options):
-    """Return a model with one block in each stack. Further blocks would repeat its graph."""
-    depths = dict.fromkeys(DEPTHS[model_class.config_class], 1)
-    return double_model(model_class, **depths, **options).requires_grad_(False)
-
-
-def masked(inputs):
-    """Add masks with padding on the left of every text but the first."""
-    for name in list(inputs):
-        mask = torch.ones_like(inputs[name])
-        mask[1:, :2] = 0
-        inputs[name.replace("input_ids", "attention_mask")] = mask
-    return inputs
 
 
 def assert_exports(model, example, other, **options):
@@ -57,7 +42,8 @@ def assert_exports(model, example, other, **options):
 @pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
 def test_every_model(model_class):
     options = {} if model_class in ENCODERS else {"use_cache": False}
-    model, inputs = one_block(model_class), [masked(inputs_for(model_class, *size)) for size in ((3, 9), (4, 13))]
+    model = one_block(model_class).requires_grad_(False)
+    inputs = [masked(inputs_for(model_class, *size)) for size in ((3, 9), (4, 13))]
     assert_exports(model, *inputs, **options)
 
 
@@ -66,13 +52,14 @@ def test_every_model(model_class):
 @pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 def test_every_layout_without_masks(model_class, layout):
     options = {} if model_class in ENCODERS else {"use_cache": False}
-    model, inputs = one_block(model_class, **layout), [inputs_for(model_class, *size) for size in ((3, 9), (4, 13))]
+    model = one_block(model_class, **layout).requires_grad_(False)
+    inputs = [inputs_for(model_class, *size) for size in ((3, 9), (4, 13))]
     assert_exports(model, *inputs, **options)
 
 
 @pytest.mark.slow
 def test_the_two_stacks_of_an_encoder_decoder():
-    model = one_block(GENERATORS[1], position_embedding_type="rotary").model
+    model = one_block(GENERATORS[1], position_embedding_type="rotary").requires_grad_(False).model
     assert_exports(model.encoder, *(masked({"input_ids": texts(*size)}) for size in ((3, 9), (4, 13))))
     inputs = []
     for batch, source_length, length in ((3, 9, 7), (4, 13, 5)):
@@ -95,7 +82,7 @@ def _caches_as_inputs():
 @pytest.mark.usefixtures("_caches_as_inputs")
 def test_a_decoding_step_in_a_given_cache():
     """The cache is the caller's, which the model has filled with the prompt."""
-    model = one_block(GENERATORS[0], position_embedding_type="rotary")
+    model = one_block(GENERATORS[0], position_embedding_type="rotary").requires_grad_(False)
 
     def step(batch, length):
         cache = DynamicCache(config=model.config)
@@ -110,7 +97,8 @@ def test_a_decoding_step_in_a_given_cache():
 
 @pytest.mark.usefixtures("_caches_as_inputs")
 def test_a_cache_that_an_exported_model_makes():
-    model, inputs = one_block(GENERATORS[0]), [inputs_for(GENERATORS[0], *size) for size in ((3, 9), (4, 13))]
+    model = one_block(GENERATORS[0]).requires_grad_(False)
+    inputs = [inputs_for(GENERATORS[0], *size) for size in ((3, 9), (4, 13))]
     exported = export(
         model, (), {**inputs[0], "use_cache": True}, dynamic_shapes={"input_ids": ANY_TEXTS, "use_cache": None}
     )

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from atenta import RestoredText, restore_accents
 from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.samples.files import DATA
-from atenta.recipes.samples.portuguese import portuguese_texts
+from atenta.recipes.samples.portuguese_texts import portuguese_texts
 from atenta.recipes.tasks.characters import score_restored
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.clean_process import run_function

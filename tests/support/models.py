@@ -191,3 +191,18 @@ class SuiteModelTester:
                 "decoder_attention_mask": mask.clone(),
             }
         return self.get_config(), inputs
+
+
+def one_block(model_class, **options):
+    """Return a model with one block in each stack. Further blocks would repeat its graph."""
+    depths = dict.fromkeys(DEPTHS[model_class.config_class], 1)
+    return double_model(model_class, **depths, **options)
+
+
+def masked(inputs):
+    """Add masks with padding on the left of every text but the first."""
+    for name in list(inputs):
+        mask = torch.ones_like(inputs[name])
+        mask[1:, :2] = 0
+        inputs[name.replace("input_ids", "attention_mask")] = mask
+    return inputs

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from atenta.modeling.letter_lock import strip_accents
-from atenta.recipes.samples.portuguese import cut_into_sentences, portuguese_texts
+from atenta.recipes.samples.portuguese_texts import cut_into_sentences, portuguese_texts
 
 TESTS = {"test", "encyclopaedia", "essays", "everyday", "plays"}
 
