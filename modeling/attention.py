@@ -8,7 +8,11 @@ from torch import nn
 from transformers import Cache, EncoderDecoderCache, PreTrainedConfig
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
+from .cache_layers import SourceLayer
 from .positions import apply_rotary
+
+# Implementations whose masks are tensors (batch, heads, query_length, key_length).
+WITH_TENSOR_MASKS = ("eager", "sdpa")
 
 
 def eager_attention_forward(
@@ -48,6 +52,19 @@ def eager_attention_forward(
     return torch.matmul(weights, value).transpose(1, 2).contiguous(), weights
 
 
+def beams_as_positions(states: torch.Tensor, beams: int) -> torch.Tensor:
+    """Return rows of one position each as positions of fewer rows.
+
+    Args:
+        states: queries or a mask, (sources · beams, heads, 1, width).
+        beams: number of consecutive rows that share a source.
+
+    Returns:
+        (sources, heads, beams, width).
+    """
+    return states.squeeze(2).unflatten(0, (-1, beams)).transpose(1, 2)
+
+
 class MultiHeadAttention(nn.Module):
     """Attention with `num_attention_heads` heads of width `head_dim`, without biases by default.
 
@@ -58,6 +75,9 @@ class MultiHeadAttention(nn.Module):
     Rotary positions turn queries and keys by the position of their token: in self-attention, and in cross-attention if
     `rotary_cross_attention` is on. There, the position of a query is in the target and that of a key in the source, so
     that the decoder can find its place in a source of any length. Keys are cached turned.
+
+    In a step of beam search, the beams of a text are read as positions of one text, so that the keys and values of
+    their source are read once for all of them.
 
     Args:
         config: the model's hyper-parameters.
@@ -108,8 +128,14 @@ class MultiHeadAttention(nn.Module):
         query = self._split_heads(self.q_proj(hidden_states))  # (batch, heads, query_length, head_dim)
         if position_embeddings is not None:
             query = apply_rotary(query, *position_embeddings)
+        beams = 1
         if key_value_states is not None:
             key, value = self._cross_keys_and_values(key_value_states, key_position_embeddings, past_key_values)
+            beams = self._beams_of_a_source(query, past_key_values)
+            if beams > 1:
+                if attention_mask is not None:
+                    attention_mask = beams_as_positions(attention_mask.expand(len(query), -1, -1, -1), beams)
+                query, key, value = beams_as_positions(query, beams), key[::beams], value[::beams]
         else:
             key, value = self._split_heads(self.k_proj(hidden_states)), self._split_heads(self.v_proj(hidden_states))
             if position_embeddings is not None:
@@ -132,12 +158,21 @@ class MultiHeadAttention(nn.Module):
             scaling=self.scaling,
             **kwargs,
         )  # (batch, query_length, heads, head_dim)
+        if beams > 1 and weights is not None:
+            weights = weights.transpose(1, 2).flatten(0, 1).unsqueeze(2)  # (batch, heads, 1, key_length)
         output = output.reshape(*hidden_states.shape[:-1], -1).contiguous()
         return self.o_proj(output), weights
 
     def _split_heads(self, states: torch.Tensor) -> torch.Tensor:
         # -1 instead of the number of heads, because under tensor parallelism each process holds only some of them.
         return states.view(*states.shape[:-1], -1, self.head_dim).transpose(1, 2)  # (batch, heads, length, head_dim)
+
+    def _beams_of_a_source(self, query: torch.Tensor, past_key_values: EncoderDecoderCache | None) -> int:
+        """Return the number of consecutive rows of a single position each that share a source, or 1."""
+        if past_key_values is None or query.shape[2] != 1 or self.config._attn_implementation not in WITH_TENSOR_MASKS:
+            return 1
+        layer = past_key_values.cross_attention_cache.layers[self.layer_idx]
+        return layer.sharing() if isinstance(layer, SourceLayer) else 1
 
     def _cross_keys_and_values(
         self,

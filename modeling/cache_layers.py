@@ -115,16 +115,19 @@ class SourceLayer(DynamicLayer):
 
     def __init__(self) -> None:
         super().__init__()
-        self.compared: torch.Tensor | None = None  # the keys that `rows_per_source` was found for
+        self.compared: tuple[torch.Tensor | None, ...] = (None, None)  # what `rows_per_source` was found for
         self.rows_per_source = 1
 
     def sharing(self) -> int:
         """Return the number of consecutive equal rows, which is the number of beams, or 1.
 
-        It is found on a CPU only; on other devices the program would have to wait for the result.
+        They are compared on a CPU only: on other devices the program would have to wait for the result. They are not
+        compared where each row has a gradient of its own, or in compiled code, whose graph would break.
         """
-        if self.keys is not self.compared:
-            self.compared, self.rows_per_source = self.keys, 1
+        if self.keys.requires_grad or self.values.requires_grad or torch.compiler.is_compiling():
+            return 1
+        if self.keys is not self.compared[0] or self.values is not self.compared[1]:
+            self.compared, self.rows_per_source = (self.keys, self.values), 1
             if self.keys.device.type == "cpu" and len(self.keys) > 1:
                 rows = torch.cat((self.keys, self.values), dim=2).flatten(1)  # (batch, numbers)
                 starts = (rows[1:] != rows[:-1]).any(1).nonzero().flatten() + 1

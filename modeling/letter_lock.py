@@ -1,19 +1,9 @@
 """Decoding that keeps the letters of the source: only their accents may change."""
 
-import unicodedata
-
 import torch
 from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
-
-def strip_accents(text: str) -> str:
-    """Return the text in NFC without its diacritics: `ação` becomes `acao`, `pingüim` becomes `pinguim`.
-
-    Characters that Unicode does not compose from a letter and a combining mark are unchanged: `º`, `ª`, `°`, `ø`, `ß`.
-    A text in NFC keeps its number of characters unless one of its marks has no composed form.
-    """
-    letters = (character for character in unicodedata.normalize("NFD", text) if not unicodedata.combining(character))
-    return unicodedata.normalize("NFC", "".join(letters))
+from ..tokenization.base_letters import number_base_letters
 
 
 class KeepLettersLogitsProcessor(LogitsProcessor):
@@ -33,14 +23,8 @@ class KeepLettersLogitsProcessor(LogitsProcessor):
 
     def __init__(self, tokenizer: PreTrainedTokenizerBase, input_ids: torch.Tensor) -> None:
         special = set(tokenizer.all_special_ids)
-        bases: dict[str, int] = {}
-        self.base_of_token = torch.tensor(
-            [
-                bases.setdefault((len(token) == 1 and strip_accents(token)) or token, len(bases))
-                for token in tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
-            ],
-            device=input_ids.device,
-        )
+        tokens = tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+        self.base_of_token = torch.tensor(number_base_letters(tokens), device=input_ids.device)
         letters = [[token for token in row if token not in special] for row in input_ids.tolist()]
         end = tokenizer.eos_token_id
         longest = max(map(len, letters))

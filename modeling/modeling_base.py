@@ -12,7 +12,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
     """Base class of every model of this package, Transformers and pair votes."""
 
     # Extension point: writes the card of a model into a folder. Its arguments are the model, the folder and, before a
-    # push, the repository. The package sets it (hub/__init__.py). This file may not import the writer, because copies
+    # push, the repository. The package sets it (hub/card.py). This file may not import the writer, because copies
     # of this file are saved with every model, without the writer. In those copies it stays None: no card is written.
     card_writer: ClassVar[Callable[[PreTrainedModel, Path, str | None], None] | None] = None
 

@@ -1,7 +1,5 @@
 """The decoder family: every position sees itself and earlier ones (documents 2 and 4; GPT: Radford et al., 2018)."""
 
-from collections.abc import Callable
-from functools import wraps
 from itertools import islice
 from typing import Any
 
@@ -22,7 +20,6 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import capture_outputs
 
 from ..configuration.configuration_decoder import AtentaDecoderConfig
-from .bare_blocks import BareBlocks
 from .block import TransformerBlock
 from .cache_layers import with_our_layers
 from .embeddings import Embeddings
@@ -40,17 +37,6 @@ class AtentaDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
     """Base class of the decoder's models: loading, saving, initial weights."""
 
     config: AtentaDecoderConfig
-
-
-def bare_steps_first(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate `forward` to try `_bare_step` before transformers' own decorators, which take longer than a block."""
-
-    @wraps(forward)
-    def step_or_forward(self: "AtentaDecoderModel", *args: Any, **kwargs: Any) -> Any:
-        output = None if args else self._bare_step(**kwargs)
-        return forward(self, *args, **kwargs) if output is None else output
-
-    return step_or_forward
 
 
 class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
@@ -71,14 +57,12 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         self.norm = nn.LayerNorm(config.hidden_size, config.layer_norm_eps) if config.norm_first else nn.Identity()
         self.gradient_checkpointing = False
         self.post_init()
-        self.bare_blocks = BareBlocks(self.layers)
 
     @property
     def depth(self) -> int:
         """Number of blocks that run. `generate(assistant_early_exit=...)` lowers it while it drafts tokens."""
         return self.config.num_hidden_layers
 
-    @bare_steps_first
     @merge_with_config_defaults
     @capture_outputs
     def forward(
@@ -162,53 +146,6 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
                 past_key_values=past_key_values,
                 **kwargs,
             )
-        return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
-        )
-
-    def _bare_step(
-        self,
-        input_ids: torch.LongTensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        position_ids: torch.LongTensor | None = None,
-        past_key_values: Cache | None = None,
-        inputs_embeds: torch.Tensor | None = None,
-        use_cache: bool | None = None,
-        encoder_hidden_states: torch.Tensor | None = None,
-        encoder_attention_mask: torch.Tensor | None = None,
-        encoder_position_ids: torch.LongTensor | None = None,
-        **kwargs: Any,
-    ) -> BaseModelOutputWithPastAndCrossAttentions | None:
-        """Run `forward` for one more character of texts in `GrowingLayer` caches; return `None` for other inputs."""
-        if (
-            torch.compiler.is_compiling()
-            or past_key_values is None
-            or kwargs
-            or input_ids is None
-            or inputs_embeds is not None
-            or input_ids.shape[1] != 1
-            or torch.is_grad_enabled()
-            or torch.is_autocast_enabled(input_ids.device.type)
-            or (attention_mask is not None and attention_mask.shape[1:] != (past_key_values.get_seq_length() + 1,))
-            or (encoder_attention_mask is not None and encoder_attention_mask.ndim != 2)
-            or self.has_cross_attention != (encoder_hidden_states is not None)
-            or self.config._attn_implementation != "sdpa"
-            or self.config.output_attentions
-            or self.config.output_hidden_states
-            or not self.config.return_dict
-        ):
-            return None
-        layers = list(islice(self.layers, self.depth))
-        if not self.bare_blocks.is_stack_of(layers):
-            self.bare_blocks = BareBlocks(layers)
-        if not (self.bare_blocks.can_read(past_key_values) and self.bare_blocks.are_bare()):
-            return None
-        hidden_states, position_embeddings = self._embed(
-            self.embeddings.embed_tokens(input_ids), attention_mask, position_ids, past_key_values
-        )
-        hidden_states = self.bare_blocks.step(
-            hidden_states, attention_mask, encoder_attention_mask, position_embeddings, past_key_values
-        )
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
         )

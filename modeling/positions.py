@@ -55,7 +55,8 @@ def source_positions(
             "Found neither input_ids nor position_ids; expected one of them, because this model gives position 0 to "
             "feature tags, which it knows by their ids. With inputs_embeds or encoder_outputs, give position_ids."
         )
-    counted = torch.isin(input_ids, torch.tensor(tag_token_ids, device=input_ids.device), invert=True).long()
+    tags = torch.tensor(tag_token_ids, device=input_ids.device)
+    counted = (input_ids[..., None] != tags).all(-1).long()  # not torch.isin, which ONNX has no operator for
     if attention_mask is not None:
         counted = counted * attention_mask.long()
     return counted.cumsum(-1) * counted
@@ -145,11 +146,12 @@ class LearnedPositions(nn.Embedding):
         Raises:
             ValueError: If a position is `max_position_embeddings` or more.
         """
-        torch_compilable_check(
-            (position_ids < self.num_embeddings).all(),
-            f"The text is longer than the {self.num_embeddings} positions that this model has learned "
-            "(max_position_embeddings). Shorten it, or use sinusoidal or rotary positions, which have no limit.",
-        )
+        if not torch.onnx.is_in_onnx_export():  # ONNX has no assertions; its look-up refuses such positions itself
+            torch_compilable_check(
+                (position_ids < self.num_embeddings).all(),
+                f"The text is longer than the {self.num_embeddings} positions that this model has learned "
+                "(max_position_embeddings). Shorten it, or use sinusoidal or rotary positions, which have no limit.",
+            )
         return super().forward(position_ids)
 
 
@@ -190,5 +192,5 @@ def apply_rotary(states: torch.Tensor, cosines: torch.Tensor, sines: torch.Tenso
 
 # Positions that are added to the embeddings: a new kind goes here and into `position_embedding_type` of
 # configuration_transformer.py. Rotary positions act in the attention instead: see `RotaryPositions` in the two stacks,
-# and `apply_rotary` in attention.py and bare_blocks.py.
+# and `apply_rotary` in attention.py.
 ADDED_POSITIONS = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}

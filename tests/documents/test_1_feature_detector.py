@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from atenta.configuration import AtentaEncoderConfig
+from atenta import AtentaEncoderConfig
 from atenta.modeling.block import FeedForward
 from support.documents import LAST_DIGIT, worked_example
 from support.models import assert_close

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.masking_utils import create_causal_mask
 
-from atenta.configuration import AtentaDecoderConfig
+from atenta import AtentaDecoderConfig
 from atenta.modeling.attention import MultiHeadAttention
 from support.documents import LAST_DIGIT, farthest, one_head, scores_of, weights_of_scores, worked_example
 from support.models import assert_close

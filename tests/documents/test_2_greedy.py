@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM
 from atenta.recipes.decoding.steps import decoding_steps
 from support.documents import word_tokenizer, worked_example
 from support.models import tiny_model

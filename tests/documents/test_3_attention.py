@@ -5,7 +5,7 @@ import torch
 from huggingface_hub.errors import StrictDataclassError
 from torch import nn
 
-from atenta.configuration import AtentaDecoderConfig
+from atenta import AtentaDecoderConfig
 from atenta.modeling.attention import MultiHeadAttention, eager_attention_forward
 from support.documents import LAST_DIGIT, farthest, one_head, worked_example
 from support.models import assert_close

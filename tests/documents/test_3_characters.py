@@ -9,8 +9,7 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from atenta.modeling import AtentaEncoderModel
-from atenta.tokenization import DEFAULT_ALPHABET, AtentaTokenizer
+from atenta import DEFAULT_ALPHABET, AtentaEncoderModel, AtentaTokenizer
 from support.documents import worked_example
 from support.models import tiny_model
 

@@ -6,11 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from atenta.configuration import AtentaEncoderDecoderConfig
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 from atenta.modeling.attention import eager_attention_forward
 from atenta.modeling.block import AddAndNorm, TransformerBlock
-from atenta.tokenization import AtentaTokenizer
 from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config, tiny_model
 
 both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])

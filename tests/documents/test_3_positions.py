@@ -5,8 +5,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 
-from atenta.configuration import AtentaDecoderConfig
-from atenta.modeling import AtentaDecoderModel
+from atenta import AtentaDecoderConfig, AtentaDecoderModel
 from atenta.modeling.positions import SinusoidalPositions
 from support.documents import LAST_DIGIT, farthest, worked_example
 from support.models import assert_close, texts, tiny_config, tiny_model

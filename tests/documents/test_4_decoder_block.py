@@ -2,7 +2,7 @@
 
 import torch
 
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration
 from support.models import pad, texts, tiny_model
 
 

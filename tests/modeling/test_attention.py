@@ -3,8 +3,12 @@
 import pytest
 import torch
 
-from atenta.configuration import AtentaDecoderConfig
-from atenta.modeling import AtentaDecoderModel, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderModel
+from atenta import (
+    AtentaDecoderConfig,
+    AtentaDecoderModel,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderModel,
+)
 from atenta.modeling.attention import MultiHeadAttention
 from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config, tiny_model
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from atenta.modeling import AtentaEncoderDecoderModel, AtentaEncoderModel
+from atenta import AtentaEncoderDecoderModel, AtentaEncoderModel
 from support.models import assert_equal, double_model, pad, texts, tiny_model
 
 every_block = pytest.mark.parametrize(

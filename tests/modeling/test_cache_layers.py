@@ -4,19 +4,22 @@ import copy
 
 import pytest
 import torch
+from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
+from transformers.modeling_outputs import BaseModelOutput
 
-from atenta.configuration import AtentaDecoderConfig
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM
 from atenta.modeling.cache_layers import GrowingLayer, SourceLayer, replace_layers
 from support.models import (
     GENERATORS,
     assert_equal,
     double_model,
+    every_layout,
     inputs_for,
     named,
+    pad,
     texts,
     tiny_config,
     tiny_model,
@@ -133,7 +136,6 @@ def test_rows_that_share_a_source_are_counted(counts, sharing):
     assert layer.sharing() == sharing
     layer.values = layer.values.clone()
     layer.values[0] += 1  # equal keys, different values
-    layer.keys = layer.keys.clone()
     assert layer.sharing() == (1 if sum(counts) > 1 else sharing)
 
 
@@ -208,15 +210,141 @@ def test_a_given_cache_keeps_its_layers(model_class, lazy):
     assert torch.equal(logits[0], logits[1])
 
 
+@pytest.mark.parametrize("options", [{}, {"num_beams": 4, "num_return_sequences": 3}], ids=["greedy", "beams"])
 @every_generator
-def test_generation_in_a_given_cache(model_class):
-    model, ids = double_model(model_class), texts()
+def test_generation_in_a_given_cache(model_class, options):
+    model, (ids, mask) = double_model(model_class), pad(texts(), [9, 4, 2], "left")
     own = DynamicCache(config=model.config)
     encoder_decoder = model.config.is_encoder_decoder
     given = EncoderDecoderCache(own, DynamicCache(config=model.config)) if encoder_decoder else own
-    options = {"max_new_tokens": 6, "do_sample": False}
+    options = {"attention_mask": mask, "max_new_tokens": 12, "do_sample": False, **options}
     assert torch.equal(model.generate(ids, past_key_values=given, **options), model.generate(ids, **options))
     assert layer_types(given) == ({DynamicLayer}, {DynamicLayer} if encoder_decoder else set())
+
+
+# Steps in the cache that a model makes.
+
+
+def one_by_one(model, ids, mask=None, after_prompt=None, **given):
+    """Read four characters at once and the others one by one.
+
+    Args:
+        after_prompt: called with the cache once the first four characters are read.
+        given: the encoder's inputs, and options of every call.
+
+    Returns:
+        The logits of all but the first four, (batch, length - 4, vocab_size), and the outputs of the last step.
+    """
+    prefix = "decoder_" if model.config.is_encoder_decoder else ""
+    cache, logits = None, []
+    for start, end in ((0, 4), *((position, position + 1) for position in range(4, ids.shape[1]))):
+        inputs = {f"{prefix}input_ids": ids[:, start:end]}
+        inputs |= {} if mask is None else {f"{prefix}attention_mask": mask[:, :end]}
+        outputs = model(**inputs, **given, past_key_values=cache, use_cache=True)
+        cache = outputs.past_key_values
+        if after_prompt and not logits:
+            after_prompt(cache)
+        logits.append(outputs.logits[:, -1])
+    return torch.stack(logits[1:], dim=1), outputs
+
+
+def share_sources(cache):
+    """Make the keys and values of each three rows of one source equal to the last bit, as `generate` mostly does.
+
+    Products of equal rows are not always: where a row is in its matrix may decide how it is rounded.
+    """
+    for layer in cache.cross_attention_cache.layers:
+        layer.keys, layer.values = (states[::3].repeat_interleave(3, 0) for states in (layer.keys, layer.values))
+        assert layer.sharing() == 3
+
+
+@every_layout
+@every_generator
+@pytest.mark.parametrize("side", ["left", "right"])
+@torch.no_grad()
+def test_steps_equal_one_pass(model_class, layout, side):
+    model, (ids, mask) = double_model(model_class, **layout), pad(texts(), [9, 7, 5], side)
+    source, source_mask = pad(texts(3, 7, seed=3), [7, 3, 1], side)
+    encoder_decoder = model.config.is_encoder_decoder
+    given = {"input_ids": source, "attention_mask": source_mask} if encoder_decoder else {}
+    names = ("decoder_input_ids", "decoder_attention_mask") if encoder_decoder else ("input_ids", "attention_mask")
+    expected = model(**given, **dict(zip(names, (ids, mask))), use_cache=False).logits[:, 4:]
+    real = mask[:, 4:].bool()
+    assert_equal(one_by_one(model, ids, mask, **given)[0][real], expected[real])
+
+
+@torch.no_grad()
+def test_masks_of_another_length_than_the_cache():
+    """Longer masks are cut and shorter ones filled up with zeros."""
+    model, (ids, mask) = double_model(AtentaDecoderForCausalLM), pad(texts(), [9, 7, 5], "left")
+    cache = model(ids[:, :4], attention_mask=mask[:, :4], use_cache=True).past_key_values
+    expected = model(ids[:, :5], attention_mask=mask[:, :5], use_cache=False).logits[:, -1]
+    places = (mask.cumsum(1) - 1).clamp(min=0)[:, 4:5]
+    actual = model(ids[:, 4:5], attention_mask=mask, position_ids=places, past_key_values=cache).logits[:, -1]
+    real = mask[:, 4].bool()
+    assert_equal(actual[real], expected[real])
+
+
+@every_layout
+@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
+@pytest.mark.parametrize("padded", [False, True], ids=["unpadded", "padded"])
+@torch.no_grad()
+def test_targets_that_share_a_source(layout, attn_implementation, padded):
+    """Three targets share each of two sources, whose keys and values are read once for all three."""
+    model, ids = double_model(GENERATORS[1], attn_implementation=attn_implementation, **layout), texts(6)
+    source, source_mask = pad(texts(2, 7, seed=3), [7, 4 if padded else 7], "right")
+    given = {
+        "input_ids": source.repeat_interleave(3, 0),
+        "attention_mask": source_mask.repeat_interleave(3, 0),
+        "output_attentions": attn_implementation == "eager",
+    }
+    expected = model(decoder_input_ids=ids, **given, use_cache=False)
+    logits, last = one_by_one(model, ids, after_prompt=share_sources, **given)
+    assert_equal(logits, expected.logits[:, 4:])
+    for name in ("decoder_attentions", "cross_attentions") if attn_implementation == "eager" else ():
+        for weights, of_all_positions in zip(last[name], expected[name], strict=True):
+            assert_equal(weights, of_all_positions[:, :, -1:])
+
+
+@pytest.mark.parametrize("options", [{"num_beams": 3}, {"do_sample": True, "num_return_sequences": 3}], ids=str)
+def test_each_source_is_read_once_for_all_its_targets(options, monkeypatch):
+    read = []
+
+    def counted(query, key, value, **given):
+        read.append((len(query), query.shape[2], len(key)))
+        return scaled_dot_product_attention(query, key, value, **given)
+
+    monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", counted)
+    model, ids = double_model(GENERATORS[1]), texts(2, 7)
+    model.generate(ids, max_new_tokens=6, min_new_tokens=6, **options)
+    steps = read[model.config.encoder_layers :]  # each block attends to the target and then to the source
+    assert set(steps[::2]) == {(6, 1, 6)}
+    assert (2, 3, 2) in steps[1::2]
+    assert set(steps[-3::2]) == {(2, 3, 2)}
+
+
+@pytest.mark.parametrize("shape", [(2, 7), (1, 1, 1, 7)], ids=["a mask for each row", "one mask for all rows"])
+@torch.no_grad()
+def test_equal_sources_with_masks_of_their_own(shape):
+    """Keys and values are equal but masks may differ, which no encoder produces."""
+    model, ids = double_model(GENERATORS[1]), texts(2)
+    encoded = BaseModelOutput(torch.randn(1, 7, 32, dtype=torch.float64).expand(2, -1, -1))
+    mask = torch.ones(shape, dtype=torch.bool)
+    mask[-1, ..., 3:] = False
+    given = {"encoder_outputs": encoded, "attention_mask": mask}
+    actual, last = one_by_one(model, ids, **given)
+    assert last.past_key_values.cross_attention_cache.layers[0].sharing() == 2
+    assert_equal(actual, model(decoder_input_ids=ids, **given, use_cache=False).logits[:, 4:])
+
+
+def test_equal_sources_have_gradients_of_their_own():
+    model, ids = double_model(GENERATORS[1]), texts(2, 1)
+    gradients = []
+    for use_cache in (True, False):
+        encoded = torch.ones(2, 7, 32, dtype=torch.float64, requires_grad=True)
+        outputs = model(decoder_input_ids=ids, encoder_outputs=BaseModelOutput(encoded), use_cache=use_cache)
+        gradients += torch.autograd.grad(outputs.logits.square().sum(), encoded)
+    assert_equal(*gradients)
 
 
 def test_an_offloaded_cache_is_unchanged():

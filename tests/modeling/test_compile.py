@@ -76,6 +76,18 @@ def test_a_step_of_generation_is_one_graph(model_class, layout):
     assert 0 < len(graphs) <= 3  # the prompt, the first step, and all others
 
 
+@pytest.mark.parametrize("model_class", named(GENERATORS))
+@torch.no_grad()
+def test_a_step_in_the_cache_that_a_model_makes_is_one_graph(model_class):
+    """Also where all rows share one source, as in beam search."""
+    model, ids = one_block(model_class), texts(1).expand(3, -1)
+    given = {"input_ids": ids, "use_cache": True}
+    step = {("decoder_" if model.config.is_encoder_decoder else "") + "input_ids": texts(3, 1, seed=2)}
+    caches = [model(**(given | dict.fromkeys(step, ids))).past_key_values for _ in range(2)]
+    expected = model(**(given | step), past_key_values=caches[0]).logits
+    assert_close(one_graph(model)(**(given | step), past_key_values=caches[1]).logits, expected)
+
+
 @pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["plain", "compiled"])
 def test_flex_attention_equals_sdpa(model_class, compiled):
@@ -90,6 +102,17 @@ def test_flex_attention_equals_sdpa(model_class, compiled):
             logits[implementation] = model(**inputs).logits
     real = inputs.get("decoder_attention_mask", inputs["attention_mask"]).bool()
     assert_equal(logits["flex_attention"][real], logits["sdpa"][real])
+
+
+@pytest.mark.parametrize("model_class", named(GENERATORS))
+def test_beam_search_with_flex_attention_equals_sdpa(model_class):
+    """Its masks have blocks of their own shape, which cannot be split by rows."""
+    model, (ids, mask) = double_model(model_class, hidden_size=64), pad(texts(), [9, 5, 2], "left")
+    options = {"attention_mask": mask, "num_beams": 3, "max_new_tokens": 6, "min_new_tokens": 6}
+    expected = model.generate(ids, **options)
+    model.set_attn_implementation("flex_attention")
+    with torch.compiler.set_stance("force_eager"):
+        assert torch.equal(model.generate(ids, **options), expected)
 
 
 @pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))

@@ -1,5 +1,6 @@
 """Saving, device maps, offloading, tensor parallelism and data types."""
 
+import ast
 import os
 import re
 import subprocess
@@ -11,8 +12,10 @@ import torch
 from accelerate import cpu_offload, dispatch_model
 from torch import nn
 
+from atenta.bundle import flat_sources
 from atenta.modeling.attention import MultiHeadAttention
 from atenta.modeling.block import FeedForward
+from atenta.registration import AUTO_CLASSES, RESTORATION_PIPELINE
 from support.models import (
     DECODERS,
     ENCODER_DECODERS,
@@ -45,6 +48,36 @@ def test_saved_as_safetensors_and_loaded_the_same(model_class, tmp_path):
     loaded, report = model_class.from_pretrained(tmp_path, output_loading_info=True)
     assert not any(report.values())
     assert_equal(output(loaded), output(model))
+
+
+def private_names_of_torch(source):
+    """Return the private names of torch in a source: modules, names that are imported, and attributes."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and not node.level:
+            found += [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names]
+        elif isinstance(node, ast.Attribute):
+            found.append(ast.unparse(node))
+    return [name for name in found if re.match(r"torch\b.*\._(?!_)", name)]
+
+
+def test_saved_code_uses_nothing_private_of_torch():
+    """Saved models are loaded with versions of torch that are not out yet, where private names may be gone."""
+    modules = {each.__module__ for models in AUTO_CLASSES.values() for each in models.values()}
+    modules |= {f"atenta.restoration.{each['impl'].partition('.')[0]}" for each in RESTORATION_PIPELINE.values()}
+    sources = flat_sources(modules)
+    assert {"modeling_decoder.py", "attention.py", "cache_layers.py"} <= sources.keys()
+    assert {name: names for name, source in sources.items() if (names := private_names_of_torch(source))} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["from torch.nn.modules.module import _hook", "from torch._dynamo import mark", "import torch._C", "torch._C.f()"],
+)
+def test_private_names_of_torch_are_found(source):
+    assert private_names_of_torch(source)
 
 
 @every_language_model

@@ -4,7 +4,7 @@ import pytest
 import torch
 from safetensors import safe_open
 
-from atenta.modeling import (
+from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,

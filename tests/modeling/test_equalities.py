@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
-from atenta.modeling import (
+from atenta import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaEncoderDecoderForConditionalGeneration,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from transformers.activations import ACT2FN
 
-from atenta.configuration import AtentaEncoderConfig
+from atenta import AtentaEncoderConfig
 from atenta.modeling.block import FeedForward
 from support.models import assert_close, tiny_config
 

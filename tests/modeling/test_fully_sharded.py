@@ -24,7 +24,7 @@ from safetensors.torch import load_file, save_file
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
 
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.modeling.block import TransformerBlock
 from support.models import LANGUAGE_MODELS, assert_equal, double_model, inputs_for, pad, texts
 from support.ranks import run_ranks

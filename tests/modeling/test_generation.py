@@ -11,10 +11,13 @@ from itertools import product
 
 import pytest
 import torch
+from accelerate import cpu_offload
+from peft import LoraConfig, get_peft_model
 from torch import nn
+from torch.nn.utils import parametrizations
 from transformers import GenerationConfig, WatermarkingConfig, set_seed
 
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
 from support.models import GENERATORS, assert_close, double_model, named, pad, texts
 
 every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
@@ -255,3 +258,43 @@ def test_attention_weights_and_hidden_states_of_generation(model_class):
     if model.config.is_encoder_decoder:
         assert outputs.cross_attentions[-1][0].shape == (3, 4, 1, 9)
         assert len(outputs.encoder_attentions) == 3
+
+
+def with_lora(model):
+    get_peft_model(model, LoraConfig(target_modules="all-linear", init_lora_weights=False)).eval()
+
+
+def with_a_parametrization(model):
+    parametrizations.weight_norm(first_block(model).feed_forward.up_proj).parametrizations.weight.original0.mul_(2)
+
+
+def with_hooks(model):
+    block = first_block(model)
+    block.self_attn.o_proj.register_forward_hook(lambda module, inputs, output: output + 1)
+    block.feed_forward.register_forward_pre_hook(lambda module, inputs: (inputs[0] * 2,))
+
+
+def fetched_by_accelerate(model):
+    cpu_offload(model, execution_device="cpu")
+
+
+def first_block(model):
+    return (model.get_decoder() if model.config.is_encoder_decoder else model.model).layers[0]
+
+
+@pytest.mark.parametrize("num_beams", [1, 3])
+@pytest.mark.parametrize(
+    "change",
+    [with_lora, with_a_parametrization, with_hooks, fetched_by_accelerate],
+    ids=lambda change: change.__name__,
+)
+@every_generator
+@torch.no_grad()
+def test_replaced_and_wrapped_modules_take_part_in_every_step(model_class, change, num_beams):
+    model, ids = double_model(model_class), texts()
+    options = {"num_beams": num_beams, "no_repeat_ngram_size": 1}
+    before = generate(model, ids, **options)
+    change(model)
+    cached = generate(model, ids, **options)
+    assert torch.equal(cached, generate(model, ids, use_cache=False, **options))
+    assert torch.equal(cached, before) == (change is fetched_by_accelerate)

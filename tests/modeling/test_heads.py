@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from atenta.modeling import (
+from atenta import (
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
     AtentaEncoderDecoderForConditionalGeneration,

@@ -4,7 +4,7 @@ import unittest
 
 import pytest
 
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM
 from support.hf_suites import OneReport, ShortTraining, add_model_names, import_suite
 from support.models import DECODERS, OTHER_LAYOUT, SuiteModelTester
 

@@ -5,7 +5,7 @@ import unittest
 import pytest
 import torch
 
-from atenta.modeling import AtentaEncoderForMaskedLM, AtentaEncoderForPreTraining
+from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForPreTraining
 from support.hf_suites import OneReport, ShortTraining, add_model_names, import_suite
 from support.models import ENCODERS, OTHER_LAYOUT, SuiteModelTester
 

@@ -5,7 +5,7 @@ import unittest
 import pytest
 import torch
 
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration
 from support.hf_suites import OneReport, ShortTraining, add_model_names, import_suite
 from support.models import ENCODER_DECODERS, OTHER_LAYOUT, SuiteModelTester
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from tokenizers import normalizers
 from transformers import set_seed
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
-from atenta.modeling.letter_lock import KeepLettersLogitsProcessor, strip_accents
+from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
+from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
 from atenta.recipes.samples.files import DATA, read_samples
+from atenta.tokenization.base_letters import strip_accents
 from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abceo çãáàâéêíóõÃÉ.,\u0303"], family="encoder-decoder", tags=["<PL>"])

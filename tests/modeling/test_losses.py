@@ -5,7 +5,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss
 from transformers import Trainer, TrainingArguments
 
-from atenta.modeling import (
+from atenta import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaEncoderDecoderForConditionalGeneration,

@@ -5,8 +5,7 @@ import torch
 from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from atenta.configuration import AtentaDecoderConfig
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaDecoderModel
+from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaDecoderModel
 from atenta.modeling.positions import (
     LearnedPositions,
     RotaryPositions,

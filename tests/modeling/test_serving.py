@@ -13,8 +13,14 @@ from torch import nn
 from transformers import AttentionInterface, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
-from atenta.configuration import AtentaDecoderConfig, AtentaEncoderConfig
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaDecoderModel, AtentaEncoderForMaskedLM, AtentaEncoderModel
+from atenta import (
+    AtentaDecoderConfig,
+    AtentaDecoderForCausalLM,
+    AtentaDecoderModel,
+    AtentaEncoderConfig,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderModel,
+)
 from support.models import CONFIGS, all_layouts, assert_equal, double_model, named, texts, tiny_config, tiny_model
 
 BASES = named([AtentaEncoderModel, AtentaDecoderModel])

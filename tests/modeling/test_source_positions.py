@@ -9,8 +9,7 @@ from transformers import AutoModelForSeq2SeqLM, DynamicCache, EncoderDecoderCach
 from transformers.models.llama.configuration_llama import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from atenta.configuration import AtentaEncoderDecoderConfig
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditionalGeneration
 from atenta.modeling.attention import MultiHeadAttention
 from atenta.modeling.positions import RotaryPositions, source_positions
 from support.clean_process import run_function
