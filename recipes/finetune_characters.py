@@ -60,8 +60,10 @@ from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.ranges import FROM_1
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
-from atenta.restoration import CharacterRestorer, RestoredText, Spellings
-from atenta.restoration.restorer import NO_CHOICE, CharacterCodes, base_characters, code_points, load_spellings
+from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
+from atenta.restoration.restorer import CharacterRestorer
+from atenta.restoration.spellings import Spellings, code_points
+from atenta.restoration.window_reader import RestoredText
 
 _SPELLINGS_FILE = "spellings.txt"
 _EXAMPLES = 10  # test texts printed at the end
@@ -253,7 +255,7 @@ def fit_confidence(restorer: CharacterRestorer, rows: Rows) -> float:
     wanted = code_points("".join(rows["target"]))
     scored = list(restorer.score(rows["source"]))
     labels = torch.from_numpy(restorer.codes.label_of[np.concatenate([wanted[places] for places, _ in scored])])
-    logits = torch.cat([each for _, each in scored])
+    logits = torch.from_numpy(np.concatenate([each for _, each in scored]))
     possible = (labels >= 0) & logits.gather(1, labels.clamp(min=0)[:, None]).squeeze(1).isfinite()
     logits, labels = logits[possible], labels[possible]
     found = minimize_scalar(

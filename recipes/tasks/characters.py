@@ -9,13 +9,13 @@ from typing import Any
 
 from datasets import Features, Value
 
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
-from atenta.restoration.restorer import NO_CHOICE, CharacterCodes, code_points
+from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 from atenta.restoration.spans import cut_windows
-from atenta.restoration.spellings import WORD, Spellings, lower_case
+from atenta.restoration.spellings import WORD, Spellings, code_points, lower_case
+from atenta.tokenization.base_letters import strip_accents
 
 FEATURES = Features({"source": Value("string"), "target": Value("string"), "domain": Value("string")})
 STRIPPED: dict[str, Callable[[str], str]] = {
@@ -143,7 +143,6 @@ def encode_windows(
         `input_ids` and `token_type_ids`, the hints; `labels`, -100 where there is nothing to learn.
     """
     generator = None if seed is None else random.Random(zlib.crc32("".join(batch["source"]).encode(), seed))
-    allowed = codes.allowed.numpy()
     skip = None if generator is None else lambda: generator.random() < _UNLISTED
     encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
     for source, target in _join(zip(batch["source"], batch["target"]), length, generator):
@@ -157,7 +156,7 @@ def encode_windows(
             ids, hints = codes.inputs(window, skip)
             rows = codes.choices(window)
             labels = codes.label_of[code_points(wanted)]
-            labels[(rows == NO_CHOICE) | (labels < 0) | ~allowed[rows, labels]] = -100
+            labels[(rows == NO_CHOICE) | (labels < 0) | ~codes.allowed[rows, labels]] = -100
             encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
             encoded["token_type_ids"].append([0, *hints.tolist(), 0])
             encoded["labels"].append([-100, *labels.tolist(), -100])

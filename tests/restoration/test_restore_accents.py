@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atenta import RestoredText, restore_accents
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import portuguese_texts
 from atenta.recipes.tasks.characters import score_restored
 from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
 
 EVERYDAY = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()

@@ -15,31 +15,12 @@ from atenta import (
     CharacterRestorer,
     Spellings,
 )
-from atenta.modeling.letter_lock import strip_accents
-from atenta.restoration.restorer import base_characters
+from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
 from support.models import tiny_model
+from support.taggers import BASES, VARIANTS, make_restorer
 
-VARIANTS = {"a": "aáàâã", "c": "cç", "e": "eéê", "A": "AÁ", "E": "EÉ"}
-BASES = base_characters(VARIANTS)
 TEXT = "A acao comecou, e ela nao esta la. " * 12
-
-
-def make_restorer(window_length=40, spellings=None, **options):
-    tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
-    labels = sorted(set("".join(VARIANTS.values())))
-    model = tiny_model(
-        AtentaEncoderForTokenClassification,
-        vocab_size=len(tokenizer),
-        position_embedding_type="rotary",
-        id2label=dict(enumerate(labels)),
-        label2id={label: index for index, label in enumerate(labels)},
-        character_variants=VARIANTS,
-        window_length=window_length,
-        spellings_file="spellings.txt" if spellings else None,
-        **options,
-    )
-    return CharacterRestorer(model, tokenizer, spellings)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.restoration import Spellings
+from atenta import Spellings
 
 BASES = {"á": "a", "ã": "a", "é": "e", "ç": "c", "Á": "A", "É": "E"}
 TEXTS = ["Está aqui, esta ação.", "ESTÁ lá! Está cá 12 vezes", "xyz _ é", "e e e é"]

@@ -1,0 +1,354 @@
+"""A saved model with its tokenizer, in onnxruntime or torch: texts in, texts or scores out."""
+
+import json
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+import numpy as np
+
+from ..tokenization.base_letters import number_base_letters
+from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, file_name
+from .search_options import SearchOptions
+from .text_ids import TextIds
+from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
+
+EngineName = Literal["auto", "onnx", "torch"]
+_BATCH_TOKENS = 8192  # in a batch of `predict`, padding included
+_IMPOSSIBLE = -1e5  # below the score of any text; beams for which the letters allow no text of their own are there
+INSTALL = {"onnx": 'pip install "atenta[onnx]"', "torch": "pip install atenta"}
+
+
+@runtime_checkable
+class Head(Protocol):
+    """A model that maps ids to scores or vectors."""
+
+    def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return outputs by name for inputs by name, (batch, length) int64 each."""
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """A model that generates."""
+
+    def begin(self) -> TokenModel:
+        """Return the model with an empty cache, for the texts of one batch."""
+
+
+class GeneratedText(NamedTuple):
+    """A text that a model has generated.
+
+    Attributes:
+        text: without special tokens; a decoder's, without the prompt.
+        score: Σ log p(token | source, previous tokens) / length ** `length_penalty`, in nats; see [`FoundTokens`].
+        finished: whether it ends with `<eos>`; otherwise it was cut off at the largest length.
+    """
+
+    text: str
+    score: float
+    finished: bool
+
+
+class Engine:
+    """A saved model with its tokenizer; [`load_engine`] makes it. Any number of threads may use it at once.
+
+    Attributes:
+        name: `"onnx"` or `"torch"`.
+        config: the saved configuration.
+        tokenizer: text as ids and back.
+        can_generate: whether the model generates text; otherwise it has scores or vectors to predict.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        model: Head | Generator,
+        tokenizer: TextIds,
+        config: Mapping[str, Any],
+        generation_config: Mapping[str, Any],
+    ) -> None:
+        self.name, self.config, self.tokenizer = name, config, tokenizer
+        self.can_generate = isinstance(model, Generator)
+        self._model, self._generation_config = model, generation_config
+        self._longest = config["max_position_embeddings"] if config["position_embedding_type"] == "learned" else None
+
+    def generate(
+        self, texts: str | Sequence[str], *, keep_letters: bool = False, batch_size: int = 32, **options: Any
+    ) -> str | list[str]:
+        """Return the text that the model generates for each text: the target of a source, or what follows a prompt.
+
+        Texts of similar lengths are generated together, and the answers come in the order of the texts.
+
+        Args:
+            texts: a text, or a list or tuple of texts.
+            keep_letters: whether the letters of a source stay, and only their accents may change.
+            batch_size: number of texts that are generated at once.
+            options: those of [`SearchOptions`], such as `num_beams` and `max_new_tokens`, which are named as in
+                transformers' `generate`. Others are as saved with the model.
+
+        Returns:
+            A text for a text, a list for a list.
+
+        Raises:
+            TypeError: If an input is not a text.
+            ValueError: If the model does not generate, an option is unknown or out of range, or a text has a lone
+                surrogate or is longer than the positions that the model has learned.
+
+        Warns:
+            UserWarning: If an encoder-decoder's output was cut off at the largest length.
+        """
+        given = [texts] if isinstance(texts, str) else texts
+        found = self.n_best(given, keep_letters=keep_letters, batch_size=batch_size, **options)
+        best = [outputs[0] for outputs in found]
+        cut = sum(not each.finished for each in best)
+        if cut and self.config.get("is_encoder_decoder"):
+            warnings.warn(
+                f"{cut} of {len(best)} outputs reached the largest length without <eos>, and were cut off there. "
+                "Raise max_new_tokens, or cut the texts into parts.",
+                stacklevel=2,
+            )
+        return best[0].text if isinstance(texts, str) else [each.text for each in best]
+
+    def n_best(
+        self, texts: Sequence[str], *, keep_letters: bool = False, batch_size: int = 32, **options: Any
+    ) -> list[list[GeneratedText]]:
+        """Return the `num_return_sequences` best texts, or samples, for each text, with their scores.
+
+        Args:
+            texts: a list or tuple of texts.
+            keep_letters: as in [`Engine.generate`].
+            batch_size: as in [`Engine.generate`].
+            options: as in [`Engine.generate`].
+
+        Returns:
+            For each text, the generated ones, best first; fewer than asked for if `keep_letters` allows no more.
+
+        Raises:
+            TypeError: As in [`Engine.generate`].
+            ValueError: As in [`Engine.generate`], or if `batch_size` is below 1.
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size={batch_size}; expected 1 or more.")
+        generator, search = self._generator(keep_letters), self._search_options(options)
+        encoded = self._encode(texts)
+        in_order = sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True)
+        found: list[list[GeneratedText]] = [[]] * len(encoded)
+        for start in range(0, len(encoded), batch_size):
+            numbers = in_order[start : start + batch_size]
+            inputs = self._inputs([encoded[number] for number in numbers], search, keep_letters)
+            limits = inputs["limits"]
+            if self._longest is not None:  # a text that has ended must not be read on beside others beyond its limit
+                read = 1 if self.config.get("is_encoder_decoder") else inputs["attention_mask"].sum(-1)
+                inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
+            for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
+                if any(not output.finished and len(output.token_ids) < limit for output in outputs):
+                    raise ValueError(
+                        f"An output needs more than the {self._longest} positions that this model has learned "
+                        "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
+                    )
+                found[number] = [self._as_text(output) for output in outputs if output.score > _IMPOSSIBLE]
+        return found
+
+    def stream(self, text: str, *, keep_letters: bool = False, **options: Any) -> Iterator[str]:
+        """Return an iterator over the text that the model generates, character by character, as it is found.
+
+        Args:
+            text: a source or a prompt.
+            keep_letters: as in [`Engine.generate`].
+            options: as in [`Engine.generate`], without beams.
+
+        Raises:
+            TypeError: As in [`Engine.generate`].
+            ValueError: As in [`Engine.generate`], or with beams.
+        """
+        generator, search = self._generator(keep_letters), self._search_options(options)
+        inputs = self._inputs(self._encode([text]), search, keep_letters)
+        return self.tokenizer.stream(stream_tokens(generator.begin(), **inputs))
+
+    def predict(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[dict[str, np.ndarray]]:
+        """Return the outputs of the model's head for each text: scores, or vectors.
+
+        Args:
+            texts: a list or tuple of texts.
+            text_pairs: the second text of each, for models of pairs.
+
+        Returns:
+            For each text, arrays by the names that the model gives its outputs, such as `logits` or
+            `last_hidden_state`: (length, …) if there is one for each token, special tokens included, or one for the
+            text.
+
+        Raises:
+            TypeError: If an input is not a text.
+            ValueError: If the model generates instead, or a text has a lone surrogate or is longer than the positions
+                that the model has learned.
+        """
+        if not isinstance(self._model, Head):
+            raise ValueError(f"{self._class_name()} generates text and has no other outputs; use `generate`.")
+        encoded = self._encode(texts, text_pairs)
+        in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
+        found: list[dict[str, np.ndarray]] = [{}] * len(encoded)
+        for first in in_order:
+            rows = max(1, _BATCH_TOKENS // len(encoded[first]))
+            numbers = [first, *islice(in_order, rows - 1)]
+            pairs = None if text_pairs is None else [text_pairs[number] for number in numbers]
+            inputs = self.tokenizer.inputs([texts[number] for number in numbers], pairs)
+            for name, values in self._model.run(inputs).items():
+                of_tokens = values.ndim == 3 or name in ("start_logits", "end_logits")
+                for number, mask, value in zip(numbers, inputs["attention_mask"], values):
+                    found[number] = found[number] | {name: value[mask == 1] if of_tokens else value}
+        return found
+
+    @cached_property
+    def _base_letters(self) -> list[int]:
+        return number_base_letters(self.tokenizer.tokens)
+
+    def _encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[list[int]]:
+        """Return the ids of texts, none of them longer than the positions that the model has learned."""
+        encoded = self.tokenizer.encode(texts, text_pairs)
+        length = max(map(len, encoded), default=0)
+        if self._longest is not None and length > self._longest:
+            raise ValueError(
+                f"A text has {length} tokens; expected at most the {self._longest} positions that this model has "
+                "learned (max_position_embeddings). Shorten it."
+            )
+        return encoded
+
+    def _class_name(self) -> str:
+        return (self.config.get("architectures") or ["This model"])[0]
+
+    def _generator(self, keep_letters: bool) -> Generator:
+        if not isinstance(self._model, Generator):
+            raise ValueError(f"{self._class_name()} does not generate text; use `predict`.")
+        if keep_letters and not self.config.get("is_encoder_decoder"):
+            raise ValueError(
+                f"keep_letters=True needs a source whose letters to keep, and {self._class_name()} continues prompts; "
+                "leave it out."
+            )
+        return self._model
+
+    def _search_options(self, options: Mapping[str, Any]) -> SearchOptions:
+        saved = {"eos_token_id": self.tokenizer.eos_token_id} | dict(self._generation_config)
+        return SearchOptions.from_saved(saved, **options)
+
+    def _inputs(self, encoded: Sequence[Sequence[int]], search: SearchOptions, keep_letters: bool) -> dict[str, Any]:
+        """Return the arguments of a search over some texts."""
+        is_translation = self.config.get("is_encoder_decoder")
+        input_ids, attention_mask = self.tokenizer.pad(encoded, "right" if is_translation else "left")
+        limits = search.new_token_limits([1 if is_translation else len(ids) for ids in encoded])
+        lock = None
+        if keep_letters:
+            lock = LetterLock(self._base_letters, self.tokenizer.special_ids, self.tokenizer.eos_token_id, input_ids)
+            limits = np.maximum(limits, lock.lengths)
+        return {
+            "input_ids": input_ids,
+            "attention_mask": attention_mask,
+            "options": search,
+            "limits": limits,
+            "lock": lock,
+        }
+
+    def _as_text(self, found: FoundTokens) -> GeneratedText:
+        return GeneratedText(self.tokenizer.decode(found.token_ids), found.score, found.finished)
+
+
+def load_engine(
+    folder: str | os.PathLike,
+    engine: EngineName = "auto",
+    *,
+    quantization: Quantization | None = None,
+    threads: int | None = None,
+) -> Engine:
+    """Load a saved model with its tokenizer into an engine.
+
+    Args:
+        folder: folder of a saved model; for onnxruntime, with the files that `python -m atenta.recipes.export` writes.
+        engine: `"onnx"`, `"torch"`, or `"auto"`: onnxruntime if it is installed and has its files, else torch.
+        quantization: `"int8"` for the ONNX files that were exported so; by default those in float32.
+        threads: number of threads; by default, in onnxruntime that of physical cores, and in torch its own setting.
+
+    Raises:
+        FileNotFoundError: If there is no such folder, or it has no model, no tokenizer or, with `"onnx"`, no ONNX
+            files.
+        ImportError: If the engine is not installed.
+        ValueError: If the engine is unknown, or a file is damaged or of another version.
+    """
+    folder = Path(folder)
+    config = _read_saved(folder / "config.json")
+    if config is None:
+        raise FileNotFoundError(
+            f"{folder} has no config.json; expected the folder of a saved model. "
+            "`hf download NAME --local-dir FOLDER` fetches one from the Hub."
+        )
+    name = choose_engine(folder, engine, quantization)
+    generation_config = _read_saved(folder / "generation_config.json") or {}
+    tokenizer = TextIds(folder)
+    model: Head | Generator
+    if name == "onnx":
+        files = folder / ONNX_FOLDER
+        if (files / file_name("model", quantization)).is_file():
+            model = OnnxHead(files, quantization, threads)
+        else:
+            model = OnnxGenerator(files, config, quantization, threads)
+    else:
+        import torch
+
+        from .torch_models import TorchGenerator, TorchHead, load_model
+
+        if threads is not None:
+            torch.set_num_threads(threads)
+        loaded = load_model(folder)
+        model = TorchGenerator(loaded) if loaded.can_generate() else TorchHead(loaded)
+    return Engine(name, model, tokenizer, config, generation_config)
+
+
+def choose_engine(folder: Path, engine: EngineName, quantization: Quantization | None) -> Literal["onnx", "torch"]:
+    """Return the engine to use for the model of a folder.
+
+    Args:
+        folder: folder of a saved model.
+        engine: as in [`load_engine`], as are the errors.
+        quantization: as in [`load_engine`].
+    """
+    if engine not in ("auto", "onnx", "torch"):
+        raise ValueError(f"engine={engine!r}; expected 'auto', 'onnx' or 'torch'.")
+    if quantization not in (None, "int8"):
+        raise ValueError(f"quantization={quantization!r}; expected 'int8', or None for float32.")
+    if engine == "torch" and quantization:
+        raise ValueError(f"quantization={quantization!r} is for ONNX files; leave it out with engine='torch'.")
+    files = [folder / ONNX_FOLDER / file_name(stem, quantization) for stem in ("model", "decoder_model")]
+    has_files = any(map(Path.is_file, files))
+    has_onnx, has_torch = _is_installed("onnxruntime"), _is_installed("torch")
+    if engine != "torch" and has_files and has_onnx:
+        return "onnx"
+    if engine == "torch" or (engine == "auto" and quantization is None and has_torch):
+        if not has_torch:
+            raise ImportError(f"engine='torch' needs torch and transformers: {INSTALL['torch']}")
+        return "torch"
+    if not has_files:
+        option = f" --quantization {quantization}" if quantization else ""
+        raise FileNotFoundError(
+            f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with `python -m "
+            f"atenta.recipes.export {folder}{option}`, which needs torch."
+        )
+    raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
+
+
+def _is_installed(package: str) -> bool:
+    return find_spec(package) is not None
+
+
+def _read_saved(path: Path) -> dict[str, Any] | None:
+    if not path.is_file():
+        return None
+    try:
+        saved = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged ({error}); expected it as the model was saved.") from None
+    if not isinstance(saved, dict):
+        raise ValueError(f"{path} is damaged (found {saved!r:.40}); expected it as the model was saved.")
+    return saved

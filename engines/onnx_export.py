@@ -1,0 +1,368 @@
+"""Saved models written as ONNX files: what the onnxruntime engine reads.
+
+An encoder, or a decoder with a classification head, is one graph: `model.onnx`. A model that generates has a graph for
+a step of its decoder, `decoder_model.onnx`, and, if it reads a source, one for its encoder, `encoder_model.onnx`. They
+need operators of ONNX's own set 24 only, and have any number of texts, tokens and cached positions.
+"""
+
+import copy
+import logging
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import onnx
+import torch
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from torch import nn
+from torch.export import Dim
+from transformers import PreTrainedModel
+
+from ..modeling import modeling_decoder, modeling_encoder_decoder
+from ..modeling.attention import MultiHeadAttention
+from ..modeling.positions import source_positions
+from .onnx_models import FORMAT, FORMAT_KEY, ONNX_FOLDER, Quantization, file_name, key_value_names
+from .torch_models import load_model, named_outputs
+
+OPERATOR_SET = 24  # the first with TensorScatter
+_MODULES_OF_NODE = "pkg.torch.onnx.name_scopes"  # what torch notes of each node
+_PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else `quantize_dynamic` asks for what torch has done
+CausalModel = modeling_decoder.AtentaDecoderForCausalLM
+TranslationModel = modeling_encoder_decoder.AtentaEncoderDecoderForConditionalGeneration
+
+
+class AttentionNodes(nn.Module):
+    """The attention of a block as three kinds of nodes: RotaryEmbedding, TensorScatter and Attention.
+
+    It takes the place of [`MultiHeadAttention`], so that the blocks around it are exported as they are. Heads stay
+    side by side in the last dimension: nothing is transposed or copied.
+    """
+
+    def __init__(self, attention: MultiHeadAttention) -> None:
+        super().__init__()
+        self.attention = attention
+        self.num_heads = attention.q_proj.out_features // attention.head_dim
+
+    def forward(
+        self,
+        hidden_states: torch.Tensor,
+        attention_mask: torch.Tensor | None = None,
+        position_embeddings: tuple[torch.Tensor, torch.Tensor] | None = None,
+        key_value_states: tuple[torch.Tensor, torch.Tensor] | None = None,
+        past_key_values: "CacheSlots | None" = None,
+        **kwargs: Any,
+    ) -> tuple[torch.Tensor, None]:
+        """Attend, as [`MultiHeadAttention.forward`] does.
+
+        Args:
+            hidden_states: (batch, query_length, hidden_size).
+            attention_mask: (batch, 1, query_length, key_length), added to the scores, or whether a key is seen.
+            position_embeddings: rotary cosines and sines, (batch or 1, query_length, head_dim) each.
+            key_value_states: keys and values of the source, (batch, source_length, heads · head_dim) each.
+            past_key_values: the cache of self-attention.
+            kwargs: not used.
+        """
+        attention = self.attention
+        query = self.turn(attention.q_proj(hidden_states), position_embeddings)
+        if key_value_states is not None:
+            key, value = key_value_states
+        else:
+            key = self.turn(attention.k_proj(hidden_states), position_embeddings)
+            value = attention.v_proj(hidden_states)
+            if past_key_values is not None:
+                key, value = past_key_values.write(key, value)
+        output, *_ = torch.onnx.ops.attention(
+            query,
+            key,
+            value,
+            attention_mask,
+            q_num_heads=self.num_heads,
+            kv_num_heads=self.num_heads,
+            scale=attention.scaling,
+        )
+        return attention.o_proj(output), None
+
+    def turn(
+        self, states: torch.Tensor, position_embeddings: tuple[torch.Tensor, torch.Tensor] | None
+    ) -> torch.Tensor:
+        """Return queries or keys, (batch, length, heads · head_dim), turned by their rotary positions, if any."""
+        if position_embeddings is None:
+            return states
+        half = self.attention.head_dim // 2
+        cosines, sines = (
+            each[..., :half].expand(states.shape[0], -1, -1)  # the other half repeats it
+            for each in position_embeddings
+        )
+        return torch.onnx.ops.rotary_embedding(states, cosines, sines, num_heads=self.num_heads)
+
+
+class CacheSlots:
+    """The keys and values of a block, (batch, capacity, heads · head_dim) each, and where new ones are written.
+
+    If a caller binds an output to the memory of its input, TensorScatter writes in place.
+    """
+
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, write_index: torch.Tensor) -> None:
+        self.keys, self.values, self.write_index = keys, values, write_index
+
+    def write(self, keys: torch.Tensor, values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Write keys and values, (batch, new_length, heads · head_dim) each, and return all slots."""
+        self.keys, self.values = self._scatter(self.keys, keys), self._scatter(self.values, values)
+        return self.keys, self.values
+
+    def _scatter(self, slots: torch.Tensor, states: torch.Tensor) -> torch.Tensor:
+        return torch.onnx.ops.symbolic(
+            "TensorScatter",
+            (slots, states, self.write_index),
+            attrs={"axis": 1},
+            dtype=slots.dtype,
+            shape=slots.shape,
+            version=OPERATOR_SET,
+        )
+
+
+class DecoderStep(nn.Module):
+    """The graph of a step: the logits of the tokens after some new ones, whose keys and values join the cache.
+
+    Positions and mask are inputs. So the new tokens may be a prompt, the next token of each text, or the branches of
+    each text in a beam search, which all read one cache and see their own ancestors only.
+    """
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.decoder, self.lm_head = model.get_decoder(), model.lm_head
+
+    def forward(
+        self,
+        input_ids: torch.Tensor,
+        position_ids: torch.Tensor,
+        attention_mask: torch.Tensor,
+        write_index: torch.Tensor,
+        past: Sequence[tuple[torch.Tensor, torch.Tensor]],
+        source_mask: torch.Tensor | None = None,
+        source: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
+    ) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
+        """Read new tokens.
+
+        Args:
+            input_ids: (batch, new_length).
+            position_ids: (batch, new_length).
+            attention_mask: (batch, 1, new_length, capacity), added to the scores.
+            write_index: (batch,), the first slot of the new keys and values.
+            past: keys and values of each block, (batch, capacity, heads · head_dim) each.
+            source_mask: (batch, 1, new_length, source_length), added to the scores of cross-attention.
+            source: keys and values of the source in each block, (batch, source_length, heads · head_dim) each.
+
+        Returns:
+            Logits, (batch, new_length, vocab_size), and `past` with the new keys and values.
+        """
+        decoder, present = self.decoder, []
+        hidden_states = decoder.embeddings(decoder.embeddings.embed_tokens(input_ids), position_ids)
+        rotary = decoder.rotary(position_ids, hidden_states.dtype) if decoder.rotary is not None else None
+        for index, (block, slots) in enumerate(zip(decoder.layers, past)):
+            cache = CacheSlots(*slots, write_index)
+            hidden_states = block(
+                hidden_states,
+                source[index] if source else None,
+                attention_mask=attention_mask,
+                encoder_attention_mask=source_mask,
+                position_embeddings=rotary,
+                past_key_values=cache,
+            )
+            present.append((cache.keys, cache.values))
+        return self.lm_head(decoder.norm(hidden_states)), present
+
+
+class SourceKeysAndValues(nn.Module):
+    """The graph of an encoder-decoder's encoder: what the cross-attention of each block reads of the source."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.config, self.model = model.config, model.model
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Map ids and mask, (batch, length) each, to keys and values, (batch, length, heads · head_dim)."""
+        position_ids = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
+        states = self.model.encoder(input_ids, attention_mask, position_ids=position_ids).last_hidden_state
+        rotary = None
+        if self.config.rotary_cross_attention:
+            rotary = self.model.decoder.rotary(position_ids, states.dtype)
+        layers = [block.cross_attn for block in self.model.decoder.layers]
+        return [
+            (layer.turn(layer.attention.k_proj(states), rotary), layer.attention.v_proj(states)) for layer in layers
+        ]
+
+
+class HeadOutputs(nn.Module):
+    """The graph of a model that does not generate: all outputs of its head."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(
+        self, input_ids: torch.Tensor, attention_mask: torch.Tensor, token_type_ids: torch.Tensor | None = None
+    ) -> tuple[torch.Tensor, ...]:
+        """Return the outputs that [`named_outputs`] names, as the model's own `forward` does."""
+        segments = {} if token_type_ids is None else {"token_type_ids": token_type_ids}
+        outputs = self.model(input_ids=input_ids, attention_mask=attention_mask, **segments)
+        return tuple(named_outputs(outputs).values())
+
+
+def export_onnx(folder: str | os.PathLike, quantization: Quantization | None = None) -> list[Path]:
+    """Write the ONNX files of a saved model into its folder `onnx`, from where `load_engine` takes them.
+
+    Args:
+        folder: a saved model of this package, an encoder, a decoder or an encoder-decoder.
+        quantization: `"int8"` rounds the weights of the matrix products, channel by channel, and the numbers that they
+            multiply; the head and everything else stay in float32. By default nothing is rounded.
+
+    Returns:
+        The paths of the files.
+
+    Raises:
+        ValueError: If the folder has no model, or a model of another kind.
+    """
+    model = load_model(folder)
+    target = Path(folder) / ONNX_FOLDER
+    target.mkdir(exist_ok=True)
+    written = []
+    for name, export in graphs_of(model).items():
+        path = target / file_name(name, quantization)
+        graph = export()
+        if quantization is None:
+            onnx.save(graph.model, path)
+        else:
+            quantize_dynamic(
+                graph.model,
+                path,
+                op_types_to_quantize=["MatMul", "Gemm"],
+                per_channel=True,
+                weight_type=QuantType.QInt8,
+                reduce_range=True,  # to 7 bits: with 8, sums overflow on processors without VNNI
+                nodes_to_exclude=graph.outside_blocks,
+            )
+        written.append(path)
+    return written
+
+
+class Graph(NamedTuple):
+    """A graph, and the names of its nodes outside the blocks, such as those of the head."""
+
+    model: onnx.ModelProto
+    outside_blocks: list[str]
+
+
+def graphs_of(model: PreTrainedModel) -> dict[str, Callable[[], Graph]]:
+    """Return functions that export the graphs of a model of [`load_model`], by the stems of their files."""
+    nodes = with_attention_nodes(model)
+    if isinstance(model, TranslationModel):
+        return {"encoder_model": lambda: export_source(nodes), "decoder_model": lambda: export_step(nodes)}
+    if isinstance(model, CausalModel):
+        return {"decoder_model": lambda: export_step(nodes)}
+    return {"model": lambda: export_head(nodes)}
+
+
+def with_attention_nodes(model: PreTrainedModel) -> PreTrainedModel:
+    """Return a copy of a model whose attention is exported as [`AttentionNodes`]."""
+    model = copy.deepcopy(model)
+    model.set_attn_implementation("eager")  # whose masks are numbers to add: others are converted in each block
+    for parent in list(model.modules()):
+        for name, child in parent.named_children():
+            if isinstance(child, MultiHeadAttention):
+                setattr(parent, name, AttentionNodes(child))
+    return model
+
+
+def export_step(model: PreTrainedModel) -> Graph:
+    """Export [`DecoderStep`]."""
+    config = model.config
+    blocks, width = len(model.get_decoder().layers), config.num_attention_heads * config.head_dim
+    batch, new, capacity, length = 2, 3, 32, 7
+    sizes = {name: Dim(name) for name in ("batch", "new_length", "capacity", "source_length")}
+    tokens = {0: sizes["batch"], 1: sizes["new_length"]}
+    # Each tensor is another: what is one tensor in two places becomes one input of the graph.
+    inputs: dict[str, Any] = {
+        "input_ids": torch.ones(batch, new, dtype=torch.long),
+        "position_ids": torch.ones(batch, new, dtype=torch.long),
+        "attention_mask": torch.zeros(batch, 1, new, capacity),
+        "write_index": torch.zeros(batch, dtype=torch.long),
+        "past": _pairs(blocks, batch, capacity, width),
+    }
+    shapes: dict[str, Any] = {
+        "input_ids": tokens,
+        "position_ids": tokens,
+        "attention_mask": {0: sizes["batch"], 2: sizes["new_length"], 3: sizes["capacity"]},
+        "write_index": {0: sizes["batch"]},
+        "past": [({0: sizes["batch"], 1: sizes["capacity"]},) * 2] * blocks,
+    }
+    names = [*inputs][:-1] + key_value_names("past", blocks)
+    if config.is_encoder_decoder:
+        inputs["source_mask"] = torch.zeros(batch, 1, new, length)
+        inputs["source"] = _pairs(blocks, batch, length, width)
+        shapes["source_mask"] = {0: sizes["batch"], 2: sizes["new_length"], 3: sizes["source_length"]}
+        shapes["source"] = [({0: sizes["batch"], 1: sizes["source_length"]},) * 2] * blocks
+        names += ["source_mask", *key_value_names("source", blocks)]
+    outputs = ["logits", *key_value_names("present", blocks)]
+    return _export(DecoderStep(model), inputs, shapes, names, outputs)
+
+
+def export_source(model: PreTrainedModel) -> Graph:
+    """Export [`SourceKeysAndValues`]."""
+    inputs = {"input_ids": torch.ones(2, 7, dtype=torch.long), "attention_mask": torch.ones(2, 7, dtype=torch.long)}
+    inputs["attention_mask"][1, 5:] = 0
+    shapes = {name: {0: Dim("batch"), 1: Dim("source_length")} for name in inputs}
+    names = key_value_names("source", len(model.get_decoder().layers))
+    return _export(SourceKeysAndValues(model), inputs, shapes, list(inputs), names)
+
+
+def export_head(model: PreTrainedModel) -> Graph:
+    """Export [`HeadOutputs`]."""
+    model.config.use_cache = False  # a decoder that classifies reads its text once
+    ids = torch.full((2, 7), 3, dtype=torch.long)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    inputs["attention_mask"][1, 5:] = 0
+    if getattr(model.config, "type_vocab_size", 0):
+        inputs["token_type_ids"] = torch.zeros_like(ids)
+    with torch.no_grad():
+        outputs = list(named_outputs(model(**inputs)))
+    shapes = {name: {0: Dim("batch"), 1: Dim("length")} for name in inputs}
+    return _export(HeadOutputs(model), inputs, shapes, list(inputs), outputs)
+
+
+def _pairs(blocks: int, *shape: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    return [(torch.zeros(shape), torch.zeros(shape)) for _ in range(blocks)]
+
+
+def _export(
+    graph: nn.Module,
+    inputs: Mapping[str, Any],
+    shapes: Mapping[str, Any],
+    input_names: list[str],
+    output_names: list[str],
+) -> Graph:
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of torchvision, which is not needed
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names of sizes that are equal, and what torch itself calls of torch
+        program = torch.onnx.export(
+            graph.eval(),
+            kwargs=dict(inputs),
+            dynamic_shapes=dict(shapes),
+            input_names=input_names,
+            output_names=output_names,
+            opset_version=OPERATOR_SET,
+            dynamo=True,
+            verbose=False,
+        )
+    outside_blocks = [
+        node.name for node in program.model.graph if ".layers." not in node.metadata_props.get(_MODULES_OF_NODE, "")
+    ]
+    program.model.metadata_props.update({FORMAT_KEY: FORMAT, **_PREPARED})
+    model = program.model_proto
+    for part in (*model.graph.node, *model.graph.value_info, *model.graph.input, *model.graph.output):
+        part.ClearField("metadata_props")  # among them the paths of this machine's files
+    return Graph(model, outside_blocks)

@@ -1,0 +1,198 @@
+"""Text as token ids and back, from a saved `tokenizer.json`, with the library `tokenizers` alone."""
+
+import json
+import os
+import re
+from codecs import getincrementaldecoder
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from tokenizers import Encoding, Tokenizer
+
+from ..tokenization.text_checks import check_texts
+
+_BYTE = re.compile(r"<0x([0-9A-F]{2})>")
+_CHARACTER_DECODER = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}
+
+
+class TextIds:
+    """The tokenizer of a saved model, with the ids of `AutoTokenizer`, but without transformers.
+
+    It keeps no options of a call, so any number of threads may use it at once.
+
+    Args:
+        folder: folder with `tokenizer.json` and `tokenizer_config.json`, as `AtentaTokenizer.save_pretrained` writes
+            them.
+
+    Raises:
+        FileNotFoundError: If one of the files is missing.
+        ValueError: If one of them is damaged, or is of another kind of tokenizer.
+
+    Attributes:
+        tokens: the vocabulary in the order of ids.
+        model_input_names: names of the model's inputs, such as `input_ids`.
+        padding_side: side on which `pad` adds `<pad>`.
+        pad_token_id, bos_token_id, eos_token_id, mask_token_id: ids of special tokens.
+        special_ids: ids of all special tokens, also of feature tags.
+    """
+
+    def __init__(self, folder: str | os.PathLike) -> None:
+        path, config_path = (Path(folder) / name for name in ("tokenizer.json", "tokenizer_config.json"))
+        parts, config = _read_json(path), _read_json(config_path)
+        try:
+            self._backend = Tokenizer.from_str(json.dumps(parts))
+        except Exception as error:  # the library raises nothing more special
+            raise ValueError(f"{path} is damaged ({error}); expected it as the tokenizer was saved.") from None
+        vocabulary = self.get_vocab()
+        if parts.get("decoder") != _CHARACTER_DECODER or {*vocabulary.values()} != {*range(len(vocabulary))}:
+            raise ValueError(f"{path} is of another kind of tokenizer; expected one that AtentaTokenizer has saved.")
+        self._backend.no_padding()
+        self._backend.no_truncation()
+        self._backend.encode_special_tokens = bool(config.get("split_special_tokens", False))
+        self.model_input_names: list[str] = config.get("model_input_names", ["input_ids", "attention_mask"])
+        self.padding_side: Literal["left", "right"] = config.get("padding_side", "right")
+        self.tokens: list[str] = sorted(vocabulary, key=vocabulary.__getitem__)
+        special = {name: _content(config.get(f"{name}_token")) for name in ("pad", "bos", "eos", "mask")}
+        for name, token in special.items():
+            if token not in vocabulary:
+                raise ValueError(
+                    f"{config_path} is damaged ({name}_token is {token!r}); expected it as the tokenizer was saved."
+                )
+        self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id = map(
+            vocabulary.__getitem__, special.values()
+        )
+        added = self._backend.get_added_tokens_decoder()
+        self.special_ids = {index for index, token in added.items() if token.special}
+        matches = enumerate(map(_BYTE.fullmatch, self.tokens))
+        self._bytes = {index: bytes.fromhex(match[1]) for index, match in matches if match}
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of each token."""
+        return self._backend.get_vocab()
+
+    def encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[list[int]]:
+        """Return the ids of each text or pair, with the special tokens of the family's input format.
+
+        Args:
+            texts: texts, or the first text of each pair.
+            text_pairs: the second text of each pair.
+
+        Raises:
+            TypeError: If `texts` or `text_pairs` is not a list or tuple of str.
+            ValueError: If a text has a lone surrogate, or there is another number of `text_pairs`.
+        """
+        return [encoding.ids for encoding in self._encode(texts, text_pairs)]
+
+    def inputs(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """Return the model's inputs, (texts, length) int64 each, padded on the side of the family.
+
+        Args:
+            texts: as in `encode`.
+            text_pairs: as in `encode`.
+
+        Raises:
+            TypeError: As in `encode`.
+            ValueError: As in `encode`, or if no texts are given.
+        """
+        encoded = self._encode(texts, text_pairs)
+        input_ids, attention_mask = self.pad([encoding.ids for encoding in encoded])
+        arrays = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if "token_type_ids" in self.model_input_names:
+            arrays["token_type_ids"] = np.zeros_like(input_ids)
+            arrays["token_type_ids"][attention_mask == 1] = np.concatenate([encoding.type_ids for encoding in encoded])
+        return {name: arrays[name] for name in self.model_input_names}
+
+    def pad(
+        self, ids: Sequence[Sequence[int]], side: Literal["left", "right"] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids of unlike lengths as `input_ids` and `attention_mask`, (texts, length) int64 each.
+
+        Args:
+            ids: ids of each text.
+            side: where `<pad>` is added; defaults to the side of the family.
+
+        Raises:
+            ValueError: If no ids are given, or there is no such side.
+        """
+        side = side or self.padding_side
+        if side not in ("left", "right"):
+            raise ValueError(f"side={side!r}; expected 'left' or 'right'.")
+        if not len(ids):
+            raise ValueError("No texts were given, so there is nothing to make arrays of. Give at least one text.")
+        lengths = np.array([[len(each)] for each in ids])
+        places = np.arange(lengths.max())
+        mask = places < lengths if side == "right" else places >= lengths.max() - lengths
+        input_ids = np.full(mask.shape, self.pad_token_id, np.int64)
+        input_ids[mask] = [index for each in ids for index in each]
+        return input_ids, mask.astype(np.int64)
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of ids, without special tokens. Bytes that are no UTF-8 become `\ufffd`."""
+        return self._backend.decode(np.asarray(ids).tolist() if isinstance(ids, np.ndarray) else list(ids))
+
+    def stream(self, ids: Iterable[int]) -> Iterator[str]:
+        """Yield the text of ids as they come, without special tokens: each character when its last byte is there.
+
+        What is yielded is together what `decode` returns, if the bytes among the ids are UTF-8. A byte that is not
+        becomes `\ufffd`; `decode` replaces the good bytes around it as well.
+
+        Args:
+            ids: ids of tokens, which may still be generated.
+        """
+        decoder = getincrementaldecoder("utf-8")("replace")
+        for index in map(int, ids):
+            if index in self._bytes:
+                piece = decoder.decode(self._bytes[index])
+            elif index in self.special_ids or not 0 <= index < len(self.tokens):
+                continue
+            else:
+                piece = decoder.decode(b"", final=True) + self.tokens[index]
+            if piece:
+                yield piece
+        if rest := decoder.decode(b"", final=True):
+            yield rest
+
+    def _encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[Encoding]:
+        _check_list(texts, "texts")
+        if text_pairs is None:
+            return self._backend.encode_batch_fast(texts)
+        _check_list(text_pairs, "text_pairs")
+        if len(texts) != len(text_pairs):
+            raise ValueError(f"Found {len(texts)} texts and {len(text_pairs)} text_pairs; expected one for each text.")
+        return self._backend.encode_batch_fast(list(zip(texts, text_pairs)))
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """Return a file's object.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is damaged.
+    """
+    try:
+        parts = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{path.parent} has no {path.name}; expected the folder of a model with its tokenizer."
+        ) from None
+    except ValueError as error:  # of JSON or UTF-8
+        raise ValueError(f"{path} is damaged ({error}); expected it as the tokenizer was saved.") from None
+    if not isinstance(parts, dict):
+        raise ValueError(f"{path} is damaged (found {parts!r:.40}); expected it as the tokenizer was saved.")
+    return parts
+
+
+def _content(token: str | dict[str, Any] | None) -> str | None:
+    """Return the text of a special token, which older versions of transformers saved with its options."""
+    return token["content"] if isinstance(token, dict) else token
+
+
+def _check_list(texts: Sequence[str], name: str) -> None:
+    if not isinstance(texts, list | tuple):
+        raise TypeError(f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str.")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"`{name}[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
+    check_texts(texts, name)

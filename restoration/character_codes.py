@@ -1,0 +1,134 @@
+"""What a tagger of characters reads: an id and a hint for each character, and which characters have a choice."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from .spans import protected_spans
+from .spellings import Spellings, code_points
+
+_CODE_POINTS = 0x110000
+# The first byte of the UTF-8 of code points from the first number up to the second.
+_LEAD_BYTES = [
+    *((byte, byte + 1, byte) for byte in range(0x80)),
+    *((lead - 0xC0 << 6, lead - 0xBF << 6, lead) for lead in range(0xC2, 0xE0)),
+    *((max(0x800, lead - 0xE0 << 12), lead - 0xDF << 12, lead) for lead in range(0xE0, 0xF0)),
+    *((max(0x10000, lead - 0xF0 << 18), min(_CODE_POINTS, lead - 0xEF << 18), lead) for lead in range(0xF0, 0xF5)),
+]
+NO_CHOICE = -1  # in place of a row of `CharacterCodes.allowed`
+
+
+class Vocabulary(Protocol):
+    """What restoration asks of a tokenizer: that of transformers, or `TextIds`."""
+
+    pad_token_id: int | None
+    bos_token_id: int | None
+    eos_token_id: int | None
+
+    def get_vocab(self) -> dict[str, int]:
+        """Return the id of each token."""
+        ...
+
+
+class TaggerConfiguration(Protocol):
+    """What restoration asks of a configuration: see `AtentaEncoderConfig`."""
+
+    name_or_path: str
+    character_variants: dict[str, str]
+    id2label: dict[int, str]
+    window_length: int
+    confidence_temperature: float
+    spellings_file: str | None
+
+
+class CharacterCodes:
+    """The inputs of a tagger of characters: an id, a hint and a choice for each character.
+
+    Positions of ids are positions of characters, because every character has one id: one outside the alphabet has the
+    id of the first byte of its UTF-8.
+
+    Args:
+        tokenizer: an encoder's `AtentaTokenizer`, or the same without transformers.
+        config: of the tagger; `character_variants` says what each character may become.
+        spellings: what a look-up would answer, which the tagger reads; `None` if it was trained without.
+
+    Attributes:
+        labels: (labels,), uint32, the code point that each label stands for.
+        label_of: (code points,), int64, the label of each; -1 for those that are none.
+        allowed: (characters with a choice, labels), whether a character may become a label's.
+        options: (characters with a choice, most labels of one), int64, the labels of each; those of a character with
+            fewer are followed by any.
+        excluded: like `options`, float32, minus infinity where a label is none of the character's, otherwise 0.
+    """
+
+    def __init__(self, tokenizer: Vocabulary, config: TaggerConfiguration, spellings: Spellings | None) -> None:
+        variants = config.character_variants
+        labels = [config.id2label[index] for index in range(len(config.id2label))]
+        self.spellings = spellings
+        self.labels = np.array(list(map(ord, labels)), np.uint32)
+        self.label_of = np.full(_CODE_POINTS, -1)
+        self.label_of[self.labels] = np.arange(len(labels))
+        self.allowed = np.array([[label in variants[each] for label in labels] for each in variants])
+        most = self.allowed.sum(1).max()
+        self.options = np.argsort(~self.allowed, 1, kind="stable")[:, :most]
+        self.excluded = np.where(np.take_along_axis(self.allowed, self.options, 1), 0, -np.inf).astype(np.float32)
+        vocabulary = tokenizer.get_vocab()
+        self._ids = np.empty(_CODE_POINTS, np.int32)
+        for first, last, lead in _LEAD_BYTES:
+            self._ids[first:last] = vocabulary[f"<0x{lead:02X}>"]
+        for token, index in vocabulary.items():
+            if len(token) == 1:
+                self._ids[ord(token)] = index
+        self._rows = np.full(_CODE_POINTS, NO_CHOICE, np.int16)
+        self._rows[list(map(ord, variants))] = np.arange(len(variants))
+
+    def inputs(self, text: str, skip: Callable[[], bool] | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return the id of each character, as it is spelt most often, and 1 in words that have no other spelling.
+
+        Args:
+            text: in NFC.
+            skip: as in [`Spellings.suggest`].
+
+        Returns:
+            (characters,) each.
+        """
+        hints = np.zeros(len(text), np.int64)
+        if self.spellings is not None:
+            text, hints = self.spellings.suggest(text, skip)
+        return self._ids[code_points(text)], hints
+
+    def choices(self, text: str) -> np.ndarray:
+        """Return the row in `allowed` of each character, (characters,), -1 without a choice or in protected spans."""
+        rows = self._rows[code_points(text)]
+        for start, end in protected_spans(text):
+            rows[start:end] = NO_CHOICE
+        return rows
+
+
+def base_characters(variants: Mapping[str, str]) -> dict[str, str]:
+    """Return the character that may become each variant, other than itself: `{"á": "a", …}`."""
+    return {variant: base for base, all_of_it in variants.items() for variant in all_of_it if variant != base}
+
+
+def load_spellings(config: TaggerConfiguration, **hub_options: Any) -> Spellings | None:
+    """Load the spellings of a saved model from beside its weights; `None` if it was trained without.
+
+    Args:
+        config: of the saved model.
+        hub_options: as in transformers' `cached_file`, such as `token`.
+
+    Raises:
+        OSError: If the configuration names a file that is not there.
+    """
+    name = getattr(config, "spellings_file", None)
+    if name is None:
+        return None
+    path = Path(config.name_or_path, hub_options.get("subfolder") or "", name)
+    if not Path(config.name_or_path).is_dir():
+        from transformers.utils import cached_file
+
+        hub_options.setdefault("revision", getattr(config, "_commit_hash", None))
+        path = cached_file(config.name_or_path, name, **hub_options)
+    return Spellings.load(path, base_characters(config.character_variants))

@@ -1,0 +1,122 @@
+"""A saved tagger of characters without torch: what its `config.json` says, and its ONNX file in onnxruntime."""
+
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, file_name
+
+_KINDS: tuple[Quantization | None, ...] = (None, "int8")  # of ONNX files; the first one that is there is taken
+
+
+@dataclass(frozen=True)
+class TaggerConfig:
+    """What the configuration of a tagger of characters says of the restoration: see `AtentaEncoderConfig`.
+
+    Attributes:
+        name_or_path: its folder.
+    """
+
+    name_or_path: str
+    character_variants: dict[str, str]
+    id2label: dict[int, str]
+    window_length: int
+    confidence_temperature: float
+    spellings_file: str | None
+
+    @classmethod
+    def from_folder(cls, folder: str | os.PathLike) -> "TaggerConfig":
+        """Read the `config.json` of a folder.
+
+        Raises:
+            FileNotFoundError: If there is none.
+            ValueError: If it is damaged, or is of another kind of model.
+        """
+        path = Path(folder) / "config.json"
+        try:
+            saved = json.loads(path.read_bytes())
+            variants, kind = saved.get("character_variants"), saved.get("architectures") or ["unknown class"]
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{folder} has no config.json; expected the folder of a model.") from None
+        except (ValueError, AttributeError) as error:  # no JSON, no UTF-8, no object
+            raise ValueError(f"{path} is damaged ({error}); expected it as the model was saved.") from None
+        if not variants:
+            raise ValueError(
+                f"{folder} has a model of {kind[0]} and no character_variants; expected a model that "
+                "recipes/finetune_characters.py has trained. A tagger of words has none."
+            )
+        return cls(
+            name_or_path=str(folder),
+            character_variants=variants,
+            id2label={int(index): label for index, label in saved["id2label"].items()},
+            window_length=saved["window_length"],
+            confidence_temperature=saved.get("confidence_temperature", 1.0),
+            spellings_file=saved.get("spellings_file"),
+        )
+
+
+class OnnxTagger:
+    """A tagger of characters in onnxruntime, which any number of threads may run at once.
+
+    Args:
+        folder: a saved tagger with an ONNX file: `onnx/model.onnx`, or `onnx/model_int8.onnx` if it is the only one.
+
+    Raises:
+        ImportError: If onnxruntime is not installed.
+        FileNotFoundError: If the folder has no configuration or no ONNX file.
+        ValueError: If one of them is damaged, they do not go together, or the model is of another kind.
+
+    Attributes:
+        config: the configuration.
+    """
+
+    def __init__(self, folder: str | os.PathLike) -> None:
+        self.config = TaggerConfig.from_folder(folder)
+        files = _onnx_files(folder)
+        if not files:
+            raise FileNotFoundError(
+                f"{folder} has no file {ONNX_FOLDER}/{file_name('model', None)}; write it: "
+                f"python -m atenta.recipes.export {folder}"
+            )
+        if not _has_onnxruntime():
+            raise ImportError("engine='onnx' needs onnxruntime, which is not installed: pip install \"atenta[onnx]\"")
+        quantization, path = files[0]
+        self._head = OnnxHead(path.parent, quantization)
+        labels = {each.name: each.shape[-1] for each in self._head.session.get_outputs()}.get("logits")
+        if labels != len(self.config.id2label):
+            raise ValueError(
+                f"{path} does not have the {len(self.config.id2label)} labels of {folder}/config.json; write it "
+                f"again: python -m atenta.recipes.export {folder}"
+            )
+
+    def run(self, input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
+        """Return the logits, (batch, length, labels), float32.
+
+        Args:
+            input_ids: (batch, length), int64.
+            token_type_ids: (batch, length), int64: the hints.
+            attention_mask: (batch, length), int64.
+        """
+        inputs = {"input_ids": input_ids, "token_type_ids": token_type_ids, "attention_mask": attention_mask}
+        return self._head.run(inputs)["logits"]
+
+
+def prefers_onnx(folder: str | os.PathLike) -> bool:
+    """Return whether a folder has an ONNX file, and onnxruntime is installed."""
+    return bool(_onnx_files(folder)) and _has_onnxruntime()
+
+
+def _onnx_files(folder: str | os.PathLike) -> list[tuple[Quantization | None, Path]]:
+    files = [(kind, Path(folder) / ONNX_FOLDER / file_name("model", kind)) for kind in _KINDS]
+    return [(kind, path) for kind, path in files if path.is_file()]
+
+
+def _has_onnxruntime() -> bool:
+    try:
+        import onnxruntime  # noqa: F401
+    except ImportError:
+        return False
+    return True

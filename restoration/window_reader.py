@@ -1,0 +1,175 @@
+"""Text with each character replaced by the variant that a tagger of characters finds most likely."""
+
+import os
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate, pairwise
+from numbers import Real
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..tokenization.text_checks import check_texts
+from .character_codes import NO_CHOICE, CharacterCodes, TaggerConfiguration, Vocabulary
+from .spans import cut_windows
+from .spellings import Spellings, code_points
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_BATCH_TOKENS = 8192  # in a batch, padding included
+# Maps input_ids, token_type_ids and attention_mask, (batch, length) int64 each, to logits, (batch, length, labels)
+# float32.
+Run = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+class RestoredText(NamedTuple):
+    """A restored text with the confidence in each of its characters.
+
+    Attributes:
+        text: the text in NFC.
+        probabilities: (characters,), float32, the probability of the most likely variant of each character; 1 for a
+            character without a choice. With `min_confidence`, the characters below it are as they were given.
+    """
+
+    text: str
+    probabilities: np.ndarray
+
+
+class WindowReader:
+    """A tagger of characters that reads texts of any length in windows, whatever it runs in.
+
+    Args:
+        run: runs the tagger on the inputs of a batch of windows.
+        config: its configuration.
+        tokenizer: its tokenizer.
+        spellings: the spellings that it was trained with; `None` if without.
+
+    Raises:
+        ValueError: If the configuration has no `character_variants`.
+    """
+
+    def __init__(
+        self, run: Run, config: TaggerConfiguration, tokenizer: Vocabulary, spellings: Spellings | None = None
+    ) -> None:
+        if not getattr(config, "character_variants", None):
+            raise ValueError(
+                f"{config.name_or_path or type(config).__name__} has no character_variants; expected a model that "
+                "recipes/finetune_characters.py has trained. A tagger of words has none."
+            )
+        self._run, self.config, self.tokenizer = run, config, tokenizer
+        self.codes = CharacterCodes(tokenizer, config, spellings)
+
+    def restore(self, texts: Sequence[str], min_confidence: float = 0.0) -> list[RestoredText]:
+        """Restore texts, each by itself. Long ones are read in windows that overlap.
+
+        Args:
+            texts: texts of any length.
+            min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
+
+        Raises:
+            TypeError: If `texts` is not a list or tuple of str, or `min_confidence` is not a number.
+            ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
+        """
+        if not isinstance(min_confidence, Real):
+            raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
+        if not 0 <= min_confidence <= 1:
+            raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
+        if not isinstance(texts, list | tuple):
+            raise TypeError(f"`texts` is a {type(texts).__name__}, expected a list or tuple of str.")
+        for index, text in enumerate(texts):
+            if not isinstance(text, str):
+                raise TypeError(f"`texts[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
+        check_texts(texts, "texts")
+        texts = [unicodedata.normalize("NFC", text) for text in texts]
+        borders = list(accumulate(map(len, texts), initial=0))
+        restored = code_points("".join(texts)).copy()  # all texts, one after the other
+        probabilities = np.ones(len(restored), np.float32)
+        for places, choices, logits in self._read(texts):
+            options = self.codes.options[choices]
+            scores = np.take_along_axis(logits, options, 1) / np.float32(self.config.confidence_temperature)
+            scores += self.codes.excluded[choices]
+            best = scores.argmax(1, keepdims=True)
+            probability = 1 / np.exp(scores - np.take_along_axis(scores, best, 1)).sum(1)  # of the best
+            probabilities[places] = probability
+            labels = np.take_along_axis(options, best, 1)[:, 0]
+            sure = probability >= min_confidence
+            restored[places[sure]] = self.codes.labels[labels[sure]]
+        return [
+            RestoredText(restored[start:end].tobytes().decode("utf-32-le"), probabilities[start:end])
+            for start, end in pairwise(borders)
+        ]
+
+    def save_spellings(self, folder: str | os.PathLike) -> None:
+        """Write the spellings, if there are any, from where they are loaded with the model."""
+        if self.codes.spellings is not None:
+            self.codes.spellings.save(Path(folder) / self.config.spellings_file)
+
+    def score(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield the places of characters that have a choice and the logits of their labels, in batches.
+
+        Each of them comes once, from the one window that decides it.
+
+        Args:
+            texts: in NFC.
+
+        Yields:
+            (places,), counted through all texts, one after the other, and (places, labels), float32, minus infinity
+            for labels that the character cannot become.
+        """
+        for places, choices, logits in self._read(texts):
+            yield places, np.where(self.codes.allowed[choices], logits, np.float32(-np.inf))
+
+    def _read(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield places as `score` does, their rows in `CharacterCodes.allowed`, and the logits of all labels."""
+        if not texts:
+            return
+        borders = [*accumulate(map(len, texts), initial=0)]
+        line_ends = np.array(borders[1:-1], np.int64) + np.arange(len(texts) - 1)
+        # All texts at once, which is faster. No word, and so no spelling, goes across a line end.
+        ids, hints = (np.delete(each, line_ends) for each in self.codes.inputs("\n".join(texts)))
+        choices = np.concatenate([self.codes.choices(text) for text in texts])
+        windows = np.array(
+            [
+                [border + place for place in window]
+                for border, text in zip(borders, texts)
+                for window in cut_windows(len(text), self.config.window_length)
+            ]
+        )
+        decided = np.concatenate([[0], np.cumsum(choices != NO_CHOICE)])
+        windows = windows[decided[windows[:, 2]] < decided[windows[:, 3]]]
+        # Batches of one length need no padding.
+        windows = windows[np.argsort(windows[:, 1] - windows[:, 0], kind="stable")]
+        while len(windows):
+            count = max(1, _BATCH_TOKENS // (windows[-1, 1] - windows[-1, 0] + 2))
+            windows, batch = windows[:-count], windows[-count:]
+            start, end, first, last = batch.T[..., None]
+            places = start - 1 + np.arange((end - start).max() + 2)  # <bos> is before `start`, and <eos> at `end`
+            inside = (places >= start) & (places < end)
+            places[~inside] = 0
+            input_ids = np.where(inside, ids[places], self.tokenizer.pad_token_id).astype(np.int64)
+            input_ids[:, 0] = self.tokenizer.bos_token_id
+            np.put_along_axis(input_ids, end - start + 1, self.tokenizer.eos_token_id, 1)
+            attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
+            logits = self._run(input_ids, hints[places] * inside, attention_mask)
+            decides = inside & (places >= first) & (places < last) & (choices[places] != NO_CHOICE)
+            of_batch = places[decides]
+            yield of_batch, choices[of_batch], logits[decides]
+
+
+def run_in_torch(model: "PreTrainedModel") -> Run:
+    """Return a function that runs a model of torch, in evaluation mode from now on."""
+    import torch
+
+    model.eval()
+
+    def run(input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
+        ids, hints, mask = (
+            torch.from_numpy(each).to(model.device) for each in (input_ids, token_type_ids, attention_mask)
+        )
+        with torch.inference_mode():
+            logits = model(input_ids=ids, token_type_ids=hints, attention_mask=mask).logits
+        return logits.float().cpu().numpy()
+
+    return run

@@ -1,0 +1,330 @@
+"""Engines answer as transformers does: the same texts, scores and outputs, one at a time, in lists and as a stream."""
+
+import re
+import shutil
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
+
+from atenta import AtentaEncoderForPreTraining, AtentaEncoderModel
+from atenta.engines import engine as engine_module
+from atenta.engines.engine import load_engine
+from atenta.engines.onnx_models import FORMAT, FORMAT_KEY, ONNX_FOLDER, OnnxTexts
+from atenta.engines.torch_models import load_model
+from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
+from support.exported import CHARACTERS, TAG, every_head
+
+TEXTS = ["a cao", "", "É", "caco beb, acao ocea", "ab\u0303 o", "日 é.", "ca", "a b c e o ã"]
+FAMILIES = ("decoder", "encoder-decoder")
+ENGINES = ("onnx", "torch")
+SEARCHES = [
+    {"max_new_tokens": 30},
+    {"num_beams": 4, "max_new_tokens": 20},
+    {"num_beams": 4, "num_return_sequences": 3, "length_penalty": 0.5, "early_stopping": True, "max_new_tokens": 15},
+]
+one_of_each = pytest.mark.parametrize(("family", "name"), [(family, name) for family in FAMILIES for name in ENGINES])
+
+
+@pytest.fixture(scope="module")
+def engines(folders):
+    """Engines by family and name."""
+    return {(family, name): load_engine(folders[family], name) for family in FAMILIES for name in ENGINES}
+
+
+@pytest.fixture(scope="module")
+def expected(folders):
+    """A function that returns what `generate` of transformers finds for a text alone: texts and scores."""
+    loaded = {}
+    for family, auto_class in zip(FAMILIES, (AutoModelForCausalLM, AutoModelForSeq2SeqLM)):
+        loaded[family] = AutoTokenizer.from_pretrained(folders[family]), auto_class.from_pretrained(folders[family])
+        loaded[family][1].generation_config.max_length = None
+
+    def generated(family, text, keep_letters=False, **options):
+        tokenizer, model = loaded[family]
+        inputs = tokenizer(text, return_tensors="pt", return_token_type_ids=False)
+        if keep_letters:
+            options["logits_processor"] = [KeepLettersLogitsProcessor(tokenizer, inputs.input_ids)]
+        output = model.generate(**inputs, **options, return_dict_in_generate=True, output_scores=True)
+        start = 1 if family == "encoder-decoder" else inputs.input_ids.shape[1]
+        texts = tokenizer.batch_decode(output.sequences[:, start:], skip_special_tokens=True)
+        return texts, output.get("sequences_scores")
+
+    return generated
+
+
+@one_of_each
+@pytest.mark.parametrize("search", SEARCHES, ids=str)
+def test_texts_and_scores_are_those_of_generate(family, name, search, engines, expected):
+    found = engines[family, name].n_best(TEXTS, batch_size=3, **search)
+    for text, outputs in zip(TEXTS, found):
+        texts, scores = expected(family, text, **search)
+        assert [one.text for one in outputs] == texts
+        if scores is not None:
+            assert [one.score for one in outputs] == pytest.approx(scores.tolist(), abs=1e-4)
+    assert len({outputs[0].text for outputs in found}) > 4
+    if family == "encoder-decoder":
+        assert {one.finished for outputs in found for one in outputs} == {True, False}
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}], ids=str)
+def test_letters_are_kept(name, search, engines, expected):
+    """Also where an output needs more tokens than the options allow."""
+    engine = engines["encoder-decoder", name]
+    found = engine.generate([f"{TAG}{text}" for text in TEXTS], keep_letters=True, max_new_tokens=2, **search)
+    assert found == [
+        expected("encoder-decoder", f"{TAG}{text}", keep_letters=True, max_new_tokens=40, **search)[0][0]
+        for text in TEXTS
+    ]
+    assert found != TEXTS
+
+
+@one_of_each
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"do_sample": True, "seed": 3}], ids=str)
+@pytest.mark.filterwarnings("ignore:.*reached the largest length")
+def test_an_answer_does_not_depend_on_its_batch(family, name, search, engines):
+    engine, search = engines[family, name], {"max_new_tokens": 20, **search}
+    together = engine.generate(TEXTS, batch_size=8, **search)
+    assert together == [engine.generate(text, **search) for text in TEXTS]
+    assert engine.generate(tuple(TEXTS[::-1]), batch_size=3, **search) == together[::-1]
+    assert engine.generate([], **search) == []
+
+
+@one_of_each
+def test_a_stream_is_the_text(family, name, engines):
+    engine = engines[family, name]
+    for text in TEXTS:
+        for search in ({}, {"do_sample": True, "seed": 1, "top_k": 5}):
+            (found,) = engine.n_best([text], max_new_tokens=25, **search)
+            pieces = list(engine.stream(text, max_new_tokens=25, **search))
+            assert "".join(pieces) == found[0].text
+            assert len(pieces) == len(found[0].text)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_samples_are_those_of_the_seed_in_both_engines(family, engines):
+    samples = {}
+    for seed in (1, 2):
+        options = {"do_sample": True, "seed": seed, "num_return_sequences": 3, "top_p": 0.9, "max_new_tokens": 20}
+        both = [
+            [[one.text for one in outputs] for outputs in engines[family, name].n_best(TEXTS, **options)]
+            for name in ENGINES
+        ]
+        assert both[0] == both[1]
+        samples[seed] = both[0]
+    assert samples[1] != samples[2]
+    assert all(len(set(outputs)) > 1 for outputs in samples[1][3:4])
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_beams_of_long_outputs(family, engines, monkeypatch):
+    """The cache makes room several times, and texts are dropped on the way."""
+    calls = []
+    for method in ("keep", "_make_room"):
+        original = getattr(OnnxTexts, method)
+        monkeypatch.setattr(
+            OnnxTexts,
+            method,
+            lambda self, argument, original=original, method=method: calls.append(method) or original(self, argument),
+        )
+    texts = [text * times for text, times in zip(TEXTS, (8, 1, 20, 2, 9, 4, 16, 1))]
+    # What ends an output at a place of its own, whatever the weights: its source's end, or its prompt's length.
+    options = {"keep_letters": True} if family == "encoder-decoder" else {"max_length": 60}
+    options |= {"num_beams": 10, "num_return_sequences": 2, "length_penalty": 2.0}
+    found, theirs = (engines[family, name].n_best(texts, **options) for name in ENGINES)
+    for ours, others in zip(found, theirs):
+        assert [one.text for one in ours] == [one.text for one in others]
+        assert [one.score for one in ours] == pytest.approx([one.score for one in others], abs=1e-4)
+    assert calls.count("_make_room") > 3
+    assert calls.count("keep") > 2
+    assert "_make_room" in calls[: calls.index("keep")]
+    assert "_make_room" in calls[calls.index("keep") :]
+
+
+@one_of_each
+def test_threads_share_an_engine(family, name, engines):
+    engine = engines[family, name]
+    parts = [TEXTS[number:] + TEXTS[:number] for number in range(8)]
+
+    def answer(part):
+        return [one.text for outputs in engine.n_best(part, num_beams=2, max_new_tokens=12) for one in outputs]
+
+    alone = [answer(part) for part in parts]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(answer, parts)) == alone
+
+
+def test_an_output_of_an_encoder_decoder_that_is_cut_off_is_warned_of(engines):
+    for name in ENGINES:
+        with pytest.warns(UserWarning, match="of 8 outputs reached the largest length without <eos>") as warned:
+            engines["encoder-decoder", name].generate(TEXTS, max_new_tokens=2)
+        assert [warning.filename for warning in warned] == [__file__]
+        with warnings.catch_warnings(action="error"):
+            engines["decoder", name].generate(TEXTS, max_new_tokens=2)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@every_head
+def test_outputs_of_heads_are_those_of_the_model(model_class, name, head_folder):
+    folder = head_folder(model_class)
+    engine, model, tokenizer = load_engine(folder, name), load_model(folder), AutoTokenizer.from_pretrained(folder)
+    pairs = TEXTS[::-1] if "Encoder" in model_class.__name__ else None
+    for others in (None, pairs):
+        found = engine.predict(TEXTS, others)
+        assert len(found) == len(TEXTS)
+        for number, (text, outputs) in enumerate(zip(TEXTS, found)):
+            inputs = tokenizer([text], others and [others[number]], return_tensors="pt")
+            if not getattr(model.config, "type_vocab_size", 0):
+                inputs.pop("token_type_ids", None)
+            with torch.no_grad():
+                theirs = {key: value for key, value in model(**inputs).items() if key != "past_key_values"}
+            assert list(outputs) == list(theirs)
+            for key, value in theirs.items():
+                assert outputs[key].dtype == np.float32
+                np.testing.assert_allclose(outputs[key], value[0], atol=1e-4, rtol=0)
+    assert engine.predict([]) == []
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_learned_positions_are_a_limit(name, engines, head_folder):
+    """Of 64 tokens; the last one of an output is not read."""
+    decoder, head = engines["decoder", name], load_engine(head_folder(AtentaEncoderForPreTraining), name)
+    longest = "a" * 63  # and <bos>
+    assert decoder.n_best([longest], max_new_tokens=1)
+    assert len(head.predict(["a" * 62])) == 1  # with two special tokens
+    for call in (
+        lambda: decoder.generate(longest, max_new_tokens=2, eos_token_id=None),
+        lambda: list(decoder.stream(longest, max_new_tokens=2, eos_token_id=None)),
+        lambda: decoder.generate(["a", longest + "a"], max_new_tokens=1),
+        lambda: head.predict(["a", "a" * 63]),
+    ):
+        with pytest.raises(ValueError, match="64 positions that this model has learned") as refused:
+            call()
+        assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("search", [{}, {"num_beams": 3, "early_stopping": True, "length_penalty": 0.0}], ids=str)
+def test_a_long_text_that_ends_is_no_obstacle_to_others(name, search, engines):
+    engine, search = engines["decoder", name], {"max_new_tokens": 40, **search}
+    prompts = [f"{first}{'aceb' * 13}" for first in CHARACTERS]
+    endings = engine.n_best(prompts, **{**search, "max_new_tokens": 8})
+    ended = next(prompt for prompt, outputs in zip(prompts, endings) if outputs[0].finished)
+    others = ["a", "ab", "c", "cab", "o", "ce", "b"]
+    found = engine.n_best([ended, *others], **search)
+    assert [outputs[0].text for outputs in found] == [
+        engine.n_best([text], **search)[0][0].text for text in (ended, *others)
+    ]
+    assert not all(outputs[0].finished for outputs in found)
+
+
+def test_the_engine_is_chosen(folders, tmp_path, monkeypatch):
+    folder = folders["decoder"]
+    assert load_engine(folder).name == load_engine(str(folder), "onnx", threads=1).name == "onnx"
+    assert load_engine(folder, "torch").name == "torch"
+    copy = copy_model(folder, tmp_path / "without files")
+    assert load_engine(copy).name == "torch"
+    monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name == "onnxruntime" else name)
+    assert load_engine(folder).name == "torch"
+
+
+def copy_model(folder, target):
+    return shutil.copytree(folder, target, ignore=shutil.ignore_patterns(ONNX_FOLDER))
+
+
+def refusal(error, *arguments, **options):
+    with pytest.raises(error) as refused:
+        load_engine(*arguments, **options)
+    assert "\n" not in str(refused.value)
+    return str(refused.value)
+
+
+def test_folders_without_a_model_or_files_are_refused(folders, tmp_path):
+    for folder in (tmp_path / "nowhere", tmp_path):
+        assert refusal(FileNotFoundError, folder).startswith(f"{folder} has no config.json; expected")
+    copy = copy_model(folders["decoder"], tmp_path / "model")
+    message = refusal(FileNotFoundError, copy, "onnx")
+    assert f"{copy / ONNX_FOLDER} has no model.onnx and no decoder_model.onnx: write them" in message
+    assert f"python -m atenta.recipes.export {copy}`" in message
+    message = refusal(FileNotFoundError, folders["decoder"], quantization="int8")
+    assert f"python -m atenta.recipes.export {folders['decoder']} --quantization int8`" in message
+    (copy / "tokenizer.json").unlink()
+    assert f"{copy} has no tokenizer.json" in refusal(FileNotFoundError, copy)
+    (copy / "config.json").write_text("[]", encoding="utf-8")
+    assert f"{copy / 'config.json'} is damaged (found []); expected" in refusal(ValueError, copy)
+    (copy / "config.json").write_text("{", encoding="utf-8")
+    assert f"{copy / 'config.json'} is damaged (" in refusal(ValueError, copy)
+
+
+def test_unknown_engines_are_refused(folders):
+    folder = folders["decoder"]
+    assert refusal(ValueError, folder, "tensorflow") == "engine='tensorflow'; expected 'auto', 'onnx' or 'torch'."
+    assert "quantization='int4'; expected 'int8'" in refusal(ValueError, folder, quantization="int4")
+    assert "quantization='int8' is for ONNX files" in refusal(ValueError, folder, "torch", quantization="int8")
+
+
+@pytest.mark.parametrize(
+    ("missing", "engine", "message"),
+    [
+        ("onnxruntime", "onnx", 'need onnxruntime: pip install "atenta[onnx]"'),
+        ("torch", "torch", "engine='torch' needs torch and transformers: pip install"),
+    ],
+)
+def test_a_missing_engine_is_named(missing, engine, message, folders, monkeypatch):
+    monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name == missing else name)
+    assert message in refusal(ImportError, folders["decoder"], engine)
+
+
+def test_without_any_engine_the_one_for_the_files_is_named(folders, monkeypatch):
+    monkeypatch.setattr(engine_module, "find_spec", lambda name: None)
+    assert 'need onnxruntime: pip install "atenta[onnx]"' in refusal(ImportError, folders["decoder"])
+
+
+def test_files_that_cannot_be_read_are_named(folders, tmp_path):
+    folder = shutil.copytree(folders["encoder-decoder"], tmp_path / "model")
+    file = folder / ONNX_FOLDER / "decoder_model.onnx"
+    content = file.read_bytes()
+    file.write_bytes(content[: len(content) // 2])
+    assert refusal(ValueError, folder).startswith(f"onnxruntime {onnxruntime.__version__} cannot read {file}: ")
+    model = onnx.load_from_string(content)
+    (entry,) = [entry for entry in model.metadata_props if entry.key == FORMAT_KEY]
+    entry.value = "0"
+    onnx.save(model, file)
+    assert refusal(ValueError, folder).startswith(f"{file} has format 0; expected {FORMAT}. Write it again")
+    model.metadata_props.remove(entry)
+    onnx.save(model, file)
+    assert refusal(ValueError, folder).startswith(f"{file} has format None; expected {FORMAT}.")
+    file.write_bytes(content)
+    (folder / ONNX_FOLDER / "encoder_model.onnx").unlink()
+    assert "encoder_model.onnx is not there; write it" in refusal(FileNotFoundError, folder)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder):
+    decoder, translator = (engines[family, name] for family in FAMILIES)
+    head = load_engine(head_folder(AtentaEncoderModel), name)
+    calls = [
+        (lambda: head.generate("a"), ValueError, "AtentaEncoderModel does not generate text; use `predict`"),
+        (lambda: head.stream("a"), ValueError, "AtentaEncoderModel does not generate text; use `predict`"),
+        (lambda: decoder.predict(["a"]), ValueError, "AtentaDecoderForCausalLM generates text .*; use `generate`"),
+        (lambda: decoder.generate("a", keep_letters=True), ValueError, "keep_letters=True needs a source"),
+        (lambda: decoder.generate("a", num_beam=2), ValueError, "There is no option num_beam; did you mean num_beams"),
+        (lambda: decoder.generate("a", batch_size=0), ValueError, "batch_size=0; expected 1 or more"),
+        (lambda: decoder.n_best("a"), TypeError, "`texts` is 'a' .* expected a list or tuple of str"),
+        (lambda: decoder.generate([1]), TypeError, re.escape("`texts[0]` is 1 (int), expected a str")),
+        (lambda: translator.generate("\ud800"), ValueError, "lone surrogate"),
+        (lambda: translator.stream("a", num_beams=2), ValueError, "One text can be streamed"),
+        (lambda: translator.stream(["a"]), TypeError, "expected a str"),
+        (lambda: head.predict("a"), TypeError, "expected a list or tuple of str"),
+        (lambda: head.predict(["a"], ["a", "b"]), ValueError, "Found 1 texts and 2 text_pairs"),
+    ]
+    for call, error, message in calls:
+        with pytest.raises(error, match=message) as refused:
+            call()
+        assert "\n" not in str(refused.value)

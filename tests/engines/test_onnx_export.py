@@ -1,0 +1,243 @@
+"""ONNX files compared with the torch models that they were made of."""
+
+import numpy as np
+import onnx
+import pytest
+import torch
+
+from atenta import (
+    AtentaDecoderForSequenceClassification,
+    AtentaEncoderDecoderModel,
+    AtentaEncoderForTokenClassification,
+    AtentaPairVotesForCausalLM,
+)
+from atenta.engines.onnx_export import export_onnx
+from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead
+from atenta.engines.search_options import SearchOptions
+from atenta.engines.token_search import search_tokens
+from atenta.engines.torch_models import TorchGenerator, load_model
+from support.exported import every_head, save_lively
+from support.models import GENERATORS, all_layouts, named, pad, texts, tiny_model
+from support.recomputed import RecomputedModel
+from support.wheels import ROOT
+
+LENGTHS = [9, 4, 1, 6]
+SIDES = {False: "left", True: "right"}  # by whether a model has a source
+
+
+def batch_for(model, seed=1, lengths=LENGTHS):
+    ids = texts(len(lengths), max(lengths), seed, vocab_size=model.config.vocab_size)
+    return [each.numpy() for each in pad(ids, lengths, SIDES[model.config.is_encoder_decoder])]
+
+
+def assert_same_head(folder):
+    """Compare outputs at all real tokens, with padding on each side and two segments."""
+    model, session = load_model(folder), OnnxHead(folder / ONNX_FOLDER)
+    for lengths in (LENGTHS, [13, 20], [1]):
+        ids = texts(len(lengths), max(lengths), seed=2, vocab_size=model.config.vocab_size)
+        for side in ("right", "left"):
+            input_ids, attention_mask = pad(ids, lengths, side)
+            inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+            if getattr(model.config, "type_vocab_size", 0):
+                inputs["token_type_ids"] = torch.randint(0, 2, input_ids.shape)
+            with torch.no_grad():
+                expected = model(**inputs)
+            expected = {name: value for name, value in expected.items() if name != "past_key_values"}
+            actual = session.run({name: tensor.numpy() for name, tensor in inputs.items()})
+            assert list(actual) == list(expected)
+            for name, value in expected.items():
+                real = attention_mask.bool().numpy() if value.shape[:2] == input_ids.shape else ...
+                np.testing.assert_allclose(actual[name][real], value.numpy()[real], atol=1e-4, rtol=0)
+
+
+@every_head
+def test_every_head(model_class, head_folder):
+    assert_same_head(head_folder(model_class))
+
+
+def assert_same_logits(begin, model, steps=24, most_branches=5):
+    """Follow random branches of random texts, and compare logits with a model that reads each branch again.
+
+    Args:
+        begin: returns the model to test.
+        model: the torch model that it was made of.
+    """
+    generator = np.random.default_rng(0)
+    tested, expected = begin(), RecomputedModel(model)
+    inputs = batch_for(model)
+    rows, branches = len(inputs[0]), 1
+    logits = [each.start(*inputs) for each in (tested, expected)]
+    for step in range(steps):
+        np.testing.assert_allclose(*logits, atol=1e-4, rtol=0)
+        if step % 8 == 7 and rows > 1:
+            kept = np.flatnonzero(generator.permutation(rows) > 0)
+            for each in (tested, expected):
+                each.keep(kept)
+            rows = len(kept)
+        now = branches if step % 3 else int(generator.integers(1, most_branches + 1))
+        parents = generator.integers(0, branches, (rows, now))
+        token_ids, branches = generator.integers(3, model.config.vocab_size, (rows, now)), now
+        logits = [each.step(token_ids, parents) for each in (tested, expected)]
+
+
+def assert_same_tokens(begin, model):
+    """Compare 45 tokens of greedy search with those of `generate`, in a batch and for a text alone."""
+    for lengths in (LENGTHS, [5]):
+        ids, mask = batch_for(model, lengths=lengths)
+        options = SearchOptions(max_new_tokens=45)  # without <eos>
+        found = search_tokens(begin(), ids, mask, options, options.new_token_limits(lengths))
+        model.generation_config.max_length = None
+        output = model.generate(
+            torch.tensor(ids), attention_mask=torch.tensor(mask), max_new_tokens=45, eos_token_id=None
+        )[:, -45:].tolist()
+        assert [one.token_ids for (one,) in found] == output
+        assert len({tuple(row) for row in output}) > 1 or len(lengths) == 1
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
+@pytest.mark.parametrize("engine", ["onnx", "torch"])
+def test_every_branch_has_its_own_logits(family, engine, folders):
+    folder = folders[family]
+    model = load_model(folder)
+    onnx_generator = OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict())
+    generator = {"onnx": onnx_generator, "torch": TorchGenerator(model)}[engine]
+    assert_same_logits(generator.begin, model)
+
+
+@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
+def test_tokens_of_greedy_search(family, folders):
+    folder = folders[family]
+    model = load_model(folder)
+    assert_same_tokens(OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict()).begin, model)
+
+
+def assert_exported_generator(folder, model):
+    model.save_pretrained(folder)
+    export_onnx(folder)
+    generator = OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict())
+    assert_same_logits(generator.begin, model)
+    assert_same_tokens(generator.begin, model)
+
+
+def test_rotary_positions_without_rotary_cross_attention(tmp_path):
+    options = {"position_embedding_type": "rotary", "rotary_cross_attention": False, "encoder_layers": 1}
+    assert_exported_generator(
+        tmp_path, tiny_model(GENERATORS[1], decoder_layers=1, tie_word_embeddings=True, **options)
+    )
+
+
+@pytest.mark.slow
+@all_layouts
+@pytest.mark.parametrize("model_class", named(GENERATORS))
+def test_every_layout_of_generators(model_class, layout, tmp_path):
+    assert_exported_generator(tmp_path, tiny_model(model_class, **layout))
+
+
+@pytest.mark.slow
+@all_layouts
+@pytest.mark.parametrize(
+    "model_class", named([AtentaEncoderForTokenClassification, AtentaDecoderForSequenceClassification])
+)
+def test_every_layout_of_heads(model_class, layout, tmp_path):
+    tiny_model(model_class, num_labels=3, **layout).save_pretrained(tmp_path)
+    export_onnx(tmp_path)
+    assert_same_head(tmp_path)
+
+
+@pytest.fixture
+def tagger_files(head_folder):
+    """The files of a model whose blocks are larger than the rest of it, in float32 and in int8."""
+    folder = head_folder(AtentaEncoderForTokenClassification) / ONNX_FOLDER
+    return [folder / name for name in ("model.onnx", "model_int8.onnx")]
+
+
+def products_of(path):
+    """The weights of the matrix products of a file by their types: the number of each."""
+    model = onnx.load(path)
+    onnx.checker.check_model(model)
+    weights = {each.name: each for each in model.graph.initializer}
+    found = {}
+    for node in model.graph.node:
+        if node.op_type in ("MatMul", "Gemm", "MatMulInteger") and node.input[1] in weights:
+            weight = weights[node.input[1]]
+            found.setdefault(onnx.TensorProto.DataType.Name(weight.data_type), []).append(tuple(weight.dims))
+    return found
+
+
+def test_int8_files_round_the_blocks_only(tagger_files):
+    products = products_of(tagger_files[1])
+    assert len(products["INT8"]) == 6
+    (head,) = products["FLOAT"]
+    assert sorted(head) == [3, 96]
+
+
+@pytest.mark.slow
+def test_int8_files_of_an_encoder_decoder(tmp_path):
+    vocab_size = save_lively(GENERATORS[1], tmp_path).config.vocab_size
+    encoder, decoder = map(products_of, export_onnx(tmp_path, "int8"))
+    assert len(encoder["INT8"]) == 3 * 6 + 2 * 2
+    assert "FLOAT" not in encoder
+    assert len(decoder["INT8"]) == 2 * (6 + 2)  # the source's keys and values are the encoder's
+    (head,) = decoder["FLOAT"]
+    assert vocab_size in head
+
+
+def test_int8_files_are_small_and_close(tagger_files):
+    exact, rounded = tagger_files
+    assert rounded.stat().st_size < exact.stat().st_size / 2
+    ids = texts(8, 30)
+    inputs = dict.fromkeys(["token_type_ids", "attention_mask"], np.ones_like(ids.numpy())) | {
+        "input_ids": ids.numpy()
+    }
+    logits, close = (OnnxHead(exact.parent, each).run(inputs)["logits"] for each in (None, "int8"))
+    assert 0 < np.abs(close - logits).max() < 0.1 * logits.std()
+
+
+def test_files_say_nothing_about_this_machine(tagger_files, encoder_decoder_folder):
+    files = [*tagger_files, *encoder_decoder_folder.glob("onnx/*")]
+    assert len(files) == 4
+    for file in files:
+        content = file.read_bytes()
+        for part in (str(ROOT), str(file.parents[2]), "site-packages", ".py", "stack_trace"):
+            assert part.encode() not in content, part
+
+
+def save_pair_votes(folder):
+    tiny_model(AtentaPairVotesForCausalLM).save_pretrained(folder)
+
+
+def save_without_output_layer(folder):
+    tiny_model(AtentaEncoderDecoderModel).save_pretrained(folder)
+
+
+def save_unknown_class(folder):
+    (folder / "config.json").write_text('{"architectures": ["BertModel"]}', encoding="utf-8")
+
+
+def save_damaged_configuration(folder):
+    (folder / "config.json").write_text('{"architectures"', encoding="utf-8")
+
+
+def save_damaged_weights(folder):
+    tiny_model(AtentaEncoderForTokenClassification).save_pretrained(folder)
+    (folder / "model.safetensors").write_bytes(b"x" * 100)
+
+
+@pytest.mark.parametrize(
+    ("save", "message"),
+    [
+        (save_pair_votes, "has a model of class AtentaPairVotesForCausalLM; expected an encoder, a decoder"),
+        (save_without_output_layer, "of class AtentaEncoderDecoderModel; expected .* with an output layer"),
+        (save_unknown_class, "has a model of class BertModel; expected"),
+        (save_damaged_configuration, r"config.json is damaged \(.*\); expected"),
+        (save_damaged_weights, r"The model of .* is damaged \(.*\); expected"),
+        (lambda folder: None, "has no config.json; expected the folder of a saved model"),
+    ],
+)
+def test_other_folders_are_refused(save, message, tmp_path):
+    save(tmp_path)
+    with pytest.raises(ValueError, match=message) as refused:
+        export_onnx(tmp_path)
+    assert "\n" not in str(refused.value)
+    assert str(tmp_path) in str(refused.value)
+    assert not (tmp_path / ONNX_FOLDER).exists()

@@ -1,0 +1,95 @@
+"""The options of a search, compared with those of `generate`, and what is refused."""
+
+import json
+import re
+
+import pytest
+from transformers import GenerationConfig
+
+from atenta import AtentaDecoderForCausalLM
+from atenta.engines.search_options import SearchOptions
+from support.models import tiny_model
+
+
+def test_options_are_those_of_generate():
+    ours = SearchOptions()
+    for name, value in GenerationConfig._get_default_generation_params().items():
+        if hasattr(ours, name) and name != "max_length":
+            assert getattr(ours, name) == value, name
+    assert SearchOptions.from_saved(GenerationConfig._get_default_generation_params()).max_length == 20
+    # Every option that transformers knows is one of the searches', is refused by name, or has no effect.
+    unset = {name: None for name in GenerationConfig().to_dict() if not hasattr(ours, name)}
+    assert len(unset) > 40
+    assert SearchOptions.from_saved({}, **unset) == ours
+
+
+def test_a_saved_file_is_read(tmp_path):
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.generation_config.update(max_length=30, num_beams=3, eos_token_id=[2, 4])
+    model.save_pretrained(tmp_path)
+    saved = json.loads((tmp_path / "generation_config.json").read_text())
+    options = SearchOptions.from_saved(saved)
+    assert options == SearchOptions(max_length=30, num_beams=3, eos_token_id=[2, 4])
+    assert options.end_ids == (2, 4)
+    assert SearchOptions.from_saved(saved, num_beams=1, eos_token_id=2).end_ids == (2,)
+    assert SearchOptions.from_saved(saved, eos_token_id=None).end_ids == ()
+
+
+def test_limits_count_what_generate_counts():
+    assert SearchOptions().new_token_limits([1, 9]).tolist() == [20, 20]
+    assert SearchOptions(max_length=12).new_token_limits([1, 9]).tolist() == [11, 3]
+    assert SearchOptions(max_length=12, max_new_tokens=5).new_token_limits([1, 30]).tolist() == [5, 5]
+    saved = {"max_length": 12}
+    assert SearchOptions.from_saved(saved, max_new_tokens=40).new_token_limits([30]).tolist() == [40]
+    with pytest.raises(ValueError, match="prompt of length 12; expected less than max_length=12"):
+        SearchOptions(max_length=12).new_token_limits([4, 12])
+
+
+@pytest.mark.parametrize(
+    ("saved", "options", "message"),
+    [
+        ({}, {"num_beam": 2}, "no option num_beam; did you mean num_beams?"),
+        ({}, {"zzz": 2}, "no option zzz; expected some of max_length, max_new_tokens"),
+        ({}, {"max_length": 0}, "max_length is 0; expected a whole number above 0"),
+        ({}, {"max_new_tokens": 2.5}, "max_new_tokens is 2.5; expected a whole number"),
+        ({}, {"num_beams": True}, "num_beams is True; expected a whole number above 0"),
+        ({}, {"num_beams": None}, "num_beams is None; expected a whole number above 0"),
+        ({}, {"num_return_sequences": 0}, "num_return_sequences is 0; expected"),
+        ({}, {"length_penalty": "1"}, "length_penalty is '1'; expected a number"),
+        ({}, {"length_penalty": float("inf")}, "length_penalty is inf; expected a number"),
+        ({}, {"num_beams": 2, "early_stopping": 1}, 'early_stopping is 1; expected True, False or "never"'),
+        ({}, {"do_sample": "yes"}, "do_sample is 'yes'; expected True or False"),
+        ({}, {"do_sample": True, "temperature": 0}, "temperature is 0; expected a number above 0"),
+        ({}, {"do_sample": True, "top_k": -1}, "top_k is -1; expected a whole number, 0 for all"),
+        ({}, {"do_sample": True, "top_p": 1.5}, "top_p is 1.5; expected a number from 0 to 1"),
+        ({}, {"eos_token_id": "<eos>"}, "eos_token_id is '<eos>'; expected an id or a list of ids"),
+        ({}, {"eos_token_id": [2, None]}, "eos_token_id is [2, None]; expected an id or a list of ids"),
+        ({}, {"seed": -1}, "seed is -1; expected a whole number, 0 or more"),
+        (
+            {},
+            {"num_return_sequences": 3, "num_beams": 2},
+            "num_return_sequences=3 asks for more outputs than num_beams=2",
+        ),
+        ({"do_sample": True}, {"num_beams": 2}, "do_sample=True with num_beams=2 asks for sampling in beam search"),
+        ({"repetition_penalty": 1.2}, {}, "repetition_penalty=1.2 is set, which this search does not have"),
+        ({"no_repeat_ngram_size": 2}, {}, "no_repeat_ngram_size=2 is set"),
+        ({"forced_eos_token_id": 0}, {}, "forced_eos_token_id=0 is set"),
+        ({}, {"min_p": 0.1}, "min_p=0.1 is set, which this search does not have: give min_p=0 to"),
+        ({"typical_p": 0.9}, {}, "typical_p=0.9 is set, which this search does not have: give typical_p=1 to"),
+        ({"new_in_transformers": True}, {}, "new_in_transformers=True is set"),
+        ({"max_new_tokens": 5}, {"max_length": 9}, "max_length=9 has no effect beside max_new_tokens=5"),
+        ({}, {"temperature": 0.5}, "temperature=0.5 has no effect without sampling: give do_sample=True"),
+        ({}, {"early_stopping": True}, "early_stopping=True has no effect without beams: raise num_beams"),
+    ],
+    ids=str,
+)
+def test_options_that_are_refused(saved, options, message):
+    with pytest.raises(ValueError, match=f"(?-s:^.*{re.escape(message)}.*$)"):  # in one line
+        SearchOptions.from_saved(saved, **options)
+
+
+def test_what_the_file_sets_for_another_search_is_left_aside():
+    """As in `generate`: the file may hold the temperature of sampling."""
+    saved = {"temperature": 0.7, "top_k": 20, "early_stopping": True, "repetition_penalty": 1.2}
+    options = SearchOptions.from_saved(saved, repetition_penalty=1, seed=3)
+    assert (options.temperature, options.early_stopping, options.do_sample) == (0.7, True, False)

@@ -1,0 +1,190 @@
+"""Ids and texts as transformers makes them from the same saved tokenizer, without transformers; texts as a stream."""
+
+import json
+import unicodedata
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers import AutoTokenizer
+
+from atenta.engines.text_ids import TextIds
+from atenta.tokenization.tokenization_atenta import INPUT_FORMATS, AtentaTokenizer
+
+TEXTS = [
+    "Olá, São João d'El-Rei!",
+    "",
+    " ",
+    "a\u0301 e\u0327\u0301 \u0301",  # combining marks, also without a base
+    "😀 é 中文 ﬁ \x00\r\n\t",
+    "um <eos> dois <mask> três <V> <pad><bos> <0x41>",
+    "x" * 50,
+]
+
+
+@pytest.fixture(scope="module", params=INPUT_FORMATS)
+def both(request, tmp_path_factory):
+    folder = tmp_path_factory.mktemp(request.param)
+    AtentaTokenizer.from_alphabet(family=request.param, tags=["<V>", "<PL>"]).save_pretrained(folder)
+    return TextIds(folder), AutoTokenizer.from_pretrained(folder)
+
+
+def test_ids_of_texts(both):
+    text_ids, tokenizer = both
+    assert text_ids.encode(TEXTS) == tokenizer(TEXTS).input_ids
+    assert text_ids.encode([]) == []
+
+
+def test_ids_and_segments_of_pairs(both):
+    text_ids, tokenizer = both
+    pairs = TEXTS[::-1]
+    assert text_ids.encode(TEXTS, pairs) == tokenizer(TEXTS, pairs).input_ids
+
+
+@pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
+def test_padded_inputs(both, pairs):
+    text_ids, tokenizer = both
+    expected = tokenizer(TEXTS, pairs, padding=True, return_tensors="np")
+    inputs = text_ids.inputs(TEXTS, pairs)
+    assert list(inputs) == text_ids.model_input_names == tokenizer.model_input_names
+    for name, array in inputs.items():
+        assert array.dtype == np.int64
+        np.testing.assert_array_equal(array, expected[name])
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_on_a_side(both, side):
+    text_ids, tokenizer = both
+    expected = tokenizer(TEXTS, padding=True, padding_side=side, return_tensors="np")
+    input_ids, attention_mask = text_ids.pad(text_ids.encode(TEXTS), side)
+    np.testing.assert_array_equal(input_ids, expected.input_ids)
+    np.testing.assert_array_equal(attention_mask, expected.attention_mask)
+
+
+@given(st.lists(st.text(), max_size=3))
+def test_ids_over_all_of_unicode(both, texts):
+    text_ids, tokenizer = both
+    assert text_ids.encode(texts) == (tokenizer(texts).input_ids if texts else [])
+
+
+@given(st.lists(st.integers(0, 500)))
+def test_texts_of_any_ids(both, ids):
+    text_ids, tokenizer = both
+    assert text_ids.decode(ids) == tokenizer.decode(ids, skip_special_tokens=True)
+    assert text_ids.decode(np.array(ids, np.int64)) == text_ids.decode(ids)
+
+
+def test_the_vocabulary(both):
+    text_ids, tokenizer = both
+    assert text_ids.tokens == tokenizer.convert_ids_to_tokens(range(len(tokenizer)))
+    assert text_ids.get_vocab() == tokenizer.get_vocab()
+    assert text_ids.padding_side == tokenizer.padding_side
+    for name in ("pad_token_id", "bos_token_id", "eos_token_id", "mask_token_id"):
+        assert getattr(text_ids, name) == getattr(tokenizer, name)
+
+
+@given(st.text())
+def test_a_stream_is_the_text(both, text):
+    text_ids, _ = both
+    ids = text_ids.encode([text])[0]
+    assert "".join(text_ids.stream(ids)) == text_ids.decode(ids)
+
+
+def test_a_stream_yields_each_character_when_it_is_complete(both):
+    text_ids, tokenizer = both
+    ids = [
+        *tokenizer.convert_tokens_to_ids(["a", "<0xF0>", "<0x9F>", "<0x98>", "<0x80>", "<V>", "é", "<0xC3>"]),
+        *tokenizer.convert_tokens_to_ids(["<mask>", "<0xA9>", "b", "<eos>"]),
+        len(tokenizer) + 5,
+    ]
+    taken = []
+
+    def generated():
+        for index in ids:
+            taken.append(index)
+            yield index
+
+    pieces = [(piece, len(taken)) for piece in text_ids.stream(generated())]
+    assert pieces == [("a", 1), ("😀", 5), ("é", 7), ("é", 10), ("b", 11)]
+    assert "".join(piece for piece, _ in pieces) == tokenizer.decode(ids, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize("after", [["b"], ["<eos>"], []])
+def test_a_stream_replaces_bytes_that_never_become_a_character(both, after):
+    text_ids, tokenizer = both
+    ids = tokenizer.convert_tokens_to_ids(["a", "<0xC3>", *after])
+    text = "".join(text_ids.stream(ids))
+    assert text == tokenizer.decode(ids, skip_special_tokens=True)
+    assert text == ("a\ufffdb" if after == ["b"] else "a\ufffd")
+
+
+@pytest.mark.parametrize("splits", [True, False])
+def test_special_tokens_are_split_as_saved(tmp_path, splits):
+    tokenizer = AtentaTokenizer.from_alphabet(family="decoder")
+    tokenizer.save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tmp_path, split_special_tokens=splits).save_pretrained(tmp_path)
+    text_ids, text = TextIds(tmp_path), "um <eos> dois"
+    assert text_ids.encode([text]) == [AutoTokenizer.from_pretrained(tmp_path)(text).input_ids]
+    assert (text_ids.eos_token_id in text_ids.encode([text])[0]) is not splits
+    if splits:
+        assert text_ids.decode(text_ids.encode([text])[0]) == unicodedata.normalize("NFC", text)
+
+
+def test_special_tokens_saved_with_their_options(tmp_path):
+    AtentaTokenizer.from_alphabet(family="decoder").save_pretrained(tmp_path)
+    path = tmp_path / "tokenizer_config.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**saved, "eos_token": {"content": "<eos>", "special": True}}), encoding="utf-8")
+    assert TextIds(tmp_path).eos_token_id == 2
+
+
+@pytest.mark.parametrize(
+    ("texts", "pairs", "message"),
+    [
+        ("a", None, "`texts` is 'a' .*list or tuple"),
+        ([["a"]], None, r"`texts\[0\]` is \['a'\] .*expected a str"),
+        (["a"], "b", "`text_pairs` is 'b'"),
+        (["a"], [None], r"`text_pairs\[0\]` is None"),
+    ],
+)
+def test_what_is_no_list_of_texts_is_refused(both, texts, pairs, message):
+    with pytest.raises(TypeError, match=message):
+        both[0].encode(texts, pairs)
+
+
+def test_wrong_values_are_refused(both):
+    text_ids, _ = both
+    with pytest.raises(ValueError, match=r"texts\[1\].*lone surrogate"):
+        text_ids.encode(["a", "\ud800"])
+    with pytest.raises(ValueError, match="Found 1 texts and 2 text_pairs"):
+        text_ids.encode(["a"], ["b", "c"])
+    with pytest.raises(ValueError, match="side='middle'"):
+        text_ids.pad([[1]], "middle")
+    with pytest.raises(ValueError, match="at least one text"):
+        text_ids.inputs([])
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff", b'{"a": 1}'])
+def test_missing_and_damaged_files(tmp_path, name, content):
+    AtentaTokenizer.from_alphabet(family="encoder").save_pretrained(tmp_path)
+    path = tmp_path / name
+    if content is None:
+        path.unlink()
+        expected, message = FileNotFoundError, rf"has no {name}; expected the folder of a model"
+    else:
+        path.write_bytes(content)
+        expected, message = ValueError, rf"{name} is damaged"
+    with pytest.raises(expected, match=message) as raised:
+        TextIds(tmp_path)
+    assert "\n" not in str(raised.value)
+
+
+def test_another_kind_of_tokenizer_is_refused(tmp_path):
+    AtentaTokenizer.from_alphabet(family="encoder").save_pretrained(tmp_path)
+    path = tmp_path / "tokenizer.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**saved, "decoder": {"type": "Fuse"}}), encoding="utf-8")
+    with pytest.raises(ValueError, match="another kind of tokenizer"):
+        TextIds(tmp_path)
