@@ -30,6 +30,7 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \
 		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
 	sed -i 's|$(ACCENTS_MODEL)|portuguese_accents|' restoration/portuguese_accents/README.md  # a name, not a path
+	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8
 
 recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
@@ -103,5 +104,5 @@ $(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
 # The files of the package. An editable install links each of them, so a new or renamed file needs a new install.
 .venv/.files: FORCE
 	@mkdir -p .venv
-	@find hub configuration tokenization modeling restoration recipes -name '*.py' -o -path '*/portuguese_accents/*' | sort > $@.new
+	@find hub configuration tokenization modeling restoration engines recipes -name '*.py' -o -name '*.pyi' -o -path '*/portuguese_accents/*' | sort > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@

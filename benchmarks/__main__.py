@@ -23,6 +23,7 @@ from benchmarks.benchmark_report import (
     write_section,
 )
 from benchmarks.decoding_speed import growth_curves, measure_decoding, measure_growth
+from benchmarks.engine_speed import measure_engines
 from benchmarks.fresh_processes import measure_imports, measure_memory
 from benchmarks.measuring import Settings, Work, describe_machine, describe_versions
 from benchmarks.padding import measure_padding
@@ -54,6 +55,7 @@ SECTIONS = {
     "memory": Section(measure_memory, 110),
     "growth": Section(measure_growth, 120),
     "variants": Section(measure_variants, 90),
+    "engines": Section(measure_engines, 240),
 }
 
 
@@ -88,7 +90,7 @@ def parse_command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--only", nargs="+", choices=SECTIONS, default=list(SECTIONS), help="sections to measure; default: all"
     )
     parser.add_argument("--rounds", type=int, help="rounds of every measurement; default: each section's own number")
-    parser.add_argument("--threads", type=int, default=2, help="number of CPU threads that torch uses; default: 2")
+    parser.add_argument("--threads", type=int, default=2, help="number of CPU threads; default: 2")
     parser.add_argument(
         "--output_dir", type=Path, default=FOLDER / "results", help="folder for the results as JSON and pictures"
     )

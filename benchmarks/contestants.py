@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
@@ -11,6 +12,7 @@ from transformers import (
     BartForConditionalGeneration,
     BertConfig,
     BertForMaskedLM,
+    BertForTokenClassification,
     GPT2Config,
     GPT2LMHeadModel,
     LlamaConfig,
@@ -24,6 +26,7 @@ from atenta import (
     AtentaEncoderDecoderConfig,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,
+    AtentaEncoderForTokenClassification,
 )
 from benchmarks.measuring import FIRST_CHARACTER, OURS, VOCABULARY, Settings, Size
 from benchmarks.plain_torch import TorchCausalModel, TorchMaskedModel, TorchTranslationModel
@@ -84,7 +87,7 @@ def _llama(size: Size, positions: int = 512, **options: Any) -> nn.Module:
     return LlamaForCausalLM(config)
 
 
-def _bert(size: Size, positions: int = 512, **options: Any) -> nn.Module:
+def _bert(model_class: type, size: Size, positions: int = 512, **options: Any) -> nn.Module:
     config = BertConfig(
         vocab_size=VOCABULARY,
         hidden_size=size.width,
@@ -95,7 +98,7 @@ def _bert(size: Size, positions: int = 512, **options: Any) -> nn.Module:
         **SPECIAL,
         **options,
     )
-    return BertForMaskedLM(config)
+    return model_class(config)
 
 
 def _bart(size: Size, positions: int = 512, **options: Any) -> nn.Module:
@@ -130,10 +133,14 @@ ENCODERS = (
     Contestant(OURS, _atenta(AtentaEncoderForMaskedLM, AtentaEncoderConfig, "num_hidden_layers"), NO_DROPOUT),
     Contestant(
         "BERT",
-        _bert,
+        partial(_bert, BertForMaskedLM),
         {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
         same_dropout={"attention_probs_dropout_prob": 0.0},
     ),
+)
+TAGGERS = (
+    Contestant(OURS, _atenta(AtentaEncoderForTokenClassification, AtentaEncoderConfig, "num_hidden_layers")),
+    Contestant("BERT", partial(_bert, BertForTokenClassification)),
 )
 ENCODER_DECODERS = (
     Contestant(

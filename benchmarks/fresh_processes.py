@@ -1,9 +1,8 @@
-"""Sections measured in fresh processes: the time of `import atenta`, and peak memory in decoding and training.
+"""Sections measured in fresh processes: the time of imports, and peak memory in decoding and training.
 
 `python -m benchmarks.fresh_processes WORK FAMILY CONTESTANT DEVICE` prints the peak memory of one contestant.
 """
 
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,10 +21,15 @@ from benchmarks.contestants import (
     ready_to_generate,
 )
 from benchmarks.measuring import COMPARED, OURS, Settings, Size, Target, Work, interleave
+from benchmarks.token_worker import peak_bytes
 from benchmarks.training_speed import BATCH_SHAPES, make_examples, make_trainer
 
 IMPORT_ROUNDS = 4
-IMPORT_STATEMENTS = {OURS: "import atenta", "transformers": "from transformers import AutoModel, PreTrainedModel"}
+IMPORT_STATEMENTS = {
+    f"{OURS}, no name": "import atenta",
+    OURS: "from atenta import AtentaEncoderModel",
+    "transformers": "from transformers import AutoModel, PreTrainedModel",
+}
 TIMED_IMPORT = "from time import perf_counter; start = perf_counter(); {}; print(perf_counter() - start)"
 
 MEMORY_ROUNDS = 1  # memory hardly differs between runs, and each run is a process that imports everything
@@ -33,7 +37,7 @@ MEMORY_SEQUENCES, MEMORY_PROMPT_LENGTH, MEMORY_NEW_TOKENS = 32, 128, 128
 
 
 def measure_imports(settings: Settings) -> Iterator[Work]:
-    """Measure the seconds of an import, against the parts of transformers that users import anyway."""
+    """Measure the seconds of importing a model, against the parts of transformers that users import anyway."""
     seconds = {name: partial(_import_seconds, statement) for name, statement in IMPORT_STATEMENTS.items()}
     figures = interleave(seconds, settings.rounds or IMPORT_ROUNDS, "import")
     yield Work("import", "s", figures, [Target(0.3, "transformers", kind="difference")])
@@ -63,8 +67,7 @@ def _megabytes(*arguments: str) -> float:
 class PeakMemory:
     """The largest number of bytes that the process holds, above what it held when this object was created.
 
-    On a CPU, the figures come from the kernel (Linux). `ru_maxrss` is not suitable: it starts with the memory of the
-    parent process, and it keeps the peak of the imports.
+    On a CPU, the figures come from the kernel (Linux). `ru_maxrss` is not suitable: it keeps the peak of the imports.
     """
 
     def __init__(self, settings: Settings):
@@ -82,8 +85,7 @@ class PeakMemory:
     def _peak(self) -> int:
         if self.on_gpu:
             return torch.cuda.max_memory_allocated()
-        status = Path("/proc/self/status").read_text(encoding="ascii")
-        return 1024 * int(re.search(r"VmHWM:\s+(\d+) kB", status)[1])
+        return peak_bytes()
 
 
 def print_peak_memory(work: str, family: str, name: str, device: str) -> None:

@@ -13,6 +13,7 @@ from typing import Any, Literal
 import torch
 
 OURS = "atenta"
+ONNX, INT8 = f"{OURS}, ONNX", f"{OURS}, ONNX int8"  # in onnxruntime
 LIMIT = "limit"
 
 VOCABULARY = 128
@@ -26,7 +27,7 @@ class Settings:
     Attributes:
         device: `cpu` (float32) or `cuda` (bfloat16 and larger sizes).
         rounds: rounds of every measurement; `None` leaves each section its own number.
-        threads: number of CPU threads that torch uses.
+        threads: number of CPU threads that torch and onnxruntime use.
     """
 
     device: str = "cpu"
@@ -60,7 +61,7 @@ def describe_machine(settings: Settings) -> str:
 
 def describe_versions() -> str:
     """Return the versions of Python and of the packages that affect the figures."""
-    names = ("atenta", "torch", "transformers", "tokenizers", "accelerate")
+    names = ("atenta", "torch", "transformers", "tokenizers", "accelerate", "onnxruntime")
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in names)])
 
 
@@ -186,11 +187,13 @@ class Target:
         bound: the bound on the quantity that `kind` names.
         against: the contestant that ours is compared with.
         kind: our figure divided by the other's, ours minus the other's, or ours alone.
+        contestant: which of ours.
     """
 
     bound: float
     against: str | None = None
     kind: Literal["ratio", "difference", "figure"] = "ratio"
+    contestant: str = OURS
 
 
 @dataclass
@@ -200,8 +203,9 @@ class Work:
     Attributes:
         name: name of the task in the tables.
         unit: unit of the figures.
-        figures: figures of each contestant. All contestants except `OURS` and `LIMIT` are peers.
-        targets: the targets for our figure.
+        figures: figures of each contestant. All contestants are peers, except `LIMIT` and ours: those whose names
+            begin with `OURS`.
+        targets: the targets for our figures.
         more_is_better: true for rates, false for times.
     """
 
@@ -213,7 +217,7 @@ class Work:
     peers: list[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.peers = [name for name in self.figures if name not in (OURS, LIMIT)]
+        self.peers = [name for name in self.figures if name != LIMIT and not name.startswith(OURS)]
 
     @property
     def best_peer(self) -> str | None:
@@ -244,7 +248,7 @@ class Work:
         return asdict(Spread.of_ratio(values, self.figures[other])) if other in self.figures else None
 
     def _goal(self, target: Target) -> dict[str, Any]:
-        ours = self.figures[OURS]
+        ours = self.figures[target.contestant]
         if target.kind == "figure":
             reached = Spread.of(ours)
         else:
@@ -252,7 +256,7 @@ class Work:
             reached = compared(ours, self.figures[target.against])
         met = reached.middle >= target.bound if self.more_is_better else reached.middle <= target.bound
         return {
-            "work": self.name,
+            "work": self.name if target.contestant == OURS else f"{self.name}: {target.contestant}",
             "unit": self.unit,
             **asdict(target),
             "at": "least" if self.more_is_better else "most",

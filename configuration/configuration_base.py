@@ -40,7 +40,7 @@ class AtentaConfig(PreTrainedConfig):
     """
 
     # Extension point: returns the code to save with a configuration, or None for classes it does not know. The
-    # package sets it (hub/__init__.py). This file may not import the collector, because copies of this file are saved
+    # package sets it (hub/bundle.py). This file may not import the collector, because copies of this file are saved
     # with every model, without the collector. In those copies it stays None, and transformers copies the code itself.
     code_collector: ClassVar[Callable[[PreTrainedConfig], SavedCode | None] | None] = None
 

@@ -78,7 +78,13 @@ class Engine:
         self._longest = config["max_position_embeddings"] if config["position_embedding_type"] == "learned" else None
 
     def generate(
-        self, texts: str | Sequence[str], *, keep_letters: bool = False, batch_size: int = 32, **options: Any
+        self,
+        texts: str | Sequence[str],
+        *,
+        tags: Sequence[Any] | None = None,
+        keep_letters: bool = False,
+        batch_size: int = 32,
+        **options: Any,
     ) -> str | list[str]:
         """Return the text that the model generates for each text: the target of a source, or what follows a prompt.
 
@@ -86,6 +92,8 @@ class Engine:
 
         Args:
             texts: a text, or a list or tuple of texts.
+            tags: the feature tags of each text, such as `["V", "PL"]`, for models that were trained with them; those
+                of one text if one is given.
             keep_letters: whether the letters of a source stay, and only their accents may change.
             batch_size: number of texts that are generated at once.
             options: those of [`SearchOptions`], such as `num_beams` and `max_new_tokens`, which are named as in
@@ -96,14 +104,17 @@ class Engine:
 
         Raises:
             TypeError: If an input is not a text.
-            ValueError: If the model does not generate, an option is unknown or out of range, or a text has a lone
-                surrogate or is longer than the positions that the model has learned.
+            ValueError: If the model does not generate, an option is unknown or out of range, a tag is unknown to the
+                model, or a text has a lone surrogate or is longer than the positions that the model has learned.
 
         Warns:
             UserWarning: If an encoder-decoder's output was cut off at the largest length.
         """
-        given = [texts] if isinstance(texts, str) else texts
-        found = self.n_best(given, keep_letters=keep_letters, batch_size=batch_size, **options)
+        if isinstance(texts, str):
+            given, tags = [texts], None if tags is None else [tags]
+        else:
+            given = texts
+        found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]
         cut = sum(not each.finished for each in best)
         if cut and self.config.get("is_encoder_decoder"):
@@ -115,12 +126,19 @@ class Engine:
         return best[0].text if isinstance(texts, str) else [each.text for each in best]
 
     def n_best(
-        self, texts: Sequence[str], *, keep_letters: bool = False, batch_size: int = 32, **options: Any
+        self,
+        texts: Sequence[str],
+        *,
+        tags: Sequence[Sequence[str]] | None = None,
+        keep_letters: bool = False,
+        batch_size: int = 32,
+        **options: Any,
     ) -> list[list[GeneratedText]]:
         """Return the `num_return_sequences` best texts, or samples, for each text, with their scores.
 
         Args:
             texts: a list or tuple of texts.
+            tags: the feature tags of each text, as in [`Engine.generate`].
             keep_letters: as in [`Engine.generate`].
             batch_size: as in [`Engine.generate`].
             options: as in [`Engine.generate`].
@@ -135,7 +153,7 @@ class Engine:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
-        encoded = self._encode(texts)
+        encoded = self._with_tags(self._encode(texts), tags)
         in_order = sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True)
         found: list[list[GeneratedText]] = [[]] * len(encoded)
         for start in range(0, len(encoded), batch_size):
@@ -146,19 +164,23 @@ class Engine:
                 read = 1 if self.config.get("is_encoder_decoder") else inputs["attention_mask"].sum(-1)
                 inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
             for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
-                if any(not output.finished and len(output.token_ids) < limit for output in outputs):
+                possible = [output for output in outputs if output.score > _IMPOSSIBLE]
+                if any(not output.finished and len(output.token_ids) < limit for output in possible):
                     raise ValueError(
                         f"An output needs more than the {self._longest} positions that this model has learned "
                         "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
                     )
-                found[number] = [self._as_text(output) for output in outputs if output.score > _IMPOSSIBLE]
+                found[number] = [self._as_text(output) for output in possible]
         return found
 
-    def stream(self, text: str, *, keep_letters: bool = False, **options: Any) -> Iterator[str]:
+    def stream(
+        self, text: str, *, tags: Sequence[str] | None = None, keep_letters: bool = False, **options: Any
+    ) -> Iterator[str]:
         """Return an iterator over the text that the model generates, character by character, as it is found.
 
         Args:
             text: a source or a prompt.
+            tags: its feature tags, as in [`Engine.generate`].
             keep_letters: as in [`Engine.generate`].
             options: as in [`Engine.generate`], without beams.
 
@@ -167,7 +189,8 @@ class Engine:
             ValueError: As in [`Engine.generate`], or with beams.
         """
         generator, search = self._generator(keep_letters), self._search_options(options)
-        inputs = self._inputs(self._encode([text]), search, keep_letters)
+        encoded = self._with_tags(self._encode([text]), None if tags is None else [tags])
+        inputs = self._inputs(encoded, search, keep_letters)
         return self.tokenizer.stream(stream_tokens(generator.begin(), **inputs))
 
     def predict(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[dict[str, np.ndarray]]:
@@ -220,6 +243,18 @@ class Engine:
 
     def _class_name(self) -> str:
         return (self.config.get("architectures") or ["This model"])[0]
+
+    def _with_tags(self, encoded: list[list[int]], tags: Sequence[Sequence[str]] | None) -> list[list[int]]:
+        """Return the ids of texts after those of their feature tags."""
+        if tags is None:
+            return encoded
+        if isinstance(tags, str) or len(tags) != len(encoded) or any(isinstance(each, str) for each in tags):
+            raise ValueError(f"tags={tags!r:.80} are not {len(encoded)} lists of tags; expected one for each text.")
+        known = self.tokenizer.tags
+        if unknown := [tag for of_text in tags for tag in of_text if tag not in known]:
+            expected = f"some of {', '.join(known):.200}" if known else "none, because this model has no tags"
+            raise ValueError(f"Found the tag {unknown[0]!r}; expected {expected}.")
+        return [[known[tag] for tag in of_text] + ids for of_text, ids in zip(tags, encoded)]
 
     def _generator(self, keep_letters: bool) -> Generator:
         if not isinstance(self._model, Generator):

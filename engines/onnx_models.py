@@ -14,7 +14,7 @@ from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
-HIDDEN = -1e9  # added to a score, it leaves nothing of it in float32
+HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
 
@@ -138,14 +138,14 @@ class OnnxTexts:
 
     def __init__(self, model: OnnxGenerator) -> None:
         self.model = model
-        self.binding = model.decoder.io_binding()
-        self.bound: dict[str, np.ndarray] = {}  # keeps the memory alive that onnxruntime reads and writes
-        self.source: dict[str, np.ndarray] = {}
-        self.source_mask: np.ndarray | None = None  # (texts, source_length), added to the scores
         self.caches: list[np.ndarray] = []  # keys and values of each block, (texts, capacity, width) each
-        self.visible = np.empty((0, 0, 0), np.float32)  # (texts, branches, capacity), added to the scores
         self.length = 0  # number of used slots
+        self.visible = np.empty((0, 0, 0), np.float32)  # (texts, branches, capacity), added to the scores
         self.positions = np.empty(0, np.int64)  # (texts,), of the next token
+        self.source: dict[str, np.ndarray] = {}  # its keys and values in each block
+        self.source_mask: np.ndarray | None = None  # (texts, source_length), added to the scores
+        # The memory that onnxruntime reads and writes, by name, until texts, branches or capacity change.
+        self.bound: dict[str, np.ndarray] = {}
 
     def start(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
         """Read the sources or, padded on the left, the prompts.
@@ -160,26 +160,24 @@ class OnnxTexts:
         Raises:
             ValueError: If a text is longer than the positions that the model has learned.
         """
-        texts = len(input_ids)
         if self.model.encoder is not None:
             self._check_length(int(attention_mask.sum(-1).max()))
             names = key_value_names("source", self.model.blocks)
-            self.source = dict(
-                zip(names, self.model.encoder.run(names, {"input_ids": input_ids, "attention_mask": attention_mask}))
-            )
-            self.source_mask = np.where(attention_mask, np.float32(0), np.float32(HIDDEN))
-            input_ids = np.full((texts, 1), self.model.start_token_id)
-            attention_mask = np.ones((texts, 1), np.int64)
-        length = input_ids.shape[1]
+            inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
+            self.source = dict(zip(names, self.model.encoder.run(names, inputs)))
+            self.source_mask = np.where(attention_mask, np.float32(0), HIDDEN)
+            input_ids = np.full((len(input_ids), 1), self.model.start_token_id)
+            attention_mask = np.ones_like(input_ids)
+        texts, length = input_ids.shape
         position_ids = np.maximum(attention_mask.cumsum(-1) - 1, 0)
-        self.positions = position_ids[:, -1] + 1
+        self.positions = position_ids[:, -1]
         self._allocate(texts, length)
-        seen = np.where(attention_mask, np.float32(0), np.float32(HIDDEN))
-        self.visible = np.full((texts, 1, self.caches[0].shape[1]), HIDDEN, np.float32)
-        self.visible[:, 0, :length] = seen
-        mask = np.repeat(self.visible, length, axis=1)  # (texts, length, capacity)
-        mask[:, :, :length] += np.triu(np.full((length, length), HIDDEN, np.float32), 1)
-        return self._run(input_ids, position_ids, mask)[:, -1:]
+        mask = np.full((texts, length, self.caches[0].shape[1]), HIDDEN)
+        mask[:, :, :length] = np.where(attention_mask[:, None] * np.tri(length, dtype=np.int64), 0, HIDDEN)
+        self._bind(mask)
+        logits = self._run(input_ids, position_ids)[:, -1:]
+        self.visible, self.bound = mask[:, -1:], {}
+        return logits
 
     def step(self, token_ids: np.ndarray, parents: np.ndarray) -> np.ndarray:
         """Read the next token of each branch.
@@ -195,18 +193,15 @@ class OnnxTexts:
             ValueError: As in [`OnnxTexts.start`].
         """
         branches = token_ids.shape[1]
-        if branches == self.visible.shape[1] == 1:
-            visible = self.visible
-        else:
+        is_full = self.length + branches > self.visible.shape[2]
+        if is_full or not self.bound or branches != self.visible.shape[1]:
             visible = np.take_along_axis(self.visible, parents[:, :, None], axis=1)
-        if self.length + branches > visible.shape[2]:
-            visible = self._make_room(visible)
+            self._bind(self._make_room(visible) if is_full else visible)
+        elif branches > 1:
+            self.visible[:] = np.take_along_axis(self.visible, parents[:, :, None], axis=1)
         own = np.arange(branches)
-        visible[:, own, self.length + own] = 0
-        self.visible = visible
-        position_ids = np.repeat(self.positions[:, None], branches, axis=1)
-        self.positions = self.positions + 1
-        return self._run(token_ids, position_ids, visible)
+        self.visible[:, own, self.length + own] = 0
+        return self._run(token_ids, self.positions[:, None])
 
     def keep(self, rows: np.ndarray) -> None:
         """Go on with some of the texts.
@@ -218,7 +213,18 @@ class OnnxTexts:
         self.source = {name: each[rows] for name, each in self.source.items()}
         if self.source_mask is not None:
             self.source_mask = self.source_mask[rows]
-        self.visible, self.positions = self.visible[rows], self.positions[rows]
+        self.visible, self.positions, self.bound = self.visible[rows], self.positions[rows], {}
+
+    def _run(self, input_ids: np.ndarray, position_ids: np.ndarray) -> np.ndarray:
+        """Run the graph on new tokens, (texts, new_length), and return their logits."""
+        self._check_length(int(self.positions.max()) + 1)
+        self.bound["input_ids"][:] = input_ids
+        self.bound["position_ids"][:] = position_ids
+        self.bound["write_index"][:] = self.length
+        self.model.decoder.run_with_iobinding(self.binding)
+        self.length += input_ids.shape[1]
+        self.positions = self.positions + 1
+        return self.bound["logits"]
 
     def _check_length(self, length: int) -> None:
         longest = self.model.longest
@@ -228,73 +234,56 @@ class OnnxTexts:
                 "(max_position_embeddings). Shorten it, or lower max_new_tokens."
             )
 
-    def _allocate(self, texts: int, used: int) -> None:
-        """Make empty caches with room for a number of used slots and some more."""
-        capacity = _capacity(used)
+    def _allocate(self, texts: int, used: int, branches: int = 1) -> None:
+        """Make empty caches with room for a number of used slots and for some steps."""
+        capacity = -(-(used + max(32, 8 * branches, used // 4)) // 16) * 16
         self.caches = [np.zeros((texts, capacity, self.model.width), np.float32) for _ in range(2 * self.model.blocks)]
 
     def _make_room(self, visible: np.ndarray) -> np.ndarray:
         """Move the slots that a branch sees into new caches, and return what each branch sees there."""
+        texts, branches, _ = visible.shape
         seen = (visible[:, :, : self.length] == 0).any(1)  # (texts, used)
         order = np.argsort(~seen, axis=1, kind="stable")[:, : seen.sum(1).max()]  # seen slots first, in their order
         used, old = order.shape[1], self.caches
-        self._allocate(len(visible), used)
+        self._allocate(texts, used, branches)
         for cache, before in zip(self.caches, old):
             cache[:, :used] = np.take_along_axis(before, order[:, :, None], axis=1)
-        room = np.full((*visible.shape[:2], self.caches[0].shape[1]), HIDDEN, np.float32)
+        room = np.full((texts, branches, self.caches[0].shape[1]), HIDDEN)
         room[:, :, :used] = np.take_along_axis(visible, order[:, None], axis=2)
         self.length = used
         return room
 
-    def _run(self, input_ids: np.ndarray, position_ids: np.ndarray, mask: np.ndarray) -> np.ndarray:
-        """Run the graph, and return its logits, (texts, new_length, vocab_size)."""
-        self._check_length(int(self.positions.max()))
-        texts, new = input_ids.shape
+    def _bind(self, mask: np.ndarray) -> None:
+        """Give onnxruntime memory for steps of one shape.
+
+        Args:
+            mask: (texts, new_length, capacity), what the new tokens see. What is written into `self.visible` from now
+                on, onnxruntime reads.
+        """
+        texts, new, _ = mask.shape
         inputs = {
-            "input_ids": input_ids,
-            "position_ids": position_ids,
-            "attention_mask": mask[:, None],
-            "write_index": np.full(texts, self.length),
+            "input_ids": np.empty((texts, new), np.int64),
+            "position_ids": np.empty((texts, new), np.int64),
+            "attention_mask": np.ascontiguousarray(mask[:, None]),
+            "write_index": np.empty(texts, np.int64),
             **dict(zip(key_value_names("past", self.model.blocks), self.caches)),
             **self.source,
         }
         if self.source_mask is not None:
-            shape = (texts, 1, new, self.source_mask.shape[1])
-            inputs["source_mask"] = np.broadcast_to(self.source_mask[:, None, None], shape)
+            inputs["source_mask"] = np.repeat(self.source_mask[:, None, None], new, axis=2)
+        self.binding = self.model.decoder.io_binding()
         for name, array in inputs.items():
-            self._bind(name, array)
-        logits = self.bound.get("logits")
-        if logits is None or logits.shape[:2] != (texts, new):
-            logits = np.empty((texts, new, self.model.vocab_size), np.float32)
-            self.binding.bind_ortvalue_output("logits", _ortvalue(logits))
-            self.bound["logits"] = logits
-        self.model.decoder.run_with_iobinding(self.binding)
-        self.length += new
-        return logits
-
-    def _bind(self, name: str, array: np.ndarray) -> None:
-        """Let an input of the graph be the memory of an array, and for a cache the output that it becomes too."""
-        bound = self.bound.get(name)
-        if bound is array:
-            return
-        if name.startswith(("past.", "source.")):  # large, and ours alone
-            self.bound[name] = array
-            value = _ortvalue(array)
+            value = _share(array)
             self.binding.bind_ortvalue_input(name, value)
-            if name.startswith("past."):
+            if name.startswith("past."):  # written in place
                 self.binding.bind_ortvalue_output(name.replace("past", "present"), value)
-        elif bound is not None and bound.shape == array.shape:
-            np.copyto(bound, array)  # cheaper than binding anew
-        else:
-            self.bound[name] = np.array(array, order="C")
-            self.binding.bind_ortvalue_input(name, _ortvalue(self.bound[name]))
+        logits = np.empty((texts, new, self.model.vocab_size), np.float32)
+        self.binding.bind_ortvalue_output("logits", _share(logits))
+        self.bound = {**inputs, "logits": logits}
+        self.visible = inputs["attention_mask"][:, 0]
 
 
-def _capacity(used: int) -> int:
-    return -(-(used + max(64, used // 4)) // 32) * 32
-
-
-def _ortvalue(array: np.ndarray) -> Any:
+def _share(array: np.ndarray) -> Any:
     from onnxruntime import OrtValue
 
-    return OrtValue.ortvalue_from_numpy(array)  # shares the array's memory
+    return OrtValue.ortvalue_from_numpy(array)  # with the memory of the array

@@ -32,6 +32,8 @@ class TextIds:
 
     Attributes:
         tokens: the vocabulary in the order of ids.
+        special_ids: ids of the special tokens, feature tags included.
+        tags: ids of the feature tags by their names, such as `PL` for `<PL>`.
         model_input_names: names of the model's inputs, such as `input_ids`.
         padding_side: side on which `pad` adds `<pad>`.
         pad_token_id, bos_token_id, eos_token_id, mask_token_id: ids of special tokens.
@@ -63,9 +65,11 @@ class TextIds:
         self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id = map(
             vocabulary.__getitem__, special.values()
         )
+        named = {self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id}
         added = self._backend.get_added_tokens_decoder()
         self.special_ids = {index for index, token in added.items() if token.special}
         matches = enumerate(map(_BYTE.fullmatch, self.tokens))
+        self.tags = {self.tokens[index][1:-1]: index for index in sorted(self.special_ids - named)}
         self._bytes = {index: bytes.fromhex(match[1]) for index, match in matches if match}
 
     def get_vocab(self) -> dict[str, int]:

@@ -6,7 +6,7 @@ They find what transformers' `generate` finds, and score it in the same way. Eve
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, groupby
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -187,6 +187,7 @@ def _follow_branches(
     sources = np.arange(len(input_ids))
     is_open = np.ones((len(sources), options.num_return_sequences), bool)
     parents = np.zeros(is_open.shape, np.int64)
+    soonest = limits.min()  # nothing can be over before, unless a branch ends
     logits = model.start(input_ids, attention_mask)
     is_end = _end_table(options, logits.shape[-1])
     for number in count(1):
@@ -194,14 +195,16 @@ def _follow_branches(
         token_ids, gains = choose(allowed, sources)
         ends = is_end[token_ids]
         yield _BranchStep(sources, token_ids, gains, is_open, ends)
-        at_limit = limits[sources] <= number
-        is_open = is_open & ~ends & ~at_limit[:, None]
-        rows = _rows_to_keep(is_open.any(-1), at_limit)
-        if not rows.size:
-            return
-        if len(rows) < len(sources):
-            model.keep(rows)
-            sources, is_open, token_ids, parents = sources[rows], is_open[rows], token_ids[rows], parents[rows]
+        if number == soonest or ends.any():
+            at_limit = limits[sources] <= number
+            is_open = is_open & ~ends & ~at_limit[:, None]
+            rows = _rows_to_keep(is_open.any(-1), at_limit)
+            if not rows.size:
+                return
+            if len(rows) < len(sources):
+                model.keep(rows)
+                sources, is_open, token_ids, parents = sources[rows], is_open[rows], token_ids[rows], parents[rows]
+            soonest = limits[sources].min()
         logits = model.step(token_ids, parents)
         if number == 1:
             parents = parents + np.arange(parents.shape[1])
@@ -215,19 +218,22 @@ def _search_branches(
     limits: np.ndarray,
     lock: LetterLock | None,
 ) -> list[list[FoundTokens]]:
+    steps = list(_follow_branches(model, input_ids, attention_mask, options, limits, lock))
     shape = (len(input_ids), options.num_return_sequences)
     totals, lengths, finished = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, bool)
-    history = []
-    for step in _follow_branches(model, input_ids, attention_mask, options, limits, lock):
-        history.append(np.zeros(shape, np.int64))
-        history[-1][step.sources] = step.token_ids
-        totals[step.sources] += np.where(step.is_open, step.gains, 0)
-        lengths[step.sources] += step.is_open
-        finished[step.sources] |= step.is_open & step.ends
+    history = np.zeros((*shape, len(steps)), np.int64)
+    done = 0
+    for _, of_rows in groupby(steps, key=lambda step: id(step.sources)):  # steps of the same sources, all at once
+        sources, token_ids, gains, is_open, ends = zip(*of_rows)
+        rows, opened = sources[0], np.stack(is_open)  # (steps, rows, branches)
+        history[rows, :, done : done + len(sources)] = np.moveaxis(np.stack(token_ids), 0, -1)
+        totals[rows] += np.where(opened, np.stack(gains), 0).sum(0, dtype=np.float64)
+        lengths[rows] += opened.sum(0)
+        finished[rows] |= (opened & np.stack(ends)).any(0)
+        done += len(sources)
     scores = (totals / lengths ** float(options.length_penalty)).tolist()
     kept = (lengths - finished).tolist()
-    token_ids = np.stack(history, axis=-1).tolist()  # sources × branches × steps
-    rows = zip(token_ids, kept, scores, finished.tolist())
+    rows = zip(history.tolist(), kept, scores, finished.tolist())
     found = [[FoundTokens(ids[:length], score, end) for ids, length, score, end in zip(*row)] for row in rows]
     return [sorted(of_source, key=lambda one: one.score, reverse=True) for of_source in found]
 

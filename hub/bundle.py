@@ -1,7 +1,8 @@
 """Flat copies of the package's code, saved with a model so that it loads without the package.
 
 The dynamic modules of the Hub are files in one folder that import each other with `from .name import`. The package's
-modules are in several folders, so their imports are rewritten; everything else is copied unchanged.
+modules are in several folders, so their imports are rewritten; everything else is copied unchanged. Importing this
+module makes configurations save such copies.
 """
 
 import ast
@@ -10,8 +11,8 @@ from collections.abc import Iterable
 
 from transformers import PreTrainedConfig
 
-from .configuration.configuration_base import SavedCode
-from .registration import AUTO_CLASSES, RESTORATION_PIPELINE
+from . import registration  # not its names: it is half imported if it is what imports transformers first
+from .configuration.configuration_base import AtentaConfig, SavedCode
 
 PACKAGE = __package__
 
@@ -28,13 +29,13 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     Raises:
         ValueError: As in `flat_sources`.
     """
-    models = AUTO_CLASSES.get(type(config))
+    models = registration.AUTO_CLASSES.get(type(config))
     if models is None:
         return None
     classes = {"AutoConfig": type(config), **models}
     auto_map = {name: f"{_stem(each.__module__)}.{each.__name__}" for name, each in classes.items()}
     modules = {each.__module__ for each in classes.values()}
-    pipelines = RESTORATION_PIPELINE if getattr(config, "character_variants", None) else {}
+    pipelines = registration.RESTORATION_PIPELINE if getattr(config, "character_variants", None) else {}
     modules |= {f"{PACKAGE}.restoration.{each['impl'].partition('.')[0]}" for each in pipelines.values()}
     return SavedCode(auto_map, flat_sources(modules), pipelines)
 
@@ -95,3 +96,6 @@ def _is_ours(module: str) -> bool:
 
 def _stem(module: str) -> str:
     return module.rpartition(".")[2]
+
+
+AtentaConfig.code_collector = collect_code

@@ -1,4 +1,7 @@
-"""Model cards: the template `hub_card.md`, filled from a model and from a description of its training."""
+"""Model cards: the template `hub_card.md`, filled from a model and from a description of its training.
+
+Importing this module makes models save their cards.
+"""
 
 import json
 import platform
@@ -10,8 +13,9 @@ from pathlib import Path
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from . import registration  # not its names: it is half imported if it is what imports transformers first
+from .modeling.modeling_base import AtentaPreTrainedModel
 from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
-from .registration import AUTO_CLASSES
 
 CARD = "README.md"
 TEMPLATE = Path(__file__).with_name("hub_card.md")
@@ -136,7 +140,7 @@ def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: st
 
 def _auto_class(model: PreTrainedModel) -> str | None:
     """Return the most specific auto class of the model, or `None` if this package does not register its class."""
-    for models in AUTO_CLASSES.values():
+    for models in registration.AUTO_CLASSES.values():
         names = [name for name, model_class in models.items() if isinstance(model, model_class)]
         if names:
             return names[-1]
@@ -205,3 +209,6 @@ def _pair_votes_sizes(config: PreTrainedConfig) -> dict[str, str]:
 def _versions() -> str:
     packages = ("atenta", "transformers", "tokenizers", "torch")
     return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)])
+
+
+AtentaPreTrainedModel.card_writer = write_automatic_card

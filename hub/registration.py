@@ -1,22 +1,23 @@
-"""The models that transformers' auto classes build from the configurations of this package."""
+"""The models that transformers' auto classes build from the configurations of this package.
+
+Importing this module registers them.
+"""
 
 from typing import Any
 
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
-from .configuration import (
-    AtentaDecoderConfig,
-    AtentaEncoderConfig,
-    AtentaEncoderDecoderConfig,
-    AtentaPairVotesConfig,
-)
-from .modeling import (
+from .configuration.configuration_decoder import AtentaDecoderConfig
+from .configuration.configuration_encoder import AtentaEncoderConfig
+from .configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
+from .configuration.configuration_pair_votes import AtentaPairVotesConfig
+from .modeling.modeling_decoder import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
-    AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderDecoderModel,
+)
+from .modeling.modeling_encoder import (
     AtentaEncoderForMaskedLM,
     AtentaEncoderForNextSentencePrediction,
     AtentaEncoderForPreTraining,
@@ -24,8 +25,9 @@ from .modeling import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
-    AtentaPairVotesForCausalLM,
 )
+from .modeling.modeling_encoder_decoder import AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderDecoderModel
+from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
 
 AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
     AtentaEncoderConfig: {
@@ -62,9 +64,12 @@ RESTORATION_PIPELINE: dict[str, dict[str, Any]] = {
 }
 
 
-def register_auto_classes() -> None:
+def _register_auto_classes() -> None:
     """Register the models with `AutoConfig`, `AutoModel` and the other auto classes, without remote code."""
     for config_class, models in AUTO_CLASSES.items():
         AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
         for auto_class, model_class in models.items():
             getattr(transformers, auto_class).register(config_class, model_class, exist_ok=True)
+
+
+_register_auto_classes()

@@ -15,7 +15,7 @@ import sacrebleu
 import sklearn.metrics
 from seqeval.metrics import sequence_labeling
 
-from atenta.modeling.letter_lock import strip_accents
+from atenta.tokenization.base_letters import strip_accents
 
 _TEXT = datasets.Value("string")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)

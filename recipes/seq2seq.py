@@ -27,7 +27,6 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.baselines import copy_source, look_up
 from atenta.recipes.decode import GAP, join_windows, window_cutter
 from atenta.recipes.decoding.generation import DecodedText, decode_n_best, n_best_columns
@@ -50,6 +49,7 @@ from atenta.recipes.training import (
 from atenta.recipes.training.ranges import FROM_1, SHARE
 from atenta.recipes.training.results import compare, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
+from atenta.tokenization.base_letters import strip_accents
 
 # Rows of text (`train`, `test` and further tests), rows of ids, and what they are encoded, trained and batched with.
 _Prepared = tuple[

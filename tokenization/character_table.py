@@ -6,13 +6,15 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from tokenizers import Tokenizer
-from transformers import PreTrainedTokenizerBase
 
 from .text_checks import check_texts
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerBase
 
 BLOCK = 1 << 16  # characters looked up at a time; their code points fit in the processor's cache
 _CHARACTER_MODEL: dict[str, Any] = {
@@ -33,7 +35,7 @@ class CharacterTable:
         dtype: type of the ids, uint16 if they fit, otherwise int32.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: "PreTrainedTokenizerBase") -> None:
         """Build the table.
 
         Args:
@@ -131,7 +133,7 @@ class CharacterTable:
         yield ids[ends[-1] :]
 
 
-def _character_backend(tokenizer: PreTrainedTokenizerBase) -> Tokenizer:
+def _character_backend(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
     """Return a copy of the tokenizer's backend without padding and truncation, which splits special tokens in texts.
 
     Raises:

@@ -1,10 +1,16 @@
 """Spans of tokens in the original text, including combining marks."""
 
 from collections.abc import Sequence
-
-from transformers import CharSpan
+from typing import NamedTuple
 
 from .alphabet import NORMALIZER
+
+
+class CharSpan(NamedTuple):
+    """A span of a text, like `transformers.CharSpan`: start and end in characters; the end is excluded."""
+
+    start: int
+    end: int
 
 
 def character_span(

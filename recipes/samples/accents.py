@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.samples.dialogue import parse_scenes
 from atenta.recipes.samples.files import DATA, SPLITS, read_samples
+from atenta.tokenization.base_letters import strip_accents
 
 _SHORTEST_SPAN, _LONGEST_SPAN = 2, 30  # words
 _SHORTEST_SENTENCE, _LONGEST_SENTENCE = 60, 240  # characters

@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.samples.dialogue import parse_scenes
 from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, read_samples
+from atenta.tokenization.base_letters import strip_accents
 
 _PARTS = 100  # of consecutive lines, in each file
 _VALIDATION_PARTS, _TEST_PARTS = (16, 49, 82), (33, 66, 99)  # counted from 0

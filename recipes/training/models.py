@@ -7,13 +7,8 @@ from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta import (
-    AtentaConfig,
-    AtentaDecoderConfig,
-    AtentaEncoderConfig,
-    AtentaEncoderDecoderConfig,
-    AtentaTokenizer,
-)
+from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
+from atenta.configuration.configuration_base import AtentaConfig
 from atenta.recipes.decoding.loading import expect_model
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments

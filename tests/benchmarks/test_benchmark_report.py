@@ -6,7 +6,7 @@ import re
 import pytest
 
 from benchmarks import benchmark_report as report
-from benchmarks.measuring import LIMIT, OURS, Target, Work
+from benchmarks.measuring import INT8, LIMIT, OURS, Target, Work
 
 ABOUT = {
     "place": 0,
@@ -60,6 +60,12 @@ def test_missing_comparisons_are_empty_cells():
 def test_target_row_shows_bound_and_value_reached(work, target, cells):
     work.targets = [target]
     assert report.target_cells(work.goals()) == [("greedy", *cells)]
+
+
+def test_target_row_names_the_contestant_that_is_not_the_usual_one(work):
+    work.figures[INT8] = [1.0]
+    work.targets = [Target(2, kind="figure", contestant=INT8)]
+    assert report.target_cells(work.goals())[0][:3] == ("greedy: atenta, ONNX int8", "at most 2 ms a step", "1.00")
 
 
 @pytest.mark.parametrize(

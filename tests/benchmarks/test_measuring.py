@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.measuring import LIMIT, OURS, Spread, Target, Work, interleave
+from benchmarks.measuring import INT8, LIMIT, ONNX, OURS, Spread, Target, Work, interleave
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def test_different_numbers_of_rounds_are_an_error():
 
 
 def test_best_peer_is_neither_ours_nor_the_limit():
-    figures = {OURS: [1.0], LIMIT: [0.5], "slow": [9.0], "fast": [3.0]}
+    figures = {OURS: [1.0], ONNX: [0.8], INT8: [0.7], LIMIT: [0.5], "slow": [9.0], "fast": [3.0]}
     assert Work("decode", "ms", figures).best_peer == "fast"
     assert Work("encode", "Mchar/s", figures, more_is_better=True).best_peer == "slow"
     assert Work("decode", "ms", {OURS: [1.0], LIMIT: [0.5]}).best_peer is None
@@ -95,5 +95,20 @@ def test_work_without_peer_or_limit_has_no_ratios():
 )
 def test_target_is_met_at_its_bound_and_on_the_right_side_of_it(target, more_is_better, met):
     (goal,) = work(targets=[target], more_is_better=more_is_better).goals()
+    assert goal["work"] == "decode"
     assert goal["met"] is met
     assert goal["at"] == ("least" if more_is_better else "most")
+
+
+@pytest.mark.parametrize(
+    ("target", "reached"),
+    [
+        (Target(0.2, "BART", contestant=INT8), Spread(0.25, 0.25, 0.25)),
+        (Target(-5, "BART", "difference", INT8), Spread(-6.0, -6.0, -6.0)),
+        (Target(1, kind="figure", contestant=INT8), Spread(2.0, 2.0, 2.0)),
+    ],
+)
+def test_target_may_be_for_another_contestant_of_ours(target, reached):
+    (goal,) = Work("decode", "ms", {OURS: [4.0], INT8: [2.0], "BART": [8.0]}, [target]).goals()
+    assert goal["work"] == "decode: atenta, ONNX int8"
+    assert goal["reached"] == vars(reached)

@@ -8,8 +8,7 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig
 from transformers.activations import ACT2FN
 
-from atenta.configuration import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
-from atenta.tokenization import AtentaTokenizer
+from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 
 CONFIGS = (AtentaEncoderConfig, AtentaDecoderConfig, AtentaEncoderDecoderConfig)
 every_config = pytest.mark.parametrize("config_class", CONFIGS, ids=lambda config_class: config_class.model_type)

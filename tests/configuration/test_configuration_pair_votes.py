@@ -4,8 +4,7 @@ import pytest
 from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig
 
-from atenta.configuration import AtentaPairVotesConfig
-from atenta.tokenization import AtentaTokenizer
+from atenta import AtentaPairVotesConfig, AtentaTokenizer
 
 
 def test_defaults():

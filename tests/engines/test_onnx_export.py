@@ -27,6 +27,8 @@ SIDES = {False: "left", True: "right"}  # by whether a model has a source
 
 def batch_for(model, seed=1, lengths=LENGTHS):
     ids = texts(len(lengths), max(lengths), seed, vocab_size=model.config.vocab_size)
+    if tags := getattr(model.config, "tag_token_ids", None):
+        ids[::2, 0] = tags[0]
     return [each.numpy() for each in pad(ids, lengths, SIDES[model.config.is_encoder_decoder])]
 
 
@@ -55,7 +57,7 @@ def test_every_head(model_class, head_folder):
     assert_same_head(head_folder(model_class))
 
 
-def assert_same_logits(begin, model, steps=24, most_branches=5):
+def assert_same_logits(begin, model, steps=36, most_branches=8):
     """Follow random branches of random texts, and compare logits with a model that reads each branch again.
 
     Args:
@@ -69,11 +71,10 @@ def assert_same_logits(begin, model, steps=24, most_branches=5):
     logits = [each.start(*inputs) for each in (tested, expected)]
     for step in range(steps):
         np.testing.assert_allclose(*logits, atol=1e-4, rtol=0)
-        if step % 8 == 7 and rows > 1:
-            kept = np.flatnonzero(generator.permutation(rows) > 0)
+        if step % 10 == 9:  # the first goes, so that the others get other places
+            rows -= 1
             for each in (tested, expected):
-                each.keep(kept)
-            rows = len(kept)
+                each.keep(np.arange(1, rows + 1))
         now = branches if step % 3 else int(generator.integers(1, most_branches + 1))
         parents = generator.integers(0, branches, (rows, now))
         token_ids, branches = generator.integers(3, model.config.vocab_size, (rows, now)), now
@@ -119,6 +120,7 @@ def assert_exported_generator(folder, model):
     assert_same_tokens(generator.begin, model)
 
 
+@pytest.mark.slow
 def test_rotary_positions_without_rotary_cross_attention(tmp_path):
     options = {"position_embedding_type": "rotary", "rotary_cross_attention": False, "encoder_layers": 1}
     assert_exported_generator(

@@ -17,8 +17,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from safetensors.torch import load_file
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.training import start_run
 from support.trainers import random_texts, tiny, trainer_of
 

@@ -17,7 +17,7 @@ from atenta import (
     AtentaPairVotesForCausalLM,
 )
 from atenta.card import write_model_card
-from atenta.modeling import AtentaDecoderPreTrainedModel
+from atenta.modeling.modeling_decoder import AtentaDecoderPreTrainedModel
 from atenta.registration import AUTO_CLASSES
 from support.models import named, tiny_model
 from support.saved import save_with_tokenizer

@@ -74,7 +74,12 @@ def test_wheel(source, install_and_use, tmp_path):
         for folder in ("configs", "launch")
         for path in (source / "recipes" / folder).glob("*.yaml")
     }
-    others = {"atenta/hub_card.md", "atenta/py.typed", "atenta/recipes/pictures/attention_page.html"}
+    others = {
+        "atenta/__init__.pyi",
+        "atenta/hub_card.md",
+        "atenta/py.typed",
+        "atenta/recipes/pictures/attention_page.html",
+    }
     model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}
     model |= {"tokenizer.json", "tokenizer_config.json"}
     others |= {f"atenta/restoration/portuguese_accents/{name}" for name in model}

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from transformers.generation.utils import GenerateEncoderDecoderOutput
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 from atenta.recipes import decode
 from atenta.recipes.decoding.ensemble import Ensemble
 from atenta.recipes.decoding.generation import decode_n_best

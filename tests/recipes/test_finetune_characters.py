@@ -6,7 +6,7 @@ from safetensors.torch import load_file
 from transformers import AutoModelForTokenClassification
 
 from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForTokenClassification, CharacterRestorer
-from atenta.modeling.letter_lock import strip_accents
+from atenta.tokenization.base_letters import strip_accents
 from support.recipes import (
     assert_complete,
     assert_picture,

@@ -8,8 +8,7 @@ import torch
 import yaml
 from transformers import AutoModelForCausalLM, pipeline
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM
+from atenta import AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.training.results import table
 from support.models import tiny_model
 from support.recipes import load, read_metrics, run_here, run_recipe, write_jsonl, write_lines

@@ -9,8 +9,7 @@ import torch
 from datasets import Dataset
 from torch.nn.functional import normalize
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderForMaskedLM, AtentaEncoderModel
+from atenta import AtentaEncoderForMaskedLM, AtentaEncoderModel, AtentaTokenizer
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.retrieval import (
     INDEX_NAME,

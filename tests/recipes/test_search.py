@@ -7,13 +7,13 @@ from io import StringIO
 import numpy as np
 import pytest
 
-from atenta import AtentaTokenizer
-from atenta.modeling import (
+from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderModel,
     AtentaEncoderForPreTraining,
     AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
+    AtentaTokenizer,
 )
 from atenta.recipes import search
 from atenta.recipes.retrieval import embed

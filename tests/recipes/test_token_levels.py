@@ -8,8 +8,7 @@ import torch
 from datasets import Dataset
 from transformers import AutoTokenizer
 
-from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 from atenta.recipes import token_levels
 from atenta.recipes.tasks.documents import encode_documents
 from atenta.recipes.token_levels import LEVELS, make_word_tokenizer, nats_by_decoder, nats_by_votes

@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedTokenizerFast
 
-from atenta.configuration import AtentaDecoderConfig
+from atenta import AtentaDecoderConfig
 from atenta.modeling.attention import MultiHeadAttention, eager_attention_forward
 
 EXAMPLES = json.loads((Path(__file__).parents[1] / "data" / "worked_examples.json").read_text(encoding="utf-8"))

@@ -6,16 +6,13 @@ import pytest
 import torch
 from transformers import set_seed
 
-from atenta.configuration import (
+from atenta import (
     AtentaDecoderConfig,
-    AtentaEncoderConfig,
-    AtentaEncoderDecoderConfig,
-    AtentaPairVotesConfig,
-)
-from atenta.modeling import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
+    AtentaEncoderConfig,
+    AtentaEncoderDecoderConfig,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderDecoderModel,
     AtentaEncoderForMaskedLM,
@@ -25,6 +22,7 @@ from atenta.modeling import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
+    AtentaPairVotesConfig,
     AtentaPairVotesForCausalLM,
 )
 

@@ -9,8 +9,7 @@ from datasets import Dataset
 from torch.nn.functional import cross_entropy
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 from atenta.recipes.training import RecipeArguments, RecipeTrainer, Seq2SeqRecipeArguments, Seq2SeqRecipeTrainer
 from support.models import tiny_model
 

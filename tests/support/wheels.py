@@ -14,6 +14,7 @@ FOLDERS = {
     "atenta.tokenization": "tokenization",
     "atenta.modeling": "modeling",
     "atenta.restoration": "restoration",
+    "atenta.engines": "engines",
     "atenta.recipes": "recipes",
 }
 

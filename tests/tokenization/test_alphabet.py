@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from atenta.tokenization import DEFAULT_ALPHABET
+from atenta import DEFAULT_ALPHABET
 from atenta.tokenization.alphabet import build_vocabulary, count_alphabet
 
 

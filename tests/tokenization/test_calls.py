@@ -10,7 +10,8 @@ from packaging.version import Version
 from transformers import AutoTokenizer, BatchEncoding
 from transformers import __version__ as transformers_version
 
-from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer
+from atenta import AtentaTokenizer
+from atenta.tokenization.tokenization_atenta import INPUT_FORMATS
 
 PAD, BOS, EOS = range(3)
 TOKENIZERS = {family: AtentaTokenizer.from_alphabet(family=family, tags=["<V>"]) for family in INPUT_FORMATS}

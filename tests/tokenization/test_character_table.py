@@ -11,9 +11,9 @@ from tokenizers import Tokenizer
 from tokenizers.models import BPE
 from transformers import AutoTokenizer, ByT5Tokenizer, PreTrainedTokenizerFast
 
-from atenta import AtentaTokenizer, CharacterTable
-from atenta.tokenization import DEFAULT_ALPHABET, INPUT_FORMATS
+from atenta import DEFAULT_ALPHABET, AtentaTokenizer, CharacterTable
 from atenta.tokenization.alphabet import NORMALIZER
+from atenta.tokenization.tokenization_atenta import INPUT_FORMATS
 
 DEVANAGARI = "".join(map(chr, range(0x0900, 0x0980)))
 HEBREW = "".join(map(chr, (*range(0x05B0, 0x05C8), *range(0x05D0, 0x05EB), *range(0xFB1D, 0xFB50))))

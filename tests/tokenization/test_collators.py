@@ -11,7 +11,7 @@ from transformers import (
     TrainingArguments,
 )
 
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM
 from support.saved import save_with_tokenizer
 
 TEXTS = ["Olá", "um gato<eos>", "a"]

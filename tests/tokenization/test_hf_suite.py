@@ -5,7 +5,7 @@ import tempfile
 import unicodedata
 import unittest
 
-from atenta.tokenization import DEFAULT_ALPHABET, AtentaTokenizer
+from atenta import DEFAULT_ALPHABET, AtentaTokenizer
 from support.hf_suites import OneReport, import_suite
 
 common = import_suite("test_tokenization_common")

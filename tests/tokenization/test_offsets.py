@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer, character_span
+from atenta import AtentaTokenizer, character_span
 from atenta.tokenization.alphabet import NORMALIZER
+from atenta.tokenization.tokenization_atenta import INPUT_FORMATS
 
 pytestmark = pytest.mark.filterwarnings("ignore:A text has")  # hypothesis writes special tokens
 

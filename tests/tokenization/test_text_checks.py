@@ -2,7 +2,8 @@
 
 import pytest
 
-from atenta.tokenization import INPUT_FORMATS, AtentaTokenizer, check_texts
+from atenta import AtentaTokenizer, check_texts
+from atenta.tokenization.tokenization_atenta import INPUT_FORMATS
 
 TOKENIZERS = [AtentaTokenizer.from_alphabet(family=family) for family in INPUT_FORMATS]
 every_family = pytest.mark.parametrize("tokenizer", TOKENIZERS, ids=INPUT_FORMATS)

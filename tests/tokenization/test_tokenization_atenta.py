@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from atenta.tokenization import DEFAULT_ALPHABET, INPUT_FORMATS, AtentaTokenizer
+from atenta import DEFAULT_ALPHABET, AtentaTokenizer
 from atenta.tokenization.alphabet import NORMALIZER
+from atenta.tokenization.tokenization_atenta import INPUT_FORMATS
 from support.clean_process import run_function
 
 pytestmark = pytest.mark.filterwarnings("ignore:A text has")  # on purpose; test_calls.py has the warning's tests

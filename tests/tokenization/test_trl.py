@@ -10,8 +10,7 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 from transformers import __version__ as transformers_version
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from support.models import tiny_model
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # trl's use of transformers

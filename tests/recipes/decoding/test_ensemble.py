@@ -4,8 +4,7 @@ import pytest
 import torch
 from transformers import BartConfig, BartForConditionalGeneration, set_seed
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
 from support.models import assert_close, double_model, pad, texts
 

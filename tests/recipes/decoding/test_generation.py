@@ -12,7 +12,7 @@ from tokenizers.models import WordLevel
 from torch.utils.data import DataLoader
 from transformers import PreTrainedTokenizerFast
 
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.decoding.generation import DecodedText, continue_text, decode_n_best, n_best_columns
 from support.models import double_model
 from support.saved import save_with_tokenizer

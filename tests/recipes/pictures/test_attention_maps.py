@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from atenta import AtentaTokenizer
-from atenta.modeling import (
+from atenta import (
     AtentaDecoderForCausalLM,
     AtentaDecoderModel,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderDecoderModel,
     AtentaEncoderModel,
+    AtentaTokenizer,
 )
 from atenta.recipes.pictures.attention_maps import (
     MASK_COLOURS,

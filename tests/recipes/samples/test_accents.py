@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.samples.accents import accent_pairs, cut_spans
 from atenta.recipes.samples.files import DATA, SPLITS, read_samples
+from atenta.tokenization.base_letters import strip_accents
 
 
 @pytest.fixture(scope="module")

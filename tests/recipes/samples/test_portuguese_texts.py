@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from atenta.modeling.letter_lock import strip_accents
 from atenta.recipes.samples.portuguese_texts import cut_into_sentences, portuguese_texts
+from atenta.tokenization.base_letters import strip_accents
 
 TESTS = {"test", "encyclopaedia", "essays", "everyday", "plays"}
 

@@ -12,7 +12,7 @@ from atenta.recipes.tasks.characters import (
     strip_texts,
     vary_case,
 )
-from atenta.restoration.restorer import CharacterCodes, base_characters
+from atenta.restoration.character_codes import CharacterCodes, base_characters
 
 ROWS = [
     {"source": "a acao", "target": "a ação", "domain": ""},

@@ -8,7 +8,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM
 from atenta.recipes.training import RecipeArguments, start_run
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
 from atenta.recipes.training.logit_reductions import best_classes, compare_with_characters, masked_sums, nats_of_texts
 from support.models import assert_close, texts, tiny_model
 

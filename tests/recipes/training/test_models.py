@@ -4,8 +4,7 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaEncoderForMaskedLM
+from atenta import AtentaEncoderForMaskedLM, AtentaTokenizer
 from atenta.recipes.training import StackArguments, label_options, load_or_create
 from support.models import tiny_model
 

@@ -7,7 +7,7 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch.optim.lr_scheduler import LambdaLR
 
-from atenta.modeling import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.training.muon import MuonWithAdamW, StackedMuon, create_muon, orthogonalize
 from support.models import GENERATORS, named, tiny_model
 from support.trainers import random_pairs, trainer_of

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from transformers import AutoTokenizer
 
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM
 from atenta.recipes.training import results
 from atenta.recipes.training.results import (
     compare_by_group,

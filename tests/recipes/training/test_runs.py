@@ -16,8 +16,7 @@ import yaml
 from filelock import FileLock
 from safetensors import SafetensorError
 
-from atenta import AtentaTokenizer
-from atenta.modeling import AtentaDecoderForCausalLM
+from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
 from atenta.recipes.training.checkpoints import delete_checkpoint, is_complete
 from atenta.recipes.training.runs import digest_rows

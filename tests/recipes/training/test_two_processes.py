@@ -18,7 +18,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from atenta.modeling import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.decoding.generation import decode_n_best
 from atenta.recipes.metrics import scores
 from atenta.recipes.seq2seq import score_generated

@@ -1,0 +1,351 @@
+"""Engines on a CPU: onnxruntime in float32 and int8 against our own `generate` and the peers', in ids."""
+
+import string
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from shutil import copytree, ignore_patterns
+from tempfile import TemporaryDirectory
+from time import perf_counter
+
+import numpy as np
+import torch
+from torch import nn
+
+from atenta import AtentaTokenizer, CharacterRestorer
+from atenta.engines.onnx_export import export_onnx
+from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization
+from atenta.engines.search_options import SearchOptions
+from atenta.engines.text_ids import TextIds
+from atenta.engines.token_search import search_tokens
+from atenta.restoration.character_codes import load_spellings
+from atenta.restoration.onnx_tagger import TaggerConfig
+from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.restoration.window_reader import WindowReader
+from atenta.tokenization.base_letters import strip_accents
+from benchmarks.contestants import (
+    DECODING_CONTESTANTS,
+    TAGGERS,
+    Contestant,
+    bind_generate,
+    draw_ids,
+    ready_to_generate,
+)
+from benchmarks.decoding_speed import BEAMS, NEW_TOKENS, PROMPT_LENGTH
+from benchmarks.measuring import (
+    FIRST_CHARACTER,
+    INT8,
+    ONNX,
+    OURS,
+    SMALL,
+    TINY,
+    VOCABULARY,
+    Settings,
+    Size,
+    Target,
+    Work,
+    interleave,
+    timed,
+)
+from benchmarks.token_worker import bind_search, open_generator
+from benchmarks.tokenizer_speed import novel_sentences
+
+SIZES = (TINY, SMALL)
+QUANTIZATIONS: Mapping[str, Quantization | None] = {ONNX: None, INT8: "int8"}
+DECODING_ROUNDS = 5
+# Sequences, beams, and the target for our share of BART's time with the encoder-decoder 4 × 256 in int8.
+DECODING_WORKS = ((1, 1, 0.15), (32, 1, 0.35), (8, BEAMS, 0.25))
+
+LABELS = 8
+TAGGING_ROUNDS = 7
+TAGGING_SHAPES = ((1, 128), (32, 128))  # texts, characters
+
+MIXED_ROUNDS = 2
+SHORTEST, LONGEST = 4, 120  # characters of a source, and of its output
+MIXED_SOURCES, MIXED_BATCH = 256, 32
+
+PROCESS_ROUNDS = 3
+PROCESS_BATCHES = 8  # of 32 sequences
+THREAD_COUNTS = (1, 2)
+
+FIRST_ANSWER_ROUNDS = 5
+FIRST_ANSWERS = {
+    "restore_accents": "from atenta import restore_accents; print(restore_accents('A acao comecou amanha'))",
+    "load_engine": (
+        "from atenta.engines.engine import load_engine; "
+        f"print(load_engine({{folder!r}}).generate('A acao comecou', max_new_tokens={NEW_TOKENS}))"
+    ),
+}
+
+ACCENTS_ROUNDS = 2
+ACCENTS_CHARACTERS = 200_000
+
+
+def measure_engines(settings: Settings) -> Iterator[Work]:
+    """Measure decoding, tagging, unlike lengths, threads, processes, memory, the first answer, and accents."""
+    settings = replace(settings, device="cpu")  # no engine runs on a GPU
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        for family, contestants in DECODING_CONTESTANTS.items():
+            for size in SIZES:
+                yield from measure_decoding_engines(family, contestants[:2], size, folder / family, settings)
+        ours, peer = (folder / "encoder-decoder" / who / str(SMALL) for who in (OURS, "BART"))
+        yield from measure_lengths(ours, settings)
+        yield from measure_threads(ours, settings)
+        yield from measure_processes(ours, settings)
+        yield measure_resident_memory(ours, peer, settings)
+        yield from measure_first_answers(ours, settings)
+        yield from measure_tagging(SMALL, folder / "encoder", settings)
+        yield measure_accents(novel_sentences(ACCENTS_CHARACTERS // 20), folder / "accents", settings)
+
+
+def measure_decoding_engines(
+    family: str, contestants: Sequence[Contestant], size: Size, folder: Path, settings: Settings
+) -> Iterator[Work]:
+    """Measure milliseconds per new character, prompt included, as in the section of decoding.
+
+    Args:
+        family: `decoder` or `encoder-decoder`.
+        contestants: ours and a peer.
+        size: their size.
+        folder: where they are saved, in a folder for each with a folder for each size.
+        settings: settings of the run.
+    """
+    models = {one.name: ready_to_generate(one, size, settings) for one in contestants}
+    for who, model in models.items():
+        model.save_pretrained(folder / who / str(size))
+    generators = open_exported(folder / OURS / str(size), settings)
+    start = PROMPT_LENGTH if family == "decoder" else 1
+    for sequences, beams, share in DECODING_WORKS:
+        name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {_count(sequences)}"
+        ids = draw_ids(settings, sequences, PROMPT_LENGTH)
+        decoders: dict[str, Callable[[], int]] = {
+            who: partial(bind_search(generator, NEW_TOKENS, beams), ids.numpy())
+            for who, generator in generators.items()
+        }
+        for who, model in models.items():
+            decoders[who] = partial(_generate, bind_generate(model, num_beams=beams), ids, start)
+        steps = {who: partial(_step_milliseconds, decoders[who]) for who in (OURS, *generators, contestants[1].name)}
+        figures = interleave(steps, settings.rounds or DECODING_ROUNDS, name)
+        has_target = family == "encoder-decoder" and size == SMALL
+        yield Work(name, "ms a step", figures, [Target(share, "BART", contestant=INT8)] if has_target else [])
+
+
+def open_exported(folder: Path, settings: Settings) -> dict[str, OnnxGenerator]:
+    """Write the ONNX files of a saved model that generates, and open them, by contestant."""
+    for quantization in QUANTIZATIONS.values():
+        export_onnx(folder, quantization)
+    return {who: open_generator(folder, quantization, settings.threads) for who, quantization in QUANTIZATIONS.items()}
+
+
+def _count(sequences: int) -> str:
+    return "1 sequence" if sequences == 1 else f"{sequences} sequences"
+
+
+def _generate(generate: Callable[..., torch.Tensor], ids: torch.Tensor, start: int) -> int:
+    return generate(ids, NEW_TOKENS).shape[1] - start
+
+
+def _step_milliseconds(decode: Callable[[], int]) -> float:
+    started = perf_counter()
+    length = decode()
+    seconds = perf_counter() - started
+    if length != NEW_TOKENS:
+        raise RuntimeError(f"Decoding stopped early: expected {NEW_TOKENS} new tokens, got {length}.")
+    return 1000 * seconds / NEW_TOKENS
+
+
+def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Work]:
+    """Measure milliseconds for a label at each character of texts of one length."""
+    models = {one.name: one.build(size, num_labels=LABELS).eval() for one in TAGGERS}
+    models[OURS].save_pretrained(folder)
+    heads = {}
+    for who, quantization in QUANTIZATIONS.items():
+        export_onnx(folder, quantization)
+        heads[who] = OnnxHead(folder / ONNX_FOLDER, quantization, settings.threads)
+    for texts, length in TAGGING_SHAPES:
+        ids = draw_ids(settings, texts, length)
+        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
+        arrays = {name: tensor.numpy() for name, tensor in inputs.items()}
+        runs: dict[str, Callable[[], object]] = {who: partial(_tag, model, inputs) for who, model in models.items()}
+        runs |= {who: partial(head.run, arrays) for who, head in heads.items()}
+        times = {who: partial(_milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
+        name = f"encoder {size} with a label for each character, {texts} × {length} characters"
+        yield Work(name, "ms", interleave(times, settings.rounds or TAGGING_ROUNDS, name))
+
+
+@torch.inference_mode()
+def _tag(model: nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
+    return model(**inputs).logits
+
+
+def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
+    return 1000 * timed(run, settings.wait)
+
+
+def measure_lengths(folder: Path, settings: Settings) -> Iterator[Work]:
+    """Measure sources of unlike lengths, with outputs as long, in batches of similar ones and as they come."""
+    generator = open_generator(folder, "int8", settings.threads)
+    lengths = np.random.default_rng(0).integers(SHORTEST, LONGEST, MIXED_SOURCES, endpoint=True)
+    orders = {f"{INT8}, by length": np.sort(lengths)[::-1], f"{INT8}, as they come": lengths}
+    rates = {who: partial(_unlike_rate, generator, order) for who, order in orders.items()}
+    name = f"{MIXED_SOURCES} sources of {SHORTEST} to {LONGEST} characters, encoder-decoder {SMALL}"
+    yield Work(name, "char/s", interleave(rates, settings.rounds or MIXED_ROUNDS, name), more_is_better=True)
+
+
+def _unlike_rate(generator: OnnxGenerator, lengths: np.ndarray) -> float:
+    generate_ids = np.random.default_rng(0)
+    started = perf_counter()
+    for first in range(0, len(lengths), MIXED_BATCH):
+        limits = lengths[first : first + MIXED_BATCH]
+        mask = (np.arange(limits.max()) < limits[:, None]).astype(np.int64)
+        ids = mask * generate_ids.integers(FIRST_CHARACTER, VOCABULARY, mask.shape)
+        search_tokens(generator.begin(), ids, mask, SearchOptions(max_new_tokens=LONGEST), limits)
+    return int(lengths.sum()) / (perf_counter() - started)
+
+
+def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
+    """Measure a step in one thread and in two."""
+    searches = {
+        f"{INT8}, {count} thread{'s' if count > 1 else ''}": bind_search(
+            open_generator(folder, "int8", count), NEW_TOKENS
+        )
+        for count in THREAD_COUNTS
+    }
+    for sequences in (1, 32):
+        ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
+        steps = {who: partial(_step_milliseconds, partial(search, ids)) for who, search in searches.items()}
+        name = f"threads, encoder-decoder {SMALL}, greedy, {_count(sequences)}"
+        yield Work(name, "ms a step", interleave(steps, settings.rounds or DECODING_ROUNDS, name))
+
+
+class Worker:
+    """A process of `token_worker`, which is ready to decode."""
+
+    def __init__(self, engine: str, folder: Path, threads: int) -> None:
+        numbers = (threads, 32, PROMPT_LENGTH, NEW_TOKENS)
+        command = [sys.executable, "-m", "benchmarks.token_worker", engine, str(folder), *map(str, numbers)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __enter__(self) -> "Worker":
+        if self.process.stdout.readline() != "ready\n":
+            self.__exit__()
+            raise RuntimeError(f"A worker ended with {self.process.returncode} before it was ready: see above.")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.process.communicate()  # closes its input, which ends it
+
+    def send(self, batches: int) -> None:
+        """Let it decode batches of 32 sequences."""
+        self.process.stdin.write(f"{batches}\n")
+        self.process.stdin.flush()
+
+    def receive(self) -> int:
+        """Wait until it has decoded them, and return the peak of its memory in bytes."""
+        return int(self.process.stdout.readline())
+
+
+def measure_processes(folder: Path, settings: Settings) -> Iterator[Work]:
+    """Measure the same number of texts in one process of two threads and in two processes of one."""
+    ways = {f"{INT8}, 1 process of 2 threads": (1, 2), f"{INT8}, 2 processes of 1 thread": (2, 1)}
+    rates = {who: partial(_texts_per_second, folder, *way) for who, way in ways.items()}
+    name = f"processes, encoder-decoder {SMALL}, greedy, batches of 32 sequences"
+    figures = interleave(rates, settings.rounds or PROCESS_ROUNDS, name, warm_up=False)
+    yield Work(name, "texts/s", figures, more_is_better=True)
+
+
+def _texts_per_second(folder: Path, processes: int, threads: int) -> float:
+    with ExitStack() as stack:
+        workers = [Worker("int8", folder, threads) for _ in range(processes)]  # all load at once
+        for worker in workers:
+            stack.enter_context(worker)
+        started = perf_counter()
+        for worker in workers:
+            worker.send(PROCESS_BATCHES // processes)
+        for worker in workers:
+            worker.receive()
+        return PROCESS_BATCHES * 32 / (perf_counter() - started)
+
+
+def measure_resident_memory(folder: Path, peer: Path, settings: Settings) -> Work:
+    """Measure the peak memory of a whole process that loads a model and decodes 32 sequences."""
+    processes = {
+        OURS: ("torch", folder),
+        ONNX: ("float32", folder),
+        INT8: ("int8", folder),
+        "BART": ("torch", peer),
+    }
+    megabytes = {who: partial(_peak_megabytes, *what, settings.threads) for who, what in processes.items()}
+    name = f"peak memory of a process, encoder-decoder {SMALL}, greedy, 32 sequences"
+    return Work(name, "MB", interleave(megabytes, settings.rounds or 1, name, warm_up=False))
+
+
+def _peak_megabytes(engine: str, folder: Path, threads: int) -> float:
+    with Worker(engine, folder, threads) as worker:
+        worker.send(1)
+        return worker.receive() / 1e6
+
+
+def measure_first_answers(folder: Path, settings: Settings) -> Iterator[Work]:
+    """Measure the seconds from the start of a process to its end, with one answer between.
+
+    Args:
+        folder: an exported encoder-decoder, which gets a tokenizer here.
+        settings: settings of the run.
+    """
+    AtentaTokenizer.from_alphabet(string.ascii_letters + " ", family="encoder-decoder").save_pretrained(folder)
+    for what, statements in FIRST_ANSWERS.items():
+        programs = {OURS: statements.format(folder=str(folder)), "python -c pass": "pass"}
+        seconds = {who: partial(_process_seconds, program) for who, program in programs.items()}
+        name = f"first answer of a process, {what}"
+        figures = interleave(seconds, settings.rounds or FIRST_ANSWER_ROUNDS, name)
+        yield Work(name, "s", figures, [Target(1, kind="figure")])
+
+
+def _process_seconds(program: str) -> float:
+    started = perf_counter()
+    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, stdout=subprocess.DEVNULL)
+    return perf_counter() - started
+
+
+def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) -> Work:
+    """Measure the characters per second whose accents the model of `restore_accents` restores.
+
+    Args:
+        sentences: sentences with accents, of which as many are taken as make up `ACCENTS_CHARACTERS`.
+        folder: new folder for the model's files.
+        settings: settings of the run.
+    """
+    copytree(MODEL_FOLDER, folder, ignore=ignore_patterns(ONNX_FOLDER))
+    texts = [strip_accents(sentence) for sentence in sentences]
+    ends = np.cumsum([len(text) for text in texts])
+    texts = texts[: int(np.searchsorted(ends, ACCENTS_CHARACTERS)) + 1]
+    restorers: dict[str, WindowReader] = {OURS: CharacterRestorer.from_pretrained(folder, engine="torch")}
+    for who, quantization in QUANTIZATIONS.items():
+        export_onnx(folder, quantization)
+        restorers[who] = _open_restorer(folder, quantization, settings.threads)
+    rates = {who: partial(_restored_rate, restorer, texts) for who, restorer in restorers.items()}
+    name = f"accents of {len(texts):,} sentences"
+    figures = interleave(rates, settings.rounds or ACCENTS_ROUNDS, name, warm_up=False)  # a round takes long enough
+    return Work(name, "char/s", figures, [Target(100_000, kind="figure", contestant=INT8)], more_is_better=True)
+
+
+def _open_restorer(folder: Path, quantization: Quantization | None, threads: int) -> WindowReader:
+    head, config = OnnxHead(folder / ONNX_FOLDER, quantization, threads), TaggerConfig.from_folder(folder)
+
+    def run(input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
+        inputs = {"input_ids": input_ids, "token_type_ids": token_type_ids, "attention_mask": attention_mask}
+        return head.run(inputs)["logits"]
+
+    return WindowReader(run, config, TextIds(folder), load_spellings(config))
+
+
+def _restored_rate(restorer: WindowReader, texts: Sequence[str]) -> float:
+    started = perf_counter()
+    restorer.restore(texts)
+    return sum(map(len, texts)) / (perf_counter() - started)

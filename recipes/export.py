@@ -1,0 +1,147 @@
+"""Write a saved model as ONNX files and compare them with torch: `python -m atenta.recipes.export outputs/accents`.
+
+The files are in the model's folder `onnx`, from where `load_engine` takes them, also on a machine without torch. Then
+onnxruntime and torch read the same texts, and a table shows how their answers and times differ.
+"""
+
+import argparse
+import random
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from atenta.engines.engine import INSTALL, Engine, load_engine
+
+_NUM_TEXTS = 100
+_LONGEST_RANDOM_TEXT = 40  # characters
+_NEW_TOKENS = 40  # of a prompt, and of a source more than its own
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Write the files that the command line asks for, and print the comparison.
+
+    Raises:
+        SystemExit: If the options, the model or the texts are invalid, or the command is interrupted. The message is
+            one line.
+    """
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="folder of a saved model with its tokenizer")
+    parser.add_argument(
+        "--quantization",
+        choices=["int8"],
+        help="round the weights of the blocks to int8: smaller and faster, and not exact (default: float32)",
+    )
+    parser.add_argument(
+        "--texts",
+        type=Path,
+        metavar="FILE",
+        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: random characters)",
+    )
+    options = parser.parse_args(arguments)
+    try:
+        _export(options.folder, options.quantization, options.texts)
+    except KeyboardInterrupt:
+        print("\nStopped. Run the command again: its files may be incomplete.", file=sys.stderr)
+        raise SystemExit(130) from None
+    except (ImportError, ValueError, OSError) as error:
+        message = " ".join(str(error).split())
+        raise SystemExit("".join(each if each.isprintable() else repr(each)[1:-1] for each in message)) from None
+
+
+def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path | None) -> None:
+    missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
+    if missing:
+        raise ImportError(f"Exporting needs {', '.join(missing)}: {INSTALL['onnx']}")
+    texts = None if texts_file is None else _read_lines(texts_file)
+    torch_engine = load_engine(folder, "torch")
+    if texts is None:
+        texts = random_texts(torch_engine)
+    _answer(torch_engine, [max(texts, key=len)])  # refuses what cannot be compared before the long work
+
+    from atenta.engines.onnx_export import export_onnx  # needs the packages above
+
+    print(f"Exporting {folder}", flush=True)
+    written = export_onnx(folder, quantization)
+    print(f"Comparing onnxruntime with torch on {len(texts)} texts", flush=True)
+    engines = {"onnxruntime": load_engine(folder, "onnx", quantization=quantization), "torch": torch_engine}
+    rows = {path.name: f"{path.stat().st_size / 1e6:8.2f} MB" for path in written} | compare(engines, texts)
+    width = max(map(len, rows))
+    for name, value in rows.items():
+        print(f"{name:<{width}}  {value}")
+
+
+def compare(engines: Mapping[str, Engine], texts: Sequence[str]) -> dict[str, str]:
+    """Let two engines answer the same texts.
+
+    Args:
+        engines: the engines by name.
+        texts: one or more.
+
+    Returns:
+        What the table says, by the names of its lines: in how many texts a model that generates finds the same answer,
+        or the largest difference of each output of another model; and the time per text of each engine.
+    """
+    generates = all(engine.can_generate for engine in engines.values())
+    answers, lines = [], {}
+    for name, engine in engines.items():
+        _answer(engine, texts[:1])  # the first answer of an engine takes longer
+        start = time.perf_counter()
+        answers.append(_answer(engine, texts))
+        lines[f"{name}, per text"] = f"{(time.perf_counter() - start) * 1000 / len(texts):8.2f} ms"
+    if generates:
+        same = sum(ours == theirs for ours, theirs in zip(*answers))
+        return {"same answer": f"{same:8} of {len(texts)}", **lines}
+    largest = {
+        name: max(float(np.abs(ours[name] - theirs[name]).max()) for ours, theirs in zip(*answers))
+        for name in answers[0][0]
+    }
+    return {f"largest difference of {name}": f"{value:8.1e}" for name, value in largest.items()} | lines
+
+
+def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, np.ndarray]]:
+    """Return the generated texts, which may be cut off, or the outputs of a model that does not generate."""
+    if not engine.can_generate:
+        return engine.predict(texts)
+    longest = max(map(len, engine.tokenizer.encode(texts)))
+    read, new_tokens = (
+        (1, longest + _NEW_TOKENS) if engine.config.get("is_encoder_decoder") else (longest, _NEW_TOKENS)
+    )
+    if engine.config["position_embedding_type"] == "learned":
+        new_tokens = max(1, min(new_tokens, engine.config["max_position_embeddings"] - read))
+    return [outputs[0].text for outputs in engine.n_best(texts, max_new_tokens=new_tokens)]
+
+
+def random_texts(engine: Engine) -> list[str]:
+    """Return texts of the characters that a model knows, the same at every call."""
+    characters = [token for token in engine.tokenizer.tokens if len(token) == 1]
+    longest = _LONGEST_RANDOM_TEXT
+    if engine.config["position_embedding_type"] == "learned":
+        longest = max(1, min(longest, engine.config["max_position_embeddings"] // 2))
+    generator = random.Random(0)
+    return ["".join(generator.choices(characters, k=generator.randint(1, longest))) for _ in range(_NUM_TEXTS)]
+
+
+def _read_lines(path: Path) -> list[str]:
+    """Return the first lines of a text file.
+
+    Raises:
+        ValueError: If it is not UTF-8, or has no text.
+    """
+    try:
+        with path.open(encoding="utf-8") as file:
+            lines = [line.rstrip("\n") for line in islice(file, _NUM_TEXTS)]
+    except UnicodeDecodeError:
+        raise ValueError(f"{path} is not a text in UTF-8; expected one text in each line.") from None
+    if not lines:
+        raise ValueError(f"{path} is empty; expected one text in each line.")
+    return lines
+
+
+if __name__ == "__main__":
+    main()

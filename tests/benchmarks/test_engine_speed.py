@@ -1,0 +1,131 @@
+"""Tests of the engines' contestants, on tiny models and with one round."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from atenta import AtentaEncoderDecoderForConditionalGeneration
+from benchmarks import engine_speed
+from benchmarks.contestants import DECODING_CONTESTANTS
+from benchmarks.engine_speed import INT8, ONNX, Worker
+from benchmarks.measuring import OURS, Settings, Size
+from support.models import tiny_model
+
+SIZE = Size(layers=1, width=16, heads=2, inner=32)
+SETTINGS = Settings(rounds=1, threads=1)
+PEERS = {"decoder": "GPT-2", "encoder-decoder": "BART"}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A tiny encoder-decoder without `<eos>`, with its ONNX files."""
+    folder = tmp_path_factory.mktemp("model")
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, vocab_size=128)
+    model.generation_config.eos_token_id = None
+    model.generation_config.pad_token_id = 0
+    model.save_pretrained(folder)
+    engine_speed.open_exported(folder, SETTINGS)
+    return folder
+
+
+@pytest.fixture
+def small(monkeypatch):
+    monkeypatch.setattr(engine_speed, "SMALL", SIZE)
+    monkeypatch.setattr(engine_speed, "NEW_TOKENS", 5)
+    monkeypatch.setattr(engine_speed, "MIXED_SOURCES", 5)
+    monkeypatch.setattr(engine_speed, "MIXED_BATCH", 2)
+    monkeypatch.setattr(engine_speed, "PROCESS_BATCHES", 2)
+
+
+def check(work, *contestants):
+    assert tuple(work.figures) == contestants
+    assert all(len(figures) == 1 and figures[0] > 0 for figures in work.figures.values())
+
+
+@pytest.mark.parametrize("family", PEERS)
+def test_every_contestant_decodes_all_tokens(family, tmp_path, small):
+    contestants = DECODING_CONTESTANTS[family][:2]
+    works = list(engine_speed.measure_decoding_engines(family, contestants, SIZE, tmp_path, SETTINGS))
+    for work in works:
+        check(work, OURS, ONNX, INT8, PEERS[family])
+        assert work.peers == [PEERS[family]]
+    assert [len(work.targets) for work in works] == [family == "encoder-decoder"] * 3
+
+
+def test_a_decoder_that_stops_early_is_an_error(small):
+    with pytest.raises(RuntimeError, match="expected 5 new tokens, got 4"):
+        engine_speed._step_milliseconds(lambda: 4)
+
+
+def test_every_contestant_labels_the_characters(tmp_path):
+    for work in engine_speed.measure_tagging(SIZE, tmp_path, SETTINGS):
+        check(work, OURS, ONNX, INT8, "BERT")
+
+
+def test_outputs_of_unlike_lengths_are_as_long_as_their_sources(saved, small, monkeypatch):
+    searched = []
+    search = engine_speed.search_tokens
+
+    def record(model, ids, mask, options, limits):
+        found = search(model, ids, mask, options, limits)
+        assert [len(outputs[0].token_ids) for outputs in found] == limits.tolist() == mask.sum(-1).tolist()
+        searched.append(limits)
+        return found
+
+    monkeypatch.setattr(engine_speed, "search_tokens", record)
+    (work,) = engine_speed.measure_lengths(saved, SETTINGS)
+    check(work, f"{INT8}, by length", f"{INT8}, as they come")
+    sizes = [len(limits) for limits in searched]
+    assert sizes == [2, 2, 1] * 4  # two contestants, a warm-up and a round
+    ordered, given = np.concatenate(searched[:3]), np.concatenate(searched[3:6])
+    assert ordered.tolist() == sorted(given, reverse=True) != given.tolist()
+
+
+def test_threads_and_processes_are_compared(saved, small):
+    for work in engine_speed.measure_threads(saved, SETTINGS):
+        check(work, f"{INT8}, 1 thread", f"{INT8}, 2 threads")
+    (work,) = engine_speed.measure_processes(saved, SETTINGS)
+    check(work, f"{INT8}, 1 process of 2 threads", f"{INT8}, 2 processes of 1 thread")
+    assert work.more_is_better
+
+
+def test_a_worker_in_torch_holds_more_memory(saved, small):
+    work = engine_speed.measure_resident_memory(saved, saved, SETTINGS)
+    check(work, OURS, ONNX, INT8, "BART")
+    assert work.figures[ONNX][0] < work.figures[OURS][0] / 2
+
+
+def test_a_worker_that_cannot_load_is_an_error(tmp_path, capfd):
+    with pytest.raises(RuntimeError, match="ended with 1 before it was ready"), Worker("int8", tmp_path, 1):
+        pass
+    assert "config.json" in capfd.readouterr().err
+
+
+def test_the_worker_of_onnx_imports_no_torch():
+    program = "import sys, benchmarks.token_worker; print('torch' in sys.modules, 'transformers' in sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True)
+    assert answer.stdout == "False False\n"
+
+
+def test_first_answers_are_measured(saved, small):
+    for work in engine_speed.measure_first_answers(saved, SETTINGS):
+        check(work, OURS, "python -c pass")
+        assert [target.bound for target in work.targets] == [1]
+
+
+def test_accents_are_restored_by_every_engine(tmp_path, small, monkeypatch):
+    monkeypatch.setattr(engine_speed, "ACCENTS_CHARACTERS", 20)
+    restored = {}
+    rate = engine_speed._restored_rate
+
+    def record(restorer, texts):
+        restored[restorer] = [each.text for each in restorer.restore(texts)]
+        return rate(restorer, texts)
+
+    monkeypatch.setattr(engine_speed, "_restored_rate", record)
+    sentences = ["A ação começou amanhã.", "Não há mais.", "Só isto."]
+    work = engine_speed.measure_accents(sentences, tmp_path / "model", SETTINGS)
+    check(work, OURS, ONNX, INT8)
+    assert list(restored.values()) == [sentences[:1]] * 3

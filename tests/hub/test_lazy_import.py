@@ -1,0 +1,318 @@
+"""`import atenta` is light, and the models are registered in whatever order packages are imported."""
+
+import ast
+import importlib
+import importlib.util
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import atenta
+from atenta.import_hook import call_after_import
+from support.clean_process import run_function
+from support.models import tiny_model
+
+PUBLIC = [
+    "DEFAULT_ALPHABET",
+    "AtentaDecoderConfig",
+    "AtentaDecoderForCausalLM",
+    "AtentaDecoderForSequenceClassification",
+    "AtentaDecoderModel",
+    "AtentaEncoderConfig",
+    "AtentaEncoderDecoderConfig",
+    "AtentaEncoderDecoderForConditionalGeneration",
+    "AtentaEncoderDecoderModel",
+    "AtentaEncoderForMaskedLM",
+    "AtentaEncoderForNextSentencePrediction",
+    "AtentaEncoderForPreTraining",
+    "AtentaEncoderForQuestionAnswering",
+    "AtentaEncoderForSequenceClassification",
+    "AtentaEncoderForTokenClassification",
+    "AtentaEncoderModel",
+    "AtentaPairVotesConfig",
+    "AtentaPairVotesForCausalLM",
+    "AtentaTokenizer",
+    "CharacterRestorer",
+    "CharacterTable",
+    "Engine",
+    "GeneratedText",
+    "RestoredText",
+    "Spellings",
+    "__version__",
+    "character_span",
+    "check_texts",
+    "export_onnx",
+    "load_engine",
+    "restore_accents",
+]
+
+
+def test_star_import_gives_the_public_names():
+    names = {}
+    exec("from atenta import *", names)
+    assert sorted(names.keys() - {"__builtins__"}) == sorted(PUBLIC)
+
+
+def test_public_names_are_listed_before_they_are_imported():
+    assert {*PUBLIC, "__name__", "__doc__"} <= set(dir(atenta))
+
+
+@pytest.mark.parametrize("name", sorted(set(PUBLIC) - {"__version__"}))
+def test_each_name_is_that_of_the_module_in_the_stub(name):
+    stub = ast.parse(Path(atenta.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    (module,) = (
+        node.module
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom) and name in [alias.name for alias in node.names]
+    )
+    value = getattr(importlib.import_module(f"atenta.{module}"), name)
+    assert getattr(atenta, name) is value
+    assert getattr(value, "__module__", f"atenta.{module}") == f"atenta.{module}"
+
+
+def test_unknown_name():
+    with pytest.raises(AttributeError, match=r"^module 'atenta' has no attribute 'AtentaModel'$"):
+        _ = atenta.AtentaModel
+    with pytest.raises(ImportError, match="cannot import name 'AtentaModel' from 'atenta'"):
+        from atenta import AtentaModel  # noqa: F401
+
+
+def import_light_names() -> None:
+    """Import what needs no model, printing which large packages each statement brought; run in a new process."""
+    import sys
+
+    for statement in (
+        "import atenta",
+        "import atenta.restoration.spans, atenta.tokenization.base_letters",
+        "from atenta import DEFAULT_ALPHABET, character_span, check_texts",
+        "from atenta import CharacterTable, Spellings",
+    ):
+        exec(statement)
+        print(statement.split()[-1], *(name for name in ("numpy", "torch", "transformers") if name in sys.modules))
+
+
+def test_only_models_and_tokenizers_need_torch_and_transformers(tmp_path):
+    printed = run_function(import_light_names, home=tmp_path, with_package=True)
+    assert printed.splitlines() == ["atenta", "atenta.tokenization.base_letters", "check_texts", "Spellings numpy"]
+
+
+def load_after(statements: str, folder: str) -> None:
+    """Load a model without remote code, and save it, after some imports; run in a new process."""
+    from pathlib import Path
+
+    exec(statements)
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(folder)
+    import atenta
+
+    assert type(model) is atenta.AtentaDecoderForCausalLM, type(model)
+    again = Path(folder) / "again"
+    model.save_pretrained(again)
+    assert "## Limits" in (again / "README.md").read_text(encoding="utf-8")
+    assert (again / "modeling_decoder.py").exists()
+    print("loaded")
+
+
+ORDERS = {
+    "ours first": "import atenta",
+    "ours last": "import transformers; from transformers import AutoModel; import atenta",
+    "a module of the models": "from atenta.modeling.positions import position_angles",
+    "a module of the configurations": "from atenta.configuration.configuration_base import AtentaConfig",
+    "the registered classes": "from atenta.registration import AUTO_CLASSES",
+    "the card": "from atenta.card import write_model_card",
+    "another package": "import atenta, peft",  # imports transformers while it is itself half imported
+    "found, then imported": (
+        "import atenta, importlib.util; assert importlib.util.find_spec('transformers'); "
+        "importlib.reload(atenta); import transformers; importlib.reload(transformers)"
+    ),
+}
+
+
+@pytest.mark.parametrize("statements", ORDERS.values(), ids=ORDERS.keys())
+def test_models_are_registered_in_every_order(statements, tmp_path):
+    tiny_model(atenta.AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    assert run_function(load_after, statements, tmp_path, home=tmp_path, with_package=True) == "loaded\n"
+
+
+def run_pipeline(folder: str) -> None:
+    """Run a pipeline of transformers on a model and its tokenizer, without remote code; run in a new process."""
+    import atenta  # noqa: F401, I001
+    from transformers import pipeline
+
+    print(len(pipeline("text-generation", folder)("a", max_new_tokens=2)))
+
+
+def test_pipeline_after_import(tmp_path):
+    tiny_model(atenta.AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    atenta.AtentaTokenizer.from_texts(["a"], family="decoder").save_pretrained(tmp_path)
+    assert run_function(run_pipeline, tmp_path, home=tmp_path, with_package=True) == "1\n"
+
+
+def ask_in_threads() -> None:
+    """Ask for every public name at once, and import transformers beside it; run in a new process."""
+    import importlib
+    import threading
+
+    import atenta
+
+    errors = []
+    names = [*atenta.__all__, "transformers"]
+    barrier = threading.Barrier(len(names))
+
+    def ask(name: str) -> None:
+        barrier.wait()
+        try:
+            importlib.import_module(name) if name == "transformers" else getattr(atenta, name)
+        except BaseException as error:
+            errors.append(f"{name}: {error!r}")
+
+    threads = [threading.Thread(target=ask, args=(name,)) for name in names]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors, errors
+    from transformers import AutoConfig
+
+    print(type(AutoConfig.for_model("atenta_encoder")).__name__)
+
+
+def test_names_can_be_asked_for_in_threads(tmp_path):
+    assert run_function(ask_in_threads, home=tmp_path, with_package=True) == "AtentaEncoderConfig\n"
+
+
+def use_without(missing: str) -> None:
+    """Use what is left where a package is not installed; run in a new process."""
+    import sys
+
+    class Refusing:
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            if name == missing:
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Refusing)
+    import atenta
+    from atenta import Spellings, character_span, check_texts
+
+    check_texts("a")
+    assert character_span("a", [(0, 1)], 0, 0) == (0, 1)
+    assert len(Spellings({"á": "a"}, {})) == 0
+    for name in ("AtentaEncoderModel", "AtentaDecoderConfig", "AtentaTokenizer"):
+        try:
+            getattr(atenta, name)
+        except ModuleNotFoundError as error:
+            print(name, error.name)
+
+
+def test_without_transformers(tmp_path):
+    printed = run_function(use_without, "transformers", home=tmp_path, with_package=True)
+    names = ("AtentaEncoderModel", "AtentaDecoderConfig", "AtentaTokenizer")
+    assert printed.splitlines() == [f"{name} transformers" for name in names]
+
+
+def import_without_torch() -> None:
+    """Import both packages where torch is not installed; run in a new process."""
+    import sys
+
+    sys.modules["torch"] = None
+    import atenta  # noqa: I001
+    import transformers
+
+    print(transformers.AutoTokenizer.__name__, atenta.AtentaTokenizer.__name__)
+
+
+def test_without_torch_transformers_can_still_be_imported(tmp_path):
+    printed = run_function(import_without_torch, home=tmp_path, with_package=True)
+    assert printed.split() == ["AutoTokenizer", "AtentaTokenizer"]
+
+
+@pytest.fixture
+def calls(tmp_path, monkeypatch) -> list[str]:
+    """Make `hooked` importable, whose execution is recorded in the returned list, and forget it afterwards."""
+    executed: list[str] = []
+    (tmp_path / "hooked.py").write_text("import sys; sys.executed.append('executed')", encoding="utf-8")
+    monkeypatch.setattr(sys, "executed", executed, raising=False)
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
+    monkeypatch.syspath_prepend(tmp_path)
+    yield executed
+    sys.modules.pop("hooked", None)
+
+
+def test_call_comes_after_each_execution_and_not_before(calls):
+    call_after_import("hooked", lambda: calls.append("called"))
+    spec = importlib.util.find_spec("hooked")
+    assert type(spec.loader) is importlib.machinery.SourceFileLoader
+    assert calls == []
+    module = importlib.import_module("hooked")
+    importlib.import_module("hooked")
+    assert calls == ["executed", "called"]
+    importlib.reload(module)
+    assert calls == ["executed", "called"] * 2
+
+
+def test_call_comes_at_once_if_the_module_is_there(calls):
+    importlib.import_module("hooked")
+    call_after_import("hooked", lambda: calls.append("called"))
+    assert calls == ["executed", "called"]
+
+
+def test_call_finds_the_module_that_replaced_itself(calls, tmp_path):
+    source = "import sys, types; sys.modules[__name__] = types.ModuleType('replacement')"
+    (tmp_path / "hooked.py").write_text(source, encoding="utf-8")
+    call_after_import("hooked", lambda: calls.append(importlib.import_module("hooked").__name__))
+    importlib.import_module("hooked")
+    assert calls == ["replacement"]
+
+
+def test_several_calls(calls):
+    for name in ("first", "second"):
+        call_after_import("hooked", lambda name=name: calls.append(name))
+    importlib.import_module("hooked")
+    assert sorted(calls) == ["executed", "first", "second"]
+
+
+def test_error_of_the_call_is_an_error_of_the_import(calls):
+    def fail() -> None:
+        raise RuntimeError("no")
+
+    call_after_import("hooked", fail)
+    with pytest.raises(RuntimeError, match=r"^no$"):
+        importlib.import_module("hooked")
+    assert "hooked" not in sys.modules
+
+
+def test_module_that_is_not_there(calls, tmp_path):
+    call_after_import("hooked_nowhere", lambda: calls.append("called"))
+    assert importlib.util.find_spec("hooked_nowhere") is None
+    with pytest.raises(ModuleNotFoundError, match=r"^No module named 'hooked_nowhere'$"):
+        importlib.import_module("hooked_nowhere")
+    (tmp_path / "hooked_nowhere").mkdir()  # a folder that is not a package
+    importlib.invalidate_caches()
+    try:
+        importlib.import_module("hooked_nowhere")
+    finally:
+        sys.modules.pop("hooked_nowhere", None)
+    assert calls == []
+
+
+def test_threads_get_the_module_after_the_call(calls):
+    seen: list[bool] = []
+    barrier = threading.Barrier(8)
+
+    def import_it() -> None:
+        barrier.wait()
+        importlib.import_module("hooked")
+        seen.append("called" in calls)
+
+    call_after_import("hooked", lambda: calls.append("called"))
+    threads = [threading.Thread(target=import_it) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert calls == ["executed", "called"]
+    assert seen == [True] * 8

@@ -1,0 +1,138 @@
+"""Tests of recipes/export.py: the files, the comparison with torch, and refusals."""
+
+import re
+
+import pytest
+
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification
+from atenta.engines.engine import load_engine
+from atenta.recipes import export
+from support.models import tiny_model
+from support.recipes import write_lines
+from support.saved import save_with_tokenizer
+
+MODELS = {"tagger": AtentaEncoderForTokenClassification, "decoder": AtentaDecoderForCausalLM}
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory):
+    """A folder with a tiny model that generates, with learned positions, and one that does not."""
+    folder = tmp_path_factory.mktemp("models")
+    for name, model_class in MODELS.items():
+        save_with_tokenizer(model_class, folder / name, num_hidden_layers=1, position_embedding_type="learned")
+    return folder
+
+
+@pytest.fixture
+def run(capsys):
+    """A function that runs the command, and returns the lines that it prints."""
+
+    def run(*arguments):
+        export.main([*map(str, arguments)])
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def figures(lines):
+    """The table after the two lines of progress, and the decimal places of its numbers as one."""
+    return [re.sub(r"[\d.]+e-\d+|\d+\.\d+", "N", " ".join(line.split())) for line in lines[2:]]
+
+
+def test_a_model_that_generates_is_compared_by_its_answers(models, run):
+    folder = models / "decoder"
+    lines = run(folder)
+    assert lines[:2] == [f"Exporting {folder}", "Comparing onnxruntime with torch on 100 texts"]
+    assert figures(lines) == [
+        "decoder_model.onnx N MB",
+        "same answer 100 of 100",
+        "onnxruntime, per text N ms",
+        "torch, per text N ms",
+    ]
+    assert load_engine(folder).name == "onnx"
+
+
+def test_another_model_is_compared_by_its_outputs(models, run, tmp_path):
+    folder, texts = models / "tagger", write_lines(tmp_path / "texts.txt", "ação", "", "a b")
+    lines = run(folder, "--quantization", "int8", "--texts", texts)
+    assert lines[1] == "Comparing onnxruntime with torch on 3 texts"
+    assert figures(lines) == [
+        "model_int8.onnx N MB",
+        "largest difference of logits N",
+        "onnxruntime, per text N ms",
+        "torch, per text N ms",
+    ]
+    (difference,) = (float(line.split()[-1]) for line in lines if "difference" in line)
+    engines = [load_engine(folder, "onnx", quantization="int8"), load_engine(folder, "torch")]
+    rounded, exact = (engine.predict(["ação", "", "a b"]) for engine in engines)
+    largest = max(abs(ours["logits"] - theirs["logits"]).max() for ours, theirs in zip(rounded, exact))
+    assert difference == pytest.approx(largest, rel=0.05)
+    assert difference > 1e-3
+
+
+def test_answers_that_differ_are_counted(models, monkeypatch):
+    """As if every second answer of one engine were another."""
+    engine = load_engine(models / "decoder", "torch")
+    other = load_engine(models / "decoder", "torch")
+    find = other.n_best
+
+    def find_others(texts, **options):
+        found = find(texts, **options)
+        return [[one._replace(text="?")] if number % 2 else [one] for number, (one,) in enumerate(found)]
+
+    monkeypatch.setattr(other, "n_best", find_others)
+    compared = export.compare({"first": engine, "second": other}, ["a", "b", "c", "d", "e"])
+    assert compared["same answer"].split() == ["3", "of", "5"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "nowhere has no config.json; expected the folder of a saved model"),
+        (["{models}/decoder", "--texts", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
+        (["{models}/decoder", "--texts", "{models}/empty.txt"], "empty.txt is empty; expected one text in each line"),
+        (["{models}/decoder", "--texts", "{models}/latin.txt"], "latin.txt is not a text in UTF-8; expected one"),
+        (["{models}/decoder", "--texts", "{models}/long.txt"], "A text has 101 tokens; expected at most the 64 posit"),
+        (["{models}/bare"], "bare has no tokenizer.json; expected the folder of a model with its tokenizer"),
+    ],
+)
+def test_refusals_are_one_line(arguments, message, models):
+    (models / "empty.txt").write_bytes(b"")
+    (models / "latin.txt").write_bytes("ação".encode("latin-1"))
+    (models / "long.txt").write_bytes(b"a" * 100)
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(models / "bare")
+    with pytest.raises(SystemExit) as stopped:
+        export.main([argument.format(models=models) for argument in arguments])
+    assert message in stopped.value.code
+    assert "\n" not in stopped.value.code
+
+
+def test_missing_packages_are_named(models, monkeypatch):
+    monkeypatch.setattr(export, "find_spec", lambda name: None if name.startswith("onnx") else name)
+    with pytest.raises(SystemExit) as stopped:
+        export.main([str(models / "decoder")])
+    assert stopped.value.code == 'Exporting needs onnx, onnxruntime, onnxscript: pip install "atenta[onnx]"'
+
+
+def test_unknown_quantization_is_refused_before_all_else(capsys):
+    with pytest.raises(SystemExit):
+        export.main(["nowhere", "--quantization", "int4"])
+    assert "invalid choice: 'int4'" in capsys.readouterr().err
+
+
+def test_an_interruption_is_one_line(models, monkeypatch, capsys):
+    def interrupt(*arguments, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(export, "load_engine", interrupt)
+    with pytest.raises(SystemExit) as stopped:
+        export.main([str(models / "decoder")])
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err == "\nStopped. Run the command again: its files may be incomplete.\n"
+
+
+def test_help_names_the_options(capsys):
+    with pytest.raises(SystemExit):
+        export.main(["--help"])
+    printed = capsys.readouterr().out
+    assert all(option in printed for option in ("FOLDER", "--quantization {int8}", "--texts FILE"))

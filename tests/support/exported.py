@@ -1,0 +1,75 @@
+"""Tiny models of few characters, saved with their tokenizers, as the tests of the engines export them."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import PreTrainedModel
+
+from atenta import (
+    AtentaDecoderForSequenceClassification,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+    AtentaTokenizer,
+)
+from support.models import ALL_LAYOUTS, named, tiny_model
+
+CHARACTERS = "abceo çãáàâéêíóõÃÉ.,\u0303"
+TAG = "<PL>"
+# All heads; the first five and the models that generate have all layouts and options. The blocks of the tagger are
+# larger than the rest of it, and its weights not as large as those of other tiny models, which int8 rounds badly.
+HEADS = {
+    AtentaEncoderForPreTraining: {**ALL_LAYOUTS[3], "tie_word_embeddings": True},
+    AtentaEncoderForSequenceClassification: {**ALL_LAYOUTS[4], "head_dim": 6, "type_vocab_size": 0},
+    AtentaEncoderForTokenClassification: {
+        **{**ALL_LAYOUTS[5], "attention_bias": True, "hidden_act": "gelu"},
+        **{"hidden_size": 96, "intermediate_size": 768, "initializer_range": 0.05},
+    },
+    AtentaEncoderForQuestionAnswering: {**ALL_LAYOUTS[0], "scale_embedding": False},
+    AtentaDecoderForSequenceClassification: ALL_LAYOUTS[1],
+    AtentaEncoderModel: ALL_LAYOUTS[0],
+    AtentaEncoderForMaskedLM: ALL_LAYOUTS[2],
+    AtentaEncoderForNextSentencePrediction: ALL_LAYOUTS[2],
+}
+
+
+SLOW_HEADS = (AtentaEncoderModel, AtentaEncoderForMaskedLM, AtentaEncoderForNextSentencePrediction)
+every_head = pytest.mark.parametrize(
+    "model_class",
+    [
+        *named([each for each in HEADS if each not in SLOW_HEADS]),
+        *(pytest.param(each, marks=pytest.mark.slow, id=each.__name__.removeprefix("Atenta")) for each in SLOW_HEADS),
+    ],
+)
+
+
+def save_head(model_class: type[PreTrainedModel], folder: Path, **options) -> PreTrainedModel:
+    """Save a tiny model that does not generate, with the options of [`HEADS`], and return it."""
+    family = "encoder" if "Encoder" in model_class.__name__ else "decoder"
+    tokenizer = AtentaTokenizer.from_texts([CHARACTERS], family=family)
+    options = {"num_hidden_layers": 1, "num_labels": 3} | HEADS[model_class] | options
+    model = tiny_model(model_class, vocab_size=len(tokenizer), **options)
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model
+
+
+def save_lively(model_class: type[PreTrainedModel], folder: Path, seed: int = 0, **options) -> PreTrainedModel:
+    """Save a tiny model that generates, and return it. It writes mostly characters, and sometimes `<eos>`."""
+    family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
+    tags = [TAG] if family == "encoder-decoder" else []
+    tokenizer = AtentaTokenizer.from_texts([CHARACTERS], family=family, tags=tags)
+    if tags:
+        options["tag_token_ids"] = tokenizer.convert_tokens_to_ids(tags)
+    model = tiny_model(model_class, seed, vocab_size=len(tokenizer), initializer_range=0.4, **options)
+    with torch.no_grad():
+        model.lm_head.bias[tokenizer.convert_tokens_to_ids(list(CHARACTERS))] += 8
+        model.lm_head.bias[tokenizer.eos_token_id] += 10
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model
