@@ -33,7 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Restore the sentences in each way, and write scores and speeds."""
     parser = argparse.ArgumentParser("python -m benchmarks.accent_models", description=__doc__)
     parser.add_argument("--model", default="outputs/accents", help="the encoder-decoder that `make run` trained")
-    parser.add_argument("--output_file", type=Path, default=FOLDER / "results" / "cpu" / "accent_models.json")
+    parser.add_argument("--output_file", type=Path, default=FOLDER / "results" / "accent_models.json")
     options = parser.parse_args(arguments)
     torch.set_num_threads(2)
     rows = portuguese_texts()

@@ -4,6 +4,7 @@ import string
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -118,13 +119,13 @@ def measure_decoding_engines(
     models = {one.name: ready_to_generate(one, size, settings) for one in contestants}
     for who, model in models.items():
         model.save_pretrained(folder / who / str(size))
-    generators = open_exported(folder / OURS / str(size), settings)
+    generators = open_exported(folder / OURS / str(size))
     start = PROMPT_LENGTH if family == "decoder" else 1
     for sequences, beams, share in DECODING_WORKS:
         name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {_count(sequences)}"
         ids = draw_ids(settings, sequences, PROMPT_LENGTH)
         decoders: dict[str, Callable[[], int]] = {
-            who: partial(bind_search(generator, NEW_TOKENS, beams), ids.numpy())
+            who: partial(bind_search(generator, NEW_TOKENS, beams, settings.threads), ids.numpy())
             for who, generator in generators.items()
         }
         for who, model in models.items():
@@ -135,11 +136,11 @@ def measure_decoding_engines(
         yield Work(name, "ms a step", figures, [Target(share, "BART", contestant=INT8)] if has_target else [])
 
 
-def open_exported(folder: Path, settings: Settings) -> dict[str, OnnxGenerator]:
+def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
     """Write the ONNX files of a saved model that generates, and open them, by contestant."""
     for quantization in QUANTIZATIONS.values():
         export_onnx(folder, quantization)
-    return {who: open_generator(folder, quantization, settings.threads) for who, quantization in QUANTIZATIONS.items()}
+    return {who: open_generator(folder, quantization) for who, quantization in QUANTIZATIONS.items()}
 
 
 def _count(sequences: int) -> str:
@@ -166,16 +167,24 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
     heads = {}
     for who, quantization in QUANTIZATIONS.items():
         export_onnx(folder, quantization)
-        heads[who] = OnnxHead(folder / ONNX_FOLDER, quantization, settings.threads)
+        heads[who] = OnnxHead(folder / ONNX_FOLDER, quantization)
     for texts, length in TAGGING_SHAPES:
         ids = draw_ids(settings, texts, length)
         inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
         arrays = {name: tensor.numpy() for name, tensor in inputs.items()}
         runs: dict[str, Callable[[], object]] = {who: partial(_tag, model, inputs) for who, model in models.items()}
-        runs |= {who: partial(head.run, arrays) for who, head in heads.items()}
+        runs |= {who: partial(_run_parts, head, arrays, settings.threads) for who, head in heads.items()}
         times = {who: partial(_milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
         name = f"encoder {size} with a label for each character, {texts} × {length} characters"
         yield Work(name, "ms", interleave(times, settings.rounds or TAGGING_ROUNDS, name))
+
+
+def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -> None:
+    """Run small batches side by side, as `Engine.predict` does."""
+    texts, length = inputs["input_ids"].shape
+    parts = np.array_split(np.arange(texts), -(-texts * length // 1024))
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(lambda rows: head.run({name: array[rows] for name, array in inputs.items()}), parts))
 
 
 @torch.inference_mode()
@@ -189,7 +198,7 @@ def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
 
 def measure_lengths(folder: Path, settings: Settings) -> Iterator[Work]:
     """Measure sources of unlike lengths, with outputs as long, in batches of similar ones and as they come."""
-    generator = open_generator(folder, "int8", settings.threads)
+    generator = open_generator(folder, "int8")
     lengths = np.random.default_rng(0).integers(SHORTEST, LONGEST, MIXED_SOURCES, endpoint=True)
     orders = {f"{INT8}, by length": np.sort(lengths)[::-1], f"{INT8}, as they come": lengths}
     rates = {who: partial(_unlike_rate, generator, order) for who, order in orders.items()}
@@ -212,7 +221,7 @@ def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
     """Measure a step in one thread and in two."""
     searches = {
         f"{INT8}, {count} thread{'s' if count > 1 else ''}": bind_search(
-            open_generator(folder, "int8", count), NEW_TOKENS
+            open_generator(folder, "int8"), NEW_TOKENS, threads=count
         )
         for count in THREAD_COUNTS
     }
@@ -336,13 +345,15 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
 
 
 def _open_restorer(folder: Path, quantization: Quantization | None, threads: int) -> WindowReader:
-    head, config = OnnxHead(folder / ONNX_FOLDER, quantization, threads), TaggerConfig.from_folder(folder)
+    head, config = OnnxHead(folder / ONNX_FOLDER, quantization), TaggerConfig.from_folder(folder)
 
     def run(input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
         inputs = {"input_ids": input_ids, "token_type_ids": token_type_ids, "attention_mask": attention_mask}
         return head.run(inputs)["logits"]
 
-    return WindowReader(run, config, TextIds(folder), load_spellings(config))
+    return WindowReader(
+        run, config, TextIds(folder), load_spellings(config), batch_tokens=1024, threads=threads
+    )  # as `CharacterRestorer` does
 
 
 def _restored_rate(restorer: WindowReader, texts: Sequence[str]) -> float:

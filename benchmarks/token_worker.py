@@ -9,6 +9,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +21,31 @@ from atenta.engines.token_search import search_tokens
 FIRST_CHARACTER, LAST_CHARACTER = 3, 127  # as in measuring.py, which imports torch
 
 
-def open_generator(folder: Path, quantization: Quantization | None, threads: int) -> OnnxGenerator:
+def open_generator(folder: Path, quantization: Quantization | None) -> OnnxGenerator:
     """Open the ONNX files of a saved model that generates."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    return OnnxGenerator(folder / ONNX_FOLDER, config, quantization, threads)
+    return OnnxGenerator(folder / ONNX_FOLDER, config, quantization)
 
 
-def bind_search(generator: OnnxGenerator, max_new_tokens: int, num_beams: int = 1) -> Callable[[np.ndarray], int]:
-    """Return a search over ids without padding, which returns the number of new tokens of each text."""
+def bind_search(
+    generator: OnnxGenerator, max_new_tokens: int, num_beams: int = 1, threads: int = 1
+) -> Callable[[np.ndarray], int]:
+    """Return a search over ids without padding, which returns the number of new tokens of each text.
+
+    Each thread searches for some of the texts, as in `Engine.generate`.
+    """
     options = SearchOptions(max_new_tokens=max_new_tokens, num_beams=num_beams)
 
-    def search(ids: np.ndarray) -> int:
+    def search_some(ids: np.ndarray) -> int:
         limits = np.full(len(ids), max_new_tokens)
         found = search_tokens(generator.begin(), ids, np.ones_like(ids), options, limits)
         return min(len(outputs[0].token_ids) for outputs in found)
+
+    def search(ids: np.ndarray) -> int:
+        if threads == 1 or len(ids) == 1:
+            return search_some(ids)
+        with ThreadPoolExecutor(threads) as pool:
+            return min(pool.map(search_some, np.array_split(ids, min(threads, len(ids)))))
 
     return search
 
@@ -63,7 +75,7 @@ def main(engine: str, folder: str, *numbers: str) -> None:
 
 
 def _bind_onnx(engine: str, folder: Path, threads: int, new_tokens: int) -> Callable[[np.ndarray], object]:
-    return bind_search(open_generator(folder, "int8" if engine == "int8" else None, threads), new_tokens)
+    return bind_search(open_generator(folder, "int8" if engine == "int8" else None), new_tokens, threads=threads)
 
 
 def _bind_generate(engine: str, folder: Path, threads: int, new_tokens: int) -> Callable[[np.ndarray], object]:

@@ -3,7 +3,9 @@
 import json
 import os
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import islice
@@ -13,13 +15,13 @@ from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
-from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, file_name
+from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, file_name
 from .search_options import SearchOptions
 from .text_ids import TextIds
 from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
 
 EngineName = Literal["auto", "onnx", "torch"]
-_BATCH_TOKENS = 8192  # in a batch of `predict`, padding included
+_BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
 _IMPOSSIBLE = -1e5  # below the score of any text; beams for which the letters allow no text of their own are there
 INSTALL = {"onnx": 'pip install "atenta[onnx]"', "torch": "pip install atenta"}
 
@@ -71,10 +73,11 @@ class Engine:
         tokenizer: TextIds,
         config: Mapping[str, Any],
         generation_config: Mapping[str, Any],
+        threads: int = 1,
     ) -> None:
         self.name, self.config, self.tokenizer = name, config, tokenizer
         self.can_generate = isinstance(model, Generator)
-        self._model, self._generation_config = model, generation_config
+        self._model, self._generation_config, self._threads = model, generation_config, threads
         self._longest = config["max_position_embeddings"] if config["position_embedding_type"] == "learned" else None
 
     def generate(
@@ -155,9 +158,11 @@ class Engine:
         generator, search = self._generator(keep_letters), self._search_options(options)
         encoded = self._with_tags(self._encode(texts), tags)
         in_order = sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True)
+        size = max(1, min(batch_size, -(-len(encoded) // self._threads)))  # so that each thread has some of them
+        batches = [in_order[start : start + size] for start in range(0, len(encoded), size)]
         found: list[list[GeneratedText]] = [[]] * len(encoded)
-        for start in range(0, len(encoded), batch_size):
-            numbers = in_order[start : start + batch_size]
+
+        def search_batch(numbers: list[int]) -> None:
             inputs = self._inputs([encoded[number] for number in numbers], search, keep_letters)
             limits = inputs["limits"]
             if self._longest is not None:  # a text that has ended must not be read on beside others beyond its limit
@@ -171,6 +176,8 @@ class Engine:
                         "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
                     )
                 found[number] = [self._as_text(output) for output in possible]
+
+        self._side_by_side(search_batch, batches)
         return found
 
     def stream(
@@ -214,17 +221,27 @@ class Engine:
             raise ValueError(f"{self._class_name()} generates text and has no other outputs; use `generate`.")
         encoded = self._encode(texts, text_pairs)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
+        batches = [[first, *islice(in_order, _BATCH_TOKENS // len(encoded[first]) - 1)] for first in in_order]
         found: list[dict[str, np.ndarray]] = [{}] * len(encoded)
-        for first in in_order:
-            rows = max(1, _BATCH_TOKENS // len(encoded[first]))
-            numbers = [first, *islice(in_order, rows - 1)]
+
+        def run_batch(numbers: list[int]) -> None:
             pairs = None if text_pairs is None else [text_pairs[number] for number in numbers]
             inputs = self.tokenizer.inputs([texts[number] for number in numbers], pairs)
             for name, values in self._model.run(inputs).items():
                 of_tokens = values.ndim == 3 or name in ("start_logits", "end_logits")
                 for number, mask, value in zip(numbers, inputs["attention_mask"], values):
                     found[number] = found[number] | {name: value[mask == 1] if of_tokens else value}
+
+        self._side_by_side(run_batch, batches)
         return found
+
+    def _side_by_side(self, work: Callable[[list[int]], None], batches: Sequence[list[int]]) -> None:
+        """Do the work of each batch, given by the numbers of its texts, several at once."""
+        if len(batches) == 1:
+            work(batches[0])
+            return
+        with ThreadPoolExecutor(self._threads) as pool:
+            deque(pool.map(work, batches), maxlen=0)
 
     @cached_property
     def _base_letters(self) -> list[int]:
@@ -304,14 +321,17 @@ def load_engine(
         folder: folder of a saved model; for onnxruntime, with the files that `python -m atenta.recipes.export` writes.
         engine: `"onnx"`, `"torch"`, or `"auto"`: onnxruntime if it is installed and has its files, else torch.
         quantization: `"int8"` for the ONNX files that were exported so; by default those in float32.
-        threads: number of threads; by default, in onnxruntime that of physical cores, and in torch its own setting.
+        threads: number of threads. In onnxruntime, each generates for some of the texts; by default, as many as the
+            process has cores. In torch, they share each product; by default, its own setting.
 
     Raises:
         FileNotFoundError: If there is no such folder, or it has no model, no tokenizer or, with `"onnx"`, no ONNX
             files.
         ImportError: If the engine is not installed.
-        ValueError: If the engine is unknown, or a file is damaged or of another version.
+        ValueError: If the engine is unknown, `threads` is below 1, or a file is damaged or of another version.
     """
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads={threads}; expected 1 or more.")
     folder = Path(folder)
     config = _read_saved(folder / "config.json")
     if config is None:
@@ -326,9 +346,10 @@ def load_engine(
     if name == "onnx":
         files = folder / ONNX_FOLDER
         if (files / file_name("model", quantization)).is_file():
-            model = OnnxHead(files, quantization, threads)
+            model = OnnxHead(files, quantization)
         else:
-            model = OnnxGenerator(files, config, quantization, threads)
+            model = OnnxGenerator(files, config, quantization)
+        batches_at_once = threads or count_cores()
     else:
         import torch
 
@@ -338,7 +359,8 @@ def load_engine(
             torch.set_num_threads(threads)
         loaded = load_model(folder)
         model = TorchGenerator(loaded) if loaded.can_generate() else TorchHead(loaded)
-    return Engine(name, model, tokenizer, config, generation_config)
+        batches_at_once = 1
+    return Engine(name, model, tokenizer, config, generation_config, batches_at_once)
 
 
 def choose_engine(folder: Path, engine: EngineName, quantization: Quantization | None) -> Literal["onnx", "torch"]:

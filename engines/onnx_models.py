@@ -28,12 +28,18 @@ def key_value_names(of: str, blocks: int) -> list[str]:
     return [f"{of}.{index}.{part}" for index in range(blocks) for part in ("key", "value")]
 
 
-def open_session(path: str | os.PathLike, threads: int | None = None) -> Any:
-    """Open an ONNX file in onnxruntime, on the CPU.
+def count_cores() -> int:
+    """Return the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def open_session(path: str | os.PathLike) -> Any:
+    """Open an ONNX file in onnxruntime, on the CPU, in one thread: batches run side by side in several threads.
+
+    A model of characters is too small to gain from sharing out each of its products.
 
     Args:
         path: a file that `export_onnx` wrote.
-        threads: number of threads; by default, one for each physical core.
 
     Raises:
         FileNotFoundError: If there is no such file.
@@ -44,7 +50,7 @@ def open_session(path: str | os.PathLike, threads: int | None = None) -> Any:
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not there; write it with `python -m atenta.recipes.export`.")
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or 0
+    options.intra_op_num_threads = 1
     options.log_severity_level = 3  # errors only: they are raised too
     try:
         # On a CPU, the sum and LayerNorm take a quarter of the time of the two fused.
@@ -71,11 +77,10 @@ class OnnxHead:
     Args:
         folder: the folder of the ONNX files.
         quantization: which of them.
-        threads: as in [`open_session`].
     """
 
-    def __init__(self, folder: Path, quantization: Quantization | None = None, threads: int | None = None) -> None:
-        self.session = open_session(folder / file_name("model", quantization), threads)
+    def __init__(self, folder: Path, quantization: Quantization | None = None) -> None:
+        self.session = open_session(folder / file_name("model", quantization))
         self.input_names = {each.name for each in self.session.get_inputs()}
         self.output_names = [each.name for each in self.session.get_outputs()]
 
@@ -97,7 +102,6 @@ class OnnxGenerator:
         folder: the folder of the ONNX files.
         config: the model's configuration.
         quantization: which of the files.
-        threads: as in [`open_session`].
     """
 
     def __init__(
@@ -105,12 +109,11 @@ class OnnxGenerator:
         folder: Path,
         config: Mapping[str, Any],
         quantization: Quantization | None = None,
-        threads: int | None = None,
     ) -> None:
-        self.decoder = open_session(folder / file_name("decoder_model", quantization), threads)
+        self.decoder = open_session(folder / file_name("decoder_model", quantization))
         self.encoder = None
         if config.get("is_encoder_decoder"):
-            self.encoder = open_session(folder / file_name("encoder_model", quantization), threads)
+            self.encoder = open_session(folder / file_name("encoder_model", quantization))
         self.start_token_id = config.get("decoder_start_token_id")
         past = [each for each in self.decoder.get_inputs() if each.name.startswith("past.")]
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]

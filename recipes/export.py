@@ -58,6 +58,9 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
     if missing:
         raise ImportError(f"Exporting needs {', '.join(missing)}: {INSTALL['onnx']}")
+    from transformers import logging
+
+    logging.disable_progress_bar()  # of loading, which is short beside the export
     texts = None if texts_file is None else _read_lines(texts_file)
     torch_engine = load_engine(folder, "torch")
     if texts is None:

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from ..engines.onnx_models import count_cores
 from ..engines.text_ids import TextIds
 from .character_codes import Vocabulary, load_spellings
 from .onnx_tagger import OnnxTagger, TaggerConfig, prefers_onnx
@@ -44,8 +45,10 @@ class CharacterRestorer(WindowReader):
         tokenizer: "PreTrainedTokenizerBase | Vocabulary",
         spellings: Spellings | None = None,
     ) -> None:
-        run = model.run if isinstance(model, OnnxTagger) else run_in_torch(model)
-        super().__init__(run, model.config, tokenizer, spellings)
+        if isinstance(model, OnnxTagger):  # small batches stay in a core's cache, and each core runs one
+            super().__init__(model.run, model.config, tokenizer, spellings, batch_tokens=1024, threads=count_cores())
+        else:
+            super().__init__(run_in_torch(model), model.config, tokenizer, spellings)
         self.model = model
 
     @classmethod

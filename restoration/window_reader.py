@@ -2,7 +2,9 @@
 
 import os
 import unicodedata
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from numbers import Real
 from pathlib import Path
@@ -18,7 +20,6 @@ from .spellings import Spellings, code_points
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
-_BATCH_TOKENS = 8192  # in a batch, padding included
 # Maps input_ids, token_type_ids and attention_mask, (batch, length) int64 each, to logits, (batch, length, labels)
 # float32.
 Run = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -45,13 +46,22 @@ class WindowReader:
         config: its configuration.
         tokenizer: its tokenizer.
         spellings: the spellings that it was trained with; `None` if without.
+        batch_tokens: number of tokens of a batch, padding included.
+        threads: number of batches that run at once.
 
     Raises:
         ValueError: If the configuration has no `character_variants`.
     """
 
     def __init__(
-        self, run: Run, config: TaggerConfiguration, tokenizer: Vocabulary, spellings: Spellings | None = None
+        self,
+        run: Run,
+        config: TaggerConfiguration,
+        tokenizer: Vocabulary,
+        spellings: Spellings | None = None,
+        *,
+        batch_tokens: int = 8192,
+        threads: int = 1,
     ) -> None:
         if not getattr(config, "character_variants", None):
             raise ValueError(
@@ -59,6 +69,7 @@ class WindowReader:
                 "recipes/finetune_characters.py has trained. A tagger of words has none."
             )
         self._run, self.config, self.tokenizer = run, config, tokenizer
+        self._batch_tokens, self._threads = batch_tokens, threads
         self.codes = CharacterCodes(tokenizer, config, spellings)
 
     def restore(self, texts: Sequence[str], min_confidence: float = 0.0) -> list[RestoredText]:
@@ -141,21 +152,33 @@ class WindowReader:
         windows = windows[decided[windows[:, 2]] < decided[windows[:, 3]]]
         # Batches of one length need no padding.
         windows = windows[np.argsort(windows[:, 1] - windows[:, 0], kind="stable")]
-        while len(windows):
-            count = max(1, _BATCH_TOKENS // (windows[-1, 1] - windows[-1, 0] + 2))
-            windows, batch = windows[:-count], windows[-count:]
-            start, end, first, last = batch.T[..., None]
-            places = start - 1 + np.arange((end - start).max() + 2)  # <bos> is before `start`, and <eos> at `end`
-            inside = (places >= start) & (places < end)
-            places[~inside] = 0
-            input_ids = np.where(inside, ids[places], self.tokenizer.pad_token_id).astype(np.int64)
-            input_ids[:, 0] = self.tokenizer.bos_token_id
-            np.put_along_axis(input_ids, end - start + 1, self.tokenizer.eos_token_id, 1)
-            attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
-            logits = self._run(input_ids, hints[places] * inside, attention_mask)
-            decides = inside & (places >= first) & (places < last) & (choices[places] != NO_CHOICE)
-            of_batch = places[decides]
-            yield of_batch, choices[of_batch], logits[decides]
+        with ThreadPoolExecutor(self._threads) as pool:
+            running: deque[tuple[np.ndarray, np.ndarray, Future]] = deque()
+            while len(windows) or running:
+                while len(windows) and len(running) < 2 * self._threads:  # more would only take memory
+                    count = max(1, self._batch_tokens // (windows[-1, 1] - windows[-1, 0] + 2))
+                    windows, batch = windows[:-count], windows[-count:]
+                    inputs, places, decides = self._batch(batch, ids, hints)
+                    decides &= choices[places] != NO_CHOICE
+                    running.append((places, decides, pool.submit(self._run, *inputs)))
+                places, decides, logits = running.popleft()
+                of_batch = places[decides]
+                yield of_batch, choices[of_batch], logits.result()[decides]
+
+    def _batch(
+        self, windows: np.ndarray, ids: np.ndarray, hints: np.ndarray
+    ) -> tuple[tuple[np.ndarray, np.ndarray, np.ndarray], np.ndarray, np.ndarray]:
+        """Return the inputs of some windows, the place of each token, and whether its window decides that place."""
+        start, end, first, last = windows.T[..., None]
+        places = start - 1 + np.arange((end - start).max() + 2)  # <bos> is before `start`, and <eos> at `end`
+        inside = (places >= start) & (places < end)
+        places[~inside] = 0
+        input_ids = np.where(inside, ids[places], self.tokenizer.pad_token_id).astype(np.int64)
+        input_ids[:, 0] = self.tokenizer.bos_token_id
+        np.put_along_axis(input_ids, end - start + 1, self.tokenizer.eos_token_id, 1)
+        attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
+        decides = inside & (places >= first) & (places < last)
+        return (input_ids, hints[places] * inside, attention_mask), places, decides
 
 
 def run_in_torch(model: "PreTrainedModel") -> Run:

@@ -26,7 +26,7 @@ def saved(tmp_path_factory):
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = 0
     model.save_pretrained(folder)
-    engine_speed.open_exported(folder, SETTINGS)
+    engine_speed.open_exported(folder)
     return folder
 
 

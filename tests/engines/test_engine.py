@@ -86,6 +86,25 @@ def test_letters_are_kept(name, search, engines, expected):
     assert found != TEXTS
 
 
+@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.filterwarnings("ignore:.*reached the largest length")
+def test_feature_tags_come_before_a_text(name, engines, folders):
+    engine, folder = engines["encoder-decoder", name], folders["encoder-decoder"]
+    tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForSeq2SeqLM.from_pretrained(folder)
+    ids = [tokenizer.convert_tokens_to_ids(TAG), *tokenizer("caco").input_ids]
+    output = model.generate(torch.tensor([ids]), max_new_tokens=20, max_length=None)
+    expected, tag = tokenizer.decode(output[0], skip_special_tokens=True), TAG.strip("<>")
+    assert engine.generate("caco", tags=[tag], max_new_tokens=20) == expected
+    assert engine.generate(["a", "caco"], tags=[[], [tag]], max_new_tokens=20)[1] == expected
+    assert "".join(engine.stream("caco", tags=[tag], max_new_tokens=20)) == expected
+    assert engine.generate("caco", max_new_tokens=20) != expected
+    with pytest.raises(ValueError, match=f"Found the tag 'SG'; expected some of {tag}"):
+        engine.generate("caco", tags=[tag, "SG"])
+    for tags in ([[tag]], [tag, tag], tag):
+        with pytest.raises(ValueError, match="expected one for each text"):
+            engine.n_best(["a", "b"], tags=tags)
+
+
 @one_of_each
 @pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"do_sample": True, "seed": 3}], ids=str)
 @pytest.mark.filterwarnings("ignore:.*reached the largest length")

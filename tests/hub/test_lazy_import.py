@@ -43,7 +43,6 @@ PUBLIC = [
     "__version__",
     "character_span",
     "check_texts",
-    "export_onnx",
     "load_engine",
     "restore_accents",
 ]

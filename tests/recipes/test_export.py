@@ -29,7 +29,9 @@ def run(capsys):
 
     def run(*arguments):
         export.main([*map(str, arguments)])
-        return capsys.readouterr().out.splitlines()
+        printed = capsys.readouterr()
+        assert not printed.err
+        return printed.out.splitlines()
 
     return run
 
