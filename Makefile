@@ -44,7 +44,7 @@ pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogu
 		--model_name_or_path outputs/pretrain_causal $(OPTIONS)
 	.venv/bin/python recipes/show.py comparison outputs/dialogue_from_scratch outputs/dialogue_pretrained
 
-bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: a quarter of an hour
+bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: twenty minutes
 	.venv/bin/python -m benchmarks
 
 test: $(ENVIRONMENT)  ## run all tests but the slow ones

@@ -168,7 +168,7 @@ def products_of(path):
 
 def test_int8_files_round_the_blocks_only(tagger_files):
     products = products_of(tagger_files[1])
-    assert len(products["INT8"]) == 6
+    assert len(products["INT8"]) == 4  # queries, keys and values are one
     (head,) = products["FLOAT"]
     assert sorted(head) == [3, 96]
 
@@ -177,9 +177,9 @@ def test_int8_files_round_the_blocks_only(tagger_files):
 def test_int8_files_of_an_encoder_decoder(tmp_path):
     vocab_size = save_lively(GENERATORS[1], tmp_path).config.vocab_size
     encoder, decoder = map(products_of, export_onnx(tmp_path, "int8"))
-    assert len(encoder["INT8"]) == 3 * 6 + 2 * 2
+    assert len(encoder["INT8"]) == 3 * 4 + 2 * 2
     assert "FLOAT" not in encoder
-    assert len(decoder["INT8"]) == 2 * (6 + 2)  # the source's keys and values are the encoder's
+    assert len(decoder["INT8"]) == 2 * (4 + 2)  # the source's keys and values are the encoder's
     (head,) = decoder["FLOAT"]
     assert vocab_size in head
 

@@ -52,7 +52,7 @@ def test_everyday_text_is_better_than_a_look_up():
     rows = portuguese_texts()["everyday"]
     scored = score_restored(rows, restore_accents([row["source"] for row in rows]), variants)
     saved = json.loads((MODEL_FOLDER / "metrics.json").read_text(encoding="utf-8"))["everyday"]
-    assert scored == pytest.approx(saved["model"], abs=1e-3)
+    assert scored == pytest.approx(saved["model"], abs=0.015)  # int8 may change two or three of 169 sentences
     assert scored["choice_error_rate"] < saved["most frequent after the word before"]["choice_error_rate"]
 
 
