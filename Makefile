@@ -104,5 +104,5 @@ $(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
 # The files of the package. An editable install links each of them, so a new or renamed file needs a new install.
 .venv/.files: FORCE
 	@mkdir -p .venv
-	@find hub configuration tokenization modeling restoration engines recipes -name '*.py' -o -name '*.pyi' -o -path '*/portuguese_accents/*' | sort > $@.new
+	@find hub configuration tokenization modeling restoration engines pipelines recipes command -name '*.py' -o -name '*.pyi' -o -path '*/portuguese_accents/*' | sort > $@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@

@@ -15,7 +15,9 @@ FOLDERS = {
     "atenta.modeling": "modeling",
     "atenta.restoration": "restoration",
     "atenta.engines": "engines",
+    "atenta.pipelines": "pipelines",
     "atenta.recipes": "recipes",
+    "atenta.command": "command",
 }
 
 
