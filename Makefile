@@ -26,10 +26,10 @@ run: $(ENVIRONMENT)  ## train the accents model, score it, and decode with it: f
 accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put it into the package: an hour
 	OMP_NUM_THREADS=$(CORES) .venv/bin/accelerate launch \
 		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no \
-		recipes/finetune_characters.py --output_dir $(ACCENTS_MODEL)
+		recipes/finetune_characters.py --output_dir $(ACCENTS_MODEL) --card_title "Accents of Portuguese"
 	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \
 		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
-	sed -i 's|$(ACCENTS_MODEL)|portuguese_accents|' restoration/portuguese_accents/README.md  # a name, not a path
+	cd restoration && ../.venv/bin/python -c 'from atenta.card import write_model_card; write_model_card("portuguese_accents")'
 	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8
 
 recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores

@@ -14,10 +14,10 @@ from pathlib import Path
 from time import perf_counter
 
 import torch
+from transformers import pipeline
 
 from atenta import restore_accents
 from atenta.recipes.baselines import most_frequent_spelling
-from atenta.recipes.decode import decode_texts, load_pretrained
 from atenta.recipes.samples.portuguese_texts import portuguese_texts
 from atenta.recipes.tasks.characters import score_restored
 from atenta.recipes.training.results import table
@@ -39,15 +39,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = portuguese_texts()
     variants = json.loads((MODEL_FOLDER / "config.json").read_text(encoding="utf-8"))["character_variants"]
     tests = {name: random.Random(0).sample(rows[name], min(_SENTENCES, len(rows[name]))) for name in _TESTS}
-    tokenizer, model = load_pretrained(options.model)
+    decode = pipeline("text2text-generation", options.model, device="cpu")
     look_ups = {
         "most frequent spelling": partial(_look_up, rows["train"], after_word=False),
         "most frequent after the word before": partial(_look_up, rows["train"], after_word=True),
     }
     models: dict[str, Callable[[list[str]], list[str]]] = {
-        "encoder-decoder of `make run`, letters kept": lambda texts: decode_texts(
-            tokenizer, model, texts, keep_letters=True
-        ),
+        "encoder-decoder of `make run`, letters kept": lambda texts: [
+            each["generated_text"] for each in decode(texts, keep_letters=True, batch_size=64)
+        ],
         "tagger, `restore_accents`": restore_accents,
     }
     restore_accents("")  # loads the model

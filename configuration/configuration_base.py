@@ -43,6 +43,9 @@ class AtentaConfig(PreTrainedConfig):
     # package sets it (hub/bundle.py). This file may not import the collector, because copies of this file are saved
     # with every model, without the collector. In those copies it stays None, and transformers copies the code itself.
     code_collector: ClassVar[Callable[[PreTrainedConfig], SavedCode | None] | None] = None
+    # Extension point: the pipelines that the package has registered. transformers would otherwise ask to run the code
+    # of those in a saved folder.
+    registered_pipelines: ClassVar[frozenset[str]] = frozenset()
 
     vocab_size: int = 420
     pad_token_id: int | None = 0
@@ -51,6 +54,9 @@ class AtentaConfig(PreTrainedConfig):
 
     def __post_init__(self, **kwargs: Any) -> None:
         self._reject_misspelt_options(kwargs)
+        pipelines = kwargs.pop("custom_pipelines", {})
+        if others := {task: each for task, each in pipelines.items() if task not in self.registered_pipelines}:
+            kwargs["custom_pipelines"] = others
         super().__post_init__(**kwargs)
 
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs: Any) -> None:
@@ -67,9 +73,14 @@ class AtentaConfig(PreTrainedConfig):
             super().save_pretrained(save_directory, push_to_hub=push_to_hub, **kwargs)
             return
         self.auto_map = code.auto_map
+        others = getattr(self, "custom_pipelines", None)
         if code.custom_pipelines:
-            self.custom_pipelines = code.custom_pipelines
+            self.custom_pipelines = {**(others or {}), **code.custom_pipelines}
         super().save_pretrained(save_directory)
+        if code.custom_pipelines:  # they are for the file; from here, transformers would load them as remote code
+            del self.custom_pipelines
+            if others:
+                self.custom_pipelines = others
         for name, source in code.files.items():
             (Path(save_directory) / name).write_text(source, encoding="utf-8")
         if push_to_hub:  # only now, so that the code is uploaded too

@@ -8,16 +8,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.util import find_spec
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
+from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, file_name
 from .search_options import SearchOptions
-from .text_ids import TextIds
+from .text_ids import TextIds, expect_texts
 from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -42,20 +43,6 @@ class Generator(Protocol):
         """Return the model with an empty cache, for the texts of one batch."""
 
 
-class GeneratedText(NamedTuple):
-    """A text that a model has generated.
-
-    Attributes:
-        text: without special tokens; a decoder's, without the prompt.
-        score: Σ log p(token | source, previous tokens) / length ** `length_penalty`, in nats; see [`FoundTokens`].
-        finished: whether it ends with `<eos>`; otherwise it was cut off at the largest length.
-    """
-
-    text: str
-    score: float
-    finished: bool
-
-
 class Engine:
     """A saved model with its tokenizer; [`load_engine`] makes it. Any number of threads may use it at once.
 
@@ -78,6 +65,8 @@ class Engine:
         self.name, self.config, self.tokenizer = name, config, tokenizer
         self.can_generate = isinstance(model, Generator)
         self._model, self._generation_config, self._threads = model, generation_config, threads
+        self._window_length = config.get("window_length") if config.get("is_encoder_decoder") else None
+        self._characters = frozenset(tokenizer.tokens)
         self._longest = config["max_position_embeddings"] if config["position_embedding_type"] == "learned" else None
 
     def generate(
@@ -91,7 +80,9 @@ class Engine:
     ) -> str | list[str]:
         """Return the text that the model generates for each text: the target of a source, or what follows a prompt.
 
-        Texts of similar lengths are generated together, and the answers come in the order of the texts.
+        Texts of similar lengths are generated together, and the answers come in the order of the texts. Sources longer
+        than the `window_length` that the model notes in training are cut at the ends of sentences or words, and their
+        outputs joined; an empty one then gives an empty text.
 
         Args:
             texts: a text, or a list or tuple of texts.
@@ -156,11 +147,47 @@ class Engine:
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
-        encoded = self._with_tags(self._encode(texts), tags)
+        expect_texts(texts)
+        of_texts = self._tag_ids(tags, len(texts))
+
+        def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
+            encoded = [of_texts[index] + ids for index, ids in zip(indices, self._encode(parts))]
+            found = self._search(generator, search, encoded, keep_letters, batch_size)
+            decode = self.tokenizer.decode
+            return [
+                [
+                    GeneratedText(decode(each.token_ids), each.score, len(each.token_ids), each.finished)
+                    for each in ranked
+                ]
+                for ranked in found
+            ]
+
+        if not self._window_length:
+            return generate(list(range(len(texts))), list(texts))
+        cuts = [self._cut(text) for text in texts]
+        return [join_windows(*each) for each in zip(cuts, generate_windows(cuts, generate))]
+
+    def _as_output(self, found: FoundTokens) -> GeneratedText:
+        text = self.tokenizer.decode(found.token_ids)
+        return GeneratedText(text, found.score, found.finished, len(found.token_ids))
+
+    def _cut(self, text: str) -> list[TextWindow]:
+        """Return the windows of a text: the text itself, if the model has no longest length that it knows well."""
+        return cut_text(text, self._window_length and self._window_length - 1, self._characters)
+
+    def _search(
+        self,
+        generator: Generator,
+        search: SearchOptions,
+        encoded: Sequence[Sequence[int]],
+        keep_letters: bool,
+        batch_size: int,
+    ) -> list[list[FoundTokens]]:
+        """Return the outputs for ids, best first. Those of similar lengths are generated together."""
         in_order = sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True)
         size = max(1, min(batch_size, -(-len(encoded) // self._threads)))  # so that each thread has some of them
         batches = [in_order[start : start + size] for start in range(0, len(encoded), size)]
-        found: list[list[GeneratedText]] = [[]] * len(encoded)
+        found: list[list[FoundTokens]] = [[]] * len(encoded)
 
         def search_batch(numbers: list[int]) -> None:
             inputs = self._inputs([encoded[number] for number in numbers], search, keep_letters)
@@ -175,7 +202,7 @@ class Engine:
                         f"An output needs more than the {self._longest} positions that this model has learned "
                         "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
                     )
-                found[number] = [self._as_text(output) for output in possible]
+                found[number] = possible
 
         self._side_by_side(search_batch, batches)
         return found
@@ -196,9 +223,21 @@ class Engine:
             ValueError: As in [`Engine.generate`], or with beams.
         """
         generator, search = self._generator(keep_letters), self._search_options(options)
-        encoded = self._with_tags(self._encode([text]), None if tags is None else [tags])
-        inputs = self._inputs(encoded, search, keep_letters)
-        return self.tokenizer.stream(stream_tokens(generator.begin(), **inputs))
+        expect_texts([text])
+        (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
+        windows = self._cut(text)
+        parts = [part for part, gap in windows]
+        inputs = [self._inputs([of_text + ids], search, keep_letters) for ids in self._encode(parts)]
+        first = stream_tokens(generator.begin(), **inputs[0])  # refuses beams now, not when it is first asked
+        found = chain([first], (stream_tokens(generator.begin(), **each) for each in inputs[1:]))
+
+        def stream_windows() -> Iterator[str]:
+            for (part, gap), token_ids in zip(windows, found):
+                if part or not self._window_length:
+                    yield from self.tokenizer.stream(token_ids)
+                yield from gap
+
+        return stream_windows()
 
     def predict(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[dict[str, np.ndarray]]:
         """Return the outputs of the model's head for each text: scores, or vectors.
@@ -261,17 +300,17 @@ class Engine:
     def _class_name(self) -> str:
         return (self.config.get("architectures") or ["This model"])[0]
 
-    def _with_tags(self, encoded: list[list[int]], tags: Sequence[Sequence[str]] | None) -> list[list[int]]:
-        """Return the ids of texts after those of their feature tags."""
+    def _tag_ids(self, tags: Sequence[Sequence[str]] | None, count: int) -> list[list[int]]:
+        """Return the ids of the feature tags of each text."""
         if tags is None:
-            return encoded
-        if isinstance(tags, str) or len(tags) != len(encoded) or any(isinstance(each, str) for each in tags):
-            raise ValueError(f"tags={tags!r:.80} are not {len(encoded)} lists of tags; expected one for each text.")
+            return [[] for _ in range(count)]
+        if isinstance(tags, str) or len(tags) != count or any(isinstance(each, str) for each in tags):
+            raise ValueError(f"tags={tags!r:.80} are not {count} lists of tags; expected one for each text.")
         known = self.tokenizer.tags
         if unknown := [tag for of_text in tags for tag in of_text if tag not in known]:
             expected = f"some of {', '.join(known):.200}" if known else "none, because this model has no tags"
             raise ValueError(f"Found the tag {unknown[0]!r}; expected {expected}.")
-        return [[known[tag] for tag in of_text] + ids for of_text, ids in zip(tags, encoded)]
+        return [[known[tag] for tag in of_text] for of_text in tags]
 
     def _generator(self, keep_letters: bool) -> Generator:
         if not isinstance(self._model, Generator):
@@ -303,9 +342,6 @@ class Engine:
             "limits": limits,
             "lock": lock,
         }
-
-    def _as_text(self, found: FoundTokens) -> GeneratedText:
-        return GeneratedText(self.tokenizer.decode(found.token_ids), found.score, found.finished)
 
 
 def load_engine(

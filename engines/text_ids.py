@@ -159,10 +159,10 @@ class TextIds:
             yield rest
 
     def _encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[Encoding]:
-        _check_list(texts, "texts")
+        expect_texts(texts, "texts")
         if text_pairs is None:
             return self._backend.encode_batch_fast(texts)
-        _check_list(text_pairs, "text_pairs")
+        expect_texts(text_pairs, "text_pairs")
         if len(texts) != len(text_pairs):
             raise ValueError(f"Found {len(texts)} texts and {len(text_pairs)} text_pairs; expected one for each text.")
         return self._backend.encode_batch_fast(list(zip(texts, text_pairs)))
@@ -193,7 +193,8 @@ def _content(token: str | dict[str, Any] | None) -> str | None:
     return token["content"] if isinstance(token, dict) else token
 
 
-def _check_list(texts: Sequence[str], name: str) -> None:
+def expect_texts(texts: Sequence[str], name: str = "texts") -> None:
+    """Raise a TypeError if an argument is no list of texts, or a ValueError if one has a lone surrogate."""
     if not isinstance(texts, list | tuple):
         raise TypeError(f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str.")
     for index, text in enumerate(texts):

@@ -4,7 +4,6 @@ from .configuration.configuration_encoder import AtentaEncoderConfig as AtentaEn
 from .configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig as AtentaEncoderDecoderConfig
 from .configuration.configuration_pair_votes import AtentaPairVotesConfig as AtentaPairVotesConfig
 from .engines.engine import Engine as Engine
-from .engines.engine import GeneratedText as GeneratedText
 from .engines.engine import load_engine as load_engine
 from .modeling.modeling_decoder import AtentaDecoderForCausalLM as AtentaDecoderForCausalLM
 from .modeling.modeling_decoder import AtentaDecoderForSequenceClassification as AtentaDecoderForSequenceClassification
@@ -29,6 +28,7 @@ from .tokenization.alphabet import DEFAULT_ALPHABET as DEFAULT_ALPHABET
 from .tokenization.character_table import CharacterTable as CharacterTable
 from .tokenization.offsets import character_span as character_span
 from .tokenization.text_checks import check_texts as check_texts
+from .tokenization.text_windows import GeneratedText as GeneratedText
 from .tokenization.tokenization_atenta import AtentaTokenizer as AtentaTokenizer
 
 __version__: str

@@ -20,8 +20,8 @@ PACKAGE = __package__
 def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     """Return the code to save with a configuration: the code of all models of its family.
 
-    `auto_map` has every auto class of the family, whichever model is saved. With a tagger of characters, its pipeline
-    is saved too.
+    `auto_map` has every auto class of the family, whichever model is saved. The pipelines are those of this package
+    for the model.
 
     Returns:
         The code, or `None` if this package does not register the configuration's class, such as a user's own.
@@ -35,8 +35,14 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     classes = {"AutoConfig": type(config), **models}
     auto_map = {name: f"{_stem(each.__module__)}.{each.__name__}" for name, each in classes.items()}
     modules = {each.__module__ for each in classes.values()}
-    pipelines = registration.RESTORATION_PIPELINE if getattr(config, "character_variants", None) else {}
-    modules |= {f"{PACKAGE}.restoration.{each['impl'].partition('.')[0]}" for each in pipelines.values()}
+    pipelines = {
+        task: {"impl": name, "pt": [auto_class]}
+        for task, (name, auto_class) in registration.PIPELINES.items()
+        if auto_class in models
+        and models[auto_class].__name__ in (config.architectures or [])
+        and (task != "character-restoration" or getattr(config, "character_variants", None))
+    }
+    modules |= {f"{PACKAGE}.pipelines.{each['impl'].partition('.')[0]}" for each in pipelines.values()}
     return SavedCode(auto_map, flat_sources(modules), pipelines)
 
 

@@ -1,24 +1,38 @@
-"""Model cards: the template `hub_card.md`, filled from a model and from a description of its training.
+"""Model cards: the templates `hub_card.md` and `hub_card_pt.md`, filled from a saved model and its `metrics.json`.
 
 Importing this module makes models save their cards.
 """
 
-import json
+import hashlib
+import math
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from . import registration  # not its names: it is half imported if it is what imports transformers first
+from .card_facts import CardFacts, ModelFacts, Scores, auto_class_of
+from .card_words import (
+    CardLanguage,
+    describe_machine,
+    format_measure,
+    format_number,
+    format_share,
+    in_language,
+    in_one_line,
+    translate,
+)
 from .modeling.modeling_base import AtentaPreTrainedModel
-from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
+from .usage_example import write_onnx_usage, write_usage
 
 CARD = "README.md"
-TEMPLATE = Path(__file__).with_name("hub_card.md")
+_FOLDER = Path(__file__).resolve().parent  # of the sources, where an editable install has links
+_TEMPLATES = {"en": _FOLDER / "hub_card.md", "pt": _FOLDER / "hub_card_pt.md"}
+# Tasks that the Hub knows. It has none for text to text, and would show code of another task for the nearest.
 PIPELINE_TAGS = {
     "AutoModel": "feature-extraction",
     "AutoModelForCausalLM": "text-generation",
@@ -27,188 +41,301 @@ PIPELINE_TAGS = {
     "AutoModelForSequenceClassification": "text-classification",
     "AutoModelForTokenClassification": "token-classification",
 }
+_TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores
+_PICTURES = ("learning_curve.png", "scores_by_length.png", "confusion.png", "reliability.png")
 # Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
-AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")
+_AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")
+_SEAL = re.compile(r"\n*<!-- atenta [^>]*?([0-9a-f]{16}) -->\s*$")
+_EVERYDAY_VERSIONS = ("atenta", "transformers", "tokenizers", "torch")
 
 
 def write_model_card(
     folder: str | Path,
-    model: PreTrainedModel,
+    facts: CardFacts | None = None,
     *,
-    model_name: str | None = None,
-    data: str | None = None,
-    language: str | None = None,
-    licence: str | None = None,
-    scores: Mapping[str, float] | None = None,
-    limits: str | None = None,
-    tags: Sequence[str] = (),
+    repository: str | None = None,
+    model: PreTrainedModel | None = None,
 ) -> Path:
-    """Write a model's card as `README.md`, replacing an existing one. Fields not given are written as unknown.
+    """Write a model's card as `README.md`, replacing an existing one. What is not known is left out.
 
     Args:
-        folder: folder where the model is saved.
-        model: a model of this package.
-        model_name: name of the Hub's repository in the usage example; defaults to the folder's name.
-        data: description of the data that the model was trained and tested on. Like all texts but `limits`, it is
-            plain: Markdown in it is shown as it is written.
-        language: code of the language, such as `"pt"`.
-        licence: licence of the weights, by its name on the Hub, such as `"apache-2.0"`.
-        scores: values of metrics on the test data, by their names; they are also written into the card's metadata.
-        limits: limits of the model, in Markdown, in addition to those of all character models.
-        tags: tags for the Hub, in addition to those of all models of this package.
+        folder: Folder where the model is saved.
+        facts: What is known of its training; by default, what the folder's `metrics.json` says. All texts but
+            `limits` are plain: Markdown in them is shown as it is written.
+        repository: The model's name on the Hub, for the example and the title. By default the example names the folder
+            as it is seen from the current one.
+        model: The model that was saved there, if its class is a user's own.
 
     Returns:
         The card's path.
 
     Raises:
-        ValueError: If this package does not register the model's class.
+        ValueError: If the folder has no model of this package, or its `metrics.json` is damaged.
     """
     path = Path(folder) / CARD
-    model_name = model_name or path.absolute().parent.name
-    auto_class = _auto_class(model)
-    if auto_class is None:
-        raise ValueError(
-            f"{type(model).__name__} is not a model of this package; expected one of its classes or a subclass of one."
-        )
-    task = PIPELINE_TAGS.get(auto_class)
-    is_pair_votes = isinstance(model, AtentaPairVotesForCausalLM)
-    metadata = ModelCardData(
-        language=language,
-        license=licence or "unknown",
-        library_name="transformers",
-        pipeline_tag=task,
-        tags=["atenta", "pair-votes" if is_pair_votes else "character-level", *tags],
-        model_name=model_name if scores else None,
-        eval_results=[
-            EvalResult(
-                task_type=task or "text2text-generation",
-                dataset_type="unknown",
-                dataset_name=data or "unknown",
-                metric_type=name,
-                metric_value=value,
-            )
-            for name, value in (scores or {}).items()
-        ]
-        or None,
-    )
-    card = ModelCard.from_template(
-        metadata,
-        template_str=TEMPLATE.read_text(encoding="utf-8"),
-        model_name=_as_markdown(model_name),
-        model_literal=_as_python(model_name),
-        class_name=type(model).__name__,
-        auto_class=auto_class,
-        family=model.config.model_type.removeprefix("atenta_").replace("_", "-"),
-        is_pair_votes=is_pair_votes,
-        generates=model.can_generate(),
-        restores=bool(getattr(model.config, "character_variants", None)),
-        is_described=any((data, language, licence, scores, limits)),
-        sizes=_pair_votes_sizes(model.config) if is_pair_votes else _sizes(model),
-        data=_as_markdown(data),
-        language=_as_markdown(language),
-        licence=_as_markdown(licence),
-        scores=[(_as_markdown(name.replace("_", " ")), value) for name, value in (scores or {}).items()],
-        limits=limits,
-        length_limit=None if is_pair_votes else _length_limit(model.config),
-        versions=_versions(),
-    )
-    card.save(path)
+    make_card(folder, facts, repository=repository, model=model).save(path)
     return path
+
+
+def make_card(
+    folder: str | Path,
+    facts: CardFacts | None = None,
+    *,
+    repository: str | None = None,
+    model: PreTrainedModel | None = None,
+    base_model: str | None = None,
+) -> ModelCard:
+    """Return a model's card without writing it. The arguments are those of `write_model_card`.
+
+    `base_model` is the repository of the original, for the card of its ONNX files.
+    """
+    folder = Path(folder)
+    facts = CardFacts.read(folder) if facts is None else facts
+    saved, language = ModelFacts.read(folder, model), facts.card_language
+    if language not in _TEMPLATES:
+        raise ValueError(f"card_language={language!r}; expected {' or '.join(_TEMPLATES)}.")
+    name = repository or _name_from_here(folder)
+    card = ModelCard.from_template(
+        _metadata(saved, facts, repository or folder.absolute().name, base_model),
+        template_str=_TEMPLATES[language].read_text(encoding="utf-8"),
+        title=_as_markdown(facts.title or _title(repository or folder.absolute().name)),
+        name=name,
+        saved=saved,
+        facts=facts,
+        kind=saved.auto_class.removeprefix("AutoModelFor").removeprefix("AutoModel") or "vectors",
+        sizes=_pair_votes_sizes(saved.config) if saved.family == "pair-votes" else _sizes(saved.config),
+        labels=_labels(saved.config),
+        base_model=base_model,
+        usage=write_onnx_usage(saved, name, _quantization(folder), facts.example)
+        if base_model
+        else write_usage(saved, name, facts.example),
+        length=_length_limit(saved),
+        tests={test: _score_table(scores, language) for test, scores in facts.tests.items()},
+        groups={
+            kind: _group_table(groups, facts.metric, language)
+            for kind, groups in (("length", facts.by_length), ("domain", facts.by_domain))
+            if groups and facts.metric
+        },
+        worst=facts.worst_groups(),
+        better=facts.better_baseline(),
+        pictures=[picture for picture in _PICTURES if (folder / picture).is_file()],
+        command=_command(facts.run),
+        versions=_versions(facts.run),
+        atenta_version=facts.run.get("versions", {}).get("atenta") or version("atenta"),
+        year=str(facts.run.get("date", ""))[:4],
+        machine=describe_machine(str(facts.run.get("machine", "")), language),
+        plain=_as_markdown,
+        code=_as_code,
+        words=lambda text: _as_markdown(translate(str(text), language)),
+        own=lambda text: _as_markdown(in_language(text, language)),
+        number=lambda value, decimals=4: format_number(value, language, decimals),
+        measure=lambda value: format_measure(value, language),
+        share=lambda value: format_share(value, language),
+    )
+    body = re.sub(r"\n{3,}", "\n\n", card.text).strip()
+    card.text = f"\n{body}\n"
+    if facts.is_described:
+        seal = (
+            f"<!-- atenta filled this card in, and does so again at each push unless it is edited: {_digest(body)} -->"
+        )
+        card.text += f"\n{seal}\n"
+    return card
+
+
+def is_unedited(text: str) -> bool:
+    """Return whether a card's text, without the metadata, is as this module wrote it."""
+    seal = _SEAL.search(text)
+    if seal is None:
+        return _AUTOMATIC[0] in text
+    return _digest(text[: seal.start()]) == seal.group(1)
 
 
 def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: str | None = None) -> None:
     """Write the card of a model that was saved or is about to be pushed. A card that a person wrote is kept.
 
     Args:
-        model: a model of this package; for other models, such as a user's own class, nothing is written.
-        folder: folder where the model is saved.
-        repo_id: the Hub's repository, if the model is about to be pushed. The folder then has the repository's card or
+        model: A model of this package; for other models, such as a user's own class, nothing is written.
+        folder: Folder where the model is saved.
+        repo_id: The Hub's repository, if the model is about to be pushed. The folder then has the repository's card or
             a generic one of transformers, which is replaced if nobody has edited it. Without a repository, a card is
             written only if the folder has none.
     """
-    if _auto_class(model) is None:
+    if auto_class_of(model) is None:
         return
     path = Path(folder) / CARD
     if repo_id is None:
         if not path.exists():
-            write_model_card(folder, model)
+            write_model_card(folder, CardFacts(), model=model)
         return
     card = ModelCard.load(path)
-    if any(mark in card.content for mark in AUTOMATIC):
-        write_model_card(folder, model, model_name=repo_id, tags=card.data.tags or ())
+    if any(mark in card.content for mark in _AUTOMATIC):
+        write_model_card(folder, CardFacts(tags=tuple(card.data.tags or ())), repository=repo_id, model=model)
 
 
-def _auto_class(model: PreTrainedModel) -> str | None:
-    """Return the most specific auto class of the model, or `None` if this package does not register its class."""
-    for models in registration.AUTO_CLASSES.values():
-        names = [name for name, model_class in models.items() if isinstance(model, model_class)]
-        if names:
-            return names[-1]
-    return None
+def _metadata(saved: ModelFacts, facts: CardFacts, name: str, base_model: str | None) -> ModelCardData:
+    task = PIPELINE_TAGS.get(saved.auto_class)
+    kind = "pair-votes" if saved.family == "pair-votes" else "character-level"
+    text_to_text = [_TEXT_TO_TEXT] if saved.auto_class == "AutoModelForSeq2SeqLM" else []
+    onnx = ["onnx"] if base_model else []
+    results = [] if base_model else _results(facts, task or _TEXT_TO_TEXT)
+    grams = facts.cost.get("co2_grams")
+    emissions = {
+        "emissions": grams,
+        "source": facts.cost.get("tracker"),
+        "training_type": "fine-tuning" if facts.base_model else "pre-training",
+        "geographical_location": facts.cost.get("country"),
+        "hardware_used": facts.cost.get("gpu") or facts.cost.get("processor"),
+    }
+    return ModelCardData(
+        language=facts.language,
+        license=facts.licence,
+        library_name="transformers",
+        pipeline_tag=task,
+        tags=["atenta", kind, *text_to_text, *onnx, *facts.tags],
+        datasets=list(facts.datasets) or None,
+        base_model=base_model or facts.base_model,
+        base_model_relation="quantized" if base_model else "finetune" if facts.base_model else None,
+        model_name=name if results else None,
+        eval_results=results or None,
+        **({} if grams is None or base_model else {"co2_eq_emissions": emissions}),
+    )
 
 
-_JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages
+def _results(facts: CardFacts, task: str) -> list[EvalResult]:
+    """Return the model's scores on each test, for the `model-index` of the metadata."""
+    data = in_language(facts.data, "en") or "test"
+    (first, *_) = (*facts.tests, None)
+    return [
+        EvalResult(
+            task_type=task,
+            dataset_type=(list(facts.datasets) or ["custom"])[0],
+            dataset_name=data if test == first else f"{data}: {test}",
+            dataset_config=None if test == first else test,
+            dataset_split="test",
+            metric_type=name,
+            metric_name=name.replace("_", " "),
+            metric_value=value,
+        )
+        for test, scores in facts.tests.items()
+        for name, value in scores["model"].items()
+        if math.isfinite(value)
+    ]
+
+
+def _digest(text: str) -> str:
+    """Return a hash of a text that does not depend on white space, which git and editors change."""
+    return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
+
+
+def _name_from_here(folder: Path) -> str:
+    """Return how a program that is started here names a folder, or its last part if it is elsewhere."""
+    here, found = Path.cwd(), folder.absolute()
+    return found.relative_to(here).as_posix() if found.is_relative_to(here) and found != here else found.name
+
+
+def _title(name: str) -> str:
+    """Return a name as a title: `ana/portuguese_accents` as `Portuguese accents`."""
+    words = re.sub(r"[-_]+", " ", name.rpartition("/")[2]).strip() or name
+    return words[:1].upper() + words[1:]
 
 
 def _as_markdown(text: str | None) -> str:
-    """Return Markdown of one line that shows a plain text, with escapes for control characters but white space."""
-    visible = "".join(
-        each if each.isprintable() or each in _JOINERS else each.encode("unicode_escape").decode("ascii")
-        for each in " ".join((text or "").split())
-    )
-    return re.sub(r"[\\`*_{}\[\]<>|#&~$]", r"\\\g<0>", visible)
+    """Return Markdown of one line that shows a plain text."""
+    escaped = re.sub(r"[\\`*_{}\[\]<>|#&~$]", r"\\\g<0>", in_one_line(text or ""))
+    return re.sub(r"^(\d*)(?=[.)])|^(?=[-+=])", r"\1\\", escaped)  # what begins a list or a line across the page
 
 
-def _as_python(text: str) -> str:
-    """Return a text as a literal of Python, between double quotes, which may stand in a code span of Markdown."""
-    return "".join(
-        each if each.isprintable() and each != "`" else f"\\U{ord(each):08x}"
-        for each in json.dumps(text, ensure_ascii=False)
-    )
+def _as_code(text: str) -> str:
+    """Return a code span of Markdown of one line, also within a table."""
+    shown = in_one_line(text)
+    ticks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
+    return f"{ticks} {shown} {ticks}" if "`" in shown else f"`{shown.replace('|', chr(92) + '|')}`"
 
 
-def _sizes(model: PreTrainedModel) -> dict[str, str]:
-    config = model.config
-    layers = f"{config.num_hidden_layers}"
+def _score_table(scores: Scores, language: CardLanguage) -> str:
+    columns = list(dict.fromkeys(name for figures in scores.values() for name in figures))
+    rows = [[system, *(figures.get(name) for name in columns)] for system, figures in scores.items()]
+    return _table(["", *columns], rows, language)
+
+
+def _group_table(groups: Mapping[str, Scores], metric: str, language: CardLanguage) -> str:
+    systems = [name for name in next(iter(groups.values())) if name != "texts"]
+    rows = [
+        [group, of_group.get("texts"), *(of_group.get(system, {}).get(metric) for system in systems)]
+        for group, of_group in groups.items()
+    ]
+    return _table(["", "textos" if language == "pt" else "texts", *systems], rows, language)
+
+
+def _table(names: list[str], rows: list[list[Any]], language: CardLanguage) -> str:
+    """Return a table of Markdown: a name and figures in each row."""
+    lines = [[_as_markdown(translate(name, language)) for name in names], ["---", *["---:"] * (len(names) - 1)]]
+    for name, *figures in rows:
+        shown = ("–" if figure is None else format_number(figure, language) for figure in figures)
+        lines.append([_as_markdown(translate(name, language)), *shown])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _labels(config: PreTrainedConfig) -> list[str]:
+    """Return the labels of a classifier or tagger, unless they are only numbered."""
+    names = [str(label) for label in (config.id2label or {}).values()]
+    return [] if any(re.fullmatch(r"LABEL_\d+", name) for name in names) else names
+
+
+def _sizes(config: PreTrainedConfig) -> dict[str, Any]:
+    layers = [config.num_hidden_layers]
     if config.is_encoder_decoder:
-        layers = f"{config.encoder_layers} in the encoder, {config.decoder_layers} in the decoder"
+        layers = [config.encoder_layers, config.decoder_layers]
     return {
-        "parameters": f"{model.num_parameters():,}",
         "layers": layers,
-        "width": f"{config.hidden_size}, feed-forward {config.intermediate_size}",
-        "heads": f"{config.num_attention_heads} of {config.head_dim}",
+        "width": config.hidden_size,
+        "inner": config.intermediate_size,
+        "heads": config.num_attention_heads,
+        "head": config.head_dim,
         "positions": config.position_embedding_type,
-        "vocabulary": f"{config.vocab_size} tokens",
+        "vocabulary": config.vocab_size,
     }
 
 
-def _length_limit(config: PreTrainedConfig) -> str:
-    if config.position_embedding_type == "learned":
-        return f"It reads at most {config.max_position_embeddings} characters, because its positions are learned."
-    window = getattr(config, "window_length", None)
-    if getattr(config, "character_variants", None):
-        return f"It reads {window} characters at a time. Longer texts are read in windows that overlap."
-    if window:
-        return (
-            f"It was trained on texts of up to about {window} characters and is less accurate on longer ones. Cut "
-            "them into parts, as `recipes/decode.py` of atenta does."
-        )
-    return "It reads texts of any length, but is less accurate on texts longer than those it was trained on."
-
-
-def _pair_votes_sizes(config: PreTrainedConfig) -> dict[str, str]:
+def _pair_votes_sizes(config: PreTrainedConfig) -> dict[str, Any]:
     return {
-        "pairs": f"{config.num_pairs:,}",
-        "triples": f"{config.num_triples:,}",
-        "largest distance": "any" if config.max_distance is None else f"{config.max_distance} tokens",
-        "smoothing": f"{config.smoothing} votes",
-        "vocabulary": f"{config.vocab_size} tokens",
+        "pairs": config.num_pairs,
+        "triples": config.num_triples,
+        "distance": config.max_distance,
+        "smoothing": config.smoothing,
+        "vocabulary": config.vocab_size,
     }
 
 
-def _versions() -> str:
-    packages = ("atenta", "transformers", "tokenizers", "torch")
-    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in packages)])
+def _length_limit(saved: ModelFacts) -> tuple[str, int | None]:
+    """Return the kind of limit that a model has on lengths, and the limit in characters."""
+    config, window = saved.config, getattr(saved.config, "window_length", None)
+    if saved.family == "pair-votes":
+        return "none", None
+    if saved.restores:
+        return "windows", window
+    if config.position_embedding_type == "learned":
+        return "learned", config.max_position_embeddings
+    return ("trained", window) if window else ("any", None)
+
+
+def _quantization(folder: Path) -> str | None:
+    """Return the argument of `load_engine` for the ONNX files of a folder."""
+    names = [path.stem for path in (folder / "onnx").glob("*.onnx")]
+    return "int8" if names and all(name.endswith("_int8") for name in names) else None
+
+
+def _command(run: Mapping[str, Any]) -> str:
+    """Return the command of a run, in which a folder outside the current one is named without where it is."""
+    return " ".join(
+        Path(word).name if word.startswith("/") else word for word in str(run.get("command", "")).split(" ")
+    )
+
+
+def _versions(run: Mapping[str, Any]) -> str:
+    found = run.get("versions") or {name: version(name) for name in _EVERYDAY_VERSIONS}
+    python = run.get("python") or platform.python_version()
+    return ", ".join([f"Python {python}", *(f"{name} {number}" for name, number in found.items())])
 
 
 AtentaPreTrainedModel.card_writer = write_automatic_card

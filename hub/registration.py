@@ -1,17 +1,19 @@
-"""The models that transformers' auto classes build from the configurations of this package.
+"""The models that transformers' auto classes build from the configurations of this package, and its pipelines.
 
 Importing this module registers them.
 """
 
-from typing import Any
+from importlib import import_module
 
 import transformers
 from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
 
+from .configuration.configuration_base import AtentaConfig
 from .configuration.configuration_decoder import AtentaDecoderConfig
 from .configuration.configuration_encoder import AtentaEncoderConfig
 from .configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .configuration.configuration_pair_votes import AtentaPairVotesConfig
+from .import_hook import call_after_import
 from .modeling.modeling_decoder import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
@@ -55,12 +57,14 @@ AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
     },
 }
 
-# What a saved tagger of characters says of its pipeline: the file and the class, and the auto class of the model.
-RESTORATION_PIPELINE: dict[str, dict[str, Any]] = {
-    "character-restoration": {
-        "impl": "restoration_pipeline.CharacterRestorationPipeline",
-        "pt": ["AutoModelForTokenClassification"],
-    }
+# The pipelines of this package: the class, and the auto class that loads the model.
+PIPELINES: dict[str, tuple[str, str]] = {
+    "text2text-generation": ("text_to_text.TextToTextPipeline", "AutoModelForSeq2SeqLM"),
+    "question-answering": ("question_answering.ExtractiveQuestionAnsweringPipeline", "AutoModelForQuestionAnswering"),
+    "character-restoration": (
+        "restoration_pipeline.CharacterRestorationPipeline",
+        "AutoModelForTokenClassification",
+    ),
 }
 
 
@@ -72,4 +76,20 @@ def _register_auto_classes() -> None:
             getattr(transformers, auto_class).register(config_class, model_class, exist_ok=True)
 
 
+def _register_pipelines() -> None:
+    """Register the pipelines that the installed transformers does not have itself."""
+    from transformers import pipelines
+
+    for task, (name, auto_class) in PIPELINES.items():
+        if task not in pipelines.PIPELINE_REGISTRY.supported_tasks:
+            module, class_name = name.split(".")
+            pipeline_class = getattr(import_module(f"{__package__}.pipelines.{module}"), class_name)
+            model_class = getattr(transformers, auto_class)
+            pipelines.PIPELINE_REGISTRY.register_pipeline(task, pipeline_class, pt_model=model_class, type="text")
+        # transformers refuses the tasks that it has dropped before it looks for them among the registered ones.
+        getattr(pipelines, "REMOVED_TASKS", {}).pop(task, None)
+
+
+AtentaConfig.registered_pipelines = frozenset(PIPELINES)
 _register_auto_classes()
+call_after_import("transformers.pipelines", _register_pipelines)

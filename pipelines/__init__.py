@@ -1,1 +1,4 @@
-"""Pipelines of transformers for the models of this package and others: text to text, questions, restoration."""
+"""Pipelines of transformers for models of this package and of others: text to text, questions, restored characters."""
+
+# First: importing it registers the pipelines of this folder, which needs their modules whole.
+import transformers.pipelines  # noqa: F401

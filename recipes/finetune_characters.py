@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Train an encoder to restore what a text has lost, character by character: accents, capitals, or both.
 
 By default it restores the accents of Portuguese. With --train_file and --validation_file it trains on your own pairs
@@ -131,7 +138,9 @@ def main() -> None:
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
     fold_case = restores_no_case(bases.items())
-    report_rows({name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer)
+    report = report_rows(
+        {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
+    )
 
     spellings = learnt = None
     if model.config.spellings_file:
@@ -176,10 +185,8 @@ def main() -> None:
     test, of_test = tests["test"], answers["test"]
     confidence, is_right = confidence_of_choices(restorer, test, restored["test"])
     details["confidence"] = {str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)}
-    about = dict(describe_data(data))
     if spellings is not None:
         details["wrong_words"] = count_errors(test, of_test["model"], spellings)
-        about["limits"] = describe_errors(details["wrong_words"])
 
     def complete(folder: Path) -> None:
         if spellings is not None:
@@ -203,19 +210,13 @@ def main() -> None:
             "gold": [row["target"] for row in test],
             "output": of_test["model"],
         },
-        about=about,
+        about=describe_data(data, report),
         complete=complete,
     )
     if trainer.is_world_process_zero():
         print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
         for row, output in zip(test[:_EXAMPLES], of_test["model"]):
             print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
-
-
-def describe_errors(errors: Mapping[str, int]) -> str:
-    """Return the counts of wrong words of the test as lines of Markdown."""
-    lines = [f"- Wrong words of the test: {sum(errors.values()):,}."]
-    return "\n".join(lines + [f"  - {count:,} {kind}" for kind, count in errors.items()])
 
 
 def score_labels(evaluated: EvalPrediction) -> dict[str, float]:

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Fine-tune an encoder, or train a new one, to classify texts or pairs of texts (document 5).
 
 By default the labels are the languages of words: Italian, French or Portuguese. With --train_file and
@@ -43,7 +50,7 @@ def main() -> None:
     tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
     columns = ["text", "text_pair"]
-    report_rows(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
+    report = report_rows(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
     encode = partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     collator = DataCollatorWithPadding(tokenizer)
@@ -66,7 +73,7 @@ def main() -> None:
         confusion = draw_confusion(gold, output, sorted(labels.values()))
         confusion.savefig(Path(training.output_dir, "confusion.png"), dpi=150)
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
-    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data))
+    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
 
 
 def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:

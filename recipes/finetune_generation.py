@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Fine-tune a decoder, or train a new one, to answer prompts; the loss is computed on the answer only (document 4).
 
 By default it is trained on the plays of Machado de Assis: the prompt is a few speeches and the answer is the next one.
@@ -38,7 +45,7 @@ def main() -> None:
     splits = load_rows(data, training, PROMPTS)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
-    report_rows(splits, training, ["prompt", "answer"], tokenizer)
+    report = report_rows(splits, training, ["prompt", "answer"], tokenizer)
     encode = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     model.generation_config.max_length = sizes.max_length  # the default is 20
@@ -59,7 +66,7 @@ def main() -> None:
         text = continue_text(trainer.model, tokenizer, prompt, _EXAMPLE_LENGTH, seed=training.seed)
         if trainer.is_world_process_zero():
             print(printable(f"\n{text}\n  (in the data: {row['answer']})"), flush=True)
-    save_run(trainer, scores=compared, about=describe_data(data))
+    save_run(trainer, scores=compared, about=describe_data(data, report))
 
 
 if __name__ == "__main__":

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Fine-tune an encoder, or train a new one, to find the answer to a question in a text (document 5).
 
 By default it is trained on FaQuAD (Sayama et al., 2019), questions on Brazilian universities. With --train_file and
@@ -53,7 +60,7 @@ def main() -> None:
             print(f"{name}: corrected the positions of {sum(rows['corrected']):,} answers", flush=True)
     texts = (row["question"] + row["context"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
-    report_rows(splits, training, ["question", "context"], tokenizer)
+    report = report_rows(splits, training, ["question", "context"], tokenizer)
     encode = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode_rows(splits, training, encode, data.preprocessing_num_workers)
 
@@ -76,7 +83,7 @@ def main() -> None:
     }
     gold = [" | ".join(answers["text"]) for answers in splits["test"]["answers"]]
     predictions = {"question": splits["test"]["question"], "output": output, "gold": gold}
-    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data))
+    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
 
 
 def score_answers(output: Sequence[str], rows: Rows) -> dict[str, float]:

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Fine-tune an encoder, or train a new one, to tag the words of a sentence (document 5).
 
 By default the tags are the entities of Brazilian legal texts (LeNER-Br: Luz de Araujo et al., 2018). With --train_file
@@ -50,7 +57,7 @@ def main() -> None:
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
-    report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
+    report = report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
     encode = partial(encode_tagged, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     collator = DataCollatorForTokenClassification(tokenizer)
@@ -71,7 +78,7 @@ def main() -> None:
     }
     columns = {"words": splits["test"]["words"], "output": output, "gold": gold}
     predictions = {name: [" ".join(words) for words in rows] for name, rows in columns.items()}
-    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data))
+    save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
 
 
 def score_tags(output: Sequence[list[str]], gold: Sequence[list[str]]) -> dict[str, float]:

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Fit pairwise feature aggregation (document 1) by counting: earlier tokens vote for the next one.
 
 Without options the script reads tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or
@@ -19,15 +26,16 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 
 from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
-from atenta.card import write_model_card
+from atenta.card_words import LANGUAGES
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import Rows, describe_data, encode_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training import parse_arguments
+from atenta.recipes.training.cost import CostMeter, expect_country
 from atenta.recipes.training.ranges import FROM_1, SEED
-from atenta.recipes.training.results import table, write_metrics
+from atenta.recipes.training.results import save_metrics_and_card, table
 
 
 @dataclass
@@ -76,7 +84,7 @@ class RunArguments:
     """The output folder, the comparison and the sample.
 
     Raises:
-        ValueError: If `compare_with` holds a model that is not a decoder.
+        ValueError: If `compare_with` holds a model that is not a decoder, or the country is unknown.
     """
 
     _argument_group_name = "run"
@@ -91,8 +99,19 @@ class RunArguments:
         default=200, metadata={"help": "maximum number of tokens of the sample"}
     )
     seed: Annotated[int, SEED] = field(default=42, metadata={"help": "seed of the sample"})
+    card_language: str = field(
+        default="en", metadata={"help": "language of the model card", "choices": list(LANGUAGES)}
+    )
+    card_title: str | None = field(
+        default=None, metadata={"help": "title of the model card; None: the name of output_dir"}
+    )
+    country_iso_code: str | None = field(
+        default=None,
+        metadata={"help": "country whose electricity is used, such as BRA: the card then states the CO2 of counting"},
+    )
 
     def __post_init__(self) -> None:
+        expect_country(self.country_iso_code)
         config, expected = Path(self.compare_with, "config.json"), AtentaDecoderConfig.model_type
         if not config.is_file():
             return
@@ -123,7 +142,12 @@ def main() -> None:
     rows = {name: of_split.with_format("numpy") for name, of_split in encoded.items()}
     level.describe(rows, tokenizer, training)
 
-    model, by_distance = _fit_best(sizes, rows, tokenizer)
+    meter = CostMeter(run.country_iso_code)
+    meter.start()
+    try:
+        model, by_distance = _fit_best(sizes, rows, tokenizer)
+    finally:
+        meter.stop()
     print(f"validation\n{table(by_distance)}\n", flush=True)
 
     test = rows["test"]
@@ -143,8 +167,15 @@ def main() -> None:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     (folder / "sample.txt").write_text(sample, encoding="utf-8")
-    write_model_card(folder, model, model_name=folder.as_posix(), scores=scores["model"], **describe_data(data))
-    write_metrics(folder / "metrics.json", {"test": scores, "validation": by_distance})
+    about = {
+        **describe_data(data),
+        "rows": {name: len(of_split) for name, of_split in rows.items()},
+        "options": {"level": sizes.level, "sample_by": data.sample_by},
+        "card_language": run.card_language,
+        "title": run.card_title,
+        "cost": meter.facts(),
+    }
+    save_metrics_and_card(folder, {"test": scores, "validation": by_distance, "card": about})
     print(f"\nSaved in {folder}")
 
 

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Pre-train a decoder to predict the next character (document 4; GPT: Radford et al., 2018).
 
 By default it is trained on tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
@@ -51,7 +58,7 @@ def main() -> None:
     data, sizes, sample, training = options
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", splits["train"]["text"])
-    report_rows(splits, training, ["text"], tokenizer)
+    report = report_rows(splits, training, ["text"], tokenizer)
     packing = partial(pack, tokenizer=tokenizer, block_size=sizes.max_length)
     packed = encode_rows(splits, training, packing, data.preprocessing_num_workers)
     packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
@@ -72,7 +79,7 @@ def main() -> None:
     if trainer.is_world_process_zero():
         Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
         print(f"\n{printable(text)}", flush=True)
-    save_run(trainer, scores=compared, about=describe_data(data))
+    save_run(trainer, scores=compared, about=describe_data(data, report))
 
 
 if __name__ == "__main__":

@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Pre-train an encoder on masked characters and next-sentence prediction (document 5; BERT: Devlin et al., 2019).
 
 By default it is trained on tales and novels of Machado de Assis. With --train_file and --validation_file (txt, or csv,
@@ -56,7 +63,7 @@ def main() -> None:
     data, sizes, masking, training = options
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"])
-    report_rows(splits, training, ["text"], tokenizer)
+    report = report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, **vars(masking))
@@ -68,7 +75,7 @@ def main() -> None:
         "most frequent": score_most_frequent(splits, pairs),
         "model": score_masked(trainer.predict(pairs["test"])),
     }
-    save_run(trainer, scores=compared, about=describe_data(data))
+    save_run(trainer, scores=compared, about=describe_data(data, report))
 
 
 def score_masked(evaluated: EvalPrediction) -> dict[str, float]:

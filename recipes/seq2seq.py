@@ -1,3 +1,10 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
 """Train an encoder-decoder to transform one text into another, with teacher forcing (document 4).
 
 By default it restores the accents of Portuguese in texts of Machado de Assis; recipes/configs has files for other
@@ -13,7 +20,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from itertools import chain
-from pathlib import Path
 from typing import Annotated, Any
 
 import datasets
@@ -28,8 +34,7 @@ from transformers import (
 )
 
 from atenta.recipes.baselines import copy_source, look_up
-from atenta.recipes.decode import GAP, join_windows, window_cutter
-from atenta.recipes.decoding.generation import DecodedText, decode_n_best, n_best_columns
+from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
@@ -50,12 +55,29 @@ from atenta.recipes.training.ranges import FROM_1, SHARE
 from atenta.recipes.training.results import compare, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.tokenization.base_letters import strip_accents
+from atenta.tokenization.text_windows import GAP, GeneratedText, cut_text, generate_windows, join_windows
 
-# Rows of text (`train`, `test` and further tests), rows of ids, and what they are encoded, trained and batched with.
+# Rows of text (`train`, `test` and further tests), rows of ids, what they are encoded, trained and batched with, and
+# what a card says of them.
 _Prepared = tuple[
-    Mapping[str, Any], dict[str, Rows], PreTrainedTokenizerBase, PreTrainedModel | PeftModel, DataCollatorForSeq2Seq
+    Mapping[str, Any],
+    dict[str, Rows],
+    PreTrainedTokenizerBase,
+    PreTrainedModel | PeftModel,
+    DataCollatorForSeq2Seq,
+    Mapping[str, Any],
 ]
 _EXAMPLES = 10  # test pairs printed at the end
+# Decodes the texts of a JSON list with a saved model, without this package.
+_DECODE = """
+import json, sys
+from transformers import logging, pipeline
+
+logging.disable_progress_bar()
+generate = pipeline("text2text-generation", sys.argv[1], trust_remote_code=True, device="cpu")
+outputs = generate(json.load(sys.stdin), num_beams=int(sys.argv[2]), batch_size=64)
+print(json.dumps([each["generated_text"] for each in outputs]))
+"""
 
 
 @dataclass
@@ -122,7 +144,7 @@ def main() -> None:
     run = start_run(*options)
     data, sizes, noise, search, training = options
     prepare = _prepare_texts if noise.denoising else _prepare_pairs
-    rows, encoded, tokenizer, model, collator = prepare(data, sizes, noise, training)
+    rows, encoded, tokenizer, model, collator, about = prepare(data, sizes, noise, training)
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
     model.generation_config.max_length = 2 * longest  # the default is 20
     training.predict_with_generate = True
@@ -147,7 +169,7 @@ def main() -> None:
     trainer.fit(run)
 
     tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
-    locked: dict[str, list[list[DecodedText]]] = {}
+    locked: dict[str, list[list[GeneratedText]]] = {}
     if noise.denoising:
         outputs = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}
     else:
@@ -186,7 +208,7 @@ def main() -> None:
         further_scores=compared,
         by_length=compare_by_length(score, tests["test"], answers["test"]),
         predictions=columns,
-        about=describe_data(data),
+        about=about,
     )
 
     if trainer.is_world_process_zero():
@@ -197,7 +219,8 @@ def main() -> None:
             print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
         if not noise.denoising:
             chosen, expected = zip(*pairs)
-            _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams)
+            has_tags = bool(getattr(trainer.model.config, "tag_token_ids", None))
+            _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams, has_tags)
 
 
 def decode_rows(
@@ -206,7 +229,7 @@ def decode_rows(
     tokenizer: PreTrainedTokenizerBase,
     search: DecodingArguments,
     keep_letters: bool = False,
-) -> list[list[DecodedText]]:
+) -> list[list[GeneratedText]]:
     """Return the outputs for the source of each row, best first; long sources are decoded in windows.
 
     Args:
@@ -216,24 +239,16 @@ def decode_rows(
         search: The width of the search, and the number of outputs.
         keep_letters: Whether an output must have the letters of its source.
     """
-    cut = window_cutter(tokenizer, getattr(trainer.model.config, "window_length", None))
-    windows = [cut(row["source"]) for row in rows]
-    parts = [
-        {"source": text, "target": "", "tags": row["tags"]}
-        for row, cuts in zip(rows, windows)
-        for text, _ in cuts
-        if text
-    ]
-    columns = {name: [part[name] for part in parts] for name in ("source", "target", "tags")}
-    encoded = datasets.Dataset.from_dict(encode_pairs(columns, tokenizer))
-    decoded = iter(decode_encoded(trainer, encoded, tokenizer, search, keep_letters))
-    joined = []
-    for cuts in windows:
-        outputs = [next(decoded) if text else None for text, _ in cuts]
-        finished = all(ranked[0].finished for ranked in outputs if ranked)
-        ranked_pairs = [ranked and [(each.text, each.score) for each in ranked] for ranked in outputs]
-        joined.append([DecodedText(text, score, finished) for text, score in join_windows(cuts, ranked_pairs)])
-    return joined
+    window_length = getattr(trainer.model.config, "window_length", None)
+    cuts = [cut_text(row["source"], window_length and window_length - 1, tokenizer.get_vocab()) for row in rows]
+
+    def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
+        tags = [rows[index]["tags"] for index in indices]
+        columns = {"source": parts, "target": [""] * len(parts), "tags": tags}
+        encoded = datasets.Dataset.from_dict(encode_pairs(columns, tokenizer))
+        return decode_encoded(trainer, encoded, tokenizer, search, keep_letters)
+
+    return [join_windows(*each) for each in zip(cuts, generate_windows(cuts, generate))]
 
 
 def decode_encoded(
@@ -242,7 +257,7 @@ def decode_encoded(
     tokenizer: PreTrainedTokenizerBase,
     search: DecodingArguments,
     keep_letters: bool = False,
-) -> list[list[DecodedText]]:
+) -> list[list[GeneratedText]]:
     """Return the outputs for encoded sources, best first; see [`decode_rows`]. The shortest are decoded first."""
     order = _shortest_first(encoded)
     decoded = decode_n_best(
@@ -283,13 +298,14 @@ def _prepare_pairs(
     tags = tag_tokens(chain(*splits.values()))
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts, tags=tags)
     inputs = [["tags", "source"], ["target"]]
-    report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
+    report = report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
     encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
     if hasattr(model, "letter_lock"):  # a model of ours, whose tokens are characters
         unknown = {"window_length": None, "length_ratios": None}
         streamed = not isinstance(encoded["train"], datasets.Dataset)
         model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"], GAP))
-    return rows, encoded, tokenizer, model, DataCollatorForSeq2Seq(tokenizer, model)
+    collator = DataCollatorForSeq2Seq(tokenizer, model)
+    return rows, encoded, tokenizer, model, collator, describe_data(data, report)
 
 
 def _prepare_texts(
@@ -299,7 +315,7 @@ def _prepare_texts(
     splits = load_documents(data, training)
     texts = splits["train"]["text"]
     tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts)
-    report_rows(splits, training, ["text"], tokenizer)
+    report = report_rows(splits, training, ["text"], tokenizer)
     segment = partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length)
     encoded = encode_rows(splits, training, segment, data.preprocessing_num_workers)
     masking = {name: value for name, value in asdict(noise).items() if name != "denoising"} | {"seed": training.seed}
@@ -307,7 +323,8 @@ def _prepare_texts(
     mask = partial(mask_once, tokenizer=tokenizer, **masking)
     masked = encode_rows(held_out, training, mask, data.preprocessing_num_workers)
     rows = {"train": [], "test": [_decode_row(row, tokenizer) for row in masked["test"]]}
-    return rows, {**encoded, **masked}, tokenizer, model, DenoisingCollator(tokenizer, model, **masking)
+    collator = DenoisingCollator(tokenizer, model, **masking)
+    return rows, {**encoded, **masked}, tokenizer, model, collator, describe_data(data, report)
 
 
 def _decode_row(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
@@ -317,34 +334,33 @@ def _decode_row(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase
 
 
 def _decode_in_new_process(
-    folder: str, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str], num_beams: int
+    folder: str, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str], num_beams: int, has_tags: bool
 ) -> None:
-    """Decode rows with the saved model in a new process, and check that the outputs are the same.
+    """Decode rows with the saved model and its code in a new process, and check that the outputs are the same.
 
     Args:
         folder: Folder of the saved model.
         rows: Pairs with `source` and `tags`.
         outputs: Outputs of the model before it was saved.
         num_beams: Width of the search that found them.
+        has_tags: Whether the model was trained with feature tags.
 
     Raises:
         RuntimeError: If the outputs differ.
     """
     tags = [";".join(tag[1:-1] for tag in row["tags"]) for row in rows]
-    lines = [json.dumps({"source": row["source"], "tags": of_row}) + "\n" for row, of_row in zip(rows, tags)]
-    script = str(Path(__file__).with_name("decode.py"))
-    command = [sys.executable, script, folder, "--json_lines", "--num_beams", str(num_beams)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", input="".join(lines))
-    reloaded = list(map(json.loads, done.stdout.removesuffix("\n").split("\n")))  # texts may have other line ends
+    sources = [row["source"] + "\t" * has_tags + of_row for row, of_row in zip(rows, tags)]
+    command = [sys.executable, "-c", _DECODE, folder, str(num_beams)]
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", input=json.dumps(sources))
+    reloaded = json.loads(done.stdout)
     if reloaded != list(outputs):
         raise RuntimeError(f"The model saved in {folder} gives other outputs in a new process: {reloaded}")
     print(f"Saved in {folder}. A new process loads the model and decodes these {len(rows)} sources identically:\n")
-    sources = [row["source"] + "\t" * bool(of_row) + of_row for row, of_row in zip(rows, tags)]
     shown = [pair for pair in zip(sources, reloaded) if "\0" not in pair[0]]  # which no argument can hold
     if shown:
         source, output = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
         end_of_options = "-- " * source.startswith("-")
-        shown_command = f"python recipes/decode.py {shlex.quote(folder)} {end_of_options}{_quote(source)}"
+        shown_command = f"atenta predict {shlex.quote(folder)} {end_of_options}{_quote(source)}"
         print(f"$ {shown_command}\n{printable(output)}")
 
 

@@ -1,32 +1,15 @@
 """Generated texts: the n best outputs of an encoder-decoder, and continuations by a decoder."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from accelerate import Accelerator
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
-from transformers.utils import ModelOutput
 
-
-@dataclass(frozen=True)
-class DecodedText:
-    """One output of a model.
-
-    Attributes:
-        text: The output without special tokens.
-        score: Σ log p(token | source, previous tokens) / length ** `length_penalty`, in nats. The length is the number
-            of tokens, including `<eos>`. The penalty is set in the model's generation configuration. Its default is 1,
-            which makes the score the mean log-probability of a token. Beam and greedy search use the same score,
-            except with `keep_letters`: there, greedy search shares the probability among the letters that are allowed.
-        finished: Whether the output ends with `<eos>`; otherwise it was cut off at the maximum length.
-    """
-
-    text: str
-    score: float
-    finished: bool
+from atenta.pipelines.text_to_text import sequence_scores
+from atenta.tokenization.text_windows import GeneratedText
 
 
 def decode_n_best(
@@ -38,7 +21,7 @@ def decode_n_best(
     num_return_sequences: int = 1,
     keep_letters: bool = False,
     accelerator: Accelerator | None = None,
-) -> list[list[DecodedText]]:
+) -> list[list[GeneratedText]]:
     """Decode every source by beam search, or greedily with one beam. The model is put into evaluation mode.
 
     Args:
@@ -85,18 +68,21 @@ def decode_n_best(
         )
         rows = (len(batch["input_ids"]), num_return_sequences)
         ids = output.sequences.unflatten(0, rows)  # (batch, outputs, length)
-        scores = _sequence_scores(model, output, tokenizer.eos_token_id).unflatten(0, rows)
+        ends = output.sequences[:, 1:] == tokenizer.eos_token_id  # some models start with <eos>
+        is_token = ends.cumsum(-1) - ends.long() == 0  # up to the first <eos>
+        scores = torch.tensor(sequence_scores(model, output, is_token), device=ids.device).unflatten(0, rows)
         if accelerator is not None:
             ids = accelerator.pad_across_processes(ids, dim=2, pad_index=tokenizer.pad_token_id)
             ids, scores = accelerator.gather_for_metrics((ids, scores))
-        finished = (ids[..., 1:] == tokenizer.eos_token_id).any(-1)  # some models start with <eos>
-        for ids_of_source, *rest in zip(ids, scores.tolist(), finished.tolist()):
+        ends = ids[..., 1:] == tokenizer.eos_token_id
+        lengths = (ends.cumsum(-1) - ends.long() == 0).sum(-1)
+        for ids_of_source, *rest in zip(ids, scores.tolist(), ends.any(-1).tolist(), lengths.tolist()):
             texts = tokenizer.batch_decode(ids_of_source, skip_special_tokens=True)
-            decoded.append([DecodedText(*each) for each in zip(texts, *rest)])
+            decoded.append([GeneratedText(*each) for each in zip(texts, *rest)])
     return decoded
 
 
-def n_best_columns(outputs: Sequence[Sequence[DecodedText]]) -> dict[str, list[Any]]:
+def n_best_columns(outputs: Sequence[Sequence[GeneratedText]]) -> dict[str, list[Any]]:
     """Return the columns `output 1`, `score 1`, `output 2`, … of the outputs for each source, best first."""
     columns = {}
     for number, ranked in enumerate(zip(*outputs), start=1):
@@ -123,27 +109,3 @@ def continue_text(
     with torch.inference_mode():
         ids = model.eval().generate(**inputs, do_sample=True, temperature=0.8, top_k=0, max_length=max_length)
     return tokenizer.batch_decode(ids, skip_special_tokens=True)[0]
-
-
-def _sequence_scores(model: PreTrainedModel, output: ModelOutput, eos_token_id: int) -> torch.Tensor:
-    """Return the score of each output, as defined by [`DecodedText`].
-
-    Args:
-        model: The model that generated the output.
-        output: Output of `generate` with `return_dict_in_generate=True` and `output_scores=True`, by beam search or
-            greedy search.
-        eos_token_id: Token that ends an output.
-
-    Returns:
-        (outputs,), in nats.
-    """
-    if "sequences_scores" in output:  # only beam search returns them
-        return output.sequences_scores
-    log_probabilities = model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
-    ends = output.sequences[:, -log_probabilities.shape[1] :] == eos_token_id
-    padding = ends.cumsum(-1) - ends.long() > 0  # after the first <eos>
-    length = (~padding).sum(-1)
-    length_penalty = model.generation_config.length_penalty
-    return log_probabilities.masked_fill(padding, 0).sum(-1) / length ** (
-        1 if length_penalty is None else length_penalty
-    )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import datasets
 from datasets.fingerprint import Hasher
@@ -11,7 +12,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta.recipes.reading.file_formats import lacks_header
 from atenta.recipes.reading.records import printable
-from atenta.recipes.reading.report import build_report
+from atenta.recipes.reading.report import Report, build_report
 from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
 from atenta.recipes.samples import SAMPLES, Sample
 
@@ -45,11 +46,25 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
         raise _exit(error) from None
 
 
-def describe_data(data: DataArguments) -> Mapping[str, str]:
-    """Return the fields of a model card that describe the data."""
+def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[str, Any]:
+    """Return the fields of a model card that describe the data, as `CardFacts` of the package names them.
+
+    Args:
+        data: The options that name the data.
+        report: The report on the rows, if there is one.
+    """
+    about: dict[str, Any] = {"data": data.dataset_name or ", ".join(Path(file).name for file in data.train_file or [])}
     if not data.named():
-        return _sample(data).about
-    return {"data": data.dataset_name or ", ".join(Path(file).name for file in data.train_file or [])}
+        about = dict(_sample(data).about)
+    elif data.dataset_name and not Path(data.dataset_name).exists():
+        about["datasets"] = [data.dataset_name]
+    if report is not None:
+        about["rows"] = {name: split.rows for name, split in report.splits.items() if not split.is_sample}
+        about["rows_inside"] = {name: split.share_of_rows_inside() for name, split in report.splits.items()}
+        about["characters_inside"] = {
+            name: split.share_of_characters_inside() for name, split in report.splits.items()
+        }
+    return about
 
 
 def report_rows(
@@ -60,8 +75,11 @@ def report_rows(
     *,
     max_length: int | None = None,
     inputs: Sequence[Sequence[str]] | None = None,
-) -> None:
-    """Print the report on the rows before training. The arguments are those of `build_report`.
+) -> Report | None:
+    """Print the report on the rows before training, and return it. The arguments are those of `build_report`.
+
+    Returns:
+        The report; None in all processes but the main one, which do not read the rows.
 
     Raises:
         SystemExit: If an input is longer than `max_length` tokens, or a streamed row is malformed.
@@ -71,8 +89,10 @@ def report_rows(
             report = build_report(splits, columns, tokenizer, max_length, inputs=inputs)
             print(f"{report}\n", flush=True)
             report.check_lengths()
+            return report
         except (ValueError, OSError) as error:
             raise _exit(error) from None
+    return None
 
 
 def encode_rows(

@@ -92,6 +92,7 @@ class SplitReport:
         forms: Rows with all texts in `NFC` (which includes ASCII), or else with all texts in `NFD`, or else `mixed`.
         outsiders: The number of rows that hold each character outside the tokenizer's alphabet.
         rows_with_outsiders: Rows with such characters.
+        characters_outside: Number of such characters in all rows.
         rows_too_long: Rows with an input of more tokens than the limit.
         first_too_long: The first of these rows.
         keys: A hash of the key of each row.
@@ -103,6 +104,7 @@ class SplitReport:
     forms: Counter[str] = field(default_factory=Counter)
     outsiders: Counter[str] = field(default_factory=Counter)
     rows_with_outsiders: int = 0
+    characters_outside: int = 0
     rows_too_long: int = 0
     first_too_long: LongRow | None = None
     keys: array = field(default_factory=lambda: array("q"), repr=False)
@@ -114,6 +116,14 @@ class SplitReport:
     def rows_in(self, other: "SplitReport") -> int:
         """Return the number of rows with the key of a row of another split."""
         return int(numpy.isin(self.keys, other.keys).sum())
+
+    def share_of_rows_inside(self) -> float:
+        """Return the share of the rows whose characters are all in the alphabet."""
+        return 1 - self.rows_with_outsiders / max(1, self.rows)
+
+    def share_of_characters_inside(self) -> float:
+        """Return the share of the characters that are in the alphabet."""
+        return 1 - self.characters_outside / max(1, sum(map(sum, self.lengths.values())))
 
     def quantiles(self, column: str) -> list[int]:
         """Return the shortest, median, 95th percentile and longest length of a column; nothing if it has no texts."""
@@ -210,6 +220,7 @@ def _find_outsiders(split: SplitReport, texts: _Batch, alphabet: set[str]) -> No
             found = outsiders.intersection(row)
             split.outsiders.update(found)
             split.rows_with_outsiders += bool(found)
+            split.characters_outside += sum(map(row.count, found))
 
 
 def _find_long_rows(

@@ -16,12 +16,13 @@ class Sample:
     """The sample data of a task: files that are read like a user's own, or rows made from such files.
 
     Attributes:
-        about: The fields of a model card that describe the data: `data`, and `language` and `licence` of the model.
+        about: The fields of a model card: `task` and `data` in the languages of cards, `language` and `licence`, and
+            an `example` to try the model with, if one says more than that of its kind.
         files: The file of each split, in `recipes/data`.
         rows: A function that makes the rows of each split, if no file contains them as they are.
     """
 
-    about: Mapping[str, str]
+    about: Mapping[str, Any]
     files: Sequence[str] = ()
     rows: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]] | None = None
 
@@ -37,54 +38,164 @@ class Sample:
         return dict(zip(SPLITS, map(str, paths)))
 
 
-def _about(data: str, language: str, licence: str = "apache-2.0") -> dict[str, str]:
-    return {"data": data, "language": language, "licence": licence}
+def _about(
+    task: Mapping[str, str] | None,
+    data: Mapping[str, str],
+    language: str | None,
+    licence: str = "apache-2.0",
+    example: str = "",
+) -> dict[str, Any]:
+    about = {"task": task, "data": data, "language": language, "licence": licence, "example": example or None}
+    return {name: value for name, value in about.items() if value is not None}
 
+
+_PHONES = {
+    "fr": {"en": "It writes the phones of French words.", "pt": "Escreve os fones de palavras do francês."},
+    "it": {"en": "It writes the phones of Italian words.", "pt": "Escreve os fones de palavras do italiano."},
+}
+_ACCENTS = {"en": "It writes the accents of Portuguese texts.", "pt": "Escreve os acentos de textos em português."}
+_NOVELS = {
+    "en": "tales and novels of Machado de Assis, public domain",
+    "pt": "contos e romances de Machado de Assis, em domínio público",
+}
 
 SAMPLES = {
     "accents": Sample(
-        _about("novels and tales of Machado de Assis in spans of 2 to 30 words, public domain", "pt"),
+        _about(
+            _ACCENTS,
+            {
+                "en": "novels and tales of Machado de Assis in spans of 2 to 30 words, public domain",
+                "pt": "romances e contos de Machado de Assis em trechos de 2 a 30 palavras, em domínio público",
+            },
+            "pt",
+            example="A acao comecou amanha",
+        ),
         rows=accent_pairs,
     ),
-    "novels": Sample(_about("tales and novels of Machado de Assis, public domain", "pt"), rows=novels),
-    "plays": Sample(_about("plays of Machado de Assis, public domain", "pt"), rows=dialogue_prompts),
+    "novels": Sample(_about(None, _NOVELS, "pt"), rows=novels),  # models of all kinds are pre-trained on them
+    "plays": Sample(
+        _about(
+            {
+                "en": "It answers a line of a play with the next one.",
+                "pt": "Responde a uma fala de peça de teatro com a seguinte.",
+            },
+            {
+                "en": "plays of Machado de Assis, public domain",
+                "pt": "peças de teatro de Machado de Assis, em domínio público",
+            },
+            "pt",
+        ),
+        rows=dialogue_prompts,
+    ),
     "languages": Sample(
-        {
-            "data": "words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis",
-            "licence": "cc-by-sa-3.0",
-        },
+        _about(
+            {
+                "en": "It tells whether a word is Italian, French or Portuguese.",
+                "pt": "Diz se uma palavra é italiana, francesa ou portuguesa.",
+            },
+            {
+                "en": "words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis",
+                "pt": "palavras da tarefa 1 do SIGMORPHON 2021 (CC BY-SA 3.0) e de Machado de Assis",
+            },
+            None,
+            "cc-by-sa-3.0",
+            "coração",
+        ),
         rows=language_words,
     ),
     "portuguese": Sample(
         _about(
-            "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
-            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
+            _ACCENTS,
+            {
+                "en": "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, "
+                "CC BY, CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
+                "pt": "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças (domínio público, "
+                "CC0, CC BY, CC BY-SA, MIT, MPL 2.0, GPL-2+), listadas em recipes/data/portugues",
+            },
             "pt",
         ),
         rows=portuguese_texts,
     ),
     "french_g2p": Sample(
-        _about("SIGMORPHON 2021 task 1, French, CC BY-SA 3.0", "fr", "cc-by-sa-3.0"),
+        _about(
+            _PHONES["fr"],
+            {
+                "en": "SIGMORPHON 2021 task 1, French, CC BY-SA 3.0",
+                "pt": "tarefa 1 do SIGMORPHON 2021, francês, CC BY-SA 3.0",
+            },
+            "fr",
+            "cc-by-sa-3.0",
+            "bonjour",
+        ),
         files=("g2p/fre_train.tsv", "g2p/fre_dev.tsv", "g2p/fre_test.tsv"),
     ),
     "italian_g2p": Sample(
-        _about("SIGMORPHON 2021 task 1, Italian, CC BY-SA 3.0", "it", "cc-by-sa-3.0"),
+        _about(
+            _PHONES["it"],
+            {
+                "en": "SIGMORPHON 2021 task 1, Italian, CC BY-SA 3.0",
+                "pt": "tarefa 1 do SIGMORPHON 2021, italiano, CC BY-SA 3.0",
+            },
+            "it",
+            "cc-by-sa-3.0",
+            "buongiorno",
+        ),
         files=("g2p/ita_train.tsv", "g2p/ita_dev.tsv", "g2p/ita_test.tsv"),
     ),
     "hebrew": Sample(
-        _about("names in Latin and Hebrew letters (Merhav and Ash, 2018), CC0", "he"),
+        _about(
+            {
+                "en": "It writes names in Hebrew letters.",
+                "pt": "Escreve nomes em letras hebraicas.",
+            },
+            {
+                "en": "names in Latin and Hebrew letters (Merhav and Ash, 2018), CC0",
+                "pt": "nomes em letras latinas e hebraicas (Merhav e Ash, 2018), CC0",
+            },
+            "he",
+            example="Maria",
+        ),
         files=("transliteration_he/train.tsv", "transliteration_he/validation.tsv", "transliteration_he/test.tsv"),
     ),
     "lener_br": Sample(
-        _about("LeNER-Br (Luz de Araujo et al., 2018), MIT", "pt"),
+        _about(
+            {
+                "en": "It finds persons, organizations, places, times, laws and court cases in Brazilian legal texts.",
+                "pt": "Encontra pessoas, organizações, lugares, datas, leis e julgados em textos jurídicos do Brasil.",
+            },
+            {"en": "LeNER-Br (Luz de Araujo et al., 2018), MIT", "pt": "LeNER-Br (Luz de Araujo et al., 2018), MIT"},
+            "pt",
+        ),
         files=("lener_br/train.conll", "lener_br/dev.conll", "lener_br/test.conll"),
     ),
     "bosque": Sample(
-        _about("a part of UD Portuguese-Bosque, CC BY-SA 4.0", "pt", "cc-by-sa-4.0"),
+        _about(
+            {
+                "en": "It tags the parts of speech of Portuguese sentences.",
+                "pt": "Etiqueta as classes de palavras de frases em português.",
+            },
+            {
+                "en": "a part of UD Portuguese-Bosque, CC BY-SA 4.0",
+                "pt": "uma parte do UD Portuguese-Bosque, CC BY-SA 4.0",
+            },
+            "pt",
+            "cc-by-sa-4.0",
+        ),
         files=("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
     ),
     "faquad": Sample(  # there is no test file: the validation questions are also the test questions
-        _about("FaQuAD (Sayama et al., 2019), CC BY 4.0", "pt", "cc-by-4.0"),
+        _about(
+            {
+                "en": "It finds the answer to a question in a Portuguese text.",
+                "pt": "Encontra num texto em português a resposta a uma pergunta.",
+            },
+            {
+                "en": "FaQuAD (Sayama et al., 2019), CC BY 4.0; the test questions are those of the validation",
+                "pt": "FaQuAD (Sayama et al., 2019), CC BY 4.0; as perguntas do teste são as da validação",
+            },
+            "pt",
+            "cc-by-4.0",
+        ),
         files=("faquad/train.json", "faquad/dev.json"),
     ),
 }

@@ -22,12 +22,15 @@ from transformers import (
 from transformers.training_args import OptimizerNames
 
 from atenta import AtentaEncoderDecoderConfig
+from atenta.card_words import LANGUAGES
 from atenta.recipes.training.config_files import CONFIGS, read_config, suggest_option
+from atenta.recipes.training.cost import expect_country
 from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, TRAINING_RANGES
 
 # TrainingArguments has more than a hundred options. --help shows these.
 SHOWN_IN_HELP = {
     *("output_dir", "overwrite_output_dir", "resume_from_checkpoint", "seed", "report_to", "push_to_hub"),
+    *("replace_on_hub", "card_language", "card_title", "country_iso_code"),
     *("num_train_epochs", "max_steps", "per_device_train_batch_size", "max_tokens_per_batch"),
     *("per_device_eval_batch_size", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
     *("warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"),
@@ -178,6 +181,19 @@ class RecipeArguments(TrainingArguments):
     push_to_hub: bool = field(
         default=False, metadata={"help": "upload output_dir to the Hub at the end, without its checkpoints"}
     )
+    replace_on_hub: bool = field(
+        default=False, metadata={"help": "with --push_to_hub: replace files that the repository has already"}
+    )
+    card_language: str = field(
+        default="en", metadata={"help": "language of the model card", "choices": list(LANGUAGES)}
+    )
+    card_title: str | None = field(
+        default=None, metadata={"help": "title of the model card; None: the name of the repository or of output_dir"}
+    )
+    country_iso_code: str | None = field(
+        default=None,
+        metadata={"help": "country whose electricity is used, such as BRA: the card then states the CO2 of training"},
+    )
     resume_from_checkpoint: str | None = field(
         default=None,
         metadata={
@@ -201,6 +217,7 @@ class RecipeArguments(TrainingArguments):
         Raises:
             ValueError: If options exclude each other, or the machine lacks what they need.
         """
+        expect_country(self.country_iso_code)
         for name in self._VALID_DICT_FIELDS:
             _expect_object(name, getattr(self, name))
         automatic_warmup = self.warmup_steps is None

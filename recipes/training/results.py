@@ -13,14 +13,31 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from huggingface_hub import HfApi
 
 from atenta.card import write_model_card
+from atenta.card_facts import CardFacts, is_of_this_package
+from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
+from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.trainer import RecipeTrainer, select_figures
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
+
+# Options that every card has, if they have an effect; its others are those that the command line gives.
+_MAIN_OPTIONS = (
+    *("optim", "learning_rate", "muon_learning_rate", "lr_scheduler_type", "warmup_steps", "weight_decay"),
+    *("max_steps", "num_train_epochs", "max_tokens_per_batch", "per_device_train_batch_size"),
+    *("gradient_accumulation_steps", "dropout", "label_smoothing_factor", "bf16", "fp16", "lora_rank"),
+    *("early_stopping_patience", "average_last_checkpoints", "average_best_checkpoints", "processes", "seed"),
+)
+_IDLE = {"max_steps": -1, "gradient_accumulation_steps": 1, "processes": 1}  # values without an effect, besides 0
+_ELSEWHERE = {  # on the card, or files of this machine
+    *("train_file", "validation_file", "test_file", "model_name_or_path"),
+    *("hidden_size", "num_attention_heads", "intermediate_size", "position_embedding_type", "num_hidden_layers"),
+    *("encoder_layers", "decoder_layers"),
+}
+_WITHOUT_EFFECT = ("logging_", "eval_", "per_device_eval", "save_", "dataloader_")  # on the weights
 
 _Row = Mapping[str, Any]
 _Score = Callable[[Sequence[_Row], Sequence[str]], dict[str, float]]
@@ -75,7 +92,7 @@ def save_run(
     by_domain: Mapping[str, Mapping[str, Any]] | None = None,
     details: Mapping[str, Any] | None = None,
     predictions: Mapping[str, Sequence[Any]] | None = None,
-    about: Mapping[str, str],
+    about: Mapping[str, Any],
     complete: Callable[[Path], None] | None = None,
 ) -> None:
     """Print the scores and save the model, its card, the metrics, the predictions and the learning curve.
@@ -85,15 +102,15 @@ def save_run(
     Args:
         trainer: Its `args.output_dir` is the folder, and its `args.metric_for_best_model` is drawn in the learning
             curve. With `--push_to_hub` the folder is pushed to the Hub.
-        scores: `{"most frequent word": {"exact_match": 0.5, …}, …, "model": {…}}`; the card shows those of `model`.
+        scores: `{"most frequent word": {"exact_match": 0.5, …}, …, "model": {…}}`.
         further_scores: The same for further tests, by their names.
         by_length: The number of `texts` and the same for the texts of each range of lengths; the first score is drawn
             in `scores_by_length.png`.
         by_domain: The same for the texts of each domain, without a picture.
         details: Further figures of `metrics.json`.
         predictions: Columns of `predictions.tsv`, all of the same length.
-        about: Data, language and licence for the card, as `write_model_card` takes them.
-        complete: Called with the folder to add a task's own files, before it is pushed.
+        about: What the card says of the data, as `describe_data` returns it.
+        complete: Called with the folder to add a task's own files, before its card is written and it is pushed.
     """
     if hasattr(trainer.model.config, "use_cache"):
         trainer.model.config.use_cache = True  # the Trainer turned it off
@@ -118,31 +135,96 @@ def save_run(
     ]
     metric = (trainer.args.metric_for_best_model or "loss").removeprefix("eval_")  # the Trainer accepts both names
     draw_learning_curve(history, metric).savefig(folder / "learning_curve.png", dpi=150)
-    card = {"scores": scores["model"], **about}
-    write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=folder.as_posix(), **card)
-    groups = {name: each for name, each in (("by_domain", by_domain), ("by_length", by_length)) if each}
-    figures = {"test": scores, **(further_scores or {}), **groups}
     if complete is not None:
         complete(folder)
+    groups = {name: each for name, each in (("by_domain", by_domain), ("by_length", by_length)) if each}
     # Last: the folder is complete.
-    write_metrics(folder / "metrics.json", {**figures, **(details or {}), "training": history})
+    save_metrics_and_card(
+        folder,
+        {
+            **{"test": scores, **(further_scores or {}), **groups},
+            **(details or {}),
+            "training": history,
+            "card": {**about, **describe_training(trainer)},
+        },
+    )
     if trainer.push_when_finished:
-        push_run(trainer, card)
+        push_run(trainer)
     trainer.run.end()
 
 
-def push_run(trainer: RecipeTrainer, card: Mapping[str, Any]) -> None:
-    """Upload the output folder to the repository `--hub_model_id`, without checkpoints, which hold pickles."""
+def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
+    """Write the model card and `metrics.json` of a run. A model of another package gets no card.
+
+    Args:
+        folder: Folder of the saved model.
+        metrics: The figures; under `card`, the other facts of `CardFacts`.
+    """
+    facts = CardFacts.from_metrics({**metrics, "run": describe_run()})
+    if is_of_this_package(folder):
+        write_model_card(folder, facts)
+    write_metrics(folder / "metrics.json", metrics)
+
+
+def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
+    """Return what a model card says of a training: title and language, options, start and cost."""
+    arguments, options = trainer.args, trainer.run.options
+    start = options.get("model_name_or_path")
+    return {
+        "title": arguments.card_title,
+        "card_language": arguments.card_language,
+        "base_model": start if start and not Path(start).exists() else None,
+        "options": _describe_options(arguments, options),
+        "cost": trainer.cost.facts(),
+    }
+
+
+def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the main options and those of the command line, as the Trainer has settled them."""
+    settled = {name: getattr(arguments, name, value) for name, value in options.items()}
+    idle = {name for name, value in settled.items() if not value or value == _IDLE.get(name)}
+    if arguments.optim != "muon":
+        idle.add("muon_learning_rate")
+    if arguments.max_steps > 0:
+        idle.add("num_train_epochs")
+    if arguments.max_tokens_per_batch:
+        idle.add("per_device_train_batch_size")
+    given = [word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")]
+    names = dict.fromkeys([*(name for name in _MAIN_OPTIONS if name not in idle), *given])
+    told = (name for name in names if name not in _ELSEWHERE and not name.startswith(_WITHOUT_EFFECT))
+    return {name: _as_plain(settled[name]) for name in told if name in settled}
+
+
+def _as_plain(value: Any) -> Any:
+    """Return the value of an option as a number or a text."""
+    if isinstance(value, list | tuple):
+        return ", ".join(str(_as_plain(each)) for each in value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    value = getattr(value, "value", value)  # of an enumeration
+    return value if isinstance(value, int | float | str) else str(value)
+
+
+def push_run(trainer: RecipeTrainer) -> None:
+    """Push the output folder to the repository `--hub_model_id`.
+
+    Raises:
+        SystemExit: If it cannot be pushed. The folder is complete then, and `atenta push` pushes it later.
+    """
     arguments, folder = trainer.args, Path(trainer.args.output_dir)
-    hub = HfApi(token=arguments.hub_token)
-    repository = hub.create_repo(
-        arguments.hub_model_id or folder.name, private=arguments.hub_private_repo, exist_ok=True
-    )
-    write_model_card(folder, trainer.accelerator.unwrap_model(trainer.model), model_name=repository.repo_id, **card)
-    hub.upload_folder(
-        repo_id=repository.repo_id, folder_path=folder, ignore_patterns=["checkpoint-*", "*.bin", "*.pt", ".lock"]
-    )
-    print(f"Pushed to {repository}")
+    try:
+        address = push_folder(
+            folder,
+            arguments.hub_model_id or folder.name,
+            private=arguments.hub_private_repo is not False,
+            replace=arguments.replace_on_hub,
+            token=arguments.hub_token,
+        )
+    except PushError as error:
+        raise SystemExit(
+            f"{folder} is saved, but not pushed: {error} `atenta push {folder}` pushes it later."
+        ) from None
+    print(f"Pushed to {address}")
 
 
 def table(rows: Mapping[str, Mapping[str, float]]) -> str:
@@ -172,14 +254,19 @@ def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> st
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
-    run = {
+    text = json.dumps({**metrics, "run": describe_run()}, indent=2, ensure_ascii=False)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def describe_run() -> dict[str, Any]:
+    """Return the command of this process, the machine, the versions and the date."""
+    return {
         "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_describe_gpus()}",
         "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
         "python": platform.python_version(),
         "date": date.today().isoformat(),
     }
-    path.write_text(json.dumps({**metrics, "run": run}, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

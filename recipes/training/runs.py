@@ -22,6 +22,7 @@ from safetensors import SafetensorError
 from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
+from atenta.publishing import PushError, expect_pushable
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
     damage_of,
@@ -40,7 +41,8 @@ _LOCK = ".lock"  # held through the kernel, which releases it however the proces
 _INCIDENTAL = {
     *("output_dir", "resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name"),
     *("logging_dir", "disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
-    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo"),
+    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "replace_on_hub"),
+    *("card_language", "card_title", "country_iso_code"),
     # For scoring and showing a finished run.
     *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
 }
@@ -151,8 +153,9 @@ def start_run(*options: Any) -> Run:
         options: The dataclasses of options of the recipe, `RecipeArguments` last.
 
     Raises:
-        SystemExit: If the launched processes do not see each other, a logger is not installed, or the output folder
-            cannot be written to or is used by another process; or as in `checkpoint_to_resume`.
+        SystemExit: If the launched processes do not see each other, a logger is not installed, the model could not be
+            pushed to the Hub at the end, or the output folder cannot be written to or is used by another process; or
+            as in `checkpoint_to_resume`.
     """
     global _current
     training: RecipeArguments = options[-1]
@@ -163,6 +166,8 @@ def start_run(*options: Any) -> Run:
             "--use_cpu true, or set ACCELERATE_USE_CPU=true."
         )
     _expect_loggers(training.report_to)
+    if training.push_to_hub and training.process_index == 0:
+        _expect_pushable(training)
     use_all_cores()
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
@@ -288,6 +293,19 @@ def _expect_loggers(names: Sequence[str]) -> None:
             callback()  # which raises one of many errors if the library is missing
         except Exception as error:
             raise SystemExit(f"--report_to {name}: {' '.join(str(error).split())}") from None
+
+
+def _expect_pushable(training: RecipeArguments) -> None:
+    """Check the repository that the model is pushed to at the end."""
+    try:
+        expect_pushable(
+            training.hub_model_id or Path(training.output_dir).name,
+            private=training.hub_private_repo is not False,
+            replace=training.replace_on_hub,
+            token=training.hub_token,
+        )
+    except PushError as error:
+        raise SystemExit(f"--push_to_hub: {error} (--hub_model_id, --hub_private_repo, --replace_on_hub)") from None
 
 
 def _lock(folder: Path) -> BaseFileLock | None:

@@ -50,6 +50,7 @@ from atenta.recipes.training.checkpoints import (
     read_data,
     write_data,
 )
+from atenta.recipes.training.cost import TrainingCost
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.runs import Run, digest_rows
@@ -122,6 +123,7 @@ class RecipeTrainer(Trainer):
         self.test_dataset = encoded.get("test")
         self.run = Run(training)
         self.add_callback(_LogBeforeSaving)
+        self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
             self.add_callback(EarlyStoppingCallback(training.early_stopping_patience))
         if self.pop_callback(ProgressCallback):
@@ -153,13 +155,17 @@ class RecipeTrainer(Trainer):
             print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){ended}", flush=True)
         if checkpoint is not None and is_finished(checkpoint):
             self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
+            self.cost.restore(self.state.stateful_callbacks.get(TrainingCost.__name__, {}))
             self._find_best_checkpoint(checkpoint)
             self._load_from_checkpoint(str(checkpoint))
             if self.args.load_best_model_at_end and self.state.best_model_checkpoint:
                 self._load_best_model()
             self._move_model_to_device(self.model, self.args.device)
         else:
-            self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+            try:
+                self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+            finally:
+                self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
         folder = Path(self.args.output_dir)
@@ -179,6 +185,11 @@ class RecipeTrainer(Trainer):
             load_weights(self.model, average_checkpoints(averaged))
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft
+
+    @property
+    def cost(self) -> TrainingCost:
+        """The cost of the training so far; transformers puts another object in its place when a run is resumed."""
+        return next(each for each in self.callback_handler.callbacks if isinstance(each, TrainingCost))
 
     def create_optimizer(self, *arguments: Any) -> torch.optim.Optimizer:
         """Create the optimizer, with the warm-up and learning rate that fit the length of the run."""

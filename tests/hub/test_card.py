@@ -1,11 +1,16 @@
-"""Every saved model has a card that states what is known and unknown, and whose usage example runs."""
+"""Every saved model has a card that states what is known, in English or Portuguese, and whose example runs."""
 
 import ast
+import json
 import re
+from dataclasses import replace
 
+import huggingface_hub
 import pytest
 import transformers
+import yaml
 from huggingface_hub import ModelCard
+from huggingface_hub.repocard_data import eval_results_to_model_index, model_index_to_eval_results
 from markdown_it import MarkdownIt
 from torch import nn
 from transformers import BertConfig, BertModel
@@ -13,58 +18,192 @@ from transformers import BertConfig, BertModel
 from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForSequenceClassification,
     AtentaEncoderModel,
     AtentaPairVotesForCausalLM,
 )
-from atenta.card import write_model_card
+from atenta.card import is_unedited, make_card, write_model_card
+from atenta.card_facts import CardFacts, ModelFacts
+from atenta.engines.onnx_export import export_onnx
 from atenta.modeling.modeling_decoder import AtentaDecoderPreTrainedModel
 from atenta.registration import AUTO_CLASSES
+from support.card_rules import card_errors
+from support.exported import save_head, save_lively
 from support.models import named, tiny_model
+from support.recipes import ROOT
 from support.saved import save_with_tokenizer
+from support.taggers import make_restorer
 
 HEADS = named(dict.fromkeys(model_class for models in AUTO_CLASSES.values() for model_class in models.values()))
 LEARNED_POSITIONS = 64  # tiny_config's max_position_embeddings
+
+FACTS = CardFacts(
+    title="Accents",
+    task={"en": "It writes accents.", "pt": "Escreve acentos."},
+    example="A acao",
+    data={"en": "tales", "pt": "contos"},
+    language="pt",
+    licence="apache-2.0",
+    datasets=["ana/tales"],
+    base_model="ana/pretrained",
+    rows={"train": 12345, "validation": 20, "test": 30},
+    rows_inside={"train": 1.0, "validation": 0.5, "test": 0.75},
+    characters_inside={"train": 1.0, "validation": 0.999, "test": 0.9},
+    options={"optim": "muon", "learning_rate": 0.0025, "seed": 42},
+    cost={
+        **{"minutes": 4.75, "kilowatt_hours": 0.0123, "co2_grams": 1.21, "tracker": "codecarbon 3.3.2"},
+        **{"processor": "Some CPU", "country": "Brazil"},
+    },
+    limits="- It knows the spelling of 1880.",
+    tags=["accents"],
+    tests={
+        "test": {"left as it is": {"word_accuracy": 0.85, "f1": 0.5}, "model": {"word_accuracy": 0.9612, "f1": 0.75}},
+        "sentences": {"left as it is": {"word_accuracy": 0.8}, "model": {"word_accuracy": 0.91}},
+        "verses": {"left as it is": {"word_accuracy": 0.8}, "model": {"word_accuracy": 0.99}},
+    },
+    by_length={
+        "1–10": {"texts": 19, "left as it is": {"word_accuracy": 0.1}, "model": {"word_accuracy": 0.2}},
+        "11–20": {"texts": 20, "left as it is": {"word_accuracy": 0.8}, "model": {"word_accuracy": 0.93}},
+        "21–40": {"texts": 1200, "left as it is": {"word_accuracy": 0.9}, "model": {"word_accuracy": 0.97}},
+    },
+    by_domain={"law": {"texts": 50, "left as it is": {"word_accuracy": 0.8}, "model": {"word_accuracy": 0.88}}},
+    run={
+        "command": "seq2seq.py --output_dir /home/ana/accents",
+        "machine": "x86_64, 2 cores, no GPU",
+        "versions": {"atenta": "0.1.0", "torch": "2.13.0"},
+        "python": "3.11.7",
+        "date": "2026-11-23",
+    },
+)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A saved encoder-decoder."""
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "outputs" / "tiny_model")
+    return tmp_path / "outputs" / "tiny_model"
 
 
 def usage(card: ModelCard) -> str:
     return re.search(r"```python\n(.*?)```", card.text, re.DOTALL).group(1)
 
 
+def run_usage(card: ModelCard, capsys) -> str:
+    """Run the example as it is printed, and return its output."""
+    capsys.readouterr()
+    exec(usage(card), {"__name__": "__main__"})
+    return capsys.readouterr().out.strip()
+
+
 @pytest.mark.parametrize("model_class", HEADS)
-def test_usage_runs_as_printed(model_class, tmp_path, capsys):
-    folder = tmp_path / "someone" / "tiny-model"
+def test_usage_runs_as_printed(model_class, tmp_path, capsys, monkeypatch):
+    folder = tmp_path / "outputs" / "tiny-model"
+    monkeypatch.chdir(tmp_path)
     save_with_tokenizer(model_class, folder)
-    code = usage(ModelCard.load(folder / "README.md"))
-    assert code.count('"tiny-model"') >= 1
-    exec(code.replace('"tiny-model"', repr(str(folder))), {"__name__": "__main__"})
-    assert capsys.readouterr().out.strip()
+    card = ModelCard.load(folder / "README.md")
+    assert usage(card).count('"outputs/tiny-model"') >= 1
+    assert run_usage(card, capsys)
+
+
+def test_usage_of_a_restorer_runs_as_printed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    restorer = make_restorer(type_vocab_size=2)
+    restorer.model.save_pretrained("tagger")
+    restorer.tokenizer.save_pretrained("tagger")
+    write_model_card("tagger", CardFacts(example="ca"))
+    card = ModelCard.load("tagger/README.md")
+    assert '"character-restoration", model="tagger"' in usage(card)
+    assert run_usage(card, capsys)
+
+
+@pytest.mark.parametrize("model_class", named([AtentaDecoderForCausalLM, AtentaEncoderForSequenceClassification]))
+def test_usage_of_onnx_files_runs_as_printed(model_class, tmp_path, capsys, monkeypatch):
+    save = save_lively if model_class is AtentaDecoderForCausalLM else save_head
+    save(model_class, tmp_path)
+    export_onnx(tmp_path, quantization="int8")
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: {"ana/x-onnx": tmp_path}[name])
+    card = make_card(tmp_path, CardFacts(example="ceo"), repository="ana/x-onnx", base_model="ana/x")
+    assert card_errors(card.content) == []
+    assert run_usage(card, capsys)
+
+
+def test_usage_of_the_onnx_files_of_the_box_runs_as_printed(capsys, monkeypatch):
+    box = ROOT / "restoration" / "portuguese_accents"
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: {"ana/x-onnx": box}[name])
+    card = make_card(box, CardFacts(), repository="ana/x-onnx", base_model="ana/x")
+    assert run_usage(card, capsys) == "A ação começou amanhã, não é?"
+
+
+def test_a_folder_elsewhere_is_named_without_where_it_is(folder):
+    card = ModelCard.load(folder / "README.md")
+    assert 'model="tiny_model"' in card.text
+    assert str(folder.parent) not in card.content
 
 
 @pytest.mark.parametrize("model_class", HEADS)
-def test_metadata(model_class, tmp_path):
-    model = tiny_model(model_class)
-    model.save_pretrained(tmp_path)
-    metadata = ModelCard.load(tmp_path / "README.md").data
+@pytest.mark.parametrize("facts", [CardFacts(), FACTS], ids=["unknown", "known"])
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_metadata_are_what_the_hub_accepts(model_class, facts, language, tmp_path):
+    tiny_model(model_class).save_pretrained(tmp_path)
+    card = make_card(tmp_path, replace(facts, card_language=language), repository="ana/tiny")
+    assert card_errors(card.content) == []
+    metadata = card.data
     assert metadata.library_name == "transformers"
-    assert metadata.license == "unknown"
     kind = "pair-votes" if model_class is AtentaPairVotesForCausalLM else "character-level"
     assert {"atenta", kind} <= set(metadata.tags)
-    assert metadata.eval_results is None
-    if metadata.pipeline_tag not in (None, "question-answering"):  # the pipeline of that name is gone
+    if metadata.pipeline_tag not in (None, "question-answering"):  # which this package registers itself
         transformers.pipelines.check_task(metadata.pipeline_tag)
 
 
-def test_card_states_sizes_and_unknown_fields(tmp_path):
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
-    model.save_pretrained(tmp_path)
-    text = ModelCard.load(tmp_path / "README.md").text
-    for stated in ("Trained on: unknown", "Language: unknown", "Weights: unknown", "Unknown (not stated). Measure"):
-        assert stated in text
+def test_the_rules_of_the_hub_refuse_what_it_does_not_know(folder):
+    for wrong in ({"licence": "mine"}, {"language": "Portuguese"}, {"datasets": ["a b"]}, {"base_model": "/home/x"}):
+        assert len(card_errors(make_card(folder, replace(FACTS, **wrong)).content)) == 1, wrong
+
+
+def test_scores_in_the_metadata_survive_a_round_trip(folder):
+    path = write_model_card(folder, FACTS, repository="ana/tiny")
+    metadata = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
+    name, results = model_index_to_eval_results(metadata["model-index"])
+    assert name == "ana/tiny"
+    assert {(each.dataset_config, each.metric_type): each.metric_value for each in results} == {
+        (None, "word_accuracy"): 0.9612,
+        (None, "f1"): 0.75,
+        ("sentences", "word_accuracy"): 0.91,
+        ("verses", "word_accuracy"): 0.99,
+    }
+    assert eval_results_to_model_index(name, results) == metadata["model-index"]
+    assert ModelCard.load(path).data.eval_results == results
+
+
+def test_what_is_not_known_is_left_out(folder):
+    text = ModelCard.load(folder / "README.md").text
+    assert "unknown" not in text.lower()
+    for section in ("Scores", "Data", "Training"):
+        assert f"## {section}" not in text
+    assert "Weights:" not in text
+    assert "license" not in ModelCard.load(folder / "README.md").data.to_dict()
+
+
+def test_sizes(folder):
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
+    write_model_card(folder)
+    text = ModelCard.load(folder / "README.md").text
     assert f"| parameters | {sum(weights.numel() for weights in model.parameters()):,} |" in text
     assert "| layers | 3 in the encoder, 2 in the decoder |" in text
     assert "| heads | 4 of 8 |" in text
-    assert "| vocabulary | 40 tokens |" in text
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    characters = sum(len(token) == 1 for token in tokenizer.get_vocab())
+    assert f"| {len(tokenizer)} tokens, of which {characters} are the characters of its alphabet |" in text
+    megabytes = (folder / "model.safetensors").stat().st_size / 1e6
+    assert f"| files of weights | {megabytes:.3f} MB |" in text
     assert f"transformers {transformers.__version__}" in text
+
+
+def test_weights_in_several_files_are_all_counted(tmp_path):
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.save_pretrained(tmp_path, max_shard_size="10KB")
+    assert len(list(tmp_path.glob("*.safetensors"))) > 1
+    assert ModelFacts.read(tmp_path).parameters == model.num_parameters()
 
 
 @pytest.mark.parametrize(("max_distance", "stated"), [(None, "any"), (8, "8 tokens")])
@@ -94,40 +233,137 @@ def test_the_length_of_training_texts_is_stated(tmp_path):
     assert "texts of up to about 181 characters" in ModelCard.load(tmp_path / "README.md").text
 
 
-def test_card_with_scores_replaces_the_automatic_one(tmp_path):
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration)
-    model.save_pretrained(tmp_path)
-    path = write_model_card(
-        tmp_path,
-        model,
-        model_name="someone/accents",
-        data="phrases of Machado de Assis",
-        language="pt",
-        licence="apache-2.0",
-        scores={"word_accuracy": 0.9612, "exact_match": 0.8},
-        limits="- It knows the spelling of 1880.",
-        tags=["accents"],
-    )
-    assert path == tmp_path / "README.md"
-    card = ModelCard.load(path)
-    assert "unknown" not in card.text.lower()
-    for stated in (
-        "| word accuracy | 0.9612 |",
-        "phrases of Machado de Assis",
-        "spelling of 1880",
-        "Weights: apache-2.0",
-    ):
-        assert stated in card.text
-    assert card.data.license == "apache-2.0"
-    assert card.data.language == "pt"
-    assert "accents" in card.data.tags
-    assert card.data.model_name == "someone/accents"
-    assert {each.metric_type: each.metric_value for each in card.data.eval_results} == {
-        "word_accuracy": 0.9612,
-        "exact_match": 0.8,
+ENGLISH = (
+    "# Accents\n",
+    "It writes accents.",
+    'transform("A acao")',
+    "| left as it is | 0.8500 | 0.5000 |",
+    "| model | 0.9612 | 0.7500 |",
+    "On the test “sentences”:",
+    "| 21–40 | 1,200 | 0.9000 | 0.9700 |",
+    "| law | 50 | 0.8000 | 0.8800 |",
+    "- It is worst on texts of 11–20 characters: word accuracy 0.9300, against 0.9612 on the test data.",
+    "- It is worst on the domain “law”: word accuracy 0.8800, against 0.9612 on the test data.",
+    "- It is worst on the test “sentences”: word accuracy 0.9100, against 0.9612 on the test data.",
+    "- It knows the spelling of 1880.",
+    "Trained and tested on: tales.",
+    "| split | rows | rows inside the alphabet | characters inside it |\n| --- | ---: | ---: | ---: |\n"
+    "| train | 12,345 | 100.00 % | 100.00 % |\n| validation | 20 | 50.00 % | 99.90 % |",
+    "[ana/pretrained](https://huggingface.co/ana/pretrained)",
+    "| `learning_rate` | `0.0025` |",
+    "- Hardware: Some CPU, x86\\_64, 2 cores, no GPU",
+    "- Time: 4.75 minutes",
+    "- Energy: 12.3 Wh, by codecarbon 3.3.2. The processor's part is estimated from its load",
+    "- CO₂: 1.21 g, with the mean electricity of this country: Brazil",
+    "- Command: `seq2seq.py --output_dir accents`",
+    "Weights: apache-2.0. Code: Apache-2.0.",
+    "year = {2026}",
+    "Python 3.11.7, atenta 0.1.0, torch 2.13.0",
+)
+PORTUGUESE = (
+    "Escreve acentos.",
+    "| texto sem mudança | 0,8500 | 0,5000 |",
+    "No teste “frases”:",
+    "| 21–40 | 1.200 | 0,9000 | 0,9700 |",
+    "- Seu pior resultado por tamanho é nos textos de 11–20 caracteres: acurácia por palavra de 0,9300, contra 0,9612",
+    "- Seu pior resultado por domínio é em “leis”",
+    "Treinado e testado com: contos.",
+    "| treino | 12.345 | 100,00 % | 100,00 % |",
+    "- Máquina: Some CPU, x86\\_64, 2 núcleos, sem GPU",
+    "- Tempo: 4,75 minutos",
+    "- Energia: 12,3 Wh, pelo codecarbon 3.3.2.",
+    "Pesos: apache-2.0. Código: Apache-2.0.",
+)
+
+
+@pytest.mark.parametrize(("language", "stated"), [("en", ENGLISH), ("pt", PORTUGUESE)])
+def test_what_is_known_is_stated(language, stated, folder):
+    text = ModelCard.load(write_model_card(folder, replace(FACTS, card_language=language))).text
+    for each in stated:
+        assert each in text
+    assert "{{" not in text.replace("{{The atenta contributors}}", "")
+
+
+def test_emissions_in_the_metadata(folder):
+    data = make_card(folder, FACTS).data
+    assert data.co2_eq_emissions == {
+        **{"emissions": 1.21, "source": "codecarbon 3.3.2", "training_type": "fine-tuning"},
+        **{"geographical_location": "Brazil", "hardware_used": "Some CPU"},
     }
-    model.save_pretrained(tmp_path)  # as a Trainer does when it continues: the card is kept
-    assert ModelCard.load(path).content == card.content
+    without = {name: value for name, value in FACTS.cost.items() if name not in ("co2_grams", "country")}
+    card = make_card(folder, replace(FACTS, cost=without))
+    assert "co2_eq_emissions" not in card.data.to_dict()
+    assert "CO₂" not in card.text
+    assert "12.3 Wh" in card.text
+    counted = make_card(folder, replace(FACTS, cost={**without, "counted": True}))
+    assert "read from its counters" in counted.text
+
+
+def test_a_baseline_that_is_as_good_is_a_limit(folder):
+    tests = {"test": {"look-up": {"character_error_rate": 0.01}, "model": {"character_error_rate": 0.02}}}
+    text = make_card(folder, CardFacts(tests=tests)).text
+    assert "not better than the baseline “look-up”: character error rate 0.0200 against 0.0100." in text
+    tests["test"]["look-up"]["character_error_rate"] = 0.03
+    assert "not better" not in make_card(folder, CardFacts(tests=tests)).text
+
+
+def test_pictures_are_linked_if_they_are_there(folder):
+    assert "learning_curve.png" not in make_card(folder, FACTS).text
+    (folder / "learning_curve.png").touch()
+    (folder / "confusion.png").touch()
+    text = make_card(folder, FACTS).text
+    assert "![Learning curve](learning_curve.png)" in text
+    assert "(confusion.png)" in text
+
+
+def test_a_card_is_written_again_from_the_metrics(folder):
+    described = {"title": "Mine", "data": "tales", "rows": {"train": 3}, "card_language": "pt"}
+    metrics = {
+        **{"test": FACTS.tests["test"], "sentences": FACTS.tests["sentences"], "by_length": dict(FACTS.by_length)},
+        **{"confidence": {"0.9": {"decided": 0.98, "wrong": 0.01}}, "temperature": 1.5, "training": [{"step": 1}]},
+        **{"wrong_words": {"unknown to training": 3}, "run": dict(FACTS.run), "card": described},
+    }
+    (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    expected = CardFacts(
+        **{**described, "tests": {name: FACTS.tests[name] for name in ("test", "sentences")}},
+        **{name: metrics[name] for name in ("by_length", "confidence", "wrong_words", "run")},
+    )
+    assert CardFacts.read(folder) == expected
+    text = ModelCard.load(write_model_card(folder)).text
+    for stated in ("# Mine", "tales", "decide 98,00 %", "3 desconhecidas no treino"):
+        assert stated in text
+
+
+@pytest.mark.parametrize("content", ["[]", "{", '{"card": {"colour": "red"}}', '{"card": 3}'])
+def test_damaged_metrics_are_named(content, folder):
+    (folder / "metrics.json").write_text(content, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"metrics\.json: expected the figures of a run: [^\n]*$"):
+        write_model_card(folder)
+
+
+def test_edited_cards_are_known(folder):
+    path = write_model_card(folder, FACTS)
+    card = ModelCard.load(path)
+    assert is_unedited(card.text)
+    assert is_unedited(card.text.replace("\n", "\r\n"))
+    assert not is_unedited(card.text.replace("tales", "novels"))
+    assert not is_unedited("Mine.")
+
+
+def test_citation_is_that_of_the_repository(folder):
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    text = make_card(folder, FACTS).text
+    (author,) = cited["authors"]
+    assert f"title = {{{cited['title']}}}" in text
+    assert f"author = {{{{{author['name']}}}}}" in text
+
+
+def test_a_described_card_replaces_the_automatic_one_and_is_kept(folder):
+    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
+    path = write_model_card(folder, FACTS)
+    before = path.read_text(encoding="utf-8")
+    model.save_pretrained(folder)  # as a Trainer does when it continues
+    assert path.read_text(encoding="utf-8") == before
 
 
 NASTY = [
@@ -145,35 +381,36 @@ NASTY = [
 ]
 
 
-def described(folder, model, name):
+def described(folder, name):
     """Return a card that has a name in every field that is a plain text."""
-    folder.mkdir()
-    named = {"model_name": name, "data": name, "language": name, "licence": name, "tags": [name]}
-    return ModelCard.load(write_model_card(folder, model, **named, scores={name: 0.5}))
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(folder)
+    facts = {"title": name, "task": name, "data": name, "language": name, "licence": name, "tags": [name]}
+    facts |= {"rows": {name: 3}, "options": {"option": name}, "tests": {"test": {"model": {name: 0.5}}}}
+    facts |= {"cost": {"processor": name, "minutes": 1.0}, "by_domain": {name: {"texts": 30, "model": {name: 0.1}}}}
+    return ModelCard.load(write_model_card(folder, CardFacts(**facts)))
 
 
 def blocks(card):
-    """Return the kind and the text of each block of Markdown in a card, except code."""
+    """Return the kind and the text of each block of Markdown in a card, except code and the last comment."""
     tokens = MarkdownIt("commonmark").enable("table").parse(card.text)
     return [
         (opening.type, "".join(part.content or " " for part in token.children or ()))
         for opening, token in zip([tokens[0], *tokens], tokens)
-        if token.type in ("inline", "fence", "html_block")
+        if token.type in ("inline", "fence")
     ]
 
 
 @pytest.mark.parametrize("name", NASTY)
 def test_names_with_markup_are_shown_as_they_are(name, tmp_path):
-    model = tiny_model(AtentaDecoderForCausalLM)
-    plain, card = described(tmp_path / "plain", model, "NAME"), described(tmp_path / "card", model, name)
+    plain, card = described(tmp_path / "plain", "NAME"), described(tmp_path / "plain", name)
     spaced = " ".join(name.split())
     shown = "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in spaced)
-    in_table = " ".join(shown.replace("_", " ").split())  # the name of a measure
-    assert blocks(card) == [
-        (kind, text.replace("NAME", in_table if kind == "td_open" else shown)) for kind, text in blocks(plain)
-    ]
+    for (kind, text), (plain_kind, plain_text) in zip(blocks(card), blocks(plain), strict=True):
+        assert kind == plain_kind
+        of_recipes = " ".join(shown.replace("_", " ").split())  # names of measures, splits and domains
+        assert text in (plain_text.replace("NAME", shown), plain_text.replace("NAME", of_recipes))
     data = card.data
-    assert (data.license, data.language, data.model_name, data.tags[-1]) == (name, name, name, name)
+    assert (data.license, data.language, data.tags[-1]) == (name, name, name)
     (result,) = data.eval_results
     assert (result.dataset_name, result.metric_type) == (name, name)
 
@@ -181,11 +418,40 @@ def test_names_with_markup_are_shown_as_they_are(name, tmp_path):
 @pytest.mark.parametrize("model_class", HEADS)
 def test_the_usage_example_has_any_name(model_class, tmp_path):
     name = "".join(NASTY)
-    path = write_model_card(tmp_path, tiny_model(model_class), model_name=name)
+    tiny_model(model_class).save_pretrained(tmp_path)
+    path = write_model_card(tmp_path, repository=name)
     strings = [
         node.value for node in ast.walk(ast.parse(usage(ModelCard.load(path)))) if isinstance(node, ast.Constant)
     ]
     assert name in strings
+
+
+@pytest.mark.parametrize(
+    ("name", "title"), [("ana/portuguese_accents", "Portuguese accents"), ("G2P-it", "G2P it"), ("---", "---")]
+)
+def test_the_title_is_a_name(name, title, folder):
+    heading = next(text for kind, text in blocks(make_card(folder, repository=name)) if kind == "heading_open")
+    assert heading == title
+
+
+def test_the_card_of_the_model_in_the_box_is_up_to_date(monkeypatch):
+    monkeypatch.chdir(ROOT / "restoration")
+    card = make_card("portuguese_accents")
+    assert card_errors(card.content) == []
+    assert ModelCard.load("portuguese_accents/README.md").content == card.content, (
+        "in restoration/, run: python -c 'from atenta.card import write_model_card as w; w(\"portuguese_accents\")'"
+    )
+
+
+def test_labels_are_named(tmp_path):
+    labels = {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}}
+    tiny_model(AtentaEncoderForSequenceClassification, **labels).save_pretrained(tmp_path)
+    assert "| labels | por, ita |" in make_card(tmp_path).text
+
+
+def test_an_unknown_language_of_cards(folder):
+    with pytest.raises(ValueError, match="card_language='fr'; expected en or pt"):
+        make_card(folder, CardFacts(card_language="fr"))
 
 
 def test_saving_keeps_a_card_that_a_person_wrote(tmp_path):
@@ -197,6 +463,16 @@ def test_saving_keeps_a_card_that_a_person_wrote(tmp_path):
 def test_only_the_main_process_writes_a_card(tmp_path):
     tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path, is_main_process=False)
     assert not (tmp_path / "README.md").exists()
+
+
+def test_a_users_subclass_has_a_card(tmp_path):
+    class MyDecoder(AtentaDecoderForCausalLM):
+        pass
+
+    MyDecoder(tiny_model(AtentaDecoderForCausalLM).config).save_pretrained(tmp_path)
+    text = ModelCard.load(tmp_path / "README.md").text
+    assert "`MyDecoder`" in text
+    assert 'pipeline("text-generation"' in text
 
 
 def test_unregistered_model_is_saved_without_a_card(tmp_path):
@@ -212,6 +488,7 @@ def test_unregistered_model_is_saved_without_a_card(tmp_path):
 
 def test_model_of_another_package_has_no_card(tmp_path):
     config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=8)
+    BertModel(config).save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="BertModel is not a model of this package"):
-        write_model_card(tmp_path, BertModel(config))
-    assert not list(tmp_path.iterdir())
+        write_model_card(tmp_path)
+    assert not (tmp_path / "README.md").exists()

@@ -77,6 +77,7 @@ def test_wheel(source, install_and_use, tmp_path):
     others = {
         "atenta/__init__.pyi",
         "atenta/hub_card.md",
+        "atenta/hub_card_pt.md",
         "atenta/py.typed",
         "atenta/recipes/pictures/attention_page.html",
     }

@@ -15,7 +15,7 @@ from torch import nn
 from atenta.bundle import flat_sources
 from atenta.modeling.attention import MultiHeadAttention
 from atenta.modeling.block import FeedForward
-from atenta.registration import AUTO_CLASSES, RESTORATION_PIPELINE
+from atenta.registration import AUTO_CLASSES, PIPELINES
 from support.models import (
     DECODERS,
     ENCODER_DECODERS,
@@ -66,7 +66,7 @@ def private_names_of_torch(source):
 def test_saved_code_uses_nothing_private_of_torch():
     """Saved models are loaded with versions of torch that are not out yet, where private names may be gone."""
     modules = {each.__module__ for models in AUTO_CLASSES.values() for each in models.values()}
-    modules |= {f"atenta.restoration.{each['impl'].partition('.')[0]}" for each in RESTORATION_PIPELINE.values()}
+    modules |= {f"atenta.pipelines.{name.partition('.')[0]}" for name, _ in PIPELINES.values()}
     sources = flat_sources(modules)
     assert {"modeling_decoder.py", "attention.py", "cache_layers.py"} <= sources.keys()
     assert {name: names for name, source in sources.items() if (names := private_names_of_torch(source))} == {}

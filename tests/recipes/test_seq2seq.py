@@ -7,9 +7,9 @@ import sys
 
 import pytest
 import torch
-from transformers import AutoModelForSeq2SeqLM
+from transformers import AutoModelForSeq2SeqLM, pipeline
 
-from atenta.recipes import decode, seq2seq
+from atenta.recipes import seq2seq
 from atenta.recipes.reading.records import printable
 from support.recipes import (
     assert_complete,
@@ -75,17 +75,21 @@ def test_the_output_folder(trained):
     assert_complete(trained[0], "AutoModelForSeq2SeqLM", BASELINES)
 
 
+def decode_again(folder):
+    """Return the outputs of the saved model for the test's sources, by the pipeline."""
+    decode = pipeline("text2text-generation", str(folder), device="cpu", return_scores=True)
+    return decode([f"{source}\t{tags}" for source, _, tags in TEST], **SEARCH)
+
+
 def test_predictions_are_the_best_outputs_with_their_scores(trained):
     folder, _ = trained
     rows = read_predictions(folder)
     assert list(rows[0]) == ["source", "tags", "gold", "output 1", "score 1", "output 2", "score 2"]
     assert [(row["source"], row["gold"]) for row in rows] == [row[:2] for row in TEST]
-    tokenizer, model = decode.load_pretrained(str(folder))
-    sources = [f"{source}\t{tags}" for source, _, tags in TEST]
-    again = decode.decode_texts_n_best(tokenizer, model, sources, **SEARCH)
-    assert [text for _, text, _ in again] == [row[f"output {number}"] for row in rows for number in (1, 2)]
+    again = [each for ranked in decode_again(folder) for each in ranked]
+    assert [each["generated_text"] for each in again] == [row[f"output {number}"] for row in rows for number in (1, 2)]
     scores = [float(row[f"score {number}"]) for row in rows for number in (1, 2)]
-    assert [score for _, _, score in again] == pytest.approx(scores, abs=1e-3)
+    assert [each["score"] for each in again] == pytest.approx(scores, abs=1e-3)
 
 
 def test_scores_are_those_of_the_predictions(trained):
@@ -132,13 +136,13 @@ def test_sources_of_any_characters(tmp_path, tags):
     assert f"decodes these {len(sources)} sources identically" in done.stdout
     assert [row["source"] for row in read_predictions(tmp_path / "model")] == sources
     printed = done.stdout.split("\n")
-    (command,) = [line.removeprefix("$ ") for line in printed if line.startswith("$ python recipes/decode.py")]
+    (command,) = [line.removeprefix("$ ") for line in printed if line.startswith("$ atenta predict")]
     arguments = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {command}"], check=True, capture_output=True, text=True
     ).stdout.split("\0")
     assert arguments[-2] in [source + (f"\t{tags}" if tags else "") for source in sources]
     again = subprocess.run(
-        [sys.executable, decode.__file__, *arguments[2:-1]], check=True, capture_output=True, text=True
+        [sys.executable, "-m", "atenta", *arguments[1:-1]], check=True, capture_output=True, text=True
     ).stdout
     assert printable(again).removesuffix("\n") == done.stdout.split(f"$ {command}\n")[1].removesuffix("\n")
 
@@ -284,6 +288,5 @@ def test_launched_processes_score_each_pair_once(files, tmp_path, monkeypatch, l
     rows = read_predictions(folder)
     assert [(row["source"], row["gold"]) for row in rows] == [row[:2] for row in TEST]
     assert read_metrics(folder)["test"]["model"]["exact_match"] == pytest.approx(exact_match(rows))
-    tokenizer, model = decode.load_pretrained(str(folder))
-    again = decode.decode_texts_n_best(tokenizer, model, [f"{source}\t{tags}" for source, _, tags in TEST], **SEARCH)
-    assert [text for _, text, _ in again] == [row[f"output {number}"] for row in rows for number in (1, 2)]
+    again = [each["generated_text"] for ranked in decode_again(folder) for each in ranked]
+    assert again == [row[f"output {number}"] for row in rows for number in (1, 2)]

@@ -1,12 +1,14 @@
 """A small server with the Hub's protocol, for tests that push a model and load it again.
 
 It keeps repositories of models in memory as commits, which map file names to the SHA-256 of the contents. It answers
-the requests of `huggingface_hub` that create a repository, commit to it (with large files through LFS) and read it.
+the requests of `huggingface_hub` that create a repository, commit to it (with large files through LFS), read it, check
+a card and collect repositories. It refuses tokens, and fails where a `Fault` says so.
 """
 
 import base64
 import hashlib
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +17,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from support.card_rules import card_errors
+
 USER = "tester"
-LARGE_FILES = (".safetensors", ".bin", ".pt")  # uploaded through LFS
+REFUSED, READER = "hf_refused", "hf_reader"  # tokens: one that is not valid, and one that may not write
+LARGE_FILES = (".safetensors", ".bin", ".pt", ".onnx")  # uploaded through LFS
 
 
 @dataclass
@@ -25,6 +30,54 @@ class Repository:
 
     head: str
     commits: dict[str, dict[str, str]]
+    private: bool = False
+
+
+@dataclass
+class Collection:
+    """A collection of repositories."""
+
+    slug: str
+    title: str
+    private: bool
+    items: list[str] = field(default_factory=list)
+
+    def describe(self) -> dict[str, Any]:
+        """Return the Hub's answer about it."""
+        items = [
+            {"_id": name, "id": name, "type": "model", "position": place} for place, name in enumerate(self.items)
+        ]
+        return {
+            **{
+                "slug": self.slug,
+                "title": self.title,
+                "owner": {"name": USER},
+                "items": items,
+                "private": self.private,
+            },
+            **{"lastUpdated": "2026-01-01T00:00:00.000Z", "position": 0, "theme": "blue", "upvotes": 0},
+        }
+
+
+@dataclass
+class Fault:
+    """What goes wrong with requests.
+
+    Attributes:
+        part: A part of the path of these requests.
+        method: Their method.
+        status: The answer; None cuts the connection after half of what was sent.
+        message: The Hub's words for it.
+        forget: Whether what was sent is answered as if it were stored, and forgotten.
+        times: How often.
+    """
+
+    part: str
+    method: str = "PUT"
+    status: int | None = None
+    message: str = ""
+    forget: bool = False
+    times: int = 1
 
 
 @dataclass
@@ -33,6 +86,7 @@ class Storage:
 
     repositories: dict[str, Repository] = field(default_factory=dict)
     contents: dict[str, bytes] = field(default_factory=dict)
+    collections: dict[str, Collection] = field(default_factory=dict)
 
     def add(self, content: bytes) -> str:
         """Store a content and return its SHA-256."""
@@ -46,12 +100,19 @@ class Storage:
         return {name: self.contents[digest] for name, digest in found.commits[found.head].items()}
 
 
-class NotFound(Exception):
+class Refused(Exception):
+    """A request is refused. The error has the Hub's error message and headers."""
+
+    def __init__(self, message: str, status: int, **headers: str):
+        super().__init__(message)
+        self.status, self.headers = status, {"X-Error-Message": message, **headers}
+
+
+class NotFound(Refused):
     """A requested object does not exist. The error has the Hub's error code and headers."""
 
     def __init__(self, code: str, **headers: str):
-        super().__init__(code)
-        self.headers = {"X-Error-Code": code, "X-Error-Message": code, **headers}
+        super().__init__(code, 404, **{"X-Error-Code": code, **headers})
 
 
 class LocalHub(ThreadingHTTPServer):
@@ -63,6 +124,8 @@ class LocalHub(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.url = f"http://127.0.0.1:{self.server_port}"
         self.storage = Storage()
+        self.faults: list[Fault] = []
+        self.requests: list[str] = []  # methods and paths, in their order
 
 
 @contextmanager
@@ -84,14 +147,34 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing, because pytest shows what the server's clients report."""
 
     def handle_any(self) -> None:
+        self.server.requests.append(f"{self.command} {self.path}")
+        fault = self._find_fault()
+        if fault is not None and fault.status is None and not fault.forget:
+            self.rfile.read(int(self.headers.get("Content-Length") or 0) // 2)
+            self.close_connection = True
+            self.connection.shutdown(socket.SHUT_RDWR)
+            return
         body = self._read_body()
         parts = unquote(urlsplit(self.path).path).strip("/").split("/")
         try:
+            self._expect_token(parts)
+            if fault is not None and fault.forget:
+                self._reply({})
+                return
+            if fault is not None:
+                raise Refused(fault.message, fault.status)
             match parts:
                 case ["api", "whoami-v2"]:
                     self._reply({"type": "user", "name": USER, "orgs": [], "auth": {"type": "access_token"}})
                 case ["api", "validate-yaml"]:
-                    self._reply({"errors": [], "warnings": []})
+                    errors = [{"message": each} for each in card_errors(json.loads(body)["content"])]
+                    self._reply({"errors": errors, "warnings": []}, status=400 if errors else 200)
+                case ["api", "collections"]:
+                    self._create_collection(json.loads(body))
+                case ["api", "collections", owner, name]:
+                    self._reply(self.server.storage.collections[f"{owner}/{name}"].describe())
+                case ["api", "collections", owner, name, "items"]:
+                    self._collect(f"{owner}/{name}", json.loads(body))
                 case ["api", "repos", "create"]:
                     self._create(json.loads(body))
                 case ["api", "models", owner, name]:
@@ -112,10 +195,25 @@ class _Handler(BaseHTTPRequestHandler):
                     self._send_file(f"{owner}/{name}", revision, "/".join(path))
                 case _:
                     raise NotFound("EntryNotFound")
-        except NotFound as missing:
-            self._reply({"error": str(missing)}, status=404, headers=missing.headers)
+        except Refused as refused:
+            self._reply({"error": str(refused)}, status=refused.status, headers=refused.headers)
 
     do_GET = do_HEAD = do_POST = do_PUT = handle_any
+
+    def _find_fault(self) -> Fault | None:
+        for fault in self.server.faults:
+            if fault.times and fault.part in self.path and fault.method == self.command:
+                fault.times -= 1
+                return fault
+        return None
+
+    def _expect_token(self, parts: list[str]) -> None:
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
+        if token == REFUSED:
+            raise Refused("Invalid credentials in Authorization header", 401)
+        writes = parts[-2:] == ["repos", "create"] or "commit" in parts or "collections" in parts
+        if token == READER and writes:
+            raise Refused("You don't have the rights to do this", 403)
 
     def _read_body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":
@@ -152,31 +250,37 @@ class _Handler(BaseHTTPRequestHandler):
         repositories = self.server.storage.repositories
         status = 409 if name in repositories else 200  # the client reads 409 as "it exists"
         first = hashlib.sha1(name.encode()).hexdigest()
-        repositories.setdefault(name, Repository(head=first, commits={first: {}}))
+        # huggingface_hub 1 sends the first, later ones the second.
+        private = bool(request.get("private")) or request.get("visibility") == "private"
+        repositories.setdefault(name, Repository(head=first, commits={first: {}}, private=private))
         self._reply({"url": f"{self.server.url}/{name}", "name": name, "id": name}, status)
 
     def _describe(self, repository: str, revision: str) -> None:
         commit, files = self._find(repository, revision)
         siblings = [{"rfilename": name} for name in sorted(files)]
-        self._reply({"id": repository, "sha": commit, "siblings": siblings, "tags": [], "private": False})
+        private = self.server.storage.repositories[repository].private
+        self._reply({"id": repository, "sha": commit, "siblings": siblings, "tags": [], "private": private})
 
     def _list(self, repository: str, revision: str) -> None:
         _, files = self._find(repository, revision)
         contents = self.server.storage.contents
-        self._reply(
-            [
-                {"type": "file", "path": name, "size": len(contents[digest]), "oid": digest}
-                for name, digest in sorted(files.items())
-            ]
-        )
+        listed = []
+        for name, digest in sorted(files.items()):
+            size = len(contents[digest])
+            entry = {"type": "file", "path": name, "size": size, "oid": _blob_id(contents[digest])}
+            if name.endswith(LARGE_FILES):
+                entry["lfs"] = {"oid": digest, "size": size, "pointerSize": 134}
+            listed.append(entry)
+        self._reply(listed)
 
     def _choose_upload_modes(self, repository: str, revision: str, request: dict[str, Any]) -> None:
         _, files = self._find(repository, revision)
+        blobs = {name: _blob_id(self.server.storage.contents[digest]) for name, digest in files.items()}
         answers = [
             {
                 "path": file["path"],
                 "shouldIgnore": False,
-                "oid": files.get(file["path"]),
+                "oid": files.get(file["path"]) if file["path"].endswith(LARGE_FILES) else blobs.get(file["path"]),
                 "uploadMode": "lfs" if file["path"].endswith(LARGE_FILES) else "regular",
             }
             for file in request["files"]
@@ -189,17 +293,37 @@ class _Handler(BaseHTTPRequestHandler):
         for operation in map(json.loads, body.splitlines()):
             value = operation["value"]
             match operation["key"]:
+                case "header":
+                    if value.get("parentCommit", head) != head:
+                        raise Refused("A commit has happened since. Please refresh and try again.", 412)
+                case "deletedFile":
+                    del files[value["path"]]
                 case "file":
                     files[value["path"]] = self.server.storage.add(base64.b64decode(value["content"]))
                 case "lfsFile":
                     if value["oid"] not in self.server.storage.contents:
-                        raise NotFound("EntryNotFound")
+                        raise Refused(f"LFS pointer pointed to a file that does not exist: {value['path']}", 400)
                     files[value["path"]] = value["oid"]
         commit = hashlib.sha1(head.encode() + body).hexdigest()
         found = self.server.storage.repositories[repository]
         found.commits[commit] = files
         found.head = commit
         self._reply({"success": True, "commitOid": commit, "commitUrl": f"{self.server.url}/{repository}"})
+
+    def _create_collection(self, request: dict[str, Any]) -> None:
+        slug = f"{request['namespace']}/{request['title'].lower().replace(' ', '-')}-{'0' * 24}"
+        known = slug in self.server.storage.collections
+        made = self.server.storage.collections.setdefault(
+            slug, Collection(slug, request["title"], bool(request.get("private")))
+        )
+        self._reply(made.describe(), status=409 if known else 200)
+
+    def _collect(self, slug: str, request: dict[str, Any]) -> None:
+        found, name = self.server.storage.collections[slug], request["item"]["id"]
+        known = name in found.items
+        if not known:
+            found.items.append(name)
+        self._reply(found.describe(), status=409 if known else 200)
 
     def _offer_lfs(self, request: dict[str, Any]) -> None:
         objects = []
@@ -221,3 +345,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise NotFound("EntryNotFound", **{"X-Repo-Commit": commit})
         headers = {"X-Repo-Commit": commit, "ETag": f'"{files[name]}"'}
         self._reply(self.server.storage.contents[files[name]], headers=headers)
+
+
+def _blob_id(content: bytes) -> str:
+    """Return git's id of a content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

@@ -13,11 +13,13 @@ from pathlib import Path
 import datasets
 import pytest
 import torch
-import yaml
+from huggingface_hub import ModelCard
 from matplotlib.image import imread
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, logging
 
+from atenta.card import is_unedited
 from atenta.recipes.training.results import table
+from support.card_rules import card_errors
 from support.ranks import run_module, run_ranks
 
 ROOT = Path(__file__).parents[2]
@@ -172,10 +174,15 @@ def assert_complete(folder: Path, auto_class: str, baselines: set[str]) -> None:
         assert path not in json.dumps(metrics).replace(given, "")
         assert path not in (folder / "README.md").read_text(encoding="utf-8")
 
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    results = yaml.safe_load(card.split("---\n")[1])["model-index"][0]["results"]
-    scores = {metric["type"]: metric["value"] for result in results for metric in result["metrics"]}
-    assert scores == pytest.approx(metrics["test"]["model"])
+    card = ModelCard.load(folder / "README.md")
+    assert card_errors(card.content) == []
+    assert is_unedited(card.text)
+    first = [each for each in card.data.eval_results if each.dataset_config is None]
+    assert {each.metric_type: each.metric_value for each in first} == pytest.approx(metrics["test"]["model"])
+    for baseline in baselines:
+        assert f"| {baseline} | " in card.text
+    assert metrics["card"]["rows"].keys() >= {"train", "validation", "test"}
+    assert metrics["card"]["cost"]["minutes"] > 0
 
     checkpoints = list(folder.glob("checkpoint-*"))
     assert checkpoints

@@ -35,7 +35,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def copy_source(copy: Path) -> Path:
     """Copy the package's source, into which builds may write, without the training splits of the sample data."""
     copy.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "hub_card.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "hub_card.md", "hub_card_pt.md"):
         shutil.copy(ROOT / name, copy)
     for folder in FOLDERS.values():
         shutil.copytree(

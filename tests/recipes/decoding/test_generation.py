@@ -13,7 +13,8 @@ from torch.utils.data import DataLoader
 from transformers import PreTrainedTokenizerFast
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
-from atenta.recipes.decoding.generation import DecodedText, continue_text, decode_n_best, n_best_columns
+from atenta.recipes.decoding.generation import continue_text, decode_n_best, n_best_columns
+from atenta.tokenization.text_windows import GeneratedText
 from support.models import double_model
 from support.saved import save_with_tokenizer
 
@@ -85,7 +86,12 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_texts():
     scored = sorted(((teacher_forced_score(model, batch, 0, torch.tensor(ids)), ids) for ids in texts), reverse=True)
     (found,) = decode_n_best(model, [batch], tiny_tokenizer(), num_beams=len(texts), num_return_sequences=20)
     assert found == [
-        DecodedText(tiny_tokenizer().decode(ids, skip_special_tokens=True), pytest.approx(score, abs=1e-5), EOS in ids)
+        GeneratedText(
+            tiny_tokenizer().decode(ids, skip_special_tokens=True),
+            pytest.approx(score, abs=1e-5),
+            EOS in ids,
+            len(ids),
+        )
         for score, ids in scored[:20]
     ]
 
@@ -115,8 +121,8 @@ def test_more_outputs_than_beams_are_refused():
 
 def test_several_outputs_are_columns():
     outputs = [
-        [DecodedText("sou", -0.1, True), DecodedText("só", -1.25, True)],
-        [DecodedText("vês", -0.00004, True), DecodedText("", -2.0, False)],
+        [GeneratedText("sou", -0.1, True, 4), GeneratedText("só", -1.25, True, 3)],
+        [GeneratedText("vês", -0.00004, True, 4), GeneratedText("", -2.0, False, 0)],
     ]
     assert n_best_columns(outputs) == {
         "output 1": ["sou", "vês"],

@@ -66,7 +66,23 @@ def test_rows_of_files(load_pairs, files):
     ]
     assert splits["test"].to_list() == splits["validation"].to_list()
     assert describe_data(DataArguments(**files)) == {"data": "train.tsv"}  # without the folder
-    assert describe_data(DataArguments(dataset_name="someone/pairs")) == {"data": "someone/pairs"}
+    of_hub = {"data": "someone/pairs", "datasets": ["someone/pairs"]}
+    assert describe_data(DataArguments(dataset_name="someone/pairs")) == of_hub
+
+
+def test_the_description_has_the_rows_and_how_much_of_them_the_alphabet_has(load_pairs, files, training):
+    splits = load_pairs(DataArguments(**files))
+    tokenizer = AtentaTokenizer.from_texts(["srv"], family="encoder-decoder")
+    report = report_rows(splits, training, ["source", "target"], tokenizer)
+    about = describe_data(DataArguments(**files), report)
+    assert about["rows"] == {name: len(rows) for name, rows in splits.items()}
+    inside = set(tokenizer.get_vocab())
+    for name, rows in splits.items():
+        texts = [row["source"] + row["target"] for row in rows]
+        assert about["rows_inside"][name] == sum(set(text) <= inside for text in texts) / len(texts)
+        joined = "".join(texts)
+        share = sum(character in inside for character in joined) / len(joined)
+        assert about["characters_inside"][name] == pytest.approx(share)
 
 
 @pytest.mark.parametrize("streaming", [False, True])

@@ -10,6 +10,7 @@ from inspect import getsource
 import pytest
 import yaml
 
+from atenta.card_words import LANGUAGES
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.files import SPLITS
@@ -40,10 +41,13 @@ def test_every_sample_is_tested():
 
 def test_descriptions():
     for sample in SAMPLES.values():
-        assert {"data", "licence"} <= sample.about.keys() <= {"data", "language", "licence"}
+        assert {"data", "licence"} <= sample.about.keys() <= {"data", "language", "licence", "task", "example"}
+        for texts in (sample.about["data"], sample.about.get("task", sample.about["data"])):
+            assert texts.keys() == set(LANGUAGES)
+            assert all(texts.values())
         assert sample.about["licence"] in LICENCES
         assert sample.about.get("language", "several") in {"pt", "fr", "it", "he", "several"}
-    assert len({sample.about["data"] for sample in SAMPLES.values()}) == len(SAMPLES)
+    assert len({tuple(sample.about["data"].values()) for sample in SAMPLES.values()}) == len(SAMPLES)
 
 
 @pytest.mark.parametrize("name", OF_FILES)

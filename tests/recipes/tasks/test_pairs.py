@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.decode import GAP
 from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, measure_lengths, tag_tokens
+from atenta.tokenization.text_windows import GAP
 
 
 @pytest.fixture

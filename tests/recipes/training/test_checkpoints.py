@@ -9,7 +9,8 @@ import torch
 from safetensors.torch import save_file
 
 from atenta import AtentaDecoderForCausalLM
-from atenta.recipes.training import RecipeArguments, start_run
+from atenta.publishing import PushError
+from atenta.recipes.training import RecipeArguments, runs, start_run
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
     best_checkpoints,
@@ -130,10 +131,27 @@ def test_changed_options_are_named(tmp_path, sizes, training, message):
     assert find(tmp_path, sizes, **training) == checkpoint  # from now on these are the options of the run
 
 
-def test_options_without_effect_on_training_may_change(tmp_path):
+def test_options_without_effect_on_training_may_change(tmp_path, monkeypatch):
+    monkeypatch.setattr(runs, "expect_pushable", lambda *_, **__: None)  # it would ask the Hub
     find(tmp_path, Sample("Era uma vez"))
     checkpoint = write(tmp_path, 5)
-    assert find(tmp_path, Sample("Um dia"), disable_tqdm=True, run_name="again", push_to_hub=True) == checkpoint
+    changed = {"disable_tqdm": True, "run_name": "again", "push_to_hub": True, "replace_on_hub": True}
+    changed |= {"card_language": "pt", "card_title": "Um dia", "country_iso_code": "PRT"}
+    assert find(tmp_path, Sample("Um dia"), **changed) == checkpoint
+
+
+def test_a_model_that_could_not_be_pushed_is_not_trained(tmp_path, monkeypatch):
+    asked = []
+
+    def refuse(repository, **options):
+        asked.append((repository, options))
+        raise PushError("ana/x has a model already.")
+
+    monkeypatch.setattr(runs, "expect_pushable", refuse)
+    find(tmp_path)
+    with pytest.raises(SystemExit, match=r"^--push_to_hub: ana/x has a model already\. \(--hub_model_id, "):
+        find(tmp_path, push_to_hub=True, hub_model_id="ana/x", hub_private_repo=False)
+    assert asked == [("ana/x", {"private": False, "replace": False, "token": None})]
 
 
 def test_overwriting_deletes_all_checkpoints(tmp_path):

@@ -10,13 +10,15 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-from transformers import AutoTokenizer
+from transformers import AutoTokenizer, SchedulerType
 
 from atenta import AtentaDecoderForCausalLM
+from atenta.publishing import PushError
 from atenta.recipes.training import results
 from atenta.recipes.training.results import (
     compare_by_group,
     compare_by_length,
+    describe_training,
     push_run,
     save_run,
     table,
@@ -50,7 +52,13 @@ def trainer(tmp_path):
         metric_for_best_model="bits_per_character",
         hub_model_id=None,
         hub_token="hf_secret",
-        hub_private_repo=True,
+        hub_private_repo=None,
+        replace_on_hub=False,
+        card_title=None,
+        card_language="en",
+        optim="adamw_torch_fused",
+        max_steps=2,
+        max_tokens_per_batch=None,
     )
     return SimpleNamespace(
         model=model,
@@ -60,7 +68,8 @@ def trainer(tmp_path):
         accelerator=SimpleNamespace(unwrap_model=lambda model: model),
         is_world_process_zero=lambda: True,
         push_when_finished=False,
-        run=SimpleNamespace(end=lambda: None),
+        run=SimpleNamespace(end=lambda: None, options={}),
+        cost=SimpleNamespace(facts=lambda: {"minutes": 1.5}),
     )
 
 
@@ -69,6 +78,8 @@ def test_the_folder_of_a_run(trainer, capsys):
     folder = Path(trainer.args.output_dir)
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["test"] == SCORES
+    training = {"title": None, "card_language": "en", "base_model": None, "options": {}, "cost": {"minutes": 1.5}}
+    assert metrics["card"] == {**ABOUT, **training}
     assert metrics["training"] == [
         {"step": 1, "epoch": 0.5, "loss": 3.0, "grad_norm": 1.0},
         {"step": 2, "epoch": 1.0, "eval_loss": 2.0, "eval_bits_per_character": 3.0},
@@ -100,43 +111,68 @@ def test_other_processes_save_only_their_part_of_the_model(trainer, capsys):
 
 
 @pytest.fixture
-def hub_calls(monkeypatch):
-    """The calls of `huggingface_hub.HfApi`, which is replaced."""
-    calls = {}
+def pushes(monkeypatch):
+    """The arguments of `push_folder`, which is replaced."""
+    calls = []
 
-    class Hub:
-        def __init__(self, token):
-            calls["token"] = token
+    def push(folder, repository, **options):
+        calls.append((folder, repository, options))
+        return f"https://hub/{repository}"
 
-        def create_repo(self, name, **options):
-            calls["create_repo"] = {"name": name, **options}
-            return SimpleNamespace(repo_id=f"someone/{name}")
-
-        def upload_folder(self, **options):
-            calls["upload_folder"] = options
-
-    monkeypatch.setattr(results, "HfApi", Hub)
+    monkeypatch.setattr(results, "push_folder", push)
     return calls
 
 
-def test_the_folder_is_pushed_without_pickles(trainer, hub_calls):
+def test_the_folder_is_pushed_once_it_is_complete(trainer, pushes, capsys):
     save_run(trainer, scores=SCORES, about=ABOUT)
-    assert not hub_calls
+    assert not pushes
     trainer.push_when_finished = True
     save_run(trainer, scores=SCORES, about=ABOUT)
-    assert hub_calls["token"] == "hf_secret"
-    assert hub_calls["create_repo"] == {"name": "model", "private": True, "exist_ok": True}
-    upload = hub_calls["upload_folder"]
-    assert upload["repo_id"] == "someone/model"
-    assert {"checkpoint-*", "*.bin", "*.pt", ".lock"} <= set(upload["ignore_patterns"])
-    assert "someone/model" in Path(trainer.args.output_dir, "README.md").read_text(encoding="utf-8")
+    options = {"private": True, "replace": False, "token": "hf_secret"}
+    assert pushes == [(Path(trainer.args.output_dir), "model", options)]
+    assert "Pushed to https://hub/model" in capsys.readouterr().out
 
 
-def test_the_name_on_the_hub_is_an_option(trainer, hub_calls):
-    trainer.save_model()
-    trainer.args.hub_model_id = "accents"
-    push_run(trainer, {"scores": SCORES["model"], **ABOUT})
-    assert hub_calls["create_repo"]["name"] == "accents"
+def test_name_visibility_and_replacing_are_options(trainer, pushes):
+    trainer.args.hub_model_id, trainer.args.hub_private_repo, trainer.args.replace_on_hub = "ana/accents", False, True
+    push_run(trainer)
+    ((_, repository, options),) = pushes
+    assert repository == "ana/accents"
+    assert (options["private"], options["replace"]) == (False, True)
+
+
+def test_a_push_that_fails_says_how_to_go_on(trainer, monkeypatch):
+    def refuse(*arguments, **options):
+        raise PushError("The Hub refuses the token (401).")
+
+    monkeypatch.setattr(results, "push_folder", refuse)
+    with pytest.raises(
+        SystemExit, match=r"is saved, but not pushed: The Hub refuses the token \(401\)\. `atenta push"
+    ):
+        push_run(trainer)
+
+
+def test_the_card_has_the_options_that_matter(trainer, monkeypatch):
+    monkeypatch.setattr(
+        sys, "argv", ["recipe.py", "--weight_decay=0", "--hidden_size", "8", "--train_file", "/home/a"]
+    )
+    options = {
+        **{"optim": "adamw_torch_fused", "learning_rate": None, "max_steps": 2, "num_train_epochs": 3.0, "seed": 42},
+        **{"gradient_accumulation_steps": 1, "muon_learning_rate": 0.02, "weight_decay": 0.0, "hidden_size": 8},
+        **{"train_file": ["/home/a"], "lr_scheduler_type": "SchedulerType.LINEAR", "bf16": False, "dropout": 0.1},
+    }
+    trainer.run.options = options
+    trainer.args.learning_rate, trainer.args.lr_scheduler_type = 0.5, SchedulerType.LINEAR
+    assert describe_training(trainer)["options"] == {
+        **{"optim": "adamw_torch_fused", "learning_rate": 0.5, "lr_scheduler_type": "linear", "max_steps": 2},
+        **{"dropout": 0.1, "seed": 42, "weight_decay": 0},
+    }
+
+
+@pytest.mark.parametrize(("start", "stated"), [("ana/pretrained", "ana/pretrained"), (None, None), (".", None)])
+def test_the_card_has_the_model_that_training_started_from(start, stated, trainer):
+    trainer.run.options = {"model_name_or_path": start}
+    assert describe_training(trainer)["base_model"] == stated
 
 
 def test_a_table():

@@ -9,7 +9,6 @@ import gc
 import json
 import os
 import sys
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -86,7 +85,7 @@ def run(folder: Path, processes: int, rank: int, checkpoint: Path | None = None)
         "seen": seen,
         "losses": {str(entry["step"]): entry["loss"] for entry in history if "loss" in entry},
         "rates": [entry["eval_character_error_rate"] for entry in history if "eval_loss" in entry],
-        "decoded": [[asdict(one) for one in ranked] for ranked in decoded],
+        "decoded": [[one._asdict() for one in ranked] for ranked in decoded],
         "predicted": tokenizer.batch_decode(predicted.clip(0), skip_special_tokens=True),
         "score": score,
     }

@@ -4,14 +4,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from transformers import Pipeline
-from transformers.dynamic_module_utils import custom_object_save
-
-from .character_codes import load_spellings
-from .window_reader import WindowReader, run_in_torch
+from ..restoration.character_codes import load_spellings
+from ..restoration.window_reader import WindowReader, run_in_torch
+from .saved_pipeline import SavedPipeline
 
 
-class CharacterRestorationPipeline(Pipeline):
+class CharacterRestorationPipeline(SavedPipeline):
     """The pipeline `character-restoration`, for a tagger of characters: see [`CharacterRestorer`].
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
@@ -28,18 +26,18 @@ class CharacterRestorationPipeline(Pipeline):
     ```
     """
 
-    _load_processor = False
-    _load_image_processor = False
-    _load_feature_extractor = False
-    _load_tokenizer = True
-
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if not getattr(self.model.config, "character_variants", None):
+            raise ValueError(
+                f"{type(self.model).__name__} does not restore characters, which the pipeline {self.task!r} needs: "
+                "give a tagger that finetune_characters.py has trained."
+            )
         spellings = load_spellings(self.model.config)
         self.restorer = WindowReader(run_in_torch(self.model), self.model.config, self.tokenizer, spellings)
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
-        """Save the model, the tokenizer and the spellings, and this code if it was itself loaded from such a folder.
+        """Save the model, the tokenizer and the spellings.
 
         Args:
             save_directory: folder to save in.
@@ -52,8 +50,6 @@ class CharacterRestorationPipeline(Pipeline):
             raise ValueError("push_to_hub would leave the spellings out: save the folder, and `hf upload` it.")
         super().save_pretrained(save_directory, **kwargs)
         self.restorer.save_spellings(save_directory)
-        if type(self).__module__.startswith("transformers_modules"):
-            custom_object_save(self, save_directory)
 
     # transformers declares these methods with any options, and lists fewer types than it accepts.
     def _sanitize_parameters(  # type: ignore[override]

@@ -1,0 +1,333 @@
+"""The command `atenta`: train, predict, restore, evaluate, info, show, export and push."""
+
+import sys
+from contextlib import contextmanager
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+# What `atenta train` runs, with what it trains. The modules are imported when they run.
+RECIPES = {
+    "seq2seq": "an encoder-decoder on pairs of texts: accents, inflection, phones, transliteration",
+    "pretrain_causal": "a decoder on texts",
+    "pretrain_masked": "an encoder on texts",
+    "finetune_classification": "labels of texts",
+    "finetune_tagging": "tags of words",
+    "finetune_qa": "answers to questions about a text",
+    "finetune_generation": "answers of a decoder to prompts",
+    "finetune_characters": "restored characters: accents, capitals",
+    "fit_pair_votes": "votes of pairs of tokens, by counting",
+}
+
+app = typer.Typer(
+    help="Character-level Transformers: train them, use them, look inside, publish them.",
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+Model = Annotated[str, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the Hub.")]
+Texts = Annotated[
+    list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts. Default: the lines of standard input.")
+]
+Files = Annotated[list[Path] | None, typer.Option("--files", metavar="FILE", help="UTF-8 file of lines; repeatable.")]
+EngineOption = Annotated[
+    Literal["auto", "onnx", "torch"], typer.Option("--engine", help="auto: onnxruntime if the model is exported.")
+]
+Quantization = Annotated[
+    Literal["int8"] | None, typer.Option("--quantization", help="Use the ONNX files that were exported so.")
+]
+Device = Annotated[str | None, typer.Option("--device", help="Device of torch, such as cpu or cuda:0.")]
+BatchSize = Annotated[int, typer.Option("--batch_size", min=1, help="Texts that the model reads together.")]
+TrustRemoteCode = Annotated[
+    bool,
+    typer.Option("--trust_remote_code", help="Run the Python code of a model of others, whatever it does."),
+]
+Beams = Annotated[int | None, typer.Option("--num_beams", min=1, help="Width of the beam search; 1: greedy.")]
+KeepLetters = Annotated[
+    bool, typer.Option("--keep_letters", help="Keep the letters of the source; only accents may change.")
+]
+Confidence = Annotated[
+    float, typer.Option("--min_confidence", min=0, max=1, help="Restore only characters as sure as this.")
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"atenta {version('atenta')}")
+        raise typer.Exit()
+
+
+@app.callback()
+def _root(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+def _recipe_names(incomplete: str) -> list[str]:
+    """Return what the shell completes."""
+    return [name for name in RECIPES if name.startswith(incomplete)]
+
+
+@app.command(context_settings=_PASSED_ON)
+def train(
+    context: typer.Context,
+    recipe: Annotated[
+        str | None, typer.Argument(metavar="[RECIPE]", autocompletion=_recipe_names, help="A name of the list.")
+    ] = None,
+) -> None:
+    """Train a model with a recipe. Without a name: list the recipes.
+
+    `atenta train seq2seq --help` lists the options of a recipe; they are passed on. On several GPUs or machines, start
+    the recipe's script with `accelerate launch`.
+    """
+    if recipe in (None, "--help", "-h"):
+        print("Usage: atenta train RECIPE [OPTIONS]\n\nRecipes, each with its own --help:\n")
+        width = max(map(len, RECIPES))
+        print("\n".join(f"  {name:<{width}}  {about}" for name, about in RECIPES.items()))
+        print("\nOn several GPUs or machines: accelerate launch recipes/RECIPE.py [OPTIONS]")
+        return
+    if recipe not in RECIPES:
+        close = get_close_matches(str(recipe), RECIPES, n=1)
+        raise typer.BadParameter(
+            f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
+        )
+    module = _import(f"atenta.recipes.{recipe}", "recipes")
+    sys.argv = [f"atenta train {recipe}", *context.args]
+    import_module("atenta.recipes.training").run_recipe(module.main)
+
+
+@app.command()
+def predict(
+    model: Model,
+    texts: Texts = None,
+    files: Files = None,
+    json_lines: Annotated[
+        bool,
+        typer.Option("--json_lines", help="Lines are JSON: texts, or objects with `text` (and `tags`)."),
+    ] = False,
+    format: Annotated[
+        Literal["text", "tsv", "jsonl"] | None,
+        typer.Option("--format", help="Default: text; tsv for several."),
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="File to write. Default: standard output.")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an --output that was interrupted.")] = False,
+    num_beams: Beams = None,
+    num_return_sequences: Annotated[
+        int | None, typer.Option("--num_return_sequences", min=1, help="Results for each text, best first.")
+    ] = None,
+    max_new_tokens: Annotated[
+        int | None, typer.Option("--max_new_tokens", min=1, help="Longest output, in characters.")
+    ] = None,
+    do_sample: Annotated[bool, typer.Option("--do_sample", help="Draw characters instead of the best.")] = False,
+    temperature: Annotated[float | None, typer.Option("--temperature", help="Of drawing; below 1: surer.")] = None,
+    top_p: Annotated[float | None, typer.Option("--top_p", help="Draw from the best of this probability.")] = None,
+    keep_letters: KeepLetters = False,
+    min_confidence: Confidence = 0.0,
+    ensemble: Annotated[
+        list[str] | None, typer.Option("--ensemble", metavar="MODEL", help="A further model to average; repeatable.")
+    ] = None,
+    engine: EngineOption = "auto",
+    quantization: Quantization = None,
+    device: Device = None,
+    batch_size: BatchSize = 32,
+    trust_remote_code: TrustRemoteCode = False,
+) -> None:
+    """Use a model on texts: a result for each line, in their order.
+
+    Every kind of model with a head: text to text, continuations, labels, tags (a line for each word), restored
+    characters, masks, and answers (lines of JSON with `question` and `context`). Feature tags
+    follow a tab: ser<TAB>V;PL.
+    """
+    asked, beams = num_return_sequences or 1, num_beams or 1
+    if asked > beams and not do_sample:
+        raise typer.BadParameter(f"--num_return_sequences {asked} is more than --num_beams {beams} finds: raise it.")
+    _expect_sources(texts, files)
+    if resume and output is None:
+        raise typer.BadParameter("--resume needs the --output that it goes on with.")
+    generate = {
+        "num_beams": num_beams,
+        "num_return_sequences": num_return_sequences,
+        "max_new_tokens": max_new_tokens,
+        "do_sample": do_sample or None,
+        "temperature": temperature,
+        "top_p": top_p,
+    }
+    with _errors_in_a_line():
+        from atenta.command.predict import PredictOptions, predict_lines
+
+        options = PredictOptions(
+            model,
+            engine,
+            quantization,
+            device,
+            trust_remote_code,
+            batch_size,
+            {name: value for name, value in generate.items() if value is not None},
+            keep_letters,
+            min_confidence,
+            tuple(ensemble or ()),
+        )
+        predict_lines(
+            options,
+            texts or [],
+            files or [],
+            json_lines=json_lines,
+            format=format or ("tsv" if asked > 1 else None),
+            output=output,
+            resume=resume,
+        )
+
+
+@app.command()
+def restore(
+    texts: Texts = None,
+    files: Files = None,
+    min_confidence: Confidence = 0.0,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Write JSON, with the probability of each character.")
+    ] = False,
+) -> None:
+    """Restore the accents of Portuguese, with the model that comes with atenta: a result for each line."""
+    _expect_sources(texts, files)
+    with _errors_in_a_line():
+        from atenta.command.restore import restore_lines
+
+        restore_lines(texts or [], files or [], min_confidence, probabilities)
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    test_file: Annotated[Path, typer.Option("--test_file", help="File in a format of the model's recipe.")],
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metrics", metavar="NAME", help="Metric of pairs of texts; repeatable.")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", help="JSON file to write the scores to.")] = None,
+    num_beams: Beams = None,
+    keep_letters: KeepLetters = False,
+    min_confidence: Confidence = 0.0,
+    engine: EngineOption = "auto",
+    quantization: Quantization = None,
+    device: Device = None,
+    batch_size: BatchSize = 32,
+    trust_remote_code: TrustRemoteCode = False,
+) -> None:
+    """Score a model on a file: pairs of texts, labels, tags, questions or restored characters."""
+    with _errors_in_a_line():
+        module = _import("atenta.command.evaluate", "recipes")
+        from atenta.command.predict import PredictOptions
+
+        generate = {} if num_beams is None else {"num_beams": num_beams}
+        options = PredictOptions(
+            model, engine, quantization, device, trust_remote_code, batch_size, generate, keep_letters, min_confidence
+        )
+        module.evaluate_model(options, test_file, metrics or [], output)
+
+
+@app.command()
+def info(
+    model: Model,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON, with all characters and files.")] = False,
+) -> None:
+    """Say what a model is: its kind, size, alphabet, tags and scores, from its files alone."""
+    with _errors_in_a_line():
+        from json import dumps
+
+        from atenta.command.info import describe_model, format_description
+        from atenta.command.text_lines import printable_lines
+
+        described = describe_model(model)
+        print(
+            dumps(described, indent=2, ensure_ascii=False)
+            if json
+            else printable_lines(format_description(model, described))
+        )
+
+
+@app.command(context_settings=_PASSED_ON)
+def show(context: typer.Context) -> None:
+    """Draw what a model does: attention, decoding, masks, positions, curves. See `atenta show --help`."""
+    _import("atenta.recipes.show", "recipes").main(context.args)
+
+
+@app.command(context_settings=_PASSED_ON)
+def export(context: typer.Context) -> None:
+    """Write a model as ONNX files, which run without torch, and compare the answers. See `atenta export --help`."""
+    _import("atenta.recipes.export", "onnx").main(context.args)
+
+
+@app.command()
+def push(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a saved model.")],
+    repository: Annotated[str, typer.Argument(metavar="REPOSITORY", help="Its name on the Hub, such as ana/accents.")],
+    public: Annotated[bool, typer.Option("--public", help="Let everyone see it. Default: only its owner.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace files that differ, without asking.")] = False,
+    collection: Annotated[
+        str | None, typer.Option("--collection", help="Title of a collection with its ONNX files beside it.")
+    ] = None,
+) -> None:
+    """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""
+    with _errors_in_a_line():
+        from atenta.publishing import plan_push, push_folder
+
+        plans = plan_push(folder, repository, private=not public, collection=collection)
+        print("\n".join(map(str, plans)))
+        if any(plan.replaces for plan in plans) and not replace:
+            if not sys.stdin.isatty():
+                raise ValueError("The repository has files that differ: give --replace, or another repository.")
+            typer.confirm("Replace these files?", abort=True)
+            replace = True
+        print(push_folder(folder, repository, private=not public, replace=replace, collection=collection))
+
+
+def _expect_sources(texts: list[str] | None, files: list[Path] | None) -> None:
+    if texts and files:
+        raise typer.BadParameter("found texts and --files; expected one of them.")
+    if missing := [path for path in files or [] if not path.is_file()]:
+        raise typer.BadParameter(f"--files {missing[0]}: found no such file.")
+
+
+def _import(module: str, extra: str) -> Any:
+    """Return a module that needs the packages of an extra."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "atenta":
+            raise
+        raise SystemExit(f'This needs {error.name}: pip install "atenta[{extra}]"') from None
+
+
+@contextmanager
+def _errors_in_a_line() -> Any:
+    """Turn errors that a user can mend into one line and exit status 1, and broken pipes into silence."""
+    from atenta.command.text_lines import close_quietly, printable_lines
+
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        close_quietly()
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        print("\nStopped. What was written is complete up to its last line.", file=sys.stderr)
+        raise SystemExit(130) from None
+    except (ImportError, OSError, RuntimeError, ValueError) as error:
+        raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
+
+
+def main() -> None:
+    """Run the command."""
+    app(prog_name="atenta")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,314 @@
+"""`atenta predict`: a saved model's results for each line, whatever kind of model it is."""
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from atenta.command.predictors import (
+    AnswerPredictor,
+    CharacterPredictor,
+    LabelPredictor,
+    MaskPredictor,
+    Prediction,
+    Predictor,
+    TagPredictor,
+    TextPredictor,
+)
+from atenta.command.text_lines import InputLine, LineReader, LineWriter, parse_json_line
+
+_CHUNK = 512  # lines that are read, predicted and written at once
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """The options of `atenta predict`.
+
+    Attributes:
+        model: folder, or name on the Hub.
+        engine: `"auto"`, `"onnx"` or `"torch"`.
+        quantization: `"int8"`, or `None` for float32.
+        device: of torch, such as `"cpu"` or `"cuda:0"`; by default the first GPU, or else the CPU.
+        trust_remote_code: whether the code of a model of others is run.
+        batch_size: number of texts that the model reads together.
+        generate: options of generation that were given, such as `num_beams`.
+        keep_letters: whether the letters of a source stay.
+        min_confidence: from which a character is restored.
+        ensemble: further models of the same vocabulary.
+    """
+
+    model: str
+    engine: str = "auto"
+    quantization: str | None = None
+    device: str | None = None
+    trust_remote_code: bool = False
+    batch_size: int = 32
+    generate: Mapping[str, Any] = field(default_factory=dict)
+    keep_letters: bool = False
+    min_confidence: float = 0.0
+    ensemble: Sequence[str] = ()
+
+
+def predict_lines(
+    options: PredictOptions,
+    texts: Sequence[str],
+    files: Sequence[Path],
+    *,
+    json_lines: bool = False,
+    format: str | None = None,
+    output: Path | None = None,
+    resume: bool = False,
+) -> None:
+    """Predict lines and write the results in their order.
+
+    Args:
+        options: the model and how it is used.
+        texts: texts; else the lines of the files, or of standard input.
+        files: UTF-8 files.
+        json_lines: whether each line is JSON: a text, or an object with its fields.
+        format: `"text"`, `"tsv"` or `"jsonl"`; by default that of the kind of model.
+        output: file to write; by default, standard output.
+        resume: whether to go on with the file.
+
+    Raises:
+        ValueError: If a line cannot be read, or an option does not fit the model.
+        OSError: If a file cannot be read or written, or there is no such model.
+        ImportError: If an engine is not installed.
+    """
+    predictor = load_predictor(options)
+    written = format or predictor.format
+    if predictor.json_fields != ("text",):
+        json_lines = True
+    about = {name: _plain(value) for name, value in vars(options).items() if name not in ("batch_size", "device")}
+    about |= {"format": written, "json_lines": json_lines}
+    with LineWriter(output, about, resume) as writer:
+        reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
+        if written == "tsv" and not writer.done["lines"]:
+            writer.write(_tsv_row(["text", *predictor.columns]), reader)
+        for chunk in _chunks(reader, _CHUNK):
+            fields = [_fields(line, predictor, json_lines) for line in chunk]
+            predictions = predictor.predict(fields)
+            results = (
+                _format(line, each, prediction, written, json_lines)
+                for line, each, prediction in zip(chunk, fields, predictions)
+            )
+            writer.write("".join(results), reader)
+
+
+def _plain(value: Any) -> Any:
+    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+
+
+def _chunks(lines: LineReader, size: int) -> Iterator[list[InputLine]]:
+    """Yield lists of lines; a bar on the terminal counts the lines."""
+    from tqdm.auto import tqdm
+
+    reading = iter(lines)
+    with tqdm(desc="predicting", unit="line", disable=None, delay=2, initial=0) as bar:
+        while chunk := list(islice(reading, size)):
+            yield chunk
+            bar.update(len(chunk))
+
+
+def _fields(line: InputLine, predictor: Predictor, json_lines: bool) -> dict[str, Any]:
+    if json_lines:
+        return parse_json_line(line, *predictor.json_fields) | {"where": line.where}
+    return {"text": str(line), "where": line.where}
+
+
+def _format(line: InputLine, fields: Mapping[str, Any], prediction: Prediction, format: str, json_lines: bool) -> str:
+    if format == "jsonl":
+        given = {name: value for name, value in fields.items() if name != "where"}
+        return json.dumps({**given, **prediction.record}, ensure_ascii=False) + "\n"
+    if format == "tsv":
+        text = fields.get("text", fields.get("question"))
+        return "".join(_tsv_row([text, *row]) for row in prediction.rows)
+    if json_lines:
+        return json.dumps(prediction.text, ensure_ascii=False) + "\n"
+    return prediction.text + line.line_end
+
+
+def _tsv_row(cells: Sequence[Any]) -> str:
+    """Return a row, with quotes as in CSV around cells that hold a tab, a quote or a line end."""
+    import csv
+    from types import SimpleNamespace
+
+    writer: Any = csv.writer(SimpleNamespace(write=str), delimiter="\t", lineterminator="\n")
+    return writer.writerow(cells)
+
+
+def load_predictor(options: PredictOptions) -> Predictor:
+    """Load a model as what its kind does.
+
+    Raises:
+        FileNotFoundError: If there is no such model.
+        ValueError: If its kind is unknown, or an option does not fit it.
+        ImportError: If an engine is not installed.
+    """
+    folder = find_folder(options.model)
+    config = json.loads((folder / "config.json").read_bytes()) if folder else {}
+    if not str(config.get("model_type", "")).startswith("atenta"):
+        return _load_other(options)
+    kind = (config.get("architectures") or ["?"])[0]
+    given = [
+        name
+        for name, is_given, fits in (
+            ("--keep_letters", options.keep_letters, kind.endswith("ForConditionalGeneration")),
+            ("--ensemble", options.ensemble, kind.endswith("ForConditionalGeneration")),
+            ("options of generation", options.generate, kind.endswith(("ForConditionalGeneration", "ForCausalLM"))),
+            ("--min_confidence", options.min_confidence, config.get("character_variants")),
+        )
+        if is_given and not fits
+    ]
+    if given:
+        raise ValueError(f"{options.model} is {kind}, which {given[0]} does not fit: leave it out.")
+    assert folder is not None
+    if config.get("character_variants"):
+        from atenta import CharacterRestorer
+
+        engine: Any = "onnx" if options.quantization else options.engine
+        return CharacterPredictor(CharacterRestorer.from_pretrained(folder, engine=engine), options.min_confidence)
+    if kind.endswith("ForQuestionAnswering"):
+        return AnswerPredictor(_pipeline("question-answering", str(folder), device=options.device))
+    from atenta.engines.engine import choose_engine, load_engine
+
+    name = choose_engine(folder, options.engine, options.quantization)  # type: ignore[arg-type]
+    if kind.endswith("ForConditionalGeneration") and name == "torch":
+        return _load_pipeline(options, str(folder))
+    if options.ensemble:
+        raise ValueError("--ensemble needs --engine torch.")
+    engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
+    predictors = {
+        "ForSequenceClassification": LabelPredictor,
+        "ForTokenClassification": TagPredictor,
+        "ForMaskedLM": MaskPredictor,
+        "ForPreTraining": MaskPredictor,
+    }
+    for ending, predictor in predictors.items():
+        if kind.endswith(ending):
+            return predictor(engine)
+    if not engine.can_generate:
+        raise ValueError(
+            f"{options.model} is {kind}, which has vectors and no answers; expected a model with a head. "
+            "`load_engine(folder).predict(texts)` returns the vectors."
+        )
+
+    def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+        texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags)) for each in fields))
+        found = engine.n_best(
+            texts,
+            tags=tags if engine.tokenizer.tags else None,
+            keep_letters=options.keep_letters,
+            batch_size=options.batch_size,
+            **options.generate,
+        )
+        prompts = texts if kind.endswith("ForCausalLM") else [""] * len(texts)
+        return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, found)]
+
+    return TextPredictor(generate)
+
+
+def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str]]:
+    """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON."""
+    text, tags = fields["text"], fields.get("tags")
+    if tags is not None and not has_tags:
+        raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
+    if not has_tags:
+        return text, []
+    if tags is None and "\t" in text:
+        text, tags = text.rsplit("\t", 1)
+    names = tags.split(";") if isinstance(tags, str) else tags or []
+    return text, [name for name in names if name]
+
+
+def find_folder(name: str) -> Path | None:
+    """Return the folder of a model: a local one, or that of a snapshot of our own models on the Hub.
+
+    Returns:
+        `None` for a model of others on the Hub, which transformers loads by its name.
+
+    Raises:
+        FileNotFoundError: If there is no such model.
+        ValueError: If its `config.json` is damaged.
+    """
+    folder = Path(name)
+    if not (folder / "config.json").is_file():
+        from atenta.recipes.decoding.loading import expect_model
+
+        try:
+            expect_model(name)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{name}: {error}") from None
+        from huggingface_hub import hf_hub_download, snapshot_download
+
+        path = Path(hf_hub_download(name, "config.json"))
+        if not str(json.loads(path.read_bytes()).get("model_type", "")).startswith("atenta"):
+            return None
+        return Path(snapshot_download(name, ignore_patterns=["*.bin", "*.pt", "checkpoint-*"]))
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+    except ValueError as error:
+        raise ValueError(
+            f"{folder / 'config.json'} is damaged ({error}); expected it as the model was saved."
+        ) from None
+    if not isinstance(config, dict):
+        raise ValueError(f"{folder / 'config.json'} is damaged; expected it as the model was saved.")
+    return folder
+
+
+def _pipeline(task: str, *arguments: Any, **options: Any) -> Any:
+    """Return a pipeline of transformers, whose declared tasks do not have those of this package."""
+    from transformers import logging, pipeline
+
+    logging.disable_progress_bar()  # of loading weights
+    make: Any = pipeline
+    return make(task, *arguments, **options)
+
+
+def _load_pipeline(options: PredictOptions, name: str) -> Predictor:
+    """Load an encoder-decoder, or an ensemble, into torch."""
+    trust = {"trust_remote_code": True} if options.trust_remote_code else {}
+    loaded = _pipeline("text2text-generation", name, device=options.device, **trust)
+    if options.ensemble:
+        from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
+
+        others = [
+            _pipeline("text2text-generation", other, device=options.device, **trust) for other in options.ensemble
+        ]
+        names = [name, *options.ensemble]
+        check_same_vocabulary(dict(zip(names, [each.tokenizer for each in (loaded, *others)])))
+        members = Ensemble([each.model for each in (loaded, *others)]).eval()
+        loaded = _pipeline("text2text-generation", members, tokenizer=loaded.tokenizer, device=options.device)
+    keep = {"keep_letters": True} if options.keep_letters else {}
+
+    def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+        texts = []
+        for each in fields:
+            text, tags = _part_tags(each, bool(loaded.tags))
+            texts.append(f"{text}\t{';'.join(tags)}" if tags or (loaded.tags and "\t" in text) else text)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+            found = loaded(texts, batch_size=options.batch_size, return_scores=True, **keep, **options.generate)
+        rows = [each if isinstance(each, list) else [each] for each in found]
+        return [[(each["generated_text"], each["score"]) for each in ranked] for ranked in rows]
+
+    return TextPredictor(generate)
+
+
+def _load_other(options: PredictOptions) -> Predictor:
+    """Load an encoder-decoder of others."""
+    from transformers import AutoConfig
+
+    import atenta  # noqa: F401
+
+    config = AutoConfig.from_pretrained(options.model, trust_remote_code=options.trust_remote_code)
+    if not config.is_encoder_decoder:
+        kind = ", ".join(config.architectures or [config.model_type])
+        raise ValueError(f"{options.model} is {kind}; expected a model of atenta, or an encoder-decoder of others.")
+    if options.engine == "onnx" or options.quantization:
+        raise ValueError(f"{options.model} is not a model of atenta, and runs in torch: leave out the engine.")
+    return _load_pipeline(options, options.model)

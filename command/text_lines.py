@@ -1,0 +1,217 @@
+"""Lines in, lines out: texts from arguments, files or standard input, and results to a file or standard output."""
+
+import hashlib
+import io
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+
+class InputLine(str):
+    """A text to read, without its line end.
+
+    Attributes:
+        where: what messages call it, such as `texts.txt, line 3`.
+        line_end: what follows it in the output: a line feed, after a carriage return if the text had one.
+    """
+
+    where: str
+    line_end: str
+
+    def __new__(cls, text: str, where: str, line_end: str = "\n") -> "InputLine":
+        """Return the text with its place."""
+        line = super().__new__(cls, text)
+        line.where, line.line_end = where, line_end
+        return line
+
+
+class LineReader:
+    """The texts of the command line, or else the lines of files or of standard input, in order.
+
+    Only a line feed ends a line. A carriage return before it is not part of the text, and is written again after the
+    result.
+
+    Attributes:
+        lines: number of lines that were read.
+        digest: SHA-256 of what was read.
+    """
+
+    def __init__(
+        self, texts: Sequence[str], files: Sequence[Path], skip: int = 0, expected: str | None = None
+    ) -> None:
+        """Prepare to read; with `skip`, so many lines are read first and must have the `expected` digest."""
+        self._texts, self._files, self._skip, self._expected = texts, files, skip, expected
+        self.lines, self._hash = 0, hashlib.sha256()
+
+    @property
+    def digest(self) -> str:
+        """Return the SHA-256 of the lines that were read, in hexadecimal."""
+        return self._hash.hexdigest()
+
+    def __iter__(self) -> Iterator[InputLine]:
+        """Yield the lines after those to skip.
+
+        Raises:
+            ValueError: If a line is not UTF-8, or the lines to skip are not as before.
+        """
+        for where, content in self._read():
+            self.lines += 1
+            self._hash.update(content + b"\n")
+            if self.lines > self._skip:
+                yield _decode(content, where)
+            elif self.lines == self._skip and self.digest != self._expected:
+                raise ValueError(
+                    f"The first {self._skip} lines are not those that the output was made from; expected the same "
+                    "input: give it, or leave out --resume and write to another file."
+                )
+        if self.lines < self._skip:
+            raise ValueError(
+                f"Found {self.lines} lines; the output has results of {self._skip}: it is of another input."
+            )
+
+    def _read(self) -> Iterator[tuple[str, bytes]]:
+        for number, text in enumerate(self._texts, start=1):
+            yield f"text {number}", text.encode(errors="surrogateescape")
+        names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
+        for name in names:
+            with open(sys.stdin.fileno() if name is None else name, "rb", closefd=name is not None) as lines:
+                place = "standard input" if name is None else str(name)
+                for number, line in enumerate(lines, start=1):
+                    yield f"{place}, line {number}", line.removesuffix(b"\n")
+
+
+def _decode(content: bytes, where: str) -> InputLine:
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where}: found byte 0x{content[error.start]:02X}; expected a text in UTF-8") from None
+    ending = "\r" if text.endswith("\r") else ""
+    return InputLine(text.removesuffix("\r"), where, ending + "\n")
+
+
+def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
+    """Return the fields of a JSON line: an object, or a text that is its first field.
+
+    Args:
+        line: the line.
+        names: the fields that the object must have, all of them texts.
+
+    Raises:
+        ValueError: If the line is none, or a field is missing or no text.
+    """
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        value = None  # which is refused too
+    fields = {names[0]: value} if isinstance(value, str) else value if isinstance(value, dict) else {}
+    if missing := [name for name in names if not isinstance(fields.get(name), str)]:
+        raise ValueError(
+            f"{line.where}: found {line.strip()!r:.80}; expected "
+            + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
+        )
+    for name in names:
+        _expect_text(fields[name], line.where)
+    return fields
+
+
+def _expect_text(text: str, where: str) -> None:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
+
+
+class LineWriter:
+    """Results written to standard output, or to a file that an interrupted run can go on with.
+
+    Beside the file, `FILE.progress` says how far it is complete. It is removed at the end.
+    """
+
+    def __init__(self, output: Path | None, about: dict[str, Any], resume: bool = False) -> None:
+        """Open the output.
+
+        Args:
+            output: the file; standard output by default.
+            about: what the results depend on, besides the lines: the model and the options.
+            resume: whether to go on after the results that the file has.
+
+        Raises:
+            FileExistsError: If the file has results and `resume` is not given.
+            ValueError: If the results of the file are of another model or other options.
+        """
+        self._output, self._about = output, about
+        self.done: dict[str, Any] = {"lines": 0, "digest": None, "bytes": 0}
+        self._progress = None if output is None else output.with_name(f"{output.name}.progress")
+        self._file: BinaryIO
+        if output is None or self._progress is None:
+            self._file = sys.stdout.buffer
+            return
+        if resume:
+            self._read_progress(output, self._progress)
+        elif output.exists():
+            raise FileExistsError(f"{output} exists: give --resume to go on with it, or another --output.")
+        self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
+        self._file.truncate(self.done["bytes"])  # a line that was half written is written again
+        self._file.seek(self.done["bytes"])
+
+    def _read_progress(self, output: Path, progress: Path) -> None:
+        if not progress.exists():
+            if output.exists():
+                raise ValueError(
+                    f"{output} has no {progress.name} beside it: it is complete, or was made without one."
+                )
+            return
+        try:
+            saved = json.loads(progress.read_bytes())
+            about, self.done = saved["about"], {name: saved[name] for name in ("lines", "digest", "bytes")}
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{progress} is damaged: remove it and {output.name}, and begin again.") from None
+        if differing := sorted(name for name in {*about, *self._about} if about.get(name) != self._about.get(name)):
+            name = differing[0]
+            raise ValueError(
+                f"{output} was begun with {name}={about.get(name)!r:.60}, not {self._about.get(name)!r:.60}: give the "
+                "same, or write to another file."
+            )
+        if not output.exists() or output.stat().st_size < self.done["bytes"]:
+            raise ValueError(f"{output} is shorter than {progress.name} says: remove both, and begin again.")
+
+    def __enter__(self) -> "LineWriter":
+        """Return the writer."""
+        return self
+
+    def write(self, text: str, reader: LineReader) -> None:
+        """Write the results of all lines that were read, and note how far they go."""
+        shown = printable_lines(text) if self._output is None and sys.stdout.isatty() else text
+        self._file.write(shown.encode())
+        self._file.flush()
+        if self._output is not None and self._progress is not None:
+            self.done = {"lines": reader.lines, "digest": reader.digest, "bytes": self._file.tell()}
+            part = self._progress.with_name(f"{self._progress.name}.part")
+            part.write_text(json.dumps({"about": self._about, **self.done}, ensure_ascii=False), encoding="utf-8")
+            part.replace(self._progress)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close the file and, if it is complete, remove what says how far it goes."""
+        if self._output is not None and self._progress is not None:
+            self._file.close()
+            if kind is None:
+                self._progress.unlink(missing_ok=True)
+
+
+def printable_lines(text: str) -> str:
+    """Return a text with all control characters but tabs and line ends as Python writes them, for a terminal."""
+    return re.sub(r"(?![\t\n]|\r\n)[\x00-\x1f\x7f-\x9f]", lambda found: repr(found[0])[1:-1], text)
+
+
+def close_quietly() -> None:
+    """Point standard output nowhere, after the program that read it has ended, so that Python does not flush it."""
+    with suppress(OSError, ValueError, io.UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,124 @@
+"""Words and numbers of model cards in English and in Portuguese."""
+
+import math
+from collections.abc import Mapping
+from typing import Literal, get_args
+
+CardLanguage = Literal["en", "pt"]
+LANGUAGES: tuple[CardLanguage, ...] = get_args(CardLanguage)
+
+# What recipes call their figures, systems, tests and errors. What is not here, such as a domain, is shown as it is.
+_PORTUGUESE = {
+    "accuracy": "acurácia",
+    "bits per character": "bits por caractere",
+    "bits per masked character": "bits por caractere mascarado",
+    "bleu": "BLEU",
+    "character error rate": "taxa de erro por caractere",
+    "character perplexity": "perplexidade por caractere",
+    "choice error rate": "taxa de erro nas escolhas",
+    "chrf": "chrF",
+    "exact match": "acertos exatos",
+    "f1": "F1",
+    "letters kept": "letras mantidas",
+    "macro f1": "F1 macro",
+    "masked accuracy": "acurácia nos mascarados",
+    "next sentence accuracy": "acurácia na frase seguinte",
+    "phone error rate": "taxa de erro por fone",
+    "precision": "precisão",
+    "recall": "cobertura",
+    "tag accuracy": "acurácia das etiquetas",
+    "word accuracy": "acurácia por palavra",
+    "word error rate": "taxa de erro por palavra",
+    "word perplexity": "perplexidade por palavra",
+    "decoder": "decodificador",
+    "left as it is": "texto sem mudança",
+    "model": "modelo",
+    "model, letters kept": "modelo, letras mantidas",
+    "most frequent": "mais frequente",
+    "most frequent after the word before": "mais frequente após a palavra anterior",
+    "most frequent in training": "mais frequente no treino",
+    "most frequent label": "rótulo mais frequente",
+    "most frequent spelling": "grafia mais frequente",
+    "most frequent tag of each word": "etiqueta mais frequente de cada palavra",
+    "random span": "trecho ao acaso",
+    "unigram characters": "frequência dos caracteres",
+    "unigram words": "frequência das palavras",
+    "uniform characters": "caracteres equiprováveis",
+    "uniform words": "palavras equiprováveis",
+    "documents": "documentos",
+    "encyclopaedia": "enciclopédia",
+    "essays": "redações",
+    "everyday": "dia a dia",
+    "paragraphs": "parágrafos",
+    "plays": "peças de teatro",
+    "sentences": "frases",
+    "test": "teste",
+    "train": "treino",
+    "validation": "validação",
+    "conversation": "conversa",
+    "developer documents": "documentos de desenvolvimento",
+    "education": "educação",
+    "fiction of a game": "ficção de um jogo",
+    "law": "leis",
+    "literature": "literatura",
+    "news": "notícias",
+    "technical manual": "manual técnico",
+    "user help": "ajuda ao usuário",
+    "always spelt otherwise in training": "sempre escritas de outro modo no treino",
+    "right in another sentence: training has both spellings": "certas em outra frase: o treino tem as duas grafias",
+    "unknown to training": "desconhecidas no treino",
+    "unknown to training and with a capital: mostly names": "desconhecidas no treino e com maiúscula: quase só nomes",
+    "with an acute for a circumflex or the reverse, as in Brazil and Portugal": "com agudo por circunflexo ou o "
+    "inverso, como no Brasil e em Portugal",
+    "learned": "aprendidas",
+    "rotary": "rotatórias",
+    "sinusoidal": "senoidais",
+}
+
+
+def translate(text: str, language: CardLanguage) -> str:
+    """Return what a recipe calls something in the language of a card; underscores become spaces."""
+    words = text.replace("_", " ")
+    return _PORTUGUESE.get(words, words) if language == "pt" else words
+
+
+def in_language(text: str | Mapping[str, str] | None, language: CardLanguage) -> str | None:
+    """Return a text in the language of a card, or in English where it is in no other."""
+    return text.get(language, text.get("en")) if isinstance(text, Mapping) else text
+
+
+def format_number(value: float, language: CardLanguage, decimals: int = 4) -> str:
+    """Return a number with the separators of the language; an integer has no decimals, nor has 1,000 or more."""
+    whole = isinstance(value, int) or abs(value) >= 1000
+    written = f"{value:,.0f}" if whole else f"{value:.{decimals}f}"
+    return written.translate(str.maketrans(",.", ".,")) if language == "pt" else written
+
+
+def format_measure(value: float, language: CardLanguage) -> str:
+    """Return a measured quantity with three significant digits."""
+    decimals = max(0, 2 - math.floor(math.log10(value))) if value > 0 else 0
+    return format_number(round(value) if decimals == 0 else value, language, decimals)
+
+
+def format_share(share: float, language: CardLanguage) -> str:
+    """Return a share in per cent; one that is nearly all is not called all."""
+    nearly_all = 0.99995 <= share < 1
+    return f"{'> ' if nearly_all else ''}{format_number(99.99 if nearly_all else 100.0 * share, language, 2)} %"
+
+
+def describe_machine(machine: str, language: CardLanguage) -> str:
+    """Return the machine of a run, such as `x86_64, 2 cores, no GPU`, in the language of a card."""
+    if language == "pt":
+        return machine.replace(" cores", " núcleos").replace(" core,", " núcleo,").replace("no GPU", "sem GPU")
+    return machine
+
+
+_JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages
+
+
+def in_one_line(text: str) -> str:
+    """Return a text without line ends, with escapes for control characters."""
+    return "".join(
+        each if each.isprintable() or each in _JOINERS else each.encode("unicode_escape").decode("ascii")
+        for each in " ".join(text.split())
+    )

@@ -1,0 +1,159 @@
+"""The code on a model card that runs the model."""
+
+import json
+
+from .card_facts import ModelFacts
+
+_PIPELINES = {
+    "ForCausalLM": """\
+from transformers import pipeline
+
+generate = pipeline("text-generation", model=NAME, trust_remote_code=True)
+print(generate(EXAMPLE, max_new_tokens=50)[0]["generated_text"])
+""",
+    "ForConditionalGeneration": """\
+from transformers import pipeline
+
+transform = pipeline("text2text-generation", model=NAME, trust_remote_code=True)
+print(transform(EXAMPLE)[0]["generated_text"])
+""",
+    "ForMaskedLM": """\
+from transformers import pipeline
+
+fill = pipeline("fill-mask", model=NAME, trust_remote_code=True)
+for prediction in fill("Bom d<mask>a"):
+    print(prediction["token_str"], round(prediction["score"], 3))
+""",
+    "ForSequenceClassification": """\
+from transformers import pipeline
+
+classify = pipeline("text-classification", model=NAME, trust_remote_code=True)
+print(classify(EXAMPLE))
+""",
+    "ForTokenClassification": """\
+from transformers import pipeline
+
+tag = pipeline(
+    "token-classification", model=NAME, trust_remote_code=True, aggregation_strategy="simple"
+)
+for span in tag(EXAMPLE):
+    print(span["entity_group"], span["start"], span["end"])
+""",
+    "ForQuestionAnswering": """\
+from transformers import pipeline
+
+answer = pipeline("question-answering", model=NAME, trust_remote_code=True)
+print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis nasceu no Rio de Janeiro."))
+""",
+}
+_RESTORATION = """\
+from transformers import pipeline
+
+restore = pipeline("character-restoration", model=NAME, trust_remote_code=True)
+print(restore(EXAMPLE)["restored_text"])
+print(restore(EXAMPLE, min_confidence=0.99, return_probabilities=True))
+"""
+_LOADED = """\
+import torch
+from transformers import AUTO_CLASS, AutoTokenizer
+
+tokenizer = AutoTokenizer.from_pretrained(NAME, trust_remote_code=True)
+model = AUTO_CLASS.from_pretrained(NAME, trust_remote_code=True).eval()
+"""
+_WITHOUT_PIPELINE = {
+    "ForNextSentencePrediction": """\
+inputs = tokenizer("Está a chover.", "Levo o guarda-chuva.", return_tensors="pt")
+with torch.no_grad():
+    follows, does_not = model(**inputs).logits[0].softmax(-1).tolist()
+print(f"the second text follows the first: {follows:.3f}")
+""",
+    "ForPreTraining": """\
+inputs = tokenizer("Bom d<mask>a.", "Como está?", return_tensors="pt")
+with torch.no_grad():
+    outputs = model(**inputs)
+masked = inputs.input_ids[0] == tokenizer.mask_token_id
+print(tokenizer.decode(outputs.prediction_logits[0, masked].argmax(-1)))
+print(f"the second text follows the first: {outputs.seq_relationship_logits[0].softmax(-1)[0]:.3f}")
+""",
+}
+_VECTORS = """\
+inputs = tokenizer([EXAMPLE], return_tensors="pt")
+with torch.no_grad():
+    print(model(**inputs).last_hidden_state.shape)
+"""
+_VECTORS_OF_TWO_STACKS = """\
+inputs = tokenizer([EXAMPLE], return_tensors="pt")
+start = torch.tensor([[model.config.decoder_start_token_id]])
+with torch.no_grad():
+    outputs = model(**inputs, decoder_input_ids=start)
+print(outputs.encoder_last_hidden_state.shape, outputs.last_hidden_state.shape)
+"""
+_ONNX_RESTORATION = """\
+from atenta import CharacterRestorer
+from huggingface_hub import snapshot_download
+
+restorer = CharacterRestorer.from_pretrained(snapshot_download(NAME))
+print(restorer.restore([EXAMPLE])[0].text)
+"""
+_ONNX = """\
+from atenta import load_engine
+from huggingface_hub import snapshot_download
+
+engine = load_engine(snapshot_download(NAME), engine="onnx"QUANTIZATION)
+print(engine.METHOD([EXAMPLE]))
+"""
+_EXAMPLES = {
+    "ForCausalLM": "Era uma vez",
+    "ForSequenceClassification": "Gostei muito deste livro.",
+    "ForTokenClassification": "Machado de Assis nasceu no Rio de Janeiro.",
+}
+
+
+def write_usage(model: ModelFacts, name: str, example: str | None = None) -> str:
+    """Return Python that loads a model and prints what it makes of an example.
+
+    Args:
+        model: The model.
+        name: The model's repository on the Hub, or its folder.
+        example: The text that the model is given, if it is one that reads any text.
+    """
+    head = _head_of(model)
+    if model.restores:
+        code = _RESTORATION
+    elif head in _PIPELINES:
+        code = _PIPELINES[head]
+    else:
+        vectors = _VECTORS_OF_TWO_STACKS if model.family == "encoder-decoder" else _VECTORS
+        code = (_LOADED + _WITHOUT_PIPELINE.get(head, vectors)).replace("AUTO_CLASS", model.auto_class)
+    return _fill(code, model, name, example)
+
+
+def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, example: str | None = None) -> str:
+    """Return Python that runs the ONNX files of a model in onnxruntime. The arguments are those of `write_usage`.
+
+    `quantization` is the argument of `load_engine`.
+    """
+    code = _ONNX_RESTORATION if model.restores else _ONNX
+    code = code.replace("METHOD", "generate" if model.generates else "predict")
+    code = code.replace("QUANTIZATION", f", quantization={as_python(quantization)}" if quantization else "")
+    return _fill(code, model, name, example)
+
+
+def _head_of(model: ModelFacts) -> str:
+    """Return the end of the class name of the package's model, which a user's subclass need not have."""
+    head = f"For{model.auto_class.partition('For')[2]}"
+    return "ForConditionalGeneration" if head == "ForSeq2SeqLM" else head
+
+
+def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
+    default = "A acao comecou amanha, nao e?" if model.restores else _EXAMPLES.get(_head_of(model), "um texto")
+    code = code.replace("EXAMPLE", as_python(example or default))
+    return code.replace("NAME", as_python(name))  # last: a name may contain the other words
+
+
+def as_python(text: str) -> str:
+    """Return a text as a literal of Python, between double quotes, which may stand in a code span of Markdown."""
+    return "".join(
+        each if each.isprintable() and each != "`" else f"\\U{ord(each):08x}"
+        for each in json.dumps(text, ensure_ascii=False)
+    )

@@ -1,0 +1,32 @@
+"""The part that the pipelines of this package share: how one is saved."""
+
+import os
+from typing import Any
+
+from transformers import Pipeline
+from transformers.dynamic_module_utils import custom_object_save
+
+
+class SavedPipeline(Pipeline):
+    """A pipeline for texts whose code is saved with models of this package, and only with them.
+
+    transformers would copy the file of a registered pipeline into every folder, without the files that it imports.
+    """
+
+    _load_processor = False
+    _load_image_processor = False
+    _load_feature_extractor = False
+    _load_tokenizer = True
+
+    def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
+        """Save the model and the tokenizer. Models of this package bring the code of their pipeline.
+
+        Args:
+            save_directory: folder to save in; created if it does not exist.
+            kwargs: as in transformers.
+        """
+        os.makedirs(save_directory, exist_ok=True)
+        self.model.save_pretrained(save_directory, **kwargs)
+        self.tokenizer.save_pretrained(save_directory, **kwargs)
+        if type(self).__module__.startswith("transformers_modules"):  # loaded from such a folder
+            custom_object_save(self, save_directory)

@@ -1,0 +1,237 @@
+"""A pipeline of transformers from text to text, for encoder-decoders of this package and of others.
+
+transformers 5 has dropped its own. It is saved with the models of this package, and runs without the package.
+"""
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from transformers import PreTrainedModel
+from transformers.utils import ModelOutput
+
+from ..tokenization.text_windows import (
+    GeneratedText,
+    TextWindow,
+    cut_text,
+    find_problems,
+    generate_windows,
+    join_windows,
+    name_source,
+)
+from .saved_pipeline import SavedPipeline
+
+_WINDOWS_AT_ONCE = 16  # of one text
+_IMPOSSIBLE = -1e5  # a sum of log-probabilities below that of any output that the letters allow
+_MAX_NEW_TOKENS = 256  # as in transformers 4, for models that say nothing
+
+
+class TextToTextPipeline(SavedPipeline):
+    """The pipeline `text2text-generation`: the texts that an encoder-decoder generates for a text.
+
+    Its results are those of transformers 4. A text gives `[{"generated_text": …}]`; a list of texts gives a list of
+    such dictionaries or, with `num_return_sequences` above 1, of lists of them, best first.
+
+    Texts longer than the model's `window_length` are cut into windows, at the ends of sentences or words, and the
+    outputs joined. Only models of this package have one, noted in training; those of others read each text at once.
+    An empty text gives an empty text.
+
+    Options, of the call or the pipeline:
+
+    - those of `generate`, such as `num_beams`, `num_return_sequences`, `do_sample` and `max_new_tokens`. The defaults
+      are saved with the model; where it has no length, `max_new_tokens` is 256.
+    - `return_scores`: adds `score`, Σ log p(token | source, previous tokens) / length ** `length_penalty`, in nats.
+      The length is the number of tokens, `<eos>` included; the default penalty is 1. The score of a text in windows
+      is their mean, weighted by their characters.
+    - `keep_letters`: whether the letters of the source stay, and only their accents may change.
+    - `truncation`: as for the tokenizer, for models of others that read a limited number of tokens.
+    - `batch_size`: number of texts that are generated together.
+
+    For a model that was trained with feature tags they follow the text after a tab: `"ser\\tV;1;SG"`. The `prefix` of
+    a configuration (T5) comes before each text.
+
+    Warns:
+        UserWarning: If an output was cut off at the largest length or has a length that training makes implausible, or
+            a text has characters that training did not have.
+
+    Example:
+
+    ```python
+    >>> from transformers import pipeline
+
+    >>> restore = pipeline("text2text-generation", "outputs/accents", trust_remote_code=True)
+    >>> restore("A acao comecou amanha")[0]["generated_text"]
+    'A ação começou amanhã'
+    ```
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if not self.model.can_generate() or not self.model.config.is_encoder_decoder:
+            raise ValueError(
+                f"{type(self.model).__name__} is no encoder-decoder that generates, which the pipeline {self.task!r} "
+                "needs: such as a model that AutoModelForSeq2SeqLM loads."
+            )
+        config = getattr(self.model, "members", [self.model])[0].config  # an ensemble cuts as its first member does
+        self._window_length = getattr(config, "window_length", None)
+        self._length_ratios = getattr(config, "length_ratios", None)
+        self._prefix = getattr(self.model.config, "prefix", None) or ""
+        is_ours = hasattr(self.model, "letter_lock")  # only in our tokenizers is each character of training a token
+        self._characters = self.tokenizer.get_vocab().keys() if is_ours else None
+        named = {str(token) for token in self.tokenizer.special_tokens_map.values() if not isinstance(token, list)}
+        tags = [token for token in self.tokenizer.all_special_tokens if token not in named] if is_ours else []
+        self.tags = dict(zip([tag[1:-1] for tag in tags], self.tokenizer.convert_tokens_to_ids(tags)))
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Generate texts; the class says what the options are and what is returned.
+
+        Raises:
+            TypeError: If an input is not a text.
+            ValueError: If an option is not possible with this model, or a tag is unknown to it.
+        """
+        results = super().__call__(inputs, *args, **kwargs)
+        if isinstance(inputs, list) and all(len(each) == 1 for each in results):
+            return [each[0] for each in results]
+        return results
+
+    # transformers declares these methods with any options, and lists fewer types than it accepts.
+    def _sanitize_parameters(  # type: ignore[override]
+        self,
+        return_scores: bool | None = None,
+        truncation: bool | str | None = None,
+        keep_letters: bool | None = None,
+        **generate_kwargs: Any,
+    ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+        for name in ("return_tensors", "return_text", "return_type", "clean_up_tokenization_spaces"):
+            if generate_kwargs.get(name):
+                raise ValueError(f"{name}={generate_kwargs[name]!r} is no option of this pipeline: it returns texts.")
+            generate_kwargs.pop(name, None)
+        if keep_letters and not hasattr(self.model, "letter_lock"):
+            raise ValueError(f"keep_letters=True needs a model of atenta; {type(self.model).__name__} has no letters.")
+        given = {"truncation": truncation, "keep_letters": keep_letters, "return_scores": return_scores}
+        forward = {name: value for name, value in given.items() if value is not None} | generate_kwargs
+        return {}, forward, {} if return_scores is None else {"return_scores": return_scores}
+
+    def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
+        """Return the text; `_forward` cuts and encodes it."""
+        if not isinstance(inputs, str):
+            raise TypeError(f"Found {inputs!r:.80} ({type(inputs).__name__}); expected a text.")
+        return {"text": inputs}
+
+    def _forward(  # type: ignore[override]
+        self,
+        model_inputs: Mapping[str, Any],
+        truncation: bool | str = False,
+        keep_letters: bool = False,
+        return_scores: bool = False,
+        **generate_kwargs: Any,
+    ) -> dict[str, Any]:
+        given = model_inputs["text"]  # a list, if they are a batch
+        texts = [given] if isinstance(given, str) else given
+        sources, tags = zip(*map(self._part_tags, texts))
+        limit = self._window_length and self._window_length - 1
+        cuts = [cut_text(source, limit, self._characters) for source in sources]
+        lengths: list[int] = []
+
+        def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
+            encoded = self.tokenizer([self._prefix + part for part in parts], truncation=truncation).input_ids
+            lengths.extend(map(len, encoded))
+            encoded = [tags[index] + ids for index, ids in zip(indices, encoded)]
+            found: list[list[GeneratedText]] = [[]] * len(encoded)
+            in_order = sorted(range(len(encoded)), key=lambda number: len(encoded[number]))
+            size = max(len(texts), _WINDOWS_AT_ONCE)
+            for start in range(0, len(in_order), size):
+                numbers = in_order[start : start + size]
+                batch = self._generate([encoded[n] for n in numbers], keep_letters, return_scores, generate_kwargs)
+                for number, outputs in zip(numbers, batch):
+                    found[number] = outputs
+            return found
+
+        outputs = generate_windows(cuts, generate)
+        of_windows = iter(lengths)
+        for text, windows, of_text in zip(texts, cuts, outputs):
+            counts = [next(of_windows) if window.text else 0 for window in windows]
+            self._warn(text, windows, of_text, counts, None if keep_letters else self._characters)
+        joined = [join_windows(windows, of_text) for windows, of_text in zip(cuts, outputs)]
+        rows = [[{"generated_text": each.text, "score": each.score} for each in ranked] for ranked in joined]
+        return {"outputs": rows[0] if isinstance(given, str) else rows}
+
+    def postprocess(  # type: ignore[override]
+        self, model_outputs: Mapping[str, Any], return_scores: bool = False
+    ) -> list[dict[str, Any]]:
+        """Return `generated_text` and, on request, `score` of each output."""
+        names = ("generated_text", "score") if return_scores else ("generated_text",)
+        return [{name: each[name] for name in names} for each in model_outputs["outputs"]]
+
+    def _part_tags(self, text: str) -> tuple[str, list[int]]:
+        """Return the source of a text, and the ids of its feature tags."""
+        source, features = text.rsplit("\t", 1) if self.tags and "\t" in text else (text, "")
+        tags = [feature for feature in features.split(";") if feature]
+        if unknown := [tag for tag in tags if tag not in self.tags]:
+            raise ValueError(f"Found tag {unknown[0]!r} in {text!r:.80}; expected {', '.join(self.tags):.200}")
+        return source, [self.tags[tag] for tag in tags]
+
+    def _generate(
+        self, encoded: Sequence[list[int]], keep_letters: bool, return_scores: bool, options: Mapping[str, Any]
+    ) -> list[list[GeneratedText]]:
+        """Return the outputs of `generate` for a batch of windows, best first."""
+        batch = self.tokenizer.pad({"input_ids": list(encoded)}, return_tensors="pt").to(self.device)
+        options = {"return_dict_in_generate": True, "output_scores": return_scores or keep_letters, **options}
+        saved = self.model.generation_config
+        if keep_letters:
+            options["logits_processor"] = self.model.letter_lock(self.tokenizer, batch["input_ids"])
+            longest = options.pop("max_length", None) or saved.max_length or 0
+            options["max_length"] = max(longest, batch["input_ids"].shape[1] + 1)
+        elif not {"max_length", "max_new_tokens", "generation_config"} & options.keys() and not (
+            {"max_length", "max_new_tokens"} & saved.to_diff_dict().keys()
+        ):
+            options["max_new_tokens"] = _MAX_NEW_TOKENS
+        output = self.model.generate(**batch, **options)
+        start = 1  # the token that every output starts with
+        ids = output.sequences[:, start:]
+        eos = saved.eos_token_id if isinstance(saved.eos_token_id, list) else [self.tokenizer.eos_token_id]
+        ends = torch.isin(ids, torch.tensor(eos, device=ids.device))
+        # Beam search may pad with <eos>: what follows the first one is not part of the output.
+        is_token = (ends.cumsum(-1) - ends.long() == 0) & (ids != self.tokenizer.pad_token_id)
+        scores = sequence_scores(self.model, output, is_token) if return_scores else _beam_scores(output, len(ids))
+        texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        found = list(map(GeneratedText, texts, scores, ends.any(-1).tolist(), is_token.sum(-1).tolist()))
+        each = len(found) // len(encoded)
+        rows = [found[start : start + each] for start in range(0, len(found), each)]
+        return [[one for one in row if one.score * max(one.tokens, 1) > _IMPOSSIBLE] for row in rows]
+
+    def _warn(
+        self,
+        text: str,
+        windows: Sequence[TextWindow],
+        outputs: Sequence[Sequence[GeneratedText] | None],
+        lengths: Sequence[int],
+        characters: Any,
+    ) -> None:
+        for problem in find_problems(windows, outputs, lengths, self._length_ratios, characters):
+            warnings.warn(f"{name_source(text)}: {problem}", stacklevel=2)
+
+
+def _beam_scores(output: ModelOutput, rows: int) -> list[float]:
+    return output.sequences_scores.tolist() if "sequences_scores" in output else [0.0] * rows
+
+
+def sequence_scores(model: PreTrainedModel, output: ModelOutput, is_token: torch.Tensor) -> list[float]:
+    """Return the score of each output of `generate`: Σ log p(token | source, previous tokens) / length ** penalty.
+
+    Args:
+        model: the model that generated.
+        output: what `generate` returned, with `return_dict_in_generate=True` and `output_scores=True`.
+        is_token: (outputs, length), which tokens after the first belong to the output, `<eos>` included.
+
+    Returns:
+        The scores, in nats. The penalty is `length_penalty` of the model's generation configuration, 1 by default.
+        Beam search and greedy search have the same score.
+    """
+    if "sequences_scores" in output:  # only beam search returns them
+        return output.sequences_scores.tolist()
+    log_probabilities = model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
+    total = log_probabilities.masked_fill(~is_token[:, -log_probabilities.shape[1] :], 0).sum(-1)
+    penalty = model.generation_config.length_penalty
+    return (total / is_token.sum(-1).clamp(min=1) ** (1 if penalty is None else penalty)).tolist()

@@ -1,0 +1,154 @@
+"""What a training costs: minutes, energy and CO₂, measured by codecarbon on this machine, without network."""
+
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from importlib.metadata import version
+from typing import Any
+
+from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers.trainer_callback import ExportableState
+
+_SECONDS = 15  # between two measurements; codecarbon asks for the load of the processor every second
+
+
+class CostMeter:
+    """Measures the time and the energy from `start` to `stop`, and goes on where an earlier one has stopped.
+
+    The energy is that of the machine: of the processor from its counters (RAPL), or from its load where it shows none,
+    as in most containers and virtual machines; of the memory from its size; of GPUs from their driver. A machine that
+    cannot be measured costs a warning, and only the time is stated.
+
+    Attributes:
+        country_iso_code: ISO 3166-1 alpha-3 code of the country whose electricity is used, such as `BRA`; without it
+            no CO₂ is stated.
+        minutes: Minutes so far.
+        kilowatt_hours: Energy so far; None if it is not known for all of the time.
+        co2_grams: CO₂ so far, in grams of CO₂ equivalents; None without a country.
+        found: How it was found: `tracker`, `processor`, `gpu`, `country`, and whether energy was `counted`.
+    """
+
+    def __init__(self, country_iso_code: str | None = None):
+        self.country_iso_code = country_iso_code
+        self.minutes = 0.0
+        self.kilowatt_hours: float | None = 0.0
+        self.co2_grams: float | None = 0.0 if country_iso_code else None
+        self.found: dict[str, Any] = {}
+        self._tracker: Any = None
+        self._started: float | None = None
+
+    def start(self) -> None:
+        """Begin to measure. An error of the library does not stop a training."""
+        self._started = time.perf_counter()
+        try:
+            from codecarbon import OfflineEmissionsTracker
+
+            logging.getLogger("codecarbon").setLevel(logging.CRITICAL)  # it logs each step of its start
+            self._tracker = OfflineEmissionsTracker(
+                country_iso_code=self.country_iso_code,
+                measure_power_secs=_SECONDS,
+                output_methods=[],
+                emissions_endpoint=None,
+                electricitymaps_api_token=None,
+                allow_multiple_runs=True,
+                log_level="critical",
+            )
+            self._tracker.start()
+        except Exception as error:  # whatever it meets in a machine that it does not know
+            print(f"The energy of this training is not measured: {' '.join(str(error).split())}", flush=True)
+            self._tracker, self.kilowatt_hours, self.co2_grams = None, None, None
+
+    def stop(self) -> None:
+        """Add what has been used since `start`; without a `start` nothing happens."""
+        if self._started is None:
+            return
+        used = self._read(stop=True)
+        self._started = self._tracker = None
+        self.minutes, self.kilowatt_hours, self.co2_grams = used["minutes"], used["kilowatt_hours"], used["co2_grams"]
+
+    def facts(self) -> dict[str, Any]:
+        """Return what is known so far, for a model card."""
+        used = self._read(stop=False)
+        return {name: value for name, value in {**used, **self.found}.items() if value}
+
+    def _read(self, stop: bool) -> dict[str, Any]:
+        """Return the sums of before and of now."""
+        sums = {"minutes": self.minutes, "kilowatt_hours": self.kilowatt_hours, "co2_grams": self.co2_grams}
+        if self._started is None:
+            return sums
+        sums["minutes"] += (time.perf_counter() - self._started) / 60
+        if self._tracker is None:
+            return sums
+        try:
+            if stop:
+                self._tracker.stop()
+                data = self._tracker.final_emissions_data
+            else:
+                self._tracker.flush()
+                data = self._tracker._prepare_emissions_data()
+            self._describe(data)
+        except Exception:
+            return {**sums, "kilowatt_hours": None, "co2_grams": None}
+        for name, now in (("kilowatt_hours", data.energy_consumed), ("co2_grams", 1000 * data.emissions)):
+            if sums[name] is not None:
+                sums[name] += now
+        return sums
+
+    def _describe(self, data: Any) -> None:
+        """Note how the energy was found."""
+        modes = ""
+        with suppress(Exception):  # the library tells it nowhere else
+            modes = " ".join(map(repr, self._tracker._hardware))
+        self.found = {
+            "tracker": f"codecarbon {version('codecarbon')}",
+            "processor": " ".join((data.cpu_model or "").split()),
+            "gpu": data.gpu_model or "",
+            "country": data.country_name if self.country_iso_code else None,
+            "counted": "Rapl" in modes or "Power Gadget" in modes or "Emi" in modes,
+        }
+
+
+class TrainingCost(CostMeter, TrainerCallback, ExportableState):
+    """A `CostMeter` of a Trainer's training. Checkpoints keep its sums, so that a resumed run states all of it."""
+
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Begin to measure, in the main process."""
+        if state.is_world_process_zero:
+            self.start()
+
+    def on_train_end(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
+    ) -> None:
+        """Stop to measure."""
+        self.stop()
+
+    def state(self) -> dict[str, Any]:
+        """Return the sums so far, as a checkpoint keeps them."""
+        sums = {**self._read(stop=False), "found": self.found}
+        return {"args": {"country_iso_code": self.country_iso_code}, "attributes": sums}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Set the sums to those of a checkpoint's `state`."""
+        for name, value in state.get("attributes", {}).items():
+            setattr(self, name, value)
+
+
+def expect_country(code: str | None) -> None:
+    """Check the code of a country.
+
+    Raises:
+        ValueError: If codecarbon knows no electricity of such a country.
+    """
+    if code is None:
+        return
+    from codecarbon.input import DataSource
+
+    known = DataSource().get_global_energy_mix_data()
+    if code not in known:
+        raise ValueError(
+            f"--country_iso_code {code}: expected the ISO 3166-1 code of a country in three capital letters, such as "
+            f"BRA or PRT (codecarbon has {len(known)} countries)."
+        )

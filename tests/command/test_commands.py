@@ -1,0 +1,231 @@
+"""The commands besides `predict`: help, recipes, accents, scores, descriptions, pictures, exports and pushes."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from atenta import (
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    restore_accents,
+)
+from atenta.command.main import RECIPES, app
+from atenta.recipes.metrics import scores
+from atenta.restoration.portuguese import MODEL_FOLDER
+from support.local_hub import local_hub
+from support.saved import save_with_tokenizer
+
+COMMANDS = ["train", "predict", "restore", "evaluate", "info", "show", "export", "push"]
+
+
+def run(*arguments, code=0):
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert result.exit_code == code or str(result.exception), result.output
+    return result
+
+
+def run_process(*arguments, **options):
+    return subprocess.run([sys.executable, "-m", "atenta", *map(str, arguments)], capture_output=True, **options)
+
+
+@pytest.mark.parametrize("columns", [50, 80])
+@pytest.mark.parametrize("command", [[], *([each] for each in ("predict", "restore", "evaluate", "info", "push"))])
+def test_help_fits_the_terminal(monkeypatch, columns, command):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    printed = CliRunner().invoke(app, [*command, "--help"], terminal_width=columns).stdout
+    assert printed.strip()
+    assert max(map(len, printed.splitlines())) <= columns
+    if not command:
+        assert all(f" {name} " in printed for name in COMMANDS)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train"], ["restore", "A acao"]])
+def test_light_commands_import_neither_torch_nor_transformers(arguments):
+    script = (
+        "import sys; sys.argv = ['atenta', *sys.argv[1:]]\n"
+        "from atenta.command.main import main\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "assert not {'torch', 'transformers', 'datasets'} & sys.modules.keys()"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_recipes_are_listed_and_named():
+    listed = run("train").stdout
+    assert all(f"  {name} " in listed for name in RECIPES)
+    refused = run("train", "seq2sec", code=2)
+    assert "did you mean seq2seq?" in " ".join(refused.output.split())
+
+
+def test_a_recipe_has_its_own_help():
+    done = run_process("train", "finetune_classification", "--help", text=True)
+    assert done.returncode == 0
+    assert "--train_file" in done.stdout
+    assert done.stdout.startswith("usage: atenta train finetune_classification")
+
+
+def test_options_of_a_recipe_are_checked_by_it():
+    done = run_process("train", "seq2seq", "--max_stepz", "3", text=True)
+    assert done.returncode != 0
+    assert "max_steps" in done.stderr
+
+
+def test_accents_of_lines(tmp_path):
+    text = "A acao comecou.\r\n\nE facil\x00: nao?"
+    path = tmp_path / "lines.txt"
+    path.write_bytes(text.encode())
+    expected = "".join(
+        restore_accents(line.removesuffix("\r")) + end
+        for line, end in zip(text.split("\n"), ["\r\n", "\n", "\n"], strict=True)
+    )
+    assert run("restore", "--files", path).stdout_bytes.decode() == expected
+    assert run_process("restore", input=text.encode()).stdout.decode() == expected
+    assert run("restore", "Nao e facil", "--min_confidence", 1.0).stdout == "Nao e facil\n"
+    record = json.loads(run("restore", "Nao e facil", "--probabilities").stdout)
+    assert record["restored"] == restore_accents("Nao e facil")
+    assert len(record["probabilities"]) == len("Nao e facil")
+
+
+def test_a_terminal_gets_no_commands_from_texts(monkeypatch):
+    from atenta.command import text_lines
+
+    line = "a\x1b[31mb\x9b1mc\t\u200dd\re\r\n"
+    assert text_lines.printable_lines(line) == "a\\x1b[31mb\\x9b1mc\t\u200dd\\re\r\n"
+
+
+def test_scores_of_pairs(tmp_path):
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "model")
+    sources, targets = ["nao", "e so"], ["não", "é só"]
+    data = tmp_path / "test.tsv"
+    data.write_text("".join(f"{s}\t{t}\n" for s, t in zip(sources, targets)), encoding="utf-8")
+    arguments = (
+        "evaluate",
+        tmp_path / "model",
+        "--test_file",
+        data,
+        "--keep_letters",
+        "--output",
+        tmp_path / "s.json",
+    )
+    printed = run(*arguments).stdout
+    saved = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
+    names = ["word_accuracy", "exact_match", "character_error_rate"]
+    assert saved["test"]["left as it is"] == scores(names, predictions=sources, references=targets)
+    assert saved["test"]["model"].keys() == set(names)
+    assert saved["run"]["rows"] == 2
+    assert "left as it is" in printed
+    chosen = run(*arguments, "--metrics", "letters_kept", "--keep_letters").stdout
+    assert "letters kept" in chosen
+
+
+def test_scores_of_restored_characters_are_those_of_the_recipe(tmp_path):
+    rows = [("A acao comecou.", "A ação começou."), ("Ela esta em casa.", "Ela está em casa.")]
+    data = tmp_path / "test.tsv"
+    data.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
+    printed = run("evaluate", MODEL_FOLDER, "--test_file", data).stdout
+    assert "choice error rate" in printed
+    restored = [restore_accents(source) for source, _ in rows]
+    expected = scores(["exact_match"], predictions=restored, references=[target for _, target in rows])["exact_match"]
+    assert f"{expected:.4f}" in printed.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("model_class", "options", "name", "content", "metric"),
+    [
+        (
+            AtentaEncoderForSequenceClassification,
+            {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}},
+            "test.tsv",
+            "casa\tpor\ncittà\tita\n",
+            "macro f1",
+        ),
+        (
+            AtentaEncoderForTokenClassification,
+            {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}},
+            "test.conll",
+            "em O\nBelém B-LOC\n\nLisboa B-LOC\n",
+            "tag accuracy",
+        ),
+        (
+            AtentaEncoderForQuestionAnswering,
+            {},
+            "test.jsonl",
+            json.dumps(
+                {
+                    "id": "1",
+                    "question": "Onde?",
+                    "context": "Em Belém.",
+                    "answers": {"text": ["Belém"], "answer_start": [3]},
+                }
+            ),
+            "f1",
+        ),
+    ],
+    ids=["labels", "tags", "questions"],
+)
+def test_scores_of_other_models(tmp_path, model_class, options, name, content, metric):
+    save_with_tokenizer(model_class, tmp_path / "model", **options)
+    (tmp_path / name).write_text(content, encoding="utf-8")
+    assert metric in run("evaluate", tmp_path / "model", "--test_file", tmp_path / name).stdout
+
+
+def test_a_malformed_row_is_named(tmp_path):
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "model")
+    (tmp_path / "test.tsv").write_text("a\tb\nc\n", encoding="utf-8")
+    refused = run("evaluate", tmp_path / "model", "--test_file", tmp_path / "test.tsv", code=1)
+    assert "test.tsv, line 2" in str(refused.exception)
+    refused = run("evaluate", tmp_path / "model", "--test_file", tmp_path / "nowhere.tsv", code=1)
+    assert "found no such file" in str(refused.exception)
+
+
+def test_a_description_is_from_the_files_alone(tmp_path):
+    model = save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path)
+    described = json.loads(run("info", tmp_path, "--json").stdout)
+    assert described["class"] == "AtentaEncoderDecoderForConditionalGeneration"
+    assert described["family"] == "encoder-decoder"
+    assert described["parameters"] == model.num_parameters()
+    assert "ção" not in described["characters"]
+    assert {"ç", "ã", "o"} <= set(described["characters"])
+    assert described["files"]["config.json"] == os.path.getsize(tmp_path / "config.json")
+    printed = run("info", MODEL_FOLDER).stdout
+    assert "AtentaEncoderForTokenClassification, encoder" in printed
+    assert "1,415,652" in printed
+    assert "model_int8.onnx" in printed
+    (tmp_path / "model.safetensors").write_bytes(b"\x00")
+    assert "model.safetensors is damaged" in str(run("info", tmp_path, code=1).exception)
+
+
+def test_pictures_and_exports_have_their_own_options():
+    for command in ("show", "export"):
+        done = run_process(command, "--help", text=True)
+        assert done.returncode == 0
+        assert done.stdout.startswith("usage: ")
+
+
+def test_a_push_says_what_it_does_and_asks(tmp_path, monkeypatch):
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path / "model", num_labels=2)
+    with local_hub() as hub:
+        environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_local", "HF_HUB_OFFLINE": "0"}
+        environment |= {"HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1", "HF_HOME": str(tmp_path)}
+        options = {"env": environment, "text": True, "stdin": subprocess.DEVNULL}
+        done = run_process("push", tmp_path / "model", "tester/labels", **options)
+        assert done.returncode == 0, done.stderr
+        assert "tester/labels (new): add " in done.stdout
+        assert "model.safetensors" in hub.storage.files("tester/labels")
+        (tmp_path / "model" / "generation_config.json").write_text("{}", encoding="utf-8")
+        config = tmp_path / "model" / "config.json"
+        config.write_text(config.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+        refused = run_process("push", tmp_path / "model", "tester/labels", **options)
+        assert refused.returncode == 1
+        assert "give --replace" in refused.stderr
+        done = run_process("push", tmp_path / "model", "tester/labels", "--replace", **options)
+        assert done.returncode == 0, done.stderr
+        assert hub.storage.files("tester/labels")["config.json"] == config.read_bytes()

@@ -1,0 +1,341 @@
+"""`atenta predict`: every kind of model, lines in and lines out, formats, resuming, and what is refused."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from transformers import pipeline
+from typer.testing import CliRunner
+
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+    AtentaTokenizer,
+    load_engine,
+    restore_accents,
+)
+from atenta.command import predict, predictors, text_lines
+from atenta.command.main import app
+from atenta.restoration.portuguese import MODEL_FOLDER
+from support.models import double_model
+from support.saved import save_with_tokenizer
+
+SOURCES = ["ser\tPL", "ver", 'um "dia"']
+
+
+def save(folder, seed, alphabet='abcdefimrsuv "', **options):
+    """Save a tiny encoder-decoder in float64 with its tokenizer, as a recipe does."""
+    tokenizer = AtentaTokenizer.from_texts([alphabet], family="encoder-decoder", tags=["<PL>"])
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1}
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
+    with torch.no_grad():  # bytes that are not valid text would be replaced in the output
+        model.lm_head.bias[[i for token, i in tokenizer.get_vocab().items() if token.startswith("<")]] = -100
+        model.lm_head.bias[tokenizer.eos_token_id] = 0.5
+    model.generation_config.max_length = 8
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("models")
+    return [save(folder / "first", 1), save(folder / "second", 2, hidden_size=24)]
+
+
+def run(*arguments, code=0):
+    """Run the command in this process and return its result; standard output and error are apart."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def refusal(*arguments, code=1):
+    """Return the line with which the command was refused."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert result.exit_code == code or isinstance(result.exception, SystemExit), result.output
+    line = str(result.exception) if code == 1 else " ".join(result.output.replace("│", "").split())
+    assert "\n" not in line
+    return line
+
+
+def rows(printed):
+    found = list(csv.reader(io.StringIO(printed), delimiter="\t"))
+    assert found[0] == ["text", "output", "score"]
+    return [(source, text, float(score)) for source, text, score in found[1:]]
+
+
+def lines_of(path, text):
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_texts_give_those_of_the_pipeline(folders):
+    expected = pipeline("text2text-generation", str(folders[0]), device="cpu")(SOURCES, num_beams=4)
+    printed = run("predict", folders[0], *SOURCES, "--num_beams", 4).stdout
+    assert printed.splitlines() == [each["generated_text"] for each in expected]
+
+
+def test_several_outputs_with_source_and_score(folders):
+    options = {"num_beams": 4, "num_return_sequences": 3, "return_scores": True}
+    expected = pipeline("text2text-generation", str(folders[0]), device="cpu")(SOURCES, **options)
+    found = rows(run("predict", folders[0], *SOURCES, "--num_beams", 4, "--num_return_sequences", 3).stdout)
+    assert [row[0] for row in found] == [source for source in SOURCES for _ in range(3)]
+    flat = [each for ranked in expected for each in ranked]
+    assert [row[1] for row in found] == [each["generated_text"] for each in flat]
+    assert [row[2] for row in found] == pytest.approx([each["score"] for each in flat], abs=1e-6)
+
+
+def test_json_lines_hold_any_text(folders, tmp_path):
+    given = ["ser", {"text": "ver\nser\x00", "tags": "PL"}, {"text": "ser", "id": 3}]
+    path = lines_of(tmp_path / "lines.jsonl", "".join(json.dumps(each) + "\n" for each in given))
+    printed = run("predict", folders[0], "--files", path, "--json_lines", "--format", "jsonl").stdout
+    found = [json.loads(line) for line in printed.splitlines()]
+    assert [each["text"] for each in found] == ["ser", "ver\nser\x00", "ser"]
+    assert found[2]["id"] == 3
+    expected = pipeline("text2text-generation", str(folders[0]), device="cpu")(["ser", "ver\nser\x00\tPL", "ser"])
+    assert [each["outputs"][0]["text"] for each in found] == [each["generated_text"] for each in expected]
+    texts = run("predict", folders[0], "--files", path, "--json_lines").stdout
+    assert [json.loads(line) for line in texts.splitlines()] == [each["generated_text"] for each in expected]
+
+
+def test_each_line_gives_a_line(folders, tmp_path):
+    path = lines_of(tmp_path / "lines.txt", "ser\tPL\n\nver\u2028m\x0bi\r\n\r\nser")
+    printed = run("predict", folders[0], "--files", path, "--files", path).stdout_bytes.decode()
+    expected = (
+        run("predict", folders[0], "ser\tPL", "", "ver\u2028m\x0bi", "", "ser").stdout_bytes.decode().split("\n")
+    )
+    assert expected[1] == expected[3] == ""
+    ends = ["\n", "\n", "\r\n", "\r\n", "\n"]
+    assert printed == "".join(line + end for line, end in zip(expected, ends)) * 2
+
+
+def test_no_lines_give_no_output(folders, tmp_path):
+    assert run("predict", folders[0], "--files", lines_of(tmp_path / "empty.txt", "")).stdout == ""
+
+
+def test_an_ensemble(folders):
+    alone = run("predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2).stdout
+    together = run(
+        "predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2, "--ensemble", folders[1]
+    ).stdout
+    assert together != alone
+    same = run(
+        "predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2, "--ensemble", folders[0]
+    )
+    assert [row[:2] for row in rows(same.stdout)] == [row[:2] for row in rows(alone)]
+
+
+def test_members_with_other_vocabularies_are_refused(folders, tmp_path):
+    other = save(tmp_path / "other", 1, alphabet='abcdefimrsuw "')
+    assert "id of the token" in refusal("predict", folders[0], "ser", "--ensemble", other)
+
+
+def test_letters_are_kept_on_request(folders):
+    assert run("predict", folders[0], "ser", "vê", "--keep_letters").stdout == "ser\nvê\n"
+
+
+def test_warnings_are_lines(folders):
+    printed = run("predict", folders[0], "z日ser")
+    assert "warning: 'z日ser': training did not have 'z', '日', which the model may get wrong\n" in printed.stderr
+    assert len(printed.stdout.splitlines()) == 1
+
+
+@pytest.mark.parametrize("chunk", [1, 2])
+@pytest.mark.parametrize("format", ["text", "tsv", "jsonl"])
+def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, format):
+    path = lines_of(tmp_path / "lines.txt", "ser\tPL\n\nver\r\nser ver\n" * 2)
+    arguments = ("predict", folders[0], "--files", path, "--format", format, "--num_beams", 2)
+    whole = run(*arguments).stdout_bytes
+    output = tmp_path / "output"
+    monkeypatch.setattr(predict, "_CHUNK", chunk)
+    calls = []
+    write = text_lines.LineWriter.write
+
+    def stop_after_three(writer, text, reader):
+        if len(calls) == 3:
+            writer._file.write(text.encode()[:2])  # half a line
+            raise KeyboardInterrupt
+        calls.append(text)
+        write(writer, text, reader)
+
+    monkeypatch.setattr(text_lines.LineWriter, "write", stop_after_three)
+    ended = CliRunner().invoke(app, [*map(str, arguments), "--output", str(output)])
+    monkeypatch.setattr(text_lines.LineWriter, "write", write)
+    assert ended.exit_code == 130
+    assert output.with_name("output.progress").exists()
+    run(*arguments, "--output", output, "--resume")
+    assert output.read_bytes() == whole
+    assert not output.with_name("output.progress").exists()
+
+
+def test_an_output_is_not_mixed(folders, tmp_path):
+    path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
+    arguments = ("predict", folders[0], "--files", path, "--output", output)
+    run(*arguments)
+    assert f"{output} exists: give --resume" in refusal(*arguments)
+    assert "output.progress beside it: it is complete" in refusal(*arguments, "--resume")
+    digest = "0" * 64
+    about = {"model": str(folders[0])}
+    progress = output.with_name("output.progress")
+    progress.write_text(json.dumps({"about": about, "lines": 1, "digest": digest, "bytes": 1}), encoding="utf-8")
+    assert "was begun with" in refusal(*arguments, "--resume")
+    progress.write_text("{", encoding="utf-8")
+    assert "is damaged: remove it" in refusal(*arguments, "--resume")
+
+
+def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "_CHUNK", 1)
+    path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
+    arguments = ("predict", folders[0], "--files", path, "--output", output)
+    monkeypatch.setattr(predictors.TextPredictor, "predict", failing_after(1, predictors.TextPredictor.predict))
+    CliRunner().invoke(app, [*map(str, arguments)])
+    monkeypatch.undo()
+    lines_of(path, "sem\nver\n")
+    assert "The first 1 lines are not those that the output was made from" in refusal(*arguments, "--resume")
+
+
+def failing_after(count, predict):
+    calls = []
+
+    def call(predictor, fields):
+        if len(calls) == count:
+            raise KeyboardInterrupt
+        calls.append(fields)
+        return predict(predictor, fields)
+
+    return call
+
+
+def test_continuations_of_a_decoder(tmp_path):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
+    expected = load_engine(tmp_path, "torch").generate(["Era", "Um"], max_new_tokens=5)
+    printed = run("predict", tmp_path, "Era", "Um", "--max_new_tokens", 5, "--format", "jsonl").stdout
+    assert [json.loads(line)["outputs"][0]["text"] for line in printed.splitlines()] == [
+        prompt + text for prompt, text in zip(["Era", "Um"], expected)
+    ]
+
+
+def test_labels_are_those_of_transformers_pipeline(tmp_path):
+    names = {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}}
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, **names)
+    expected = pipeline("text-classification", str(tmp_path), device="cpu")(["casa", "città"])
+    printed = run("predict", tmp_path, "casa", "città", "--format", "jsonl").stdout
+    for line, each in zip(printed.splitlines(), expected, strict=True):
+        assert json.loads(line)["label"] == each["label"]
+        assert json.loads(line)["probabilities"][each["label"]] == pytest.approx(each["score"], abs=1e-5)
+    assert run("predict", tmp_path, "casa").stdout.strip() == expected[0]["label"]
+
+
+def test_tags_are_read_at_the_first_character_of_each_word(tmp_path):
+    names = {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}}
+    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, **names)
+    text = "em São  Paulo 日本 ."
+    words = text.split()
+    (outputs,) = load_engine(tmp_path, "torch").predict([" ".join(words)])
+    tokens = AtentaTokenizer.from_pretrained(tmp_path)(" ".join(words), return_offsets_mapping=True)
+    starts = [len(" ".join([*words[:index], ""])) for index in range(len(words))]
+    offsets = tokens["offset_mapping"]
+    firsts = [next(i for i, (start, end) in enumerate(offsets) if start == place < end) for place in starts]
+    expected = [names["id2label"][int(outputs["logits"][first].argmax())] for first in firsts]
+    (found,) = map(json.loads, run("predict", tmp_path, text, "--format", "jsonl").stdout.splitlines())
+    assert found["words"] == words
+    assert found["tags"] == expected
+    assert (
+        run("predict", tmp_path, text, "").stdout == "".join(f"{w}\t{t}\n" for w, t in zip(words, expected)) + "\n\n"
+    )
+
+
+def test_characters_are_restored(tmp_path):
+    text = "A acao comecou amanha, nao e?"
+    assert run("predict", MODEL_FOLDER, text).stdout == restore_accents(text) + "\n"
+    assert run("predict", MODEL_FOLDER, text, "--min_confidence", 1.0).stdout == text + "\n"
+    (found,) = map(json.loads, run("predict", MODEL_FOLDER, text, "--format", "jsonl").stdout.splitlines())
+    assert len(found["probabilities"]) == len(found["restored"])
+
+
+def test_masks_are_filled_in(tmp_path):
+    save_with_tokenizer(AtentaEncoderForMaskedLM, tmp_path)
+    (best,) = pipeline("fill-mask", str(tmp_path), device="cpu")("Bom d<mask>a", top_k=1)
+    (found,) = map(json.loads, run("predict", tmp_path, "Bom d<mask>a", "--format", "jsonl").stdout.splitlines())
+    assert found["filled"] == best["sequence"]
+
+
+def test_questions_are_json_lines(tmp_path):
+    save_with_tokenizer(AtentaEncoderForQuestionAnswering, tmp_path)
+    row = {"question": "Onde?", "context": "Nasceu no Rio de Janeiro.", "id": 7}
+    path = lines_of(tmp_path / "questions.jsonl", json.dumps(row) + "\n")
+    expected = pipeline("question-answering", str(tmp_path), device="cpu")(question="Onde?", context=row["context"])
+    printed = run("predict", tmp_path, "--files", path, "--format", "jsonl").stdout
+    assert json.loads(printed) == row | expected
+    assert "expected an object with 'context'" in refusal("predict", tmp_path, '{"question": "a"}')
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ser", "--files", __file__], "found texts and --files; expected one of them"),
+        (["--files", "nowhere.txt"], "nowhere.txt: found no such file"),
+        (["ser", "--num_return_sequences", "3"], "--num_return_sequences 3 is more than --num_beams 1 finds"),
+        (["ser", "--resume"], "--resume needs the --output"),
+        (["ser", "--batch_size", "0"], "batch_size"),
+    ],
+)
+def test_unclear_options_are_refused_before_the_model_is_loaded(arguments, message):
+    assert message in refusal("predict", "nowhere", *arguments, code=2)
+
+
+@pytest.mark.parametrize("line", ['{"source": "ser"}', "3", "{", "[" * 100_000, "1" * 5_000, '"\\ud800"'])
+def test_other_json_lines_are_refused(folders, tmp_path, line):
+    path = lines_of(tmp_path / "lines.jsonl", f'"a"\n{line}\n')
+    found = refusal("predict", folders[0], "--json_lines", "--files", path)
+    assert "lines.jsonl, line 2: found" in found
+    assert len(found) < 300
+
+
+def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
+    path = tmp_path / "lines.txt"
+    path.write_bytes("a\ncão\n".encode("latin-1"))
+    found = refusal("predict", folders[0], "--files", path)
+    assert found.endswith("lines.txt, line 2: found byte 0xE3; expected a text in UTF-8")
+
+
+@pytest.mark.parametrize("name", ["outputs/acents", "./acents", "a/b/c"])
+def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, name):
+    from atenta.recipes.decoding import loading
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(loading, "file_exists", lambda *_: pytest.fail("the Hub was asked"))
+    assert refusal("predict", name, "a").startswith(f"{name}: found no config.json there; expected the folder")
+
+
+def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path / "labels", num_labels=2)
+    save_with_tokenizer(AtentaEncoderModel, tmp_path / "vectors")
+    assert "which --keep_letters does not fit" in refusal("predict", tmp_path / "labels", "a", "--keep_letters")
+    assert "options of generation does not fit" in refusal("predict", tmp_path / "labels", "a", "--num_beams", 2)
+    assert "has vectors and no answers" in refusal("predict", tmp_path / "vectors", "a")
+    assert "Found tag 'SG'" in refusal("predict", folders[0], "ser\tSG")
+    assert "no model.onnx" in refusal("predict", folders[0], "ser", "--engine", "onnx")
+    damaged = shutil.copytree(folders[0], tmp_path / "damaged")
+    (damaged / "config.json").write_text("{", encoding="utf-8")
+    assert "config.json is damaged" in refusal("predict", damaged, "a")
+
+
+def test_a_reader_that_has_enough_ends_the_command_quietly(folders, tmp_path):
+    path = lines_of(tmp_path / "lines.txt", "ser\n" * 100_000)
+    command = f"'{sys.executable}' -m atenta predict '{MODEL_FOLDER}' --files '{path}' | head -n 2"
+    done = subprocess.run(["bash", "-c", f"set -o pipefail; {command}"], capture_output=True, text=True)
+    assert done.stdout == "ser\nser\n"
+    assert done.stderr == ""
+    assert done.returncode == 1

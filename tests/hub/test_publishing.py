@@ -1,0 +1,373 @@
+"""A folder is pushed in one commit, without side files, asks before it replaces, and goes on after a fault."""
+
+import json
+
+import huggingface_hub
+import pytest
+from huggingface_hub import ModelCard, constants
+from huggingface_hub.utils import _http
+
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification, publishing
+from atenta.card import write_model_card
+from atenta.card_facts import CardFacts
+from atenta.publishing import PushError, expect_pushable, plan_push, push_folder
+from support.local_hub import READER, REFUSED, Fault, local_hub
+from support.saved import save_with_tokenizer
+
+REPOSITORY = "tester/tiny-model"
+METRICS = {"test": {"baseline": {"accuracy": 0.25}, "model": {"accuracy": 0.5}}, "card": {"data": "tales"}}
+SIDE_FILES = (
+    "checkpoint-2/model.safetensors",
+    "checkpoint-2/optimizer.pt",
+    ".lock",
+    "options.yaml",
+    "options.yaml.tmp",
+    "bad_rows.tsv",
+    "predictions.tsv",
+    "pytorch_model.bin",
+    "training_args.bin",
+    "spellings.txt",
+    "notes.txt",
+    ".env",
+)
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A local Hub that this process uses, without pauses before requests are repeated."""
+    with local_hub() as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+        monkeypatch.setattr(_http.time, "sleep", lambda seconds: None)
+        monkeypatch.setenv("HF_TOKEN", "hf_local")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        huggingface_hub.close_session()
+        yield server
+        huggingface_hub.close_session()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The output folder of a run, with files that stay at home."""
+    folder = tmp_path / "outputs" / "tiny"
+    save_with_tokenizer(AtentaDecoderForCausalLM, folder)
+    (folder / "metrics.json").write_text(json.dumps(METRICS), encoding="utf-8")
+    (folder / "learning_curve.png").write_bytes(b"picture")
+    write_model_card(folder)
+    for name in SIDE_FILES:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(b"side")
+    return folder
+
+
+def add_onnx(folder):
+    (folder / "onnx").mkdir()
+    (folder / "onnx" / "model_int8.onnx").write_bytes(b"graph")
+
+
+def commits(hub, repository=REPOSITORY):
+    return len(hub.storage.repositories[repository].commits) - 1  # the first is of the empty repository
+
+
+def test_what_is_sent_and_what_stays(hub, folder):
+    add_onnx(folder)
+    assert push_folder(folder, REPOSITORY) == f"{hub.url}/{REPOSITORY}"
+    sent = hub.storage.files(REPOSITORY)
+    assert not set(SIDE_FILES) & set(sent)
+    expected = {
+        "model.safetensors",
+        "config.json",
+        "generation_config.json",
+        "tokenizer.json",
+        "tokenizer_config.json",
+    }
+    expected |= {"README.md", "metrics.json", "learning_curve.png", "onnx/model_int8.onnx", "modeling_decoder.py"}
+    assert expected <= set(sent)
+    assert {name for name in sent if not name.endswith(".py")} == expected - {"modeling_decoder.py"}
+    for name in expected - {"README.md"}:
+        assert sent[name] == (folder / name).read_bytes()
+    assert commits(hub) == 1
+    assert hub.storage.repositories[REPOSITORY].private
+
+
+def test_the_spellings_of_a_restorer_are_sent(hub, tmp_path):
+    labels = {"id2label": {0: "a", 1: "á"}, "label2id": {"a": 0, "á": 1}, "type_vocab_size": 2}
+    options = {"character_variants": {"a": "aá"}, "spellings_file": "words.txt", "window_length": 30, **labels}
+    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path / "m", **options)
+    (tmp_path / "m" / "words.txt").write_text("a", encoding="utf-8")
+    push_folder(tmp_path / "m", REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["words.txt"] == b"a"
+
+
+def test_the_card_names_the_repository_and_that_in_the_folder_stays(hub, folder):
+    before = (folder / "README.md").read_text(encoding="utf-8")
+    push_folder(folder, REPOSITORY)
+    card = ModelCard(hub.storage.files(REPOSITORY)["README.md"].decode())
+    assert f'"{REPOSITORY}"' in card.text
+    assert "# Tiny model" in card.text
+    assert "tales" in card.text
+    assert (folder / "README.md").read_text(encoding="utf-8") == before
+
+
+def test_an_edited_card_is_pushed_as_it_is(hub, folder):
+    path = folder / "README.md"
+    path.write_text(path.read_text(encoding="utf-8").replace("tales", "my tales"), encoding="utf-8")
+    push_folder(folder, REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["README.md"] == path.read_bytes()
+
+
+def test_a_name_without_an_owner_is_the_users(hub, folder):
+    assert push_folder(folder, "mine") == f"{hub.url}/tester/mine"
+
+
+def test_a_plan_sends_and_creates_nothing(hub, folder):
+    (plan,) = plan_push(folder, REPOSITORY)
+    assert not plan.exists
+    assert {"model.safetensors", "README.md"} <= set(plan.added)
+    assert not plan.replaces
+    assert str(plan).startswith(f"{REPOSITORY} (new): add ")
+    assert not hub.storage.repositories
+    assert not [each for each in hub.requests if each.startswith(("POST", "PUT"))]
+
+
+def test_a_push_that_changes_nothing_makes_no_commit(hub, folder):
+    push_folder(folder, REPOSITORY)
+    (plan,) = plan_push(folder, REPOSITORY)
+    assert (plan.added, plan.changed, plan.removed) == ((), (), ())
+    assert "nothing to send" in str(plan)
+    push_folder(folder, REPOSITORY)
+    assert commits(hub) == 1
+
+
+def test_nothing_is_replaced_unless_told(hub, folder):
+    push_folder(folder, REPOSITORY)
+    weights = bytearray((folder / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(weights)
+    (folder / "modeling_decoder.py").unlink()
+    (folder / "modeling_extra.py").write_text("", encoding="utf-8")
+    before = hub.storage.files(REPOSITORY)
+    with pytest.raises(PushError) as error:
+        push_folder(folder, REPOSITORY)
+    message = str(error.value)
+    assert "\n" not in message
+    for stated in ("add modeling_extra.py", "replace model.safetensors", "remove modeling_decoder.py", "replace=True"):
+        assert stated in message
+    assert hub.storage.files(REPOSITORY) == before
+    (plan,) = plan_push(folder, REPOSITORY)
+    assert (plan.added, plan.removed) == (("modeling_extra.py",), ("modeling_decoder.py",))
+    push_folder(folder, REPOSITORY, replace=True)
+    after = hub.storage.files(REPOSITORY)
+    assert after["model.safetensors"] == (folder / "model.safetensors").read_bytes()
+    assert "modeling_decoder.py" not in after
+    assert "modeling_extra.py" in after
+
+
+def test_files_of_others_in_the_repository_stay(hub, folder):
+    push_folder(folder, REPOSITORY)
+    found = hub.storage.repositories[REPOSITORY]
+    found.commits[found.head]["photo.jpg"] = hub.storage.add(b"photo")
+    push_folder(folder, REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["photo.jpg"] == b"photo"
+
+
+@pytest.mark.parametrize(("there", "asked"), [(False, True), (True, False)])
+def test_the_visibility_of_a_repository_is_not_changed(there, asked, hub, folder):
+    push_folder(folder, REPOSITORY, private=there)
+    assert hub.storage.repositories[REPOSITORY].private is there
+    with pytest.raises(PushError, match=f"private={asked} was given: change it in the repository's settings"):
+        push_folder(folder, REPOSITORY, private=asked)
+
+
+def test_a_collection_of_the_model_and_its_onnx_files(hub, folder):
+    add_onnx(folder)
+    address = push_folder(folder, REPOSITORY, collection="Tiny models")
+    (found,) = hub.storage.collections.values()
+    assert address == f"{hub.url}/collections/{found.slug}"
+    assert (found.title, found.private) == ("Tiny models", True)
+    assert found.items == [REPOSITORY, f"{REPOSITORY}-onnx"]
+    original, variant = (hub.storage.files(name) for name in found.items)
+    assert not [name for name in original if name.startswith("onnx/")]
+    names = {"onnx/model_int8.onnx", "config.json", "tokenizer.json", "tokenizer_config.json", "README.md"}
+    assert set(variant) == names | {"generation_config.json"}
+    card = ModelCard(variant["README.md"].decode())
+    assert card.data.base_model == REPOSITORY
+    assert card.data.base_model_relation == "quantized"
+    assert "onnx" in card.data.tags
+    assert card.data.eval_results is None
+    assert 'quantization="int8"' in card.text
+    assert hub.storage.repositories[f"{REPOSITORY}-onnx"].private
+    assert push_folder(folder, REPOSITORY, collection="Tiny models") == address  # again: nothing changes
+    assert (commits(hub), commits(hub, f"{REPOSITORY}-onnx"), len(found.items)) == (1, 1, 2)
+
+
+def test_a_collection_needs_onnx_files(hub, folder):
+    with pytest.raises(PushError, match="has no onnx folder for the collection: `atenta export"):
+        push_folder(folder, REPOSITORY, collection="Tiny models")
+    assert not hub.storage.repositories
+
+
+# Faults
+
+
+def refusal(folder, repository=REPOSITORY, **options) -> str:
+    """Return the one line with which a push is refused."""
+    with pytest.raises(PushError) as error:
+        push_folder(folder, repository, **options)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_refused_token(hub, folder):
+    assert refusal(folder, token=REFUSED).startswith("The Hub refuses the token (401): `hf auth login`")
+    assert not hub.storage.repositories
+
+
+def test_a_token_that_may_not_write(hub, folder):
+    assert f"The token may not write to {REPOSITORY} (403)" in refusal(folder, token=READER)
+    push_folder(folder, REPOSITORY)
+    (folder / "metrics.json").write_text("{}", encoding="utf-8")
+    before = hub.storage.files(REPOSITORY)
+    assert "(403)" in refusal(folder, token=READER, replace=True)
+    assert hub.storage.files(REPOSITORY) == before
+
+
+def test_no_token(hub, folder, monkeypatch, tmp_path):
+    monkeypatch.delenv("HF_TOKEN")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "none"))
+    monkeypatch.setattr(constants, "HF_STORED_TOKENS_PATH", str(tmp_path / "none either"))
+    assert refusal(folder).startswith("No token of the Hub was found: `hf auth login`")
+
+
+def test_a_connection_that_is_lost_once_in_an_upload(hub, folder):
+    hub.faults.append(Fault("/_lfs/"))
+    push_folder(folder, REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["model.safetensors"] == (folder / "model.safetensors").read_bytes()
+    assert commits(hub) == 1
+
+
+def test_a_connection_that_is_lost_for_good_and_the_next_push(hub, folder):
+    hub.faults.append(Fault("/commit/", "POST", times=100))
+    message = refusal(folder)
+    assert message.startswith("The connection to the Hub was lost or cannot be made (")
+    assert message.endswith("What was sent is kept: push again, and the rest is sent.")
+    assert hub.storage.files(REPOSITORY) == {}  # no half of it
+    hub.faults.clear()
+    hub.requests.clear()
+    push_folder(folder, REPOSITORY)
+    assert not [each for each in hub.requests if each.startswith("PUT")]  # the weights are there already
+    assert commits(hub) == 1
+
+
+def test_a_commit_whose_answer_is_lost_is_not_made_twice(hub, folder, monkeypatch):
+    create = publishing.HfApi.create_commit
+
+    def lose_the_answer(self, *arguments, **options):
+        monkeypatch.setattr(publishing.HfApi, "create_commit", create)
+        create(self, *arguments, **options)
+        raise ConnectionError("gone")
+
+    monkeypatch.setattr(publishing.HfApi, "create_commit", lose_the_answer)
+    push_folder(folder, REPOSITORY)
+    assert commits(hub) == 1
+
+
+def test_a_half_upload_makes_no_commit(hub, folder):
+    hub.faults.append(Fault("/_lfs/", forget=True))
+    assert "LFS pointer pointed to a file that does not exist: model.safetensors" in refusal(folder)
+    assert hub.storage.files(REPOSITORY) == {}
+    push_folder(folder, REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["model.safetensors"] == (folder / "model.safetensors").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("/info/lfs/", "POST", 413, "Payload too large"),
+        Fault("/info/lfs/", "POST", 403, "Private repository storage limit reached, please upgrade your plan"),
+        Fault("/commit/", "POST", 507, "Insufficient storage"),
+    ],
+    ids=lambda fault: str(fault.status),
+)
+def test_a_full_repository(fault, hub, folder):
+    hub.faults.append(fault)
+    fault.times = 100
+    message = refusal(folder)
+    assert message.startswith(f"{REPOSITORY} is full: the Hub says")
+    assert fault.message in message
+    assert hub.storage.files(REPOSITORY) == {}
+
+
+def test_a_repository_that_changes_meanwhile_is_not_overwritten(hub, folder, monkeypatch):
+    push_folder(folder, REPOSITORY)
+    (folder / "metrics.json").write_text("{}", encoding="utf-8")
+    create, found = publishing.HfApi.create_commit, hub.storage.repositories[REPOSITORY]
+
+    def after_another(self, *arguments, **options):
+        found.commits["b" * 40] = {**found.commits[found.head], "metrics.json": hub.storage.add(b"theirs")}
+        found.head = "b" * 40
+        return create(self, *arguments, **options)
+
+    monkeypatch.setattr(publishing.HfApi, "create_commit", after_another)
+    assert "was changed by somebody else meanwhile (412)" in refusal(folder, replace=True)
+    assert hub.storage.files(REPOSITORY)["metrics.json"] == b"theirs"
+
+
+def test_a_card_with_metadata_that_the_hub_refuses(hub, folder):
+    write_model_card(folder, CardFacts(data="tales", licence="my own"))
+    (folder / "README.md").write_text((folder / "README.md").read_text(encoding="utf-8") + "Mine.", encoding="utf-8")
+    message = refusal(folder)
+    assert message.startswith('Invalid metadata in README.md. - "license" must be one of')
+    assert hub.storage.files(REPOSITORY) == {}
+
+
+def test_the_hub_validates_the_cards(hub, folder):
+    card = ModelCard.load(folder / "README.md")
+    assert card.data.eval_results
+    card.validate()
+    card.data.pipeline_tag = "text2text-generation"
+    with pytest.raises(ValueError, match="pipeline_tag"):
+        card.validate()
+
+
+def test_without_network(hub, folder, monkeypatch):
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    huggingface_hub.close_session()
+    assert refusal(folder) == "HF_HUB_OFFLINE is set, so nothing can be sent: unset it."
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    huggingface_hub.close_session()
+    hub.server_close()
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
+    assert refusal(folder).startswith("The connection to the Hub was lost or cannot be made (ConnectError")
+
+
+@pytest.mark.parametrize("name", ["a/b/c", "ana/ação", "ana/-x-", "ana/" + "x" * 100])
+def test_a_name_that_is_none(name, hub, folder):
+    assert "expected OWNER/NAME" in refusal(folder, name)
+
+
+def test_a_folder_without_a_model(hub, tmp_path):
+    assert refusal(tmp_path).endswith("expected the folder of a saved model, with config.json and model.safetensors.")
+    assert not hub.requests
+
+
+def test_damaged_weights(hub, folder):
+    with (folder / "model.safetensors").open("ab") as file:
+        file.write(b" ")
+    assert "model.safetensors is damaged (" in refusal(folder)
+    assert not hub.storage.repositories
+
+
+def test_what_can_be_told_before_a_training(hub, folder):
+    expect_pushable(REPOSITORY)
+    assert not hub.storage.repositories
+    push_folder(folder, REPOSITORY)
+    with pytest.raises(PushError, match="has a model already"):
+        expect_pushable(REPOSITORY)
+    expect_pushable(REPOSITORY, replace=True)
+    with pytest.raises(PushError, match="is private and private=False was given"):
+        expect_pushable(REPOSITORY, private=False, replace=True)
+    with pytest.raises(PushError, match="refuses the token"):
+        expect_pushable("tester/other", token=REFUSED)

@@ -1,0 +1,170 @@
+"""The pipeline question-answering: spans, windows, offsets and shapes, for our models and others'."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import BertWordPieceTokenizer
+from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast, pipeline
+
+from atenta import AtentaEncoderForQuestionAnswering, AtentaEncoderForTokenClassification
+from atenta.pipelines.question_answering import best_spans
+from atenta.recipes.tasks.questions import answers_from_logits, encode_questions
+from support.clean_process import run_function
+from support.saved import save_with_tokenizer
+
+QUESTION = "Onde nasceu?"
+CONTEXT = "Joaquim Maria Machado de Assis nasceu no Morro do Livramento, e\u0301 claro. " * 12
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model")
+    save_with_tokenizer(AtentaEncoderForQuestionAnswering, folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def answer(folder):
+    pipe = pipeline("question-answering", str(folder), device="cpu")
+    torch.manual_seed(0)
+    pipe.model.double()
+    pipe.model.qa_outputs.weight.data.normal_(std=0.5)
+    return pipe
+
+
+@given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**32 - 1))
+def test_best_spans_are_the_best_of_all(length, longest, top_k, seed):
+    values = np.random.default_rng(seed)
+    starts, ends = values.normal(size=length + 2), values.normal(size=length + 2)
+    inside = np.arange(1, length + 1)
+    every = sorted(((starts[i] + ends[j], i, j) for i in inside for j in inside if i <= j < i + longest), reverse=True)
+    found = best_spans(starts, ends, inside, longest, top_k)
+    assert [(each.first, each.last) for each in found] == [(i, j) for _, i, j in every[:top_k]]
+
+
+def test_the_answer_is_that_of_the_recipe(answer):
+    """Without words, and with the recipe's windows, the best sum of logits within a window is the recipe's answer."""
+    row = {"id": "1", "question": QUESTION, "context": CONTEXT[:60], "answers": {"text": [], "answer_start": []}}
+    batch = {name: [value] for name, value in row.items()}
+    windows = encode_questions(batch, answer.tokenizer, 512, 128)
+    inputs = {name: torch.tensor(windows[name]) for name in ("input_ids", "attention_mask", "token_type_ids")}
+    with torch.no_grad():
+        outputs = answer.model(**inputs)
+    listed = [{name: windows[name][0] for name in ("example_id", "offset_mapping")}]
+    (expected,) = answers_from_logits(outputs.start_logits.numpy(), outputs.end_logits.numpy(), listed, [row], 30)
+    found = answer(question=QUESTION, context=CONTEXT[:60], align_to_words=False, max_answer_len=30)
+    assert found["answer"] == expected
+
+
+def test_the_shapes_are_those_of_transformers_4(answer):
+    one = answer(question=QUESTION, context=CONTEXT)
+    assert one.keys() == {"score", "start", "end", "answer"}
+    assert one["answer"] == CONTEXT[one["start"] : one["end"]]
+    assert answer({"question": QUESTION, "context": CONTEXT}) == one
+    rows = [{"question": QUESTION, "context": CONTEXT}, {"question": "Quem?", "context": CONTEXT[:50]}]
+    expected = [answer(row) for row in rows]
+    assert answer(rows) == answer(rows, batch_size=2) == expected
+    assert answer(question=[QUESTION, "Quem?"], context=[CONTEXT, CONTEXT[:50]]) == expected
+    assert answer(question=[QUESTION], context=CONTEXT) == [one]
+    several = answer(question=QUESTION, context=CONTEXT, top_k=4)
+    assert several[0] == one
+    scores = [each["score"] for each in several]
+    assert len(several) == 4
+    assert scores == sorted(scores, reverse=True)
+    assert len({(each["start"], each["end"]) for each in several}) == 4
+
+
+def test_windows_find_what_one_window_finds(answer):
+    """The scores of windows differ, but each answer lies in the whole text, and marks stay with their letters."""
+    found = answer(question=QUESTION, context=CONTEXT, top_k=50, max_seq_len=80, doc_stride=30, align_to_words=False)
+    assert max(each["end"] for each in found) > 300
+    for each in found:
+        assert CONTEXT[each["start"] : each["end"]] == each["answer"]
+        assert CONTEXT[each["end"] : each["end"] + 1] != "\u0301"
+        assert not each["answer"].startswith("\u0301")
+
+
+def test_the_score_is_a_product_of_probabilities(answer):
+    context = "Rio"
+    inputs = answer.tokenizer([QUESTION], [context], return_tensors="pt")
+    with torch.no_grad():
+        outputs = answer.model(**inputs)
+    places = [
+        0,
+        *(
+            i
+            for i, sequence in enumerate(inputs.sequence_ids())
+            if sequence == 1 and i < inputs.input_ids.shape[1] - 1
+        ),
+    ]
+    start, end = (logits[0, places].softmax(-1) for logits in (outputs.start_logits, outputs.end_logits))
+    found = answer(question=QUESTION, context=context, top_k=6, align_to_words=False, handle_impossible_answer=True)
+    expected = {("", 0, 0): start[0] * end[0]} | {
+        (context[i:j], i, j): start[i + 1] * end[j] for i in range(3) for j in range(i + 1, 4)
+    }
+    for each in found:
+        assert each["score"] == pytest.approx(expected[each["answer"], each["start"], each["end"]].item(), rel=1e-4)
+
+
+def test_answers_are_whole_words_unless_asked_otherwise(answer):
+    for each in answer(question=QUESTION, context=CONTEXT, top_k=20):
+        text = each["answer"]
+        assert text == text.strip()
+        before, after = CONTEXT[each["start"] - 1 : each["start"]], CONTEXT[each["end"] : each["end"] + 1]
+        assert not (text[0].isalnum() and before.isalnum())
+        assert not (text[-1].isalnum() and after.isalnum())
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"question": QUESTION}, "expected question=… and context=…"),
+        ({"question": QUESTION, "context": " "}, "Found ' ' as the context; expected a text that is not empty"),
+        ({"question": "", "context": "a"}, "Found '' as the question"),
+        ({"question": ["a", "b"], "context": ["c"]}, "Found 2 questions and 1 contexts; expected one for each"),
+        ({"question": "a", "context": "b", "top_k": 0}, "top_k=0; expected 1 or more"),
+        ({"question": "a" * 30, "context": "b", "max_question_len": 20}, "has 30 tokens; max_question_len is 20"),
+        ({"question": "a" * 500, "context": "b"}, "leaves too few for its text in windows of 512 that overlap by 128"),
+    ],
+)
+def test_what_does_not_fit_is_refused(answer, options, message):
+    with pytest.raises(ValueError, match=message):
+        answer(**options)
+
+
+def test_a_model_of_another_kind_is_refused(tmp_path):
+    model = save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path)
+    with pytest.raises(ValueError, match="AtentaEncoderForTokenClassification does not answer questions"):
+        pipeline("question-answering", model, tokenizer=str(tmp_path))
+
+
+def test_a_model_of_others(tmp_path):
+    """A tiny random BERT with word pieces: offsets are those of the text, and answers are words."""
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "onde", "no", "rio", "de", "jane", "##iro", "?", "."]
+    (tmp_path / "vocab.txt").write_text("\n".join(words), encoding="utf-8")
+    BertWordPieceTokenizer(str(tmp_path / "vocab.txt")).save(str(tmp_path / "tokenizer.json"))
+    tokenizer = BertTokenizerFast(tokenizer_file=str(tmp_path / "tokenizer.json"))
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
+    model = BertForQuestionAnswering(BertConfig(vocab_size=len(words), **sizes)).eval()
+    pipe = pipeline("question-answering", model, tokenizer=tokenizer, device="cpu")
+    context = "no rio de janeiro. no rio."
+    for each in pipe(question="onde?", context=context, top_k=10, max_seq_len=16, doc_stride=2):
+        assert context[each["start"] : each["end"]] == each["answer"]
+        assert each["answer"].split()[-1].rstrip(".") in ("no", "rio", "de", "janeiro", "")
+
+
+def run_saved_pipeline(folder: str) -> None:
+    from transformers import pipeline
+
+    answer = pipeline(model=folder, trust_remote_code=True, device="cpu")
+    print(answer(question="Onde nasceu?", context="No Rio de Janeiro."))
+
+
+def test_the_folder_brings_the_pipeline(folder, tmp_path):
+    expected = pipeline("question-answering", str(folder), device="cpu")(
+        question="Onde nasceu?", context="No Rio de Janeiro."
+    )
+    assert run_function(run_saved_pipeline, folder, home=tmp_path).splitlines()[-1] == str(expected)

@@ -1,0 +1,232 @@
+"""The pipeline text2text-generation: equal to `generate`, in transformers 4's shapes, for our models and others'."""
+
+import warnings
+
+import pytest
+import torch
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    ByT5Tokenizer,
+    MarianConfig,
+    MarianMTModel,
+    T5Config,
+    T5ForConditionalGeneration,
+    pipeline,
+)
+
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer, load_engine
+from atenta.recipes.decoding.ensemble import Ensemble
+from support.clean_process import run_function
+from support.models import double_model
+from support.saved import save_with_tokenizer
+
+SOURCES = ["ser\tPL", "ver", 'um "dia"', "a"]
+TEXTS = ["ser ver ser ver ser\n\n ver", "", "  ", "ser"]
+
+
+def save(folder, seed=1, tags=("<PL>",), **options):
+    """Save a tiny model in float64 with its tokenizer, as a recipe does."""
+    tokenizer = AtentaTokenizer.from_texts(['abcdefimrsuv "\n'], family="encoder-decoder", tags=list(tags))
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1}
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
+    with torch.no_grad():  # bytes that are not valid text would be replaced in the output
+        model.lm_head.bias[[i for token, i in tokenizer.get_vocab().items() if token.startswith("<")]] = -100
+        model.lm_head.bias[tokenizer.eos_token_id] = 0.5
+    model.generation_config.max_length = 8
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return save(tmp_path_factory.mktemp("models") / "first")
+
+
+@pytest.fixture(autouse=True)
+def _no_warnings_shown():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def load(folder, **options):
+    return pipeline("text2text-generation", str(folder), device="cpu", **options)
+
+
+def test_texts_and_scores_are_those_of_generate(folder):
+    pipe = load(folder)
+    tokenizer, model = pipe.tokenizer, pipe.model
+    for source in ["ver", 'um "dia"']:
+        batch = tokenizer([source], return_tensors="pt")
+        options = {"num_beams": 4, "num_return_sequences": 3}
+        expected = model.generate(**batch, **options, return_dict_in_generate=True, output_scores=True)
+        texts = tokenizer.batch_decode(expected.sequences, skip_special_tokens=True)
+        found = pipe(source, return_scores=True, **options)
+        assert [each["generated_text"] for each in found] == texts
+        assert [each["score"] for each in found] == pytest.approx(expected.sequences_scores.tolist())
+        (greedy,) = pipe(source, return_scores=True)
+        ids = model.generate(**batch)
+        labels = ids[:, 1:]
+        with torch.no_grad():
+            log_probabilities = model(**batch, labels=labels).logits.log_softmax(-1)
+        each = log_probabilities.gather(-1, labels[..., None])[0, :, 0]
+        assert greedy["score"] == pytest.approx(each.mean().item())
+
+
+def test_the_shapes_are_those_of_transformers_4(folder):
+    pipe = load(folder)
+    one, several = {"num_beams": 2}, {"num_beams": 2, "num_return_sequences": 2}
+    (single,) = pipe("ver", **one)
+    assert single.keys() == {"generated_text"}
+    assert pipe(["ver", "a"], **one) == [single, *pipe("a", **one)]
+    assert pipe(["ver", "a"], **several) == [pipe("ver", **several), pipe("a", **several)]
+    assert len(pipe("ver", **several)) == 2
+    assert [each[0] for each in pipe((text for text in ["ver", "a"]), **one)] == pipe(["ver", "a"], **one)
+    assert load(folder, num_beams=2)("ver") == pipe("ver", **one)
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 8])
+def test_the_batch_size_changes_nothing(folder, batch_size):
+    pipe = load(folder)
+    options = {"num_beams": 3, "num_return_sequences": 2}
+    assert pipe(SOURCES, batch_size=batch_size, **options) == [pipe(source, **options) for source in SOURCES]
+
+
+def test_tags_follow_a_tab(folder):
+    pipe = load(folder)
+    assert pipe.tags.keys() == {"PL"}
+    assert pipe("ser\t") == pipe("ser")
+    found = pipe("ser\tPL", num_beams=4, num_return_sequences=4, return_scores=True)
+    assert found != pipe("ser", num_beams=4, num_return_sequences=4, return_scores=True)
+    with pytest.raises(ValueError, match=r"Found tag 'SG' in 'ser\\tPL;SG'; expected PL"):
+        pipe("ser\tPL;SG")
+
+
+@pytest.mark.parametrize("engine", ["torch"])
+def test_long_texts_are_cut_joined_and_equal_to_the_engine(tmp_path, engine):
+    folder = save(tmp_path / "model", window_length=9, length_ratios=[1.0, 1.0])
+    pipe = load(folder)
+    locked = [each["generated_text"] for each in pipe(TEXTS, keep_letters=True)]
+    assert locked == TEXTS
+    found = [each["generated_text"] for each in pipe(TEXTS, num_beams=3)]
+    assert found == load_engine(folder, engine).generate(TEXTS, num_beams=3)
+    assert found[1:3] == ["", "  "]
+    assert "\n\n " in found[0]
+
+
+def test_only_letters_that_are_allowed_give_outputs(folder):
+    pipe = load(folder)
+    several = pipe("ser", keep_letters=True, num_beams=3, num_return_sequences=3)
+    assert several == [{"generated_text": "ser"}]
+
+
+def test_an_ensemble_is_a_model(folder, tmp_path):
+    first, second = load(folder), load(save(tmp_path / "second", seed=2, hidden_size=24))
+    ensemble = Ensemble([first.model, second.model]).eval()
+    together = pipeline("text2text-generation", ensemble, tokenizer=first.tokenizer, device="cpu")
+    texts = together(SOURCES, num_beams=3, batch_size=4)
+    assert [texts] != [first(SOURCES, num_beams=3, batch_size=4)]
+    assert together(["ser"], keep_letters=True) == [{"generated_text": "ser"}]
+    twice = pipeline(
+        "text2text-generation", Ensemble([first.model] * 2).eval(), tokenizer=first.tokenizer, device="cpu"
+    )
+    assert twice(SOURCES, num_beams=3) == first(SOURCES, num_beams=3)
+
+
+def test_what_is_suspicious_is_warned_of(tmp_path):
+    pipe = load(save(tmp_path / "model", window_length=9, length_ratios=[1.0, 1.0]))
+    with pytest.warns(UserWarning, match="'z日ser': training did not have 'z', '日', which the model may get wrong"):
+        pipe("z日ser")
+    with pytest.warns(UserWarning, match=r"'ver ver.*': in the part '.*', the output is cut off at 3 tokens"):
+        pipe("ver ver ver ver", max_length=4, min_length=4)
+
+
+def test_what_does_not_fit_is_refused(folder, tmp_path):
+    pipe = load(folder)
+    with pytest.raises(TypeError, match=r"Found 3 \(int\); expected a text"):
+        pipe([3])
+    with pytest.raises(ValueError, match="return_tensors=True is no option"):
+        pipe("a", return_tensors=True)
+    model = save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
+    with pytest.raises(ValueError, match="AtentaDecoderForCausalLM is no encoder-decoder that generates"):
+        pipeline("text2text-generation", model, tokenizer=str(tmp_path))
+    others = pipeline("text2text-generation", byt5(), tokenizer=ByT5Tokenizer(), device="cpu")
+    with pytest.raises(ValueError, match="keep_letters=True needs a model of atenta"):
+        others("a", keep_letters=True)
+
+
+SIZES = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 16, "decoder_ffn_dim": 16}
+HEADS = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "vocab_size": 384}
+IDS = {"pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0, "forced_eos_token_id": 1}
+
+
+def byt5():
+    torch.manual_seed(0)
+    config = T5Config(vocab_size=384, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2, decoder_start_token_id=0)
+    return T5ForConditionalGeneration(config).eval()
+
+
+def bart():
+    torch.manual_seed(0)
+    return BartForConditionalGeneration(BartConfig(**SIZES, **HEADS, **IDS, max_position_embeddings=64)).eval()
+
+
+def marian():
+    torch.manual_seed(0)
+    return MarianMTModel(MarianConfig(**SIZES, **HEADS, **IDS, max_position_embeddings=64)).eval()
+
+
+@pytest.mark.parametrize("make", [byt5, bart, marian])
+def test_models_of_others(make):
+    """Tiny random models, with the tokenizer of ByT5, which needs no files."""
+    model, tokenizer = make(), ByT5Tokenizer()
+    pipe = pipeline("text2text-generation", model, tokenizer=tokenizer, device="cpu")
+    options = {"num_beams": 3, "num_return_sequences": 2, "max_new_tokens": 10}
+    found = pipe(["Olá", "mundo inteiro"], batch_size=2, **options)
+    batch = tokenizer(["Olá", "mundo inteiro"], padding=True, return_tensors="pt")
+    ids = model.generate(**batch, **options)
+    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+    assert [each["generated_text"] for ranked in found for each in ranked] == texts
+
+
+def test_a_model_of_others_writes_256_tokens_at_most():
+    model = byt5()
+    with torch.no_grad():
+        model.lm_head.weight[1] = -1e3  # <eos>
+    asked = []
+    generate = model.generate
+    model.generate = lambda **options: asked.append(options["max_new_tokens"]) or generate(**options)
+    pipeline("text2text-generation", model, tokenizer=ByT5Tokenizer(), device="cpu")("a")
+    assert asked == [256]
+
+
+def run_saved_pipeline(folder: str, copy: str) -> None:
+    import json
+
+    from transformers import pipeline
+
+    pipe = pipeline("text2text-generation", folder, trust_remote_code=True, device="cpu")
+    found = pipe(["ser\tPL", "ver"], num_beams=3, return_scores=True)
+    pipe.save_pretrained(copy)
+    again = pipeline(model=copy, trust_remote_code=True, device="cpu")
+    assert again(["ser\tPL", "ver"], num_beams=3, return_scores=True) == found
+    print(json.dumps([each["generated_text"] for each in found]))
+
+
+def test_the_folder_brings_the_pipeline(folder, tmp_path):
+    import json
+
+    printed = run_function(run_saved_pipeline, folder, tmp_path / "copy", home=tmp_path)
+    expected = load(folder)(["ser\tPL", "ver"], num_beams=3)
+    assert json.loads(printed.splitlines()[-1]) == [each["generated_text"] for each in expected]
+    assert load(tmp_path / "copy")("ver", num_beams=3) == load(folder)("ver", num_beams=3)
+
+
+def test_saving_does_not_change_the_configuration(folder, tmp_path):
+    pipe = load(folder)
+    pipe.model.save_pretrained(tmp_path)
+    assert not hasattr(pipe.model.config, "custom_pipelines")
+    again = pipeline("text2text-generation", pipe.model, tokenizer=pipe.tokenizer, device="cpu")
+    assert again("ver") == pipe("ver")

@@ -1,0 +1,121 @@
+"""The time and energy of a training are measured without network, over resumed runs, and never stop a training."""
+
+import json
+import socket
+import threading
+
+import codecarbon
+import pytest
+
+from atenta.recipes.training.cost import CostMeter, TrainingCost, expect_country
+from support.trainers import random_pairs, trainer_of
+
+ROWS = {"train": random_pairs([(5, 5), (6, 6), (7, 7), (8, 8)])}
+
+
+@pytest.fixture(autouse=True)
+def _without_network(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("a connection was made")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+
+
+def test_a_block_is_measured(capfd, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    meter = CostMeter("BRA")
+    meter.start()
+    sum(range(10**6))
+    meter.stop()
+    facts = meter.facts()
+    assert 0 < facts["minutes"] < 1
+    assert 0 < facts["kilowatt_hours"] < 0.1
+    assert facts["co2_grams"] > 0
+    assert facts["country"] == "Brazil"
+    assert facts["tracker"].startswith("codecarbon ")
+    assert facts["processor"]
+    json.dumps(facts)
+    assert capfd.readouterr() == ("", "")
+    assert not list(tmp_path.iterdir())
+    assert not [
+        thread for thread in threading.enumerate() if isinstance(thread, threading.Timer) and thread.is_alive()
+    ]
+
+
+def test_without_a_country_there_is_energy_and_no_co2():
+    meter = CostMeter()
+    meter.start()
+    meter.stop()
+    assert meter.facts()["kilowatt_hours"] > 0
+    assert not {"co2_grams", "country"} & meter.facts().keys()
+
+
+@pytest.mark.parametrize("method", ["__init__", "start"])
+def test_a_machine_that_cannot_be_measured_costs_a_line(method, capsys, monkeypatch):
+    def fail(*_, **__):
+        raise OSError("no\nsuch meter")
+
+    monkeypatch.setattr(codecarbon.OfflineEmissionsTracker, method, fail)
+    meter = CostMeter("BRA")
+    meter.start()
+    meter.stop()
+    assert meter.facts().keys() == {"minutes"}
+    assert capsys.readouterr().out == "The energy of this training is not measured: no such meter\n"
+
+
+def test_an_error_while_measuring_leaves_the_time(monkeypatch):
+    meter = CostMeter("BRA")
+    meter.start()
+    tracker = meter._tracker
+    monkeypatch.setattr(type(tracker), "stop", lambda self: 1 / 0)
+    meter.stop()
+    assert meter.facts().keys() == {"minutes"}
+    monkeypatch.undo()
+    tracker.stop()
+
+
+def test_sums_go_on_from_those_of_a_checkpoint():
+    before = TrainingCost("BRA")
+    before.start()
+    before.stop()
+    state = json.loads(json.dumps(before.state()))
+    after = TrainingCost(**state["args"])
+    after.restore(state)
+    assert after.facts() == before.facts()
+    after.start()
+    after.stop()
+    for name in ("minutes", "kilowatt_hours", "co2_grams"):
+        assert after.facts()[name] > before.facts()[name]
+
+
+def test_a_resumed_training_states_all_of_it(tmp_path):
+    options = {"max_steps": 2, "save_strategy": "steps", "save_steps": 1}
+    trainer = trainer_of(tmp_path, ROWS, **options)
+    trainer.train()
+    trainer.cost.stop()
+    checkpoint = tmp_path / "checkpoint-1"
+    state = json.loads((checkpoint / "trainer_state.json").read_text(encoding="utf-8"))
+    kept = state["stateful_callbacks"]["TrainingCost"]["attributes"]
+    kept["minutes"], kept["kilowatt_hours"] = 100.0, 5.0
+    state["stateful_callbacks"]["TrainingCost"]["attributes"] = kept
+    (checkpoint / "trainer_state.json").write_text(json.dumps(state), encoding="utf-8")
+    resumed = trainer_of(tmp_path, ROWS, **options)
+    resumed.train(resume_from_checkpoint=str(checkpoint))
+    facts = resumed.cost.facts()
+    assert 100 < facts["minutes"] < 105
+    assert 5 < facts["kilowatt_hours"] < 6
+
+
+def test_a_training_that_fails_is_no_longer_measured(tmp_path, monkeypatch):
+    trainer = trainer_of(tmp_path, ROWS, max_steps=2)
+    monkeypatch.setattr(trainer, "training_step", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        trainer.fit(None)
+    assert trainer.cost._started is None
+
+
+def test_countries():
+    expect_country(None)
+    expect_country("PRT")
+    with pytest.raises(ValueError, match=r"--country_iso_code pt: expected the ISO 3166-1 code .* such as BRA or PRT"):
+        expect_country("pt")

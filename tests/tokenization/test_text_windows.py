@@ -1,0 +1,100 @@
+"""Windows of long texts: where they end, what they leave out, and how their outputs are joined."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from atenta.tokenization.text_windows import (
+    GeneratedText,
+    TextWindow,
+    cut_text,
+    find_problems,
+    generate_windows,
+    join_windows,
+    name_source,
+)
+
+TEXTS = st.text(st.sampled_from("ab.!? \t\n\r\x00\u0303\u00a0é日\U0001f600”")) | st.text(st.characters(codec="utf-8"))
+
+
+@given(TEXTS, st.integers(1, 30), st.sampled_from([None, "ab.!? "]))
+def test_windows_joined_are_the_text(text, limit, characters):
+    windows = cut_text(text, limit, characters)
+    assert "".join(window + gap for window, gap in windows) == text
+    assert all(not gap.strip() for _, gap in windows)
+    for window, _ in windows:
+        assert window == window.strip()
+        assert len(window) <= limit or len(window.split()) == 1
+        assert cut_text(window, 10**9) == [(window, "")]  # nothing but single spaces inside
+
+
+@pytest.mark.parametrize(
+    ("text", "windows"),
+    [
+        ("Um. Dois três.", [("Um. Dois três.", "")]),
+        ("Um dois. Tres quatro cinco.", [("Um dois.", " "), ("Tres quatro", " "), ("cinco.", "")]),
+        ("Um “dois!” Tres quatro", [("Um “dois!”", " "), ("Tres quatro", "")]),
+        ("  a\tb  c\n", [("", "  "), ("a", "\t"), ("b", "  "), ("c", "\n")]),
+        ("abcdefghijklmnopq r", [("abcdefghijklmn", ""), ("opq r", "")]),
+        ("abcdefghijklmo\u0303p", [("abcdefghijklm", ""), ("o\u0303p", "")]),
+        ("", [("", "")]),
+        (" ", [("", " ")]),
+    ],
+)
+def test_where_windows_end(text, windows):
+    assert cut_text(text, 14) == windows
+
+
+def test_without_a_limit_a_text_is_one_window():
+    assert cut_text("  a\nb " * 1000, None) == [("  a\nb " * 1000, "")]
+
+
+def test_characters_outside_the_alphabet_cost_their_bytes():
+    assert cut_text("日日 日", 6, "a ") == [("日日", " "), ("日", "")]
+    assert cut_text("e\u0301e\u0301 é", 5, "é ") == [("e\u0301e\u0301 é", "")]  # é is one token
+
+
+def output(text, score, finished=True):
+    return GeneratedText(text, score, finished, len(text) + 1)
+
+
+def test_outputs_of_windows_are_joined_by_rank():
+    windows = [TextWindow("a b.", " "), TextWindow("", "\t"), TextWindow("c", "")]
+    joined = join_windows(windows, [[output("A B.", -1.0), output("a b.", -2.0)], None, [output("C", -4.0, False)]])
+    assert [each.text for each in joined] == ["A B. \tC", "a b. \tC"]
+    assert [each.score for each in joined] == pytest.approx([(-5 - 8) / 7, (-10 - 8) / 7])
+    assert [each.finished for each in joined] == [False, False]
+    assert joined[0].tokens == 7
+
+
+def test_empty_windows_are_not_generated():
+    asked = []
+
+    def generate(indices, texts):
+        asked.append((indices, texts))
+        return [[output(text.upper(), 0.0)] for text in texts]
+
+    cuts = [cut_text(text, 5) for text in ("ab cd ef", "", " \n", "g")]
+    outputs = generate_windows(cuts, generate)
+    assert asked == [([0, 0, 3], ["ab cd", "ef", "g"])]
+    assert [join_windows(*each)[0].text for each in zip(cuts, outputs)] == ["AB CD EF", "", " \n", "G"]
+    assert generate_windows([[TextWindow("", "")]], generate) == [[None]]
+    assert len(asked) == 1
+
+
+def test_suspicious_outputs_are_described():
+    windows = cut_text("abc. fade dede", 5)
+    outputs = [[output("ABC.", -0.1)], [output("ADE", -0.1)], [output("DED", -0.1, finished=False)]]
+    assert list(find_problems(windows, outputs, [5, 5, 5], [1.0, 1.0], set("abcdef. "))) == [
+        "in the part 'fade', the output has 3 characters for 4; training suggests 4",
+        "in the part 'dede', the output is cut off at 4 tokens, the most that the model may write",
+    ]
+    assert list(find_problems(windows, outputs[:1], [5], None, set("ab. "))) == [
+        "training did not have 'c', 'd', 'e', 'f', which the model may get wrong"
+    ]
+    assert list(find_problems([TextWindow("日", "")], [None], [0], [1.0, 1.0], None)) == []
+
+
+def test_names_of_sources_are_short_and_printable():
+    assert name_source("a\x1b[31m") == "'a\\x1b[31m'"
+    assert name_source("a" * 41) == f"'{'a' * 39}…'"
