@@ -26,7 +26,7 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
             tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
             By default tags count like any other token.
         window_length (`int`, *optional*): highest number of source tokens, `<eos>` included, of the windows in which
-            a text is decoded (by `recipes/decode.py`): a length that training knew well. By default texts are never
+            a text is decoded by pipelines and engines: a length that training knew well. By default texts are never
             cut.
         length_ratios (`list[float]`, *optional*): lowest and highest ratio of target tokens to source tokens, `<eos>`
             included, of the training pairs. Outputs outside it are implausible.
