@@ -13,7 +13,7 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 ACCENTS_MODEL := outputs/portuguese_accents
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run accents-model recipes pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean FORCE
+.PHONY: help run demo hub-check accents-model recipes pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean FORCE
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -31,6 +31,13 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
 	cd restoration && ../.venv/bin/python -c 'from atenta.card import write_model_card; write_model_card("portuguese_accents")'
 	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8
+
+demo: $(ENVIRONMENT)  ## build the demo, demo/site: a page with the models in the browser; after `make run`
+	npm ci --prefix demo --silent
+	.venv/bin/python demo/build.py
+
+hub-check: demo  ## use, export, push and show the models of `make run` and of the package: a few minutes
+	PYTHONPATH=tests .venv/bin/python tests/support/hub_check.py
 
 recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done

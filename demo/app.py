@@ -1,0 +1,171 @@
+"""A page for one saved model: a generator continues a prompt, a tagger marks what it finds.
+
+python demo/app.py FOLDER    # needs `pip install "atenta[demo]"`
+
+The kind of model in the folder chooses the page, which is served to this machine only.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+
+import gradio as gr
+
+from atenta import CharacterRestorer, load_engine
+from atenta.command.predict import TagPredictor
+
+# Pieces of a text with what is marked on each, as Gradio's HighlightedText takes them.
+Marked = list[tuple[str, str | None]]
+DOUBTFUL = 0.95  # probability below which a restored character is marked
+MOST_CHARACTERS = 2000  # that are generated at once
+
+
+def make_page(folder: Path) -> gr.Interface:
+    """Return the page for the model of a folder.
+
+    Args:
+        folder: a saved decoder, tagger of words, or tagger of characters.
+
+    Raises:
+        FileNotFoundError: If there is no such folder, or it has no model.
+        ValueError: If its model is of another kind, or damaged.
+    """
+    try:
+        config = json.loads((folder / "config.json").read_bytes())
+        kind = (config.get("architectures") or ["unknown class"])[0]
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{folder} has no config.json; expected the folder of a saved model.") from None
+    except (ValueError, AttributeError) as error:  # no JSON, no UTF-8, no object
+        raise ValueError(f"{folder}/config.json is damaged ({error}); expected it as the model was saved.") from None
+    if config.get("character_variants"):
+        return restoration_page(folder)
+    if kind.endswith("ForTokenClassification"):
+        return tagging_page(folder)
+    if kind.endswith("ForCausalLM"):
+        return generation_page(folder)
+    raise ValueError(f"{folder} has a model of {kind}; expected a decoder or a tagger.")
+
+
+def generation_page(folder: Path) -> gr.Interface:
+    """Return the page of a decoder, which continues a prompt while one watches."""
+    engine = load_engine(folder)
+
+    def continue_prompt(prompt: str, max_new_tokens: float, temperature: float, top_p: float) -> Iterator[str]:
+        sampling = {"do_sample": True, "temperature": temperature, "top_p": top_p} if temperature else {}
+        with errors_on_page():
+            yield from accumulate(
+                engine.stream(prompt, max_new_tokens=int(max_new_tokens), **sampling), initial=prompt
+            )
+
+    return gr.Interface(
+        continue_prompt,
+        [
+            gr.Textbox(label="Prompt", lines=4),
+            gr.Slider(1, MOST_CHARACTERS, 300, step=1, label="New characters"),
+            gr.Slider(0, 2, 0.8, step=0.05, label="Temperature", info="0 takes the most probable character"),
+            gr.Slider(0.05, 1, 0.95, step=0.05, label="Top-p", info="share of the probability that is drawn from"),
+        ],
+        gr.Textbox(label="Prompt and continuation", lines=14),
+        title=folder.name,
+        flagging_mode="never",
+        api_name="generate",
+    )
+
+
+def restoration_page(folder: Path) -> gr.Interface:
+    """Return the page of a tagger of characters: the restored text, with the probability of doubtful characters."""
+    restorer = CharacterRestorer.from_pretrained(folder)
+
+    def restore(text: str, min_confidence: float) -> tuple[str, Marked]:
+        with errors_on_page():
+            ((restored, probabilities),) = restorer.restore([text], min_confidence)
+        return restored, mark_doubtful(restored, probabilities.tolist())
+
+    return gr.Interface(
+        restore,
+        [
+            gr.Textbox(label="Text", lines=6),
+            gr.Slider(0, 1, 0, step=0.01, label="Change a character only if at least this sure"),
+        ],
+        [
+            gr.Textbox(label="Restored", lines=6),
+            gr.HighlightedText(label=f"Characters with a probability below {DOUBTFUL:.0%}"),
+        ],
+        title=folder.name,
+        flagging_mode="never",
+        api_name="restore",
+    )
+
+
+def tagging_page(folder: Path) -> gr.Interface:
+    """Return the page of a tagger of words, which white space parts."""
+    predictor = TagPredictor(load_engine(folder))
+
+    def tag(text: str) -> Marked:
+        with errors_on_page():
+            (prediction,) = predictor.predict([{"text": text}])
+        return mark_tags(prediction.record["words"], prediction.record["tags"])
+
+    return gr.Interface(
+        tag,
+        gr.Textbox(label="Text", lines=6),
+        gr.HighlightedText(label="Tags"),
+        title=folder.name,
+        flagging_mode="never",
+        api_name="tag",
+    )
+
+
+def mark_doubtful(text: str, probabilities: list[float]) -> Marked:
+    """Return a text with the probability of each character that is below `DOUBTFUL`, such as `("é", "72 %")`."""
+    marked: Marked = []
+    sure = ""
+    for character, probability in zip(text, probabilities):
+        if probability >= DOUBTFUL:
+            sure += character
+            continue
+        marked += [(sure, None)] if sure else []
+        marked.append((character, f"{100 * probability:.0f} %"))
+        sure = ""
+    return [*marked, (sure, None)] if sure else marked
+
+
+def mark_tags(words: list[str], tags: list[str]) -> Marked:
+    """Return words with their tags. The words of an entity, `B-X` and the `I-X` after it, are one piece, tagged X."""
+    marked: Marked = []
+    for word, tag in zip(words, tags):
+        label = None if tag == "O" else tag.removeprefix("B-").removeprefix("I-")
+        if marked and label == marked[-1][1] and (tag == "O" or tag.startswith("I-")):
+            marked[-1] = (f"{marked[-1][0]}{word} ", label)
+        else:
+            marked.append((f"{word} ", label))
+    return marked
+
+
+@contextmanager
+def errors_on_page() -> Iterator[None]:
+    """Show an error of the model on the page, in its one line."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise gr.Error(str(error), print_exception=False) from None
+
+
+def main() -> None:
+    """Serve the page of the folder on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="a saved decoder, tagger of words, or tagger of characters")
+    folder = parser.parse_args().folder
+    try:
+        page = make_page(folder.resolve())
+    except (ImportError, OSError, ValueError) as error:
+        sys.exit(str(error))
+    page.launch()
+
+
+if __name__ == "__main__":
+    main()

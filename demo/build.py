@@ -1,0 +1,89 @@
+"""Build the demo's page: `demo/site/`, a folder for any static host, with all that the page loads.
+
+npm ci        # in demo/: onnxruntime-web
+python demo/build.py
+"""
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+import onnx
+from attention_graph import export_cross_attention
+
+from atenta.engines.onnx_export import graphs_of
+from atenta.engines.torch_models import load_model
+from atenta.restoration.portuguese import MODEL_FOLDER
+
+DEMO = Path(__file__).parent
+TRAINED = DEMO.parent / "outputs" / "accents"
+RUNTIME = DEMO / "node_modules" / "onnxruntime-web" / "dist"
+RUNTIME_FILES = ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm")
+# The front matter of a Space of the Hub; other hosts do not read it.
+README = """---
+title: atenta
+emoji: ✍️
+colorFrom: indigo
+colorTo: yellow
+sdk: static
+app_file: index.html
+license: apache-2.0
+short_description: Accents of Portuguese, restored in your browser
+---
+
+Restores the accents of Portuguese text in the browser. Nothing that is typed is sent anywhere.
+"""
+
+
+def build_site(site: Path, trained: Path = TRAINED) -> None:
+    """Write the page, its two models and onnxruntime-web into a folder, in place of what it had.
+
+    Args:
+        site: the folder.
+        trained: the folder of the accents encoder-decoder, as `make run` trains it.
+
+    Raises:
+        FileNotFoundError: If the encoder-decoder or onnxruntime-web is not there.
+        FileExistsError: If the folder has anything else than the page.
+    """
+    if not (trained / "config.json").is_file():
+        raise FileNotFoundError(f"{trained} has no model; train it, which takes five minutes: make run")
+    if not RUNTIME.is_dir():
+        raise FileNotFoundError(f"{RUNTIME} is not there; install onnxruntime-web: npm ci --prefix {DEMO.name}")
+    if site.exists() and any(site.iterdir()) and not (site / "onnxruntime").is_dir():
+        raise FileExistsError(f"{site} has something else than this page; give an empty folder or a new name.")
+    shutil.rmtree(site, ignore_errors=True)
+    shutil.copytree(DEMO / "page", site)
+    (site / "README.md").write_text(README, encoding="utf-8")
+    _copy(RUNTIME, site / "onnxruntime", *RUNTIME_FILES)
+    tagger, translator = site / "models" / "tagger", site / "models" / "encoder_decoder"
+    _copy(MODEL_FOLDER, tagger, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
+    _copy(trained, translator, "config.json", "generation_config.json", "tokenizer.json")
+    model = load_model(trained)
+    for name, export in graphs_of(model).items():
+        onnx.save(export().model, translator / f"{name}.onnx")
+    export_cross_attention(model, translator / "cross_attention.onnx")
+
+
+def _copy(source: Path, target: Path, *names: str) -> None:
+    target.mkdir(parents=True)
+    for name in names:
+        shutil.copy(source / name, target)
+
+
+def main() -> None:
+    """Build the page in the folder on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--site", type=Path, default=DEMO / "site", help="the folder of the page, which is replaced")
+    parser.add_argument("--model", type=Path, default=TRAINED, help="the accents encoder-decoder")
+    options = parser.parse_args()
+    try:
+        build_site(options.site, options.model)
+    except (FileNotFoundError, FileExistsError) as error:
+        sys.exit(str(error))
+    print(f"Built {options.site}. See it: python -m http.server --directory {options.site}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+// Sessions of onnxruntime-web, in one thread: others would need headers that not every static host sends.
+
+import * as ort from "./onnxruntime/ort.wasm.bundle.min.mjs";
+
+ort.env.wasm.numThreads = 1;
+ort.env.wasm.wasmPaths = { wasm: new URL("onnxruntime/ort-wasm-simd-threaded.wasm", import.meta.url).href };
+ort.env.logLevel = "error";
+
+/** Return the answer of the page's own server for a file, as a Response; an Error that names the file otherwise. */
+export async function fetchFile(path) {
+  const answer = await fetch(new URL(path, import.meta.url));
+  if (!answer.ok) throw new Error(`${path}: ${answer.status} ${answer.statusText}`);
+  return answer;
+}
+
+const QUIET = { logSeverityLevel: 3 }; // errors only: TensorScatter warns of each copy of a cache
+
+/** Return a function that runs an ONNX file of the page: a map of tensors to a map of tensors. */
+export async function openSession(path) {
+  const bytes = new Uint8Array(await (await fetchFile(path)).arrayBuffer());
+  const session = await ort.InferenceSession.create(bytes, QUIET);
+  return (feeds) => session.run(feeds, QUIET);
+}
+
+/** Return integers as an int64 tensor. */
+export const integers = (values, ...shape) => new ort.Tensor("int64", BigInt64Array.from(values, BigInt), shape);
+
+/** Return a float32 tensor. */
+export const floats = (values, ...shape) => new ort.Tensor("float32", values, shape);

@@ -1,0 +1,58 @@
+// Spans of a text: those that restoration leaves alone, and the overlapping windows in which long texts are read.
+// The same as restoration/spans.py, in JavaScript's regular expressions: `\w`, `\s` and `\b` of Python are Unicode's.
+
+const OVERLAP = 64; // characters
+export const WORD = String.raw`[\p{L}\p{N}_]`;
+const SPACE = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000`;
+const W = String.raw`\p{L}\p{N}_`; // inside brackets
+const REST = `[^${SPACE}<>"”»]`; // of a URL
+const TOP = "org|net|gov|edu|br|pt|io|dev|html?|py|js|json|txt|csv|md|xml|ya?ml|pdf|docx?|xlsx?|png|jpe?g";
+const BORDER = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
+// A group in a look-ahead gives nothing back: it stands for Python's possessive `*+`.
+const DOTS_AND_DASHES = String.raw`(?=(?<dots>[.\-]*))\k<dots>`;
+const PROTECTED = new RegExp(
+  [
+    "```[^`]*(?:`(?!``)[^`]*)*```", // a block of code
+    `\`[^\`${SPACE}](?:[^\`\\n]*[^\`${SPACE}])?\``, // `codigo`
+    `(?<![a-zA-Z0-9+.\\-])[a-zA-Z0-9+.\\-]+://${REST}+`, // https://example.com/acao
+    `(?<!${WORD})www\\.${REST}+`,
+    `(?<![${W}.+\\-])[${W}.+\\-]+@[${W}\\-]+(?:\\.[${W}\\-]+)+`, // joao@example.com
+    `(?<![${W}@])@${WORD}+(?:\\.[a-z0-9_]+)*`, // @joao
+    `(?<![${W}&#])#${WORD}+`, // #promocao
+    `(?<![${W}.\\-])${DOTS_AND_DASHES}[${W}\\-]+(?:\\.[${W}\\-]+)*?` + // uol.com.br/acao
+      `\\.(?:com(?![${SPACE}]+[a-zà-ÿ])|COM|${TOP}|${TOP.toUpperCase()})` +
+      `(?:\\.[a-zA-Z]{2})?${BORDER}(?:/${REST}*)?`,
+  ].join("|"),
+  "gu",
+);
+
+/** Return [start, end] of each URL, e-mail address, @name, #tag, domain name and piece of code, in characters. */
+export function protectedSpans(text) {
+  const spans = [];
+  let characters = 0, units = 0; // of the text up to the same place
+  const place = (unit) => {
+    characters += [...text.slice(units, unit)].length;
+    units = unit;
+    return characters;
+  };
+  for (const match of text.matchAll(PROTECTED)) {
+    const start = place(match.index);
+    spans.push([start, place(match.index + match[0].length)]);
+  }
+  return spans;
+}
+
+/**
+ * Cut a text into windows that overlap, so that each character is decided once, with context on both sides.
+ *
+ * `start` and `end` are the characters that the model reads; those from `first` up to `last` it decides.
+ */
+export function cutWindows(length, size) {
+  const overlap = Math.min(OVERLAP, Math.floor(size / 2));
+  const starts = [];
+  for (let start = 0; start < length - size; start += size - overlap) starts.push(start);
+  starts.push(Math.max(0, length - size));
+  const ends = starts.map((start) => Math.min(start + size, length));
+  const borders = [0, ...starts.slice(1).map((start, index) => Math.floor((start + ends[index] + 1) / 2)), length];
+  return starts.map((start, index) => ({ start, end: ends[index], first: borders[index], last: borders[index + 1] }));
+}

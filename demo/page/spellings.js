@@ -1,0 +1,67 @@
+// The spellings that training has seen for each word: what the tagger starts from. As restoration/spellings.py.
+
+import { codePoints, textOf } from "./code_points.js";
+import { WORD } from "./spans.js";
+
+const WORDS = new RegExp(`(${WORD}+)`, "u");
+const UPPERCASE = /^\p{Uppercase}$/u;
+
+/** Return the text in lower case, but for `İ`, which would become two characters. */
+const lowerCase = (text) => text.split("İ").map((part) => part.toLowerCase()).join("İ");
+
+export class Spellings {
+  #bases;
+  #spellings;
+
+  /**
+   * Read a file of spellings: a word on each line, its spellings separated by spaces, the most frequent first.
+   *
+   * `bases` is a Map from the code point of each variant to that of the character that may become it.
+   */
+  constructor(file, bases) {
+    this.#bases = bases;
+    const rows = file.split("\n").map((line) => line.split(" ").filter(Boolean)).filter((row) => row.length);
+    this.#spellings = new Map(rows.map((row) => [textOf(this.#bare(codePoints(lowerCase(row[0])))), row]));
+  }
+
+  /**
+   * Return the text with each listed word in its most frequent spelling, and where there is no other.
+   *
+   * Marks that the text has are kept, and so is the case of its letters. Both are arrays with a number for each
+   * character: code points, and 1 in words with a single spelling.
+   */
+  suggest(text) {
+    const given = codePoints(text), lower = codePoints(lowerCase(text)), bare = this.#bare(lower);
+    const first = [], hints = [];
+    textOf(bare).split(WORDS).forEach((piece, index) => { // every second one is a word
+      const spellings = (index % 2 && this.#spellings.get(piece)) || [];
+      const characters = codePoints(spellings[0] ?? piece);
+      first.push(characters);
+      hints.push(new Uint8Array(characters.length).fill(spellings.length === 1 ? 1 : 0));
+    });
+    const suggested = joined(first, Uint32Array, given.length);
+    for (let place = 0; place < given.length; place++) {
+      const changed = suggested[place] !== bare[place] && lower[place] === bare[place]; // without a mark of its own
+      if (!changed) suggested[place] = given[place];
+      else if (given[place] !== lower[place] && UPPERCASE.test(String.fromCodePoint(given[place]))) {
+        const upper = codePoints(String.fromCodePoint(suggested[place]).toUpperCase());
+        if (upper.length === 1) suggested[place] = upper[0];
+      }
+    }
+    return { suggested, hints: joined(hints, Uint8Array, given.length) };
+  }
+
+  #bare(lower) {
+    return lower.map((code) => this.#bases.get(code) ?? code);
+  }
+}
+
+function joined(parts, Kind, length) {
+  const whole = new Kind(length);
+  let place = 0;
+  for (const part of parts) {
+    whole.set(part, place);
+    place += part.length;
+  }
+  return whole;
+}

@@ -1,0 +1,27 @@
+// The model of `restore_accents`, loaded from the page's own files.
+
+import { CharacterIds } from "./character_ids.js";
+import { fetchFile, integers, openSession } from "./sessions.js";
+import { Spellings } from "./spellings.js";
+import { WindowReader } from "./window_reader.js";
+
+const FOLDER = "models/tagger";
+
+/** Return the WindowReader of the model of Portuguese accents. */
+export async function loadTagger() {
+  const [config, tokenizer, spellings, tag] = await Promise.all([
+    fetchFile(`${FOLDER}/config.json`).then((file) => file.json()),
+    fetchFile(`${FOLDER}/tokenizer.json`).then((file) => file.json()),
+    fetchFile(`${FOLDER}/spellings.txt`).then((file) => file.text()),
+    openSession(`${FOLDER}/model_int8.onnx`),
+  ]);
+  const bases = new Map(); // what may become each variant, other than itself
+  for (const [base, variants] of Object.entries(config.character_variants)) {
+    for (const variant of variants) if (variant !== base) bases.set(variant.codePointAt(0), base.codePointAt(0));
+  }
+  const run = async (inputs, rows) => {
+    const feeds = Object.entries(inputs).map(([name, values]) => [name, integers(values, rows, values.length / rows)]);
+    return (await tag(Object.fromEntries(feeds))).logits.data;
+  };
+  return new WindowReader(run, config, new CharacterIds(tokenizer), new Spellings(spellings, bases));
+}

@@ -1,0 +1,145 @@
+// What the page says, in Portuguese and English.
+
+const WORDS = {
+  en: {
+    tagline: "Accents of Portuguese, restored character by character",
+    language: "Language",
+    tabs: "Models",
+    accentsTab: "Accents",
+    attentionTab: "Attention",
+    given: "Your text",
+    restored: "With accents",
+    openFile: "Open a file",
+    copy: "Copy",
+    copied: "Copied",
+    confidence: "Change a character only if at least this sure",
+    legend: "the stronger, the less sure",
+    hint: "Point at a shaded character, tap it, or go there with Tab and ← →. ↑ ↓ and Enter choose another spelling.",
+    progress: "Progress of the file",
+    alternatives: "Alternatives",
+    alternative: ({ character, word, percent }) => `${character} in ${word}, ${percent} sure`,
+    counts: ({ characters, changed, doubtful, time }) =>
+      `${plural(characters, "character", "characters")} · ${plural(changed, "mark", "marks")} added · ${format(doubtful)} doubtful${time ? ` · ${time} per character` : ""}`,
+    loading: "Loading the model…",
+    attentionLead: "An encoder-decoder reads the line above and writes the one below, a character at a time. The curves show where it looked.",
+    line: "A line without accents",
+    head: "Attention of",
+    allHeads: ({ heads }) => `all ${heads} heads, mean`,
+    oneHead: ({ head }) => `head ${head}`,
+    lines: "Characters written; ← and → choose one",
+    pick: "Point at a written character, or choose one with ← and →, to see what it read.",
+    read: ({ character, sources }) => `${character} read ${sources}`,
+    end: "the end",
+    space: "a space",
+    cutOff: "The output was cut off.",
+    lineTime: ({ time, characters }) => `${time} per character written · ${plural(characters, "character", "characters")}`,
+    fileReading: "is being read",
+    fileDone: ({ characters, changed, doubtful }) =>
+      `${plural(characters, "character", "characters")} · ${plural(changed, "mark", "marks")} added · ${format(doubtful)} doubtful`,
+    save: ({ name }) => `Save ${name}`,
+    suffix: "accents",
+    notText: ({ name }) => `${name} is not UTF-8 text. Save it as UTF-8 and open it again.`,
+    drop: "Drop the text file here",
+    failed: ({ reason }) => `This did not work: ${reason}`,
+    footer: "Everything runs in your browser: what you type and open is not sent anywhere. Once loaded, the page works without a network.",
+    example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
+    lineExample: "A acao comecou amanha, nao e facil",
+  },
+  pt: {
+    tagline: "Acentos do português, restaurados letra por letra",
+    language: "Idioma",
+    tabs: "Modelos",
+    accentsTab: "Acentos",
+    attentionTab: "Atenção",
+    given: "Seu texto",
+    restored: "Com acentos",
+    openFile: "Abrir um arquivo",
+    copy: "Copiar",
+    copied: "Copiado",
+    confidence: "Mudar uma letra só com pelo menos esta certeza",
+    legend: "quanto mais forte, menos certeza",
+    hint: "Aponte para uma letra sombreada, toque nela ou vá até ela com Tab e ← →. ↑ ↓ e Enter escolhem outra grafia.",
+    progress: "Andamento do arquivo",
+    alternatives: "Alternativas",
+    alternative: ({ character, word, percent }) => `${character} em ${word}, certeza de ${percent}`,
+    counts: ({ characters, changed, doubtful, time }) =>
+      `${plural(characters, "caractere", "caracteres")} · ${plural(changed, "acento posto", "acentos postos")} · ${plural(doubtful, "duvidoso", "duvidosos")}${time ? ` · ${time} por caractere` : ""}`,
+    loading: "Carregando o modelo…",
+    attentionLead: "Um codificador-decodificador lê a linha de cima e escreve a de baixo, um caractere de cada vez. As curvas mostram para onde ele olhou.",
+    line: "Uma linha sem acentos",
+    head: "Atenção de",
+    allHeads: ({ heads }) => `todas as ${heads} cabeças, média`,
+    oneHead: ({ head }) => `cabeça ${head}`,
+    lines: "Caracteres escritos; ← e → escolhem um",
+    pick: "Aponte para um caractere escrito, ou escolha um com ← e →, para ver o que ele leu.",
+    read: ({ character, sources }) => `${character} leu ${sources}`,
+    end: "o fim",
+    space: "um espaço",
+    cutOff: "A saída foi cortada.",
+    lineTime: ({ time, characters }) => `${time} por caractere escrito · ${plural(characters, "caractere", "caracteres")}`,
+    fileReading: "está sendo lido",
+    fileDone: ({ characters, changed, doubtful }) =>
+      `${plural(characters, "caractere", "caracteres")} · ${plural(changed, "acento posto", "acentos postos")} · ${plural(doubtful, "duvidoso", "duvidosos")}`,
+    save: ({ name }) => `Salvar ${name}`,
+    suffix: "acentos",
+    notText: ({ name }) => `${name} não é texto em UTF-8. Salve-o em UTF-8 e abra-o de novo.`,
+    drop: "Solte aqui o arquivo de texto",
+    failed: ({ reason }) => `Não deu certo: ${reason}`,
+    footer: "Tudo roda no seu navegador: o que você digita e abre não é enviado a lugar nenhum. Depois de carregada, a página funciona sem rede.",
+    example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
+    lineExample: "A acao comecou amanha, nao e facil",
+  },
+};
+
+let language = navigator.languages.some((each) => /^(pt|en)\b/.test(each))
+  ? navigator.languages.find((each) => /^(pt|en)\b/.test(each)).slice(0, 2)
+  : "en";
+const listeners = [];
+
+/** Return a phrase in the language of the page. */
+export function say(key, values) {
+  const phrase = WORDS[language][key];
+  return typeof phrase === "function" ? phrase(values) : phrase;
+}
+
+/** Return a number as it is written in the language of the page. */
+export function format(number, options) {
+  return new Intl.NumberFormat(language, options).format(number);
+}
+
+/** Return a probability as a percentage, rounded down: 100 % only if it is. */
+export function percent(probability) {
+  return format(probability, {
+    style: "percent", maximumFractionDigits: probability < 0.1 ? 1 : 0, roundingMode: "floor",
+  });
+}
+
+/** Return a time in milliseconds, in units in which it has few digits. */
+export function duration(milliseconds) {
+  return milliseconds < 1
+    ? `${format(milliseconds * 1000, { maximumSignificantDigits: 2 })} µs`
+    : `${format(milliseconds, { maximumSignificantDigits: 2 })} ms`;
+}
+
+function plural(count, one, many) {
+  return `${format(count)} ${count === 1 ? one : many}`;
+}
+
+/** Call a function when the language changes. */
+export function onLanguage(listener) {
+  listeners.push(listener);
+}
+
+/** Speak a language from now on: "pt" or "en". Elements say what their `data-words` and `data-label` name. */
+export function speak(chosen = language) {
+  language = chosen;
+  document.documentElement.lang = language === "pt" ? "pt-BR" : "en";
+  for (const element of document.querySelectorAll("[data-words]")) element.textContent = say(element.dataset.words);
+  for (const element of document.querySelectorAll("[data-label]")) {
+    element.setAttribute("aria-label", say(element.dataset.label));
+  }
+  for (const button of document.querySelectorAll("[data-language]")) {
+    button.setAttribute("aria-pressed", button.dataset.language === language);
+  }
+  listeners.forEach((listener) => listener());
+}

@@ -1,0 +1,112 @@
+"""The demo's page with the model of the package and a tiny encoder-decoder, in Debian's Chromium."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import pytest
+from playwright.sync_api import expect, sync_playwright
+
+from atenta import AtentaEncoderDecoderForConditionalGeneration
+from support.saved import save_with_tokenizer
+
+DEMO = Path(__file__).parents[2] / "demo"
+CHROMIUM = shutil.which("chromium")
+PICTURES = os.environ.get("DEMO_PICTURES")  # a folder, for people who want to look
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="session")
+def translator(tmp_path_factory):
+    """The folder of an encoder-decoder with random weights."""
+    folder = tmp_path_factory.mktemp("encoder_decoder")
+    options = {"position_embedding_type": "rotary", "norm_first": True, "rotary_cross_attention": True}
+    model = save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, folder, **options)
+    model.generation_config.max_length = 24
+    model.generation_config.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory, translator):
+    """The folder of the page."""
+    if not (DEMO / "node_modules").is_dir():
+        pytest.skip("onnxruntime-web is not there: npm ci --prefix demo")
+    folder = tmp_path_factory.mktemp("site") / "page"
+    command = [sys.executable, DEMO / "build.py", "--site", folder, "--model", translator]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def address(site):
+    """The address at which this machine serves the page."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=site)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Chromium."""
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: apt-get install chromium")
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def open_page(browser, address):
+    """Return a function that opens the page and waits for its first answer; options are those of a context.
+
+    No page may ask another server for anything, or write a warning or an error to its console.
+    """
+    contexts, elsewhere, messages = [], [], []
+
+    def note_request(request):
+        if not request.url.startswith((address, "data:", "blob:")):
+            elsewhere.append(request.url)
+
+    def note_message(message):
+        if message.type in ("error", "warning"):
+            messages.append(message.text)
+
+    def open_in_context(**options):
+        context = browser.new_context(**{"locale": "en", "viewport": {"width": 1280, "height": 800}, **options})
+        contexts.append(context)
+        context.on("request", note_request)
+        context.on("console", note_message)
+        context.on("weberror", lambda error: messages.append(str(error.error)))
+        page = context.new_page()
+        page.goto(address)
+        expect(page.locator("#restored")).to_contain_text("há três")
+        return page
+
+    yield open_in_context
+    for context in contexts:
+        context.close()
+    assert elsewhere == []
+    assert messages == []
+
+
+@pytest.fixture
+def keep_picture():
+    """Return a function that keeps a picture of the whole page, if `DEMO_PICTURES` names a folder."""
+
+    def keep(page, name):
+        if PICTURES:
+            page.screenshot(path=Path(PICTURES, f"{name}.png"), full_page=True)
+
+    return keep

@@ -1,0 +1,92 @@
+"""The Gradio app, through its functions and its client."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from gradio_client import Client
+
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+    load_engine,
+    restore_accents,
+)
+from atenta.restoration.portuguese import MODEL_FOLDER
+from support.saved import save_with_tokenizer
+
+APP = Path(__file__).parents[2] / "demo" / "app.py"
+
+
+@pytest.fixture(scope="module")
+def app():
+    spec = importlib.util.spec_from_file_location("demo_app", APP)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def ask(page, name, *inputs):
+    """Serve a page, and return all that a client of it receives for inputs."""
+    page.launch(prevent_thread_lock=True, quiet=True)
+    try:
+        client = Client(page.local_url, verbose=False, analytics_enabled=False)
+        job = client.submit(*inputs, api_name=f"/{name}")
+        return list(job) or [job.result()]  # what is not streamed comes once
+    finally:
+        page.close()
+
+
+def test_a_decoder_continues_a_prompt(app, tmp_path):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
+    prompt = "a casa"
+    received = ask(app.make_page(tmp_path), "generate", prompt, 8, 0, 1)
+    assert received[0] == prompt
+    assert len(received) > 1
+    new = load_engine(tmp_path).stream(prompt, max_new_tokens=8)
+    assert received[-1] == prompt + "".join(new)
+
+
+def test_a_tagger_of_characters_restores(app):
+    ((restored, marked),) = ask(app.make_page(MODEL_FOLDER), "restore", "Ele nao sabe se a avo vem.", 0)
+    assert restored == restore_accents("Ele nao sabe se a avo vem.")
+    assert "".join(piece["token"] for piece in marked) == restored
+    assert any((piece["class_or_confidence"] or "").endswith("%") for piece in marked)
+
+
+def test_a_tagger_of_words_tags_each_word(app, tmp_path):
+    tags = {0: "O", 1: "B-PER", 2: "I-PER"}
+    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, num_labels=3, id2label=tags)
+    (marked,) = ask(app.make_page(tmp_path), "tag", "Maria da Silva foi")
+    assert "".join(piece["token"] for piece in marked).split() == ["Maria", "da", "Silva", "foi"]
+
+
+def test_the_words_of_an_entity_are_one_piece(app):
+    words, tags = ["Ana", "Lima", "Rui", "foi", "a"], ["B-PER", "I-PER", "B-PER", "O", "O"]
+    assert app.mark_tags(words, tags) == [("Ana Lima ", "PER"), ("Rui ", "PER"), ("foi a ", None)]
+
+
+def test_doubtful_characters_are_marked_with_their_probability(app):
+    assert app.mark_doubtful("avó", [1.0, 0.99, 0.614]) == [("av", None), ("ó", "61 %")]
+
+
+def test_another_model_is_refused(app, tmp_path):
+    save_with_tokenizer(AtentaEncoderModel, tmp_path)
+    with pytest.raises(ValueError, match="has a model of AtentaEncoderModel; expected a decoder or a tagger"):
+        app.make_page(tmp_path)
+
+
+def test_a_damaged_folder_is_refused(app, tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps([]))
+    with pytest.raises(ValueError, match="is damaged"):
+        app.make_page(tmp_path)
+
+
+def test_errors_are_one_line(tmp_path):
+    found = subprocess.run([sys.executable, APP, tmp_path / "none"], capture_output=True, text=True)
+    assert found.returncode == 1
+    assert found.stderr == f"{tmp_path / 'none'} has no config.json; expected the folder of a saved model.\n"

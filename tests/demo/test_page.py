@@ -1,0 +1,176 @@
+"""What one does with the demo's page: typing, choosing, files, the second tab, languages, sizes."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from atenta import restore_accents
+
+DOUBTFUL = "Ele nao sabe se a avo vem."  # `avó` or `avô`, `vem` or `vêm`
+
+
+def type_text(page, text):
+    """Type a text into the emptied box, and wait until it is restored."""
+    page.locator("#given").fill("")
+    page.locator("#given").press_sequentially(text)
+    expect(page.locator("#restored")).to_have_text(restore_accents(text))
+
+
+def test_accents_appear_as_one_types(open_page):
+    page = open_page()
+    type_text(page, "A acao comecou amanha, nao e?")
+    expect(page.locator("#counts")).to_have_text(
+        re.compile(r"^29 characters · 6 marks added · \d+ doubtful · [\d.,]+ [mµ]s per character$")
+    )
+
+
+def test_alternatives_are_chosen_by_keyboard_and_last_through_edits(open_page):
+    page = open_page()
+    type_text(page, DOUBTFUL)
+    restored, alternatives = page.locator("#restored"), page.locator("#alternatives")
+    page.locator("#copy").focus()
+    page.keyboard.press("Tab")
+    mark = restored.locator(".mark").first
+    expect(mark).to_be_focused()
+    expect(mark).to_have_attribute("aria-expanded", "true")
+    expect(alternatives.get_by_role("option", selected=True)).to_contain_text("avó")
+    page.keyboard.press("ArrowDown")
+    expect(alternatives.get_by_role("option", selected=True)).to_contain_text("avô")
+    page.keyboard.press("Enter")
+    expect(restored).to_have_text("Ele não sabe se a avô vêm.")
+    expect(mark).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(alternatives).to_be_hidden()
+    page.keyboard.press("ArrowRight")
+    expect(restored.locator(".mark").nth(1)).to_be_focused()
+    page.locator("#given").press("Home")
+    page.locator("#given").press_sequentially("E ")
+    expect(restored).to_have_text("E Ele não sabe se a avô vêm.")
+
+
+def test_alternatives_open_under_the_pointer(open_page):
+    page = open_page()
+    type_text(page, DOUBTFUL)
+    page.locator("#restored .mark").first.hover()
+    option = page.locator("#alternatives").get_by_role("option").nth(1)
+    expect(option).to_contain_text("%")
+    option.click()
+    expect(page.locator("#restored")).to_have_text("Ele não sabe se a avô vêm.")
+
+
+def test_a_tap_opens_alternatives(open_page):
+    page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
+    page.locator("#restored .mark").first.tap()
+    expect(page.locator("#alternatives")).to_be_visible()
+
+
+def test_doubtful_characters_stay_below_the_confidence_that_is_asked_for(open_page):
+    page = open_page()
+    text = "A licao de historia e para a avo da Sabara."
+    type_text(page, text)
+    page.locator("#confidence").fill("0.99")
+    expect(page.locator("#restored")).to_have_text(restore_accents(text, min_confidence=0.99))
+    assert restore_accents(text, min_confidence=0.99) != restore_accents(text)
+
+
+def test_the_restored_text_is_copied(open_page):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    type_text(page, "Nao e facil.")
+    page.locator("#copy").click()
+    expect(page.locator("#copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == "Não é fácil."
+
+
+def test_a_file_is_restored_and_saved_under_a_new_name(open_page, tmp_path, keep_picture):
+    page = open_page()
+    text = "\ufeffNao e facil.\r\nEla esta la.\r\n" * 40
+    path = tmp_path / "carta.txt"
+    path.write_bytes(text.encode())
+    page.locator("#file").set_input_files(path)
+    expect(page.locator("#save")).to_have_text("Save carta.accents.txt")
+    keep_picture(page, "file")
+    with page.expect_download() as download:
+        page.locator("#save").click()
+    assert download.value.suggested_filename == "carta.accents.txt"
+    assert download.value.path().read_bytes().decode() == restore_accents(text)
+
+
+def test_a_file_is_dropped_on_the_page(open_page):
+    page = open_page()
+    transfer = page.evaluate_handle(
+        """() => {
+          const transfer = new DataTransfer();
+          transfer.items.add(new File(["Nao e facil."], "nota.txt"));
+          return transfer;
+        }"""
+    )
+    page.dispatch_event("body", "dragover", {"dataTransfer": transfer})
+    expect(page.locator("#drop")).to_be_visible()
+    page.dispatch_event("body", "drop", {"dataTransfer": transfer})
+    expect(page.locator("#drop")).to_be_hidden()
+    expect(page.locator("#save")).to_have_text("Save nota.accents.txt")
+
+
+def test_a_file_that_is_not_utf_8_is_refused(open_page, tmp_path):
+    page = open_page()
+    path = tmp_path / "velha.txt"
+    path.write_bytes("não".encode("latin-1"))
+    page.locator("#file").set_input_files(path)
+    problem = "velha.txt is not UTF-8 text. Save it as UTF-8 and open it again."
+    expect(page.get_by_role("alert")).to_have_text(problem)
+    expect(page.locator("#file-card")).to_be_hidden()
+
+
+def test_the_second_tab_shows_what_a_written_character_read(open_page):
+    page = open_page()
+    page.locator("#accents-tab").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.get_by_role("tab", name="Attention")).to_be_focused()
+    expect(page.locator("#accents")).to_be_hidden()
+    expect(page.locator("#lines [data-source]")).to_have_count(len("A acao comecou amanha, nao e facil") + 1)
+    page.locator("#line").fill("nao e")
+    expect(page.locator("#lines [data-source]")).to_have_count(len("nao e") + 1)
+    page.locator("#lines").focus()
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#written-0")).to_have_attribute("aria-selected", "true")
+    expect(page.locator("#read")).to_have_text(re.compile(r"read .+%"))
+    expect(page.locator("#line-time")).to_have_text(re.compile(r"per character written"))
+    assert page.locator("#head option").all_text_contents()[0].startswith("all ")
+
+
+def test_the_language_is_the_browser_s_and_can_be_switched(open_page):
+    page = open_page(locale="pt-BR")
+    expect(page.locator("html")).to_have_attribute("lang", "pt-BR")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Acentos")
+    page.get_by_role("button", name="English").click()
+    expect(page.locator("html")).to_have_attribute("lang", "en")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Accents")
+    expect(page.locator("#counts")).to_contain_text("doubtful")
+
+
+def test_the_loaded_page_needs_no_network(open_page):
+    page = open_page()
+    expect(page.locator("#line-time")).not_to_be_empty()  # the second model, too
+    page.context.set_offline(True)
+    type_text(page, "Nao e facil.")
+    page.locator("#attention-tab").click()
+    page.locator("#line").fill("nao")
+    expect(page.locator("#lines [data-source]")).to_have_count(4)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+def test_the_page_fits_the_window(open_page, keep_picture, scheme, width, height):
+    locale = "pt-BR" if scheme == "dark" else "en"
+    page = open_page(viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale)
+    page.locator("#restored .mark").first.focus()
+    expect(page.locator("#alternatives")).to_be_visible()
+    box = page.locator("#alternatives").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= width
+    keep_picture(page, f"accents_{width}_{scheme}")
+    page.locator("#attention-tab").click()
+    page.locator("#written-3").hover()
+    keep_picture(page, f"attention_{width}_{scheme}")
+    assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -1,0 +1,96 @@
+"""The page restores what `restore_accents` restores, character for character."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+import torch
+
+from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer, restore_accents
+
+PREDICTIONS = Path(__file__).parents[2] / "restoration" / "portuguese_accents" / "predictions.tsv"
+NEAR = 0.03  # two builds of onnxruntime may round a number of an int8 model up and down, which doubtful ones show
+READ_ALL = """async (texts) => {
+  const [{ loadTagger }, { restored }] = await Promise.all([import("./tagger.js"), import("./window_reader.js")]);
+  const tagger = await loadTagger(), found = [];
+  for (const text of texts) {
+    const reading = await tagger.read(text);
+    found.push({
+      text: restored(reading),
+      sure: restored(reading, 0.9),
+      probabilities: reading.choices.map(({ place, variants }) => [place, variants[0].probability]),
+    });
+  }
+  return found;
+}"""
+NASTY = [
+    *("", "a", "\n", "e\u0301 acao nao\u0303", "a\r\nnao\r\n", "\ufeffnao", "a\x1cacao nao\u0085e\u2028voce \xa0la"),
+    "İstanbul esta la, ΑΣ ς e ß: NAO É, Acao, ﬁ nao",
+    "😀 acao 😀 https://x.com/acao😀nao nao 𝐀cao 中文acao nao ²acao ½",
+    "joao@example.com.br e @joao.silva, #promocao e &#acao",
+    "```acao` nao``` `codigo` nao `x y` nao ` acao ` ``nao``",
+    "--.com acao -.-a.com nao ...acao.br a.b.c.com.br/nao»nao",
+    "www.acao.com.br/nao e uol.com.br/acao, e facil.com isso e facil.com. Isso, e facil.comercio",
+    "arquivo.csv e relatorio.PDF nao a+b://acao ação.py x.jpeg2 nao",
+    "a" * 300 + " nao " + "acao " * 300,
+    "joao " * 52 + "https://exemplo.com/acao " + "nao e " * 60,
+    "Ela nao está la\u0300. Está là, ja esta acão, ÇA é",
+    "_acao_ acao_nao 1acao acao1 d'agua guarda-chuva nao-",
+]
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    """Sentences of the test that the model has not been trained on, without their marks."""
+    with PREDICTIONS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return [row["source"] for row in rows[:: len(rows) // 360]]
+
+
+def test_texts_are_restored_as_in_python(open_page, sentences):
+    assert len(sentences) >= 300
+    texts = [*sentences, *NASTY, "\n".join(sentences[:60])]
+    found = open_page().evaluate(READ_ALL, texts)
+    for text, of_page in zip(texts, found, strict=True):
+        restored = restore_accents(text, return_probabilities=True)
+        assert of_page["text"] == restored.text
+        places, probabilities = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
+        np.testing.assert_allclose(probabilities, restored.probabilities[list(places)], atol=NEAR)
+        if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
+            assert of_page["sure"] == restore_accents(text, min_confidence=0.9)
+
+
+def test_half_a_character_is_an_error(open_page):
+    error = """async () => {
+      const { normalized } = await import("./code_points.js");
+      try { return normalized("a\\ud83d"); } catch (error) { return error.message; }
+    }"""
+    assert open_page().evaluate(error) == "The text has a lone surrogate, which is half of a character."
+
+
+def test_the_encoder_decoder_writes_what_generate_writes(open_page, translator):
+    write = """async (text) => {
+      const { loadEncoderDecoder } = await import("./encoder_decoder.js");
+      const { ids, heads } = await (await loadEncoderDecoder()).write(text);
+      return { ids, sums: heads.flat().map((row) => row.reduce((sum, weight) => sum + weight)) };
+    }"""
+    tokenizer = AtentaTokenizer.from_pretrained(translator)
+    model = AtentaEncoderDecoderForConditionalGeneration.from_pretrained(translator)
+    page = open_page()
+    for text in ("A acao comecou", "e\u0301 中", ""):
+        found = page.evaluate(write, text)
+        expected = model.generate(**tokenizer(text, return_tensors="pt"))[0, 1:].tolist()
+        assert found["ids"] == expected
+        np.testing.assert_allclose(found["sums"], 1, atol=1e-5)
+
+
+def test_the_graph_of_cross_attention_has_the_weights_of_the_model(site, translator):
+    model = AtentaEncoderDecoderForConditionalGeneration.from_pretrained(translator, attn_implementation="eager")
+    inputs = {"input_ids": [[5, 6, 7, 8, 2]], "decoder_input_ids": [[1, 9, 8, 7, 6, 5, 4]]}
+    with torch.no_grad():
+        outputs = model(**{name: torch.tensor(ids) for name, ids in inputs.items()}, output_attentions=True)
+    session = onnxruntime.InferenceSession(site / "models" / "encoder_decoder" / "cross_attention.onnx")
+    (weights,) = session.run(["weights"], {name: np.array(ids) for name, ids in inputs.items()})
+    np.testing.assert_allclose(weights, torch.cat(outputs.cross_attentions).numpy(), atol=1e-5)

@@ -1,0 +1,156 @@
+"""Show what a user of the Hub gets from the models of `make run` and of the package: `make hub-check`.
+
+Each step prints a line with what was seen, and stops the check if it is not what is promised. Nothing leaves this
+machine: the Hub is the local one of the tests.
+"""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from huggingface_hub import ModelCard
+from playwright.sync_api import expect, sync_playwright
+
+from atenta import restore_accents
+from support.card_rules import card_errors
+from support.local_hub import local_hub
+
+ROOT = Path(__file__).parents[2]
+ACCENTS, BOX = ROOT / "outputs" / "accents", ROOT / "restoration" / "portuguese_accents"
+PICTURES = ROOT / "outputs" / "hub_check"
+TEXT = "A acao comecou amanha, nao e?"
+"""A text that both models restore."""
+# Run in a process that cannot import atenta.
+LOAD = """
+import sys
+sys.modules["atenta"] = None
+from transformers import logging, pipeline
+logging.disable_progress_bar()
+task, name, text = sys.argv[1:]
+(found,) = pipeline(task, name, trust_remote_code=True, device="cpu")([text])
+print(found.get("generated_text", found.get("restored_text")))
+"""
+
+
+def run(*command: Any, environment: dict[str, str] | None = None, given: str | None = None) -> str:
+    """Return what a command prints.
+
+    Raises:
+        SystemExit: If it fails. The message shows its errors.
+    """
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, input=given or "", env={**os.environ, **(environment or {})}
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
+
+
+def atenta(*arguments: Any, **options: Any) -> str:
+    """Return what the command `atenta` prints."""
+    return run(sys.executable, "-m", "atenta", *arguments, **options)
+
+
+def step(name: str, seen: object, right: bool) -> None:
+    """Print what was seen.
+
+    Raises:
+        SystemExit: If it is not right.
+    """
+    text = " ".join(str(seen).split())
+    print(f"{'ok  ' if right else 'FAIL'} {name:<46} {text if len(text) <= 70 else text[:69] + '…'}", flush=True)
+    if not right:
+        sys.exit(1)
+
+
+def check_model(folder: Path, task: str, copies: Path) -> Path:
+    """Check the command, the card, the pipeline and the exports of a model, on a copy, and return the copy."""
+    name = folder.name
+    copy = shutil.copytree(folder, copies / name, ignore=shutil.ignore_patterns("checkpoint-*"))
+    restored = atenta("predict", copy, TEXT)
+    step(f"{name}: atenta predict", restored, restored == "A ação começou amanhã, não é?")
+    step(f"{name}: atenta info", atenta("info", copy), "weights" in atenta("info", copy))
+    data = copies / f"{name}.tsv"
+    data.write_text(f"{TEXT}\t{restored}\n", encoding="utf-8")
+    scored = atenta("evaluate", copy, "--test_file", data)
+    step(f"{name}: atenta evaluate", scored.splitlines()[-1], "exact match" in scored)
+    card = ModelCard.load(copy / "README.md")
+    problems = card_errors(card.content)
+    step(f"{name}: card", problems or card.content.split("# ", 1)[1].splitlines()[0], not problems)
+    found = run(sys.executable, "-c", LOAD, task, copy, TEXT)
+    step(f"{name}: pipeline without atenta", found, found.splitlines()[-1] == restored)
+    exported = atenta("export", copy, "--quantization", "int8")
+    step(f"{name}: atenta export", exported.splitlines()[-3], True)
+    again = atenta("predict", copy, TEXT, "--quantization", "int8")
+    step(f"{name}: predict in onnxruntime, int8", again, again == restored)
+    return copy
+
+
+def check_push(copy: Path, task: str, home: Path) -> None:
+    """Push a model and its ONNX files to a Hub, push it again, and load it from there without atenta."""
+    repository = f"tester/{copy.name.replace('_', '-')}"
+    with local_hub() as hub:
+        environment = {"HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_local", "HF_HUB_OFFLINE": "0", "HF_HOME": str(home)}
+        environment |= {"HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1"}
+        pushed = atenta("push", copy, repository, "--collection", "Accents", environment=environment)
+        step(f"{copy.name}: atenta push", pushed.splitlines()[-1].removeprefix(hub.url), "collections" in pushed)
+        files = hub.storage.files(repository)
+        step(f"{copy.name}: files on the Hub", f"{len(files)}", {"README.md", "model.safetensors"} <= files.keys())
+        again = atenta("push", copy, repository, "--collection", "Accents", environment=environment)
+        step(f"{copy.name}: pushed again", again.splitlines()[0], "nothing to send" in again)
+        found = run(sys.executable, "-c", LOAD, task, repository, TEXT, environment=environment)
+        step(f"{copy.name}: pipeline from the Hub without atenta", found, "começou amanhã" in found)
+
+
+def check_demo() -> None:
+    """Open the page of `make demo` in Chromium, type, read both tabs and keep pictures."""
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+
+    class Quiet(SimpleHTTPRequestHandler):
+        log_message: Callable[..., None] = lambda *_: None
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    handler = partial(Quiet, directory=ROOT / "demo" / "site")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as playwright:
+        Thread(target=server.serve_forever, daemon=True).start()
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        for scheme, width in (("light", 1280), ("dark", 390)):
+            page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="pt-BR")
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
+            page.locator("#given").fill(TEXT)
+            expect(page.locator("#restored")).to_have_text(restore_accents(TEXT), timeout=60_000)
+            page.screenshot(path=PICTURES / f"accents_{scheme}_{width}.png", full_page=True)
+            page.get_by_role("tab").nth(1).click()
+            page.wait_for_timeout(4_000)  # the model is loaded and writes, character by character
+            page.screenshot(path=PICTURES / f"attention_{scheme}_{width}.png", full_page=True)
+            step(f"demo, {scheme}, {width} pixels", page.locator("#restored").text_content(), True)
+        browser.close()
+        server.shutdown()
+    print(f"Pictures of the demo are in {PICTURES.relative_to(ROOT)}.")
+
+
+def main() -> None:
+    """Check both models and the demo."""
+    if not (ACCENTS / "metrics.json").is_file():
+        sys.exit(f"{ACCENTS.relative_to(ROOT)} has no finished model: `make run` trains it, in five minutes.")
+    step("atenta restore", atenta("restore", given=f"{TEXT}\n"), True)
+    with tempfile.TemporaryDirectory() as folder:
+        for model, task in ((ACCENTS, "text2text-generation"), (BOX, "character-restoration")):
+            copy = check_model(model, task, Path(folder))
+            check_push(copy, task, Path(folder) / f"{model.name}_home")
+    check_demo()
+    cost = json.loads((ACCENTS / "metrics.json").read_text(encoding="utf-8")).get("card", {})
+    print(f"The card of {ACCENTS.name} has {', '.join(cost) or 'no facts'}.")
+
+
+if __name__ == "__main__":
+    main()
