@@ -16,7 +16,7 @@ from pathlib import Path
 import gradio as gr
 
 from atenta import CharacterRestorer, load_engine
-from atenta.command.predict import TagPredictor
+from atenta.command.predictors import TagPredictor
 
 # Pieces of a text with what is marked on each, as Gradio's HighlightedText takes them.
 Marked = list[tuple[str, str | None]]

@@ -153,14 +153,7 @@ class Engine:
         def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
             encoded = [of_texts[index] + ids for index, ids in zip(indices, self._encode(parts))]
             found = self._search(generator, search, encoded, keep_letters, batch_size)
-            decode = self.tokenizer.decode
-            return [
-                [
-                    GeneratedText(decode(each.token_ids), each.score, len(each.token_ids), each.finished)
-                    for each in ranked
-                ]
-                for ranked in found
-            ]
+            return [[self._as_output(each) for each in ranked] for ranked in found]
 
         if not self._window_length:
             return generate(list(range(len(texts))), list(texts))
