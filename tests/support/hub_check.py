@@ -16,6 +16,7 @@ from typing import Any
 
 from huggingface_hub import ModelCard
 from playwright.sync_api import expect, sync_playwright
+from transformers import pipeline
 
 from atenta import restore_accents
 from support.card_rules import card_errors
@@ -74,6 +75,8 @@ def check_model(folder: Path, task: str, copies: Path) -> Path:
     """Check the command, the card, the pipeline and the exports of a model, on a copy, and return the copy."""
     name = folder.name
     copy = shutil.copytree(folder, copies / name, ignore=shutil.ignore_patterns("checkpoint-*"))
+    if not list(copy.glob("*.py")):  # the model in the package has its code there
+        pipeline(task, str(copy)).save_pretrained(copy)
     restored = atenta("predict", copy, TEXT)
     step(f"{name}: atenta predict", restored, restored == "A ação começou amanhã, não é?")
     step(f"{name}: atenta info", atenta("info", copy), "weights" in atenta("info", copy))
