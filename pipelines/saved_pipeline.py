@@ -1,4 +1,4 @@
-"""The part that the pipelines of this package share: how one is saved."""
+"""The part that the pipelines of this package share: how one is called and saved."""
 
 import os
 from typing import Any
@@ -17,6 +17,12 @@ class SavedPipeline(Pipeline):
     _load_image_processor = False
     _load_feature_extractor = False
     _load_tokenizer = True
+
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """Return the results for an input or several; those of an empty list are an empty list."""
+        if isinstance(inputs, list) and not inputs:  # transformers looks at the first
+            return []
+        return super().__call__(inputs, *args, **kwargs)
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save the model and the tokenizer. Models of this package bring the code of their pipeline.

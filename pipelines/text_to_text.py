@@ -45,7 +45,8 @@ class TextToTextPipeline(SavedPipeline):
       The length is the number of tokens, `<eos>` included; the default penalty is 1. The score of a text in windows
       is their mean, weighted by their characters.
     - `keep_letters`: whether the letters of the source stay, and only their accents may change.
-    - `truncation`: as for the tokenizer, for models of others that read a limited number of tokens.
+    - `truncation`: as for the tokenizer, for models of others that read a limited number of tokens, such as BART.
+      Without it, longer texts are refused.
     - `batch_size`: number of texts that are generated together.
 
     For a model that was trained with feature tags they follow the text after a tab: `"ser\\tV;1;SG"`. The `prefix` of
@@ -76,8 +77,11 @@ class TextToTextPipeline(SavedPipeline):
         config = getattr(self.model, "members", [self.model])[0].config  # an ensemble cuts as its first member does
         self._window_length = getattr(config, "window_length", None)
         self._length_ratios = getattr(config, "length_ratios", None)
+        is_ours = hasattr(self.model, "letter_lock")
+        # Models of others fail at positions that they do not have; ours say so themselves.
+        self._longest_source = None if is_ours else getattr(self.model.config, "max_position_embeddings", None)
         self._prefix = getattr(self.model.config, "prefix", None) or ""
-        is_ours = hasattr(self.model, "letter_lock")  # only in our tokenizers is each character of training a token
+        # Only in our tokenizers is each character of training a token.
         self._characters = self.tokenizer.get_vocab().keys() if is_ours else None
         named = {str(token) for token in self.tokenizer.special_tokens_map.values() if not isinstance(token, list)}
         tags = [token for token in self.tokenizer.all_special_tokens if token not in named] if is_ours else []
@@ -88,11 +92,14 @@ class TextToTextPipeline(SavedPipeline):
 
         Raises:
             TypeError: If an input is not a text.
-            ValueError: If an option is not possible with this model, or a tag is unknown to it.
+            ValueError: If an option is not possible with this model, a tag is unknown to it, or a text is too long.
         """
         results = super().__call__(inputs, *args, **kwargs)
-        if isinstance(inputs, list) and all(len(each) == 1 for each in results):
-            return [each[0] for each in results]
+        options = self._forward_params | kwargs
+        saved = options.get("generation_config") or self.model.generation_config
+        each = options.get("num_return_sequences") or saved.num_return_sequences or 1
+        if isinstance(inputs, list) and each == 1:
+            return [outputs[0] for outputs in results]
         return results
 
     # transformers declares these methods with any options, and lists fewer types than it accepts.
@@ -135,7 +142,7 @@ class TextToTextPipeline(SavedPipeline):
         lengths: list[int] = []
 
         def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
-            encoded = self.tokenizer([self._prefix + part for part in parts], truncation=truncation).input_ids
+            encoded = self._encode([self._prefix + part for part in parts], truncation)
             lengths.extend(map(len, encoded))
             encoded = [tags[index] + ids for index, ids in zip(indices, encoded)]
             found: list[list[GeneratedText]] = [[]] * len(encoded)
@@ -171,6 +178,21 @@ class TextToTextPipeline(SavedPipeline):
         if unknown := [tag for tag in tags if tag not in self.tags]:
             raise ValueError(f"Found tag {unknown[0]!r} in {text!r:.80}; expected {', '.join(self.tags):.200}")
         return source, [self.tags[tag] for tag in tags]
+
+    def _encode(self, texts: Sequence[str], truncation: bool | str) -> list[list[int]]:
+        """Return the ids of texts; a text that the model cannot read whole is cut or refused."""
+        limit = self._longest_source
+        shorter = (
+            {} if limit is None or not truncation else {"max_length": min(limit, self.tokenizer.model_max_length)}
+        )
+        encoded = self.tokenizer(list(texts), truncation=truncation, **shorter).input_ids
+        for text, ids in zip(texts, encoded):
+            if limit is not None and len(ids) > limit:
+                raise ValueError(
+                    f"{name_source(text)} has {len(ids)} tokens, and {type(self.model).__name__} reads {limit} at "
+                    "most: give it in parts, or cut it with truncation=True."
+                )
+        return encoded
 
     def _generate(
         self, encoded: Sequence[list[int]], keep_letters: bool, return_scores: bool, options: Mapping[str, Any]

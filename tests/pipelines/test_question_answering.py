@@ -68,6 +68,7 @@ def test_the_shapes_are_those_of_transformers_4(answer):
     assert answer(rows) == answer(rows, batch_size=2) == expected
     assert answer(question=[QUESTION, "Quem?"], context=[CONTEXT, CONTEXT[:50]]) == expected
     assert answer(question=[QUESTION], context=CONTEXT) == [one]
+    assert answer([]) == answer(question=[], context=[]) == []
     several = answer(question=QUESTION, context=CONTEXT, top_k=4)
     assert several[0] == one
     scores = [each["score"] for each in several]

@@ -8,6 +8,8 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     ByT5Tokenizer,
+    M2M100Config,
+    M2M100ForConditionalGeneration,
     MarianConfig,
     MarianMTModel,
     T5Config,
@@ -85,6 +87,8 @@ def test_the_shapes_are_those_of_transformers_4(folder):
     assert len(pipe("ver", **several)) == 2
     assert [each[0] for each in pipe((text for text in ["ver", "a"]), **one)] == pipe(["ver", "a"], **one)
     assert load(folder, num_beams=2)("ver") == pipe("ver", **one)
+    assert load(folder, **several)(["ver"]) == pipe(["ver"], **several)
+    assert pipe([]) == []
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 8])
@@ -120,6 +124,7 @@ def test_only_letters_that_are_allowed_give_outputs(folder):
     pipe = load(folder)
     several = pipe("ser", keep_letters=True, num_beams=3, num_return_sequences=3)
     assert several == [{"generated_text": "ser"}]
+    assert pipe(["ser", ""], keep_letters=True, num_beams=3, num_return_sequences=3) == [several, pipe("")]
 
 
 def test_an_ensemble_is_a_model(folder, tmp_path):
@@ -178,7 +183,12 @@ def marian():
     return MarianMTModel(MarianConfig(**SIZES, **HEADS, **IDS, max_position_embeddings=64)).eval()
 
 
-@pytest.mark.parametrize("make", [byt5, bart, marian])
+def m2m():
+    torch.manual_seed(0)
+    return M2M100ForConditionalGeneration(M2M100Config(**SIZES, **HEADS, **IDS, max_position_embeddings=64)).eval()
+
+
+@pytest.mark.parametrize("make", [byt5, bart, marian, m2m])
 def test_models_of_others(make):
     """Tiny random models, with the tokenizer of ByT5, which needs no files."""
     model, tokenizer = make(), ByT5Tokenizer()
@@ -189,6 +199,13 @@ def test_models_of_others(make):
     ids = model.generate(**batch, **options)
     texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
     assert [each["generated_text"] for ranked in found for each in ranked] == texts
+
+
+def test_a_text_longer_than_a_model_of_others_reads_is_refused_or_cut():
+    pipe = pipeline("text2text-generation", bart(), tokenizer=ByT5Tokenizer(), device="cpu", max_new_tokens=4)
+    with pytest.raises(ValueError, match=r"'a{39}…' has 101 tokens, and BartForConditionalGeneration reads 64"):
+        pipe("a" * 100)
+    assert pipe("a" * 100, truncation=True) == pipe("a" * 63)
 
 
 def test_a_model_of_others_writes_256_tokens_at_most():
