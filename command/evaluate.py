@@ -9,6 +9,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from transformers import AutoModelForCausalLM, AutoTokenizer, logging
+
+from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, find_folder, load_predictor
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import scores
@@ -17,14 +20,18 @@ from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS, score_restored
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
+from atenta.recipes.tasks.documents import DOCUMENTS, encode_documents, read_documents
 from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.token_levels import nats_by_decoder, nats_by_votes
+from atenta.recipes.training.logit_reductions import bits
 from atenta.recipes.training.results import table
 
 _Row = Mapping[str, Any]
 _Scores = dict[str, dict[str, float]]
 _TAGGED = replace(TAGGED_SENTENCES, readers={".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")})
+_TEXTS = replace(DOCUMENTS, readers={".txt": partial(read_documents, sample_by="document")})
 _PAIR_METRICS = ("word_accuracy", "exact_match", "character_error_rate")
 
 
@@ -44,9 +51,15 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
     folder = find_folder(options.model)
     config = json.loads((folder / "config.json").read_bytes()) if folder else {}
     kind = (config.get("architectures") or ["AutoModelForConditionalGeneration"])[0]
-    row_format, score = _task(kind, config, metrics)
-    rows = read_rows(test_file, row_format)
-    compared = score(rows, lambda fields: _predict(options, fields))
+    if metrics and not kind.endswith("ForConditionalGeneration"):
+        raise ValueError(f"{options.model} is {kind}; --metrics is for pairs of texts: leave it out.")
+    if folder and kind.endswith("ForCausalLM"):
+        rows = read_rows(test_file, _TEXTS)
+        compared = {"model": _score_texts(rows, folder, options)}
+    else:
+        row_format, score = _task(kind, config, metrics)
+        rows = read_rows(test_file, row_format)
+        compared = score(rows, lambda fields: _predict(options, fields))
     print(f"{len(rows):,} rows of {test_file}\n\n{table(compared)}", flush=True)
     if output is not None:
         about = {
@@ -100,14 +113,33 @@ def _task(
         if kind.endswith(ending):
             return row_format, score
     raise ValueError(
-        f"{kind} has no scores here; expected a model of pairs, labels, tags, questions or restored characters. "
-        "Decoders and pre-trained encoders are scored by their recipes."
+        f"{kind} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions or restored "
+        "characters. Pre-trained encoders are scored by their recipe."
     )
 
 
 def _predict(options: PredictOptions, fields: list[dict[str, Any]]) -> list[Any]:
     given = [{"where": f"row {number}", **each} for number, each in enumerate(fields, start=1)]
     return load_predictor(options).predict(given)
+
+
+def _score_texts(rows: list[Any], folder: Path, options: PredictOptions) -> dict[str, float]:
+    """Return the bits per character of a decoder, or of pair votes, on documents; their ends are predicted too."""
+    if options.generate or options.keep_letters or options.min_confidence:
+        raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
+    if options.engine == "onnx" or options.quantization:
+        raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
+    logging.disable_progress_bar()  # of loading weights
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True).eval().to(options.device or "cpu")
+    texts = [row["text"] for row in rows]
+    if isinstance(model, AtentaPairVotesForCausalLM):
+        if tokenizer.unk_token is not None:  # bytes spell what is unknown to a tokenizer of characters
+            raise ValueError(f"{options.model} reads words, and bits per character need a model of characters.")
+        nats = nats_by_votes(model, encode_documents({"text": texts}, tokenizer)["input_ids"])
+    else:
+        nats = nats_by_decoder(model, tokenizer, texts, options.batch_size)
+    return bits([nats], ["\n".join(texts)])
 
 
 def _score_pairs(rows: list[Any], predict: _Predict, metrics: Sequence[str]) -> _Scores:

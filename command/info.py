@@ -10,6 +10,7 @@ from typing import Any
 from atenta.command.predict import find_folder
 
 _SHOWN_CHARACTERS = 60
+_SHOWN_NAMES = 8
 _SIZES = (
     "hidden_size",
     "num_hidden_layers",
@@ -70,31 +71,32 @@ def describe_model(name: str) -> dict[str, Any]:
 
 def format_description(name: str, described: Mapping[str, Any]) -> str:
     """Return a description as lines for people."""
-    lines = [f"{name}: {described['class']}, {described['family']}"]
+    found: list[tuple[str, str]] = []
     if "parameters" in described:
-        lines.append(f"  weights     {described['parameters']:,}")
-    for key, value in described.get("sizes", {}).items():
-        lines.append(f"  {key:<11} {value}")
+        found.append(("weights", f"{described['parameters']:,}"))
+    found += [(key, str(value)) for key, value in described.get("sizes", {}).items()]
     if characters := described.get("characters"):
         more = f" and {len(characters) - _SHOWN_CHARACTERS:,} more" if len(characters) > _SHOWN_CHARACTERS else ""
-        lines.append(f"  alphabet    {len(characters):,} characters: {characters[:_SHOWN_CHARACTERS]}{more}")
-    for key, title in (("tags", "tags"), ("labels", "labels")):
-        if key in described:
-            values = described[key]
-            shown = ", ".join(values[:12]) + (f" and {len(values) - 12} more" if len(values) > 12 else "")
-            lines.append(f"  {title:<11} {shown}")
+        found.append(("alphabet", f"{len(characters):,} characters: {characters[:_SHOWN_CHARACTERS]}{more}"))
+    for key in ("tags", "labels"):
+        values = described.get(key, [])
+        more = f" and {len(values) - _SHOWN_NAMES:,} more" if len(values) > _SHOWN_NAMES else ""
+        if values:
+            found.append((key, ", ".join(values[:_SHOWN_NAMES]) + more))
     if "restores" in described:
-        changed = ", ".join(f"{key} → {value}" for key, value in list(described["restores"].items())[:8])
-        lines.append(f"  restores    {changed} …")
-    for answer, of_answer in described.get("scores", {}).items():
-        if isinstance(of_answer, dict):
-            figures = ", ".join(f"{key.replace('_', ' ')} {value:.4g}" for key, value in of_answer.items())
-            lines.append(f"  score       {answer}: {figures}")
-    for key, value in described.get("trained", {}).items():
-        lines.append(f"  {key:<11} {value}")
-    lines.append(f"  onnx        {', '.join(described['onnx']) if 'onnx' in described else 'none: `atenta export`'}")
-    total = sum(described["files"].values())
-    lines.append(f"  files       {len(described['files'])}, {total / 1e6:,.1f} MB")
+        variants = [f"{key} → {value}" for key, value in described["restores"].items()]
+        more = f" and {len(variants) - _SHOWN_NAMES:,} more" if len(variants) > _SHOWN_NAMES else ""
+        found.append(("restores", ", ".join(variants[:_SHOWN_NAMES]) + more))
+    for answer, scores in described.get("scores", {}).items():
+        if isinstance(scores, dict):
+            figures = [f"{key.replace('_', ' ')} {value:.4g}" for key, value in scores.items() if value is not None]
+            found.append(("test", f"{answer}: {', '.join(figures)}"))
+    found += described.get("trained", {}).items()
+    found.append(("onnx", ", ".join(described.get("onnx", [])) or "none; `atenta export` writes it"))
+    found.append(("files", f"{len(described['files'])}, {sum(described['files'].values()) / 1e6:,.1f} MB"))
+    width = max(len(key) for key, _ in found)
+    lines = [f"{name}: {described['class']}, {described['family']}"]
+    lines += [f"  {key:<{width}}  {value}" for key, value in found]
     return "\n".join(lines)
 
 

@@ -1,14 +1,20 @@
 """The command `atenta`: train, predict, restore, evaluate, info, show, export and push."""
 
+import re
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import fill
+from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {
@@ -28,13 +34,12 @@ app = typer.Typer(
     no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # tables of rich cut the names of options in a narrow terminal
 )
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
-Model = Annotated[str, typer.Argument(metavar="MODEL", help="Folder of a saved model, or its name on the Hub.")]
-Texts = Annotated[
-    list[str] | None, typer.Argument(metavar="[TEXT]...", help="Texts. Default: the lines of standard input.")
-]
+Model = Annotated[str, typer.Argument(help="Folder of a saved model, or its name on the Hub.")]
+Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lines of standard input.")]
 Files = Annotated[list[Path] | None, typer.Option("--files", metavar="FILE", help="UTF-8 file of lines; repeatable.")]
 EngineOption = Annotated[
     Literal["auto", "onnx", "torch"], typer.Option("--engine", help="auto: onnxruntime if the model is exported.")
@@ -42,18 +47,30 @@ EngineOption = Annotated[
 Quantization = Annotated[
     Literal["int8"] | None, typer.Option("--quantization", help="Use the ONNX files that were exported so.")
 ]
-Device = Annotated[str | None, typer.Option("--device", help="Device of torch, such as cpu or cuda:0.")]
-BatchSize = Annotated[int, typer.Option("--batch_size", min=1, help="Texts that the model reads together.")]
+Device = Annotated[
+    str | None, typer.Option("--device", metavar="NAME", help="Device of torch, such as cpu or cuda:0.")
+]
+BatchSize = Annotated[int, typer.Option("--batch_size", min=1, metavar="N", help="Texts that are generated together.")]
 TrustRemoteCode = Annotated[
     bool,
     typer.Option("--trust_remote_code", help="Run the Python code of a model of others, whatever it does."),
 ]
-Beams = Annotated[int | None, typer.Option("--num_beams", min=1, help="Width of the beam search; 1: greedy.")]
+Beams = Annotated[
+    int | None, typer.Option("--num_beams", min=1, metavar="N", help="Width of the beam search; 1: greedy.")
+]
 KeepLetters = Annotated[
     bool, typer.Option("--keep_letters", help="Keep the letters of the source; only accents may change.")
 ]
 Confidence = Annotated[
-    float, typer.Option("--min_confidence", min=0, max=1, help="Restore only characters as sure as this.")
+    float,
+    typer.Option(
+        "--min_confidence",
+        min=0,
+        max=1,
+        metavar="NUMBER",
+        show_default=False,
+        help="Restore only characters that are as probable as this.",
+    ),
 ]
 
 
@@ -77,12 +94,27 @@ def _recipe_names(incomplete: str) -> list[str]:
     return [name for name in RECIPES if name.startswith(incomplete)]
 
 
-@app.command(context_settings=_PASSED_ON)
+class _RecipeCommand(TyperCommand):
+    """`atenta train`, for which the shell completes the options of the recipe, which are those of its help."""
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """Return the options of the recipe that is named before."""
+        recipe = ctx.params.get("recipe")
+        if recipe not in RECIPES:
+            return super().shell_complete(ctx, incomplete)
+        module = _import(f"atenta.recipes.{recipe}", "recipes")
+        sys.argv = [f"atenta train {recipe}", "--help"]
+        with redirect_stdout(StringIO()) as printed, suppress(SystemExit):
+            module.main()
+        names = re.findall(r"^ +(?:-h, )?(--\w+)", printed.getvalue(), re.MULTILINE)
+        found = [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+        return [SimpleNamespace(type="plain", value=name, help=None) for name in found]
+
+
+@app.command(cls=_RecipeCommand, short_help="Train a model with a recipe.", context_settings=_PASSED_ON)
 def train(
     context: typer.Context,
-    recipe: Annotated[
-        str | None, typer.Argument(metavar="[RECIPE]", autocompletion=_recipe_names, help="A name of the list.")
-    ] = None,
+    recipe: Annotated[str | None, typer.Argument(autocompletion=_recipe_names, help="A name of the list.")] = None,
 ) -> None:
     """Train a model with a recipe. Without a name: list the recipes.
 
@@ -91,9 +123,11 @@ def train(
     """
     if recipe in (None, "--help", "-h"):
         print("Usage: atenta train RECIPE [OPTIONS]\n\nRecipes, each with its own --help:\n")
-        width = max(map(len, RECIPES))
-        print("\n".join(f"  {name:<{width}}  {about}" for name, about in RECIPES.items()))
-        print("\nOn several GPUs or machines: accelerate launch recipes/RECIPE.py [OPTIONS]")
+        indent, width = " " * (max(map(len, RECIPES)) + 4), get_terminal_size().columns
+        for name, about in RECIPES.items():
+            start = f"  {name}".ljust(len(indent))
+            print(fill(about, width, initial_indent=start, subsequent_indent=indent))
+        print("\nOn several GPUs or machines:\n  accelerate launch recipes/RECIPE.py [OPTIONS]")
         return
     if recipe not in RECIPES:
         close = get_close_matches(str(recipe), RECIPES, n=1)
@@ -105,7 +139,7 @@ def train(
     import_module("atenta.recipes.training").run_recipe(module.main)
 
 
-@app.command()
+@app.command(short_help="Use a model on lines of text.")
 def predict(
     model: Model,
     texts: Texts = None,
@@ -118,18 +152,26 @@ def predict(
         Literal["text", "tsv", "jsonl"] | None,
         typer.Option("--format", help="Default: text; tsv for several."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", help="File to write. Default: standard output.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="File to write. Default: standard output.")
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an --output that was interrupted.")] = False,
     num_beams: Beams = None,
     num_return_sequences: Annotated[
-        int | None, typer.Option("--num_return_sequences", min=1, help="Results for each text, best first.")
+        int | None,
+        typer.Option("--num_return_sequences", min=1, metavar="N", help="Results for each text, best first."),
     ] = None,
     max_new_tokens: Annotated[
-        int | None, typer.Option("--max_new_tokens", min=1, help="Longest output, in characters.")
+        int | None, typer.Option("--max_new_tokens", min=1, metavar="N", help="Longest output, in characters.")
     ] = None,
     do_sample: Annotated[bool, typer.Option("--do_sample", help="Draw characters instead of the best.")] = False,
-    temperature: Annotated[float | None, typer.Option("--temperature", help="Of drawing; below 1: surer.")] = None,
-    top_p: Annotated[float | None, typer.Option("--top_p", help="Draw from the best of this probability.")] = None,
+    temperature: Annotated[
+        float | None, typer.Option("--temperature", metavar="NUMBER", help="Of drawing; below 1 less varied.")
+    ] = None,
+    top_p: Annotated[
+        float | None,
+        typer.Option("--top_p", metavar="NUMBER", help="Draw from the most probable, up to this probability."),
+    ] = None,
     keep_letters: KeepLetters = False,
     min_confidence: Confidence = 0.0,
     ensemble: Annotated[
@@ -187,31 +229,44 @@ def predict(
         )
 
 
-@app.command()
+@app.command(short_help="Restore the accents of Portuguese.")
 def restore(
     texts: Texts = None,
-    files: Files = None,
+    files: Annotated[
+        list[Path] | None, typer.Option("--files", metavar="FILE", help="UTF-8 file, read as a whole; repeatable.")
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="Another model that restores characters.")
+    ] = None,
     min_confidence: Confidence = 0.0,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write JSON, with the probability of each character.")
     ] = False,
 ) -> None:
-    """Restore the accents of Portuguese, with the model that comes with atenta: a result for each line."""
+    """Restore the accents of Portuguese, with the model that comes with atenta.
+
+    Texts and lines of standard input are restored one by one. A file is restored as a whole, so that a word has the
+    lines around it as its context.
+    """
     _expect_sources(texts, files)
     with _errors_in_a_line():
-        from atenta.command.restore import restore_lines
+        from atenta.command.restore import restore_texts
 
-        restore_lines(texts or [], files or [], min_confidence, probabilities)
+        restore_texts(texts or [], files or [], model, min_confidence, probabilities)
 
 
-@app.command()
+@app.command(short_help="Score a model on a file.")
 def evaluate(
     model: Model,
-    test_file: Annotated[Path, typer.Option("--test_file", help="File in a format of the model's recipe.")],
+    test_file: Annotated[
+        Path, typer.Option("--test_file", metavar="FILE", help="File in a format of the model's recipe.")
+    ],
     metrics: Annotated[
         list[str] | None, typer.Option("--metrics", metavar="NAME", help="Metric of pairs of texts; repeatable.")
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", help="JSON file to write the scores to.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", metavar="FILE", help="JSON file to write the scores to.")
+    ] = None,
     num_beams: Beams = None,
     keep_letters: KeepLetters = False,
     min_confidence: Confidence = 0.0,
@@ -221,7 +276,7 @@ def evaluate(
     batch_size: BatchSize = 32,
     trust_remote_code: TrustRemoteCode = False,
 ) -> None:
-    """Score a model on a file: pairs of texts, labels, tags, questions or restored characters."""
+    """Score a model on a file: pairs, labels, tags, questions, restored characters, or texts for a decoder."""
     with _errors_in_a_line():
         module = _import("atenta.command.evaluate", "recipes")
         from atenta.command.predict import PredictOptions
@@ -233,7 +288,7 @@ def evaluate(
         module.evaluate_model(options, test_file, metrics or [], output)
 
 
-@app.command()
+@app.command(short_help="Say what a model is, from its files.")
 def info(
     model: Model,
     json: Annotated[bool, typer.Option("--json", help="Print JSON, with all characters and files.")] = False,
@@ -253,26 +308,29 @@ def info(
         )
 
 
-@app.command(context_settings=_PASSED_ON)
+@app.command(short_help="Draw what a model does.", context_settings=_PASSED_ON)
 def show(context: typer.Context) -> None:
     """Draw what a model does: attention, decoding, masks, positions, curves. See `atenta show --help`."""
+    sys.argv[0] = "atenta show"  # which its help names
     _import("atenta.recipes.show", "recipes").main(context.args)
 
 
-@app.command(context_settings=_PASSED_ON)
+@app.command(short_help="Write ONNX files, which run without torch.", context_settings=_PASSED_ON)
 def export(context: typer.Context) -> None:
     """Write a model as ONNX files, which run without torch, and compare the answers. See `atenta export --help`."""
+    sys.argv[0] = "atenta export"  # which its help names
     _import("atenta.recipes.export", "onnx").main(context.args)
 
 
-@app.command()
+@app.command(short_help="Push a model to the Hub.")
 def push(
-    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of a saved model.")],
-    repository: Annotated[str, typer.Argument(metavar="REPOSITORY", help="Its name on the Hub, such as ana/accents.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
+    repository: Annotated[str, typer.Argument(help="Its name on the Hub, such as ana/accents.")],
     public: Annotated[bool, typer.Option("--public", help="Let everyone see it. Default: only its owner.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help="Replace files that differ, without asking.")] = False,
     collection: Annotated[
-        str | None, typer.Option("--collection", help="Title of a collection with its ONNX files beside it.")
+        str | None,
+        typer.Option("--collection", metavar="TITLE", help="Title of a collection with its ONNX files beside it."),
     ] = None,
 ) -> None:
     """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""

@@ -1,5 +1,6 @@
 """`atenta predict`: a saved model's results for each line, whatever kind of model it is."""
 
+import hashlib
 import json
 import sys
 import warnings
@@ -85,6 +86,8 @@ def predict_lines(
         json_lines = True
     about = {name: _plain(value) for name, value in vars(options).items() if name not in ("batch_size", "device")}
     about |= {"format": written, "json_lines": json_lines}
+    if output is not None:
+        about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
     with LineWriter(output, about, resume) as writer:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if written == "tsv" and not writer.done["lines"]:
@@ -97,6 +100,19 @@ def predict_lines(
                 for line, each, prediction in zip(chunk, fields, predictions)
             )
             writer.write("".join(results), reader)
+
+
+def _digest(model: str) -> str | None:
+    """Return the SHA-256 of what decides about a model's results; `None` for a model of others on the Hub."""
+    folder, digest = find_folder(model), hashlib.sha256()
+    if folder is None:
+        return None
+    for pattern in ("*.json", "*.safetensors", "*.txt", "onnx/*"):
+        for path in sorted(folder.glob(pattern)):
+            if path.name not in ("metrics.json", "trainer_state.json"):
+                with path.open("rb") as file:
+                    digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
 
 
 def _plain(value: Any) -> Any:
@@ -161,6 +177,9 @@ def load_predictor(options: PredictOptions) -> Predictor:
             ("--ensemble", options.ensemble, kind.endswith("ForConditionalGeneration")),
             ("options of generation", options.generate, kind.endswith(("ForConditionalGeneration", "ForCausalLM"))),
             ("--min_confidence", options.min_confidence, config.get("character_variants")),
+            ("--engine onnx", options.engine == "onnx", not kind.endswith("ForQuestionAnswering")),
+            ("--quantization", options.quantization, not kind.endswith("ForQuestionAnswering")),
+            ("--device", options.device, kind.endswith(("ForConditionalGeneration", "ForQuestionAnswering"))),
         )
         if is_given and not fits
     ]
@@ -179,8 +198,8 @@ def load_predictor(options: PredictOptions) -> Predictor:
     name = choose_engine(folder, options.engine, options.quantization)  # type: ignore[arg-type]
     if kind.endswith("ForConditionalGeneration") and name == "torch":
         return _load_pipeline(options, str(folder))
-    if options.ensemble:
-        raise ValueError("--ensemble needs --engine torch.")
+    if options.ensemble or options.device:
+        raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
     predictors = {
         "ForSequenceClassification": LabelPredictor,
@@ -207,9 +226,24 @@ def load_predictor(options: PredictOptions) -> Predictor:
             **options.generate,
         )
         prompts = texts if kind.endswith("ForCausalLM") else [""] * len(texts)
+        if kind.endswith("ForConditionalGeneration"):
+            _warn(engine, texts, found, options.keep_letters)
         return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, found)]
 
     return TextPredictor(generate)
+
+
+def _warn(engine: Any, sources: Sequence[str], found: Sequence[Sequence[Any]], keep_letters: bool) -> None:
+    """Print what is suspicious about the outputs of an engine, as the pipeline warns of it."""
+    from atenta.tokenization.text_windows import TextWindow, find_problems, name_source
+
+    characters = None if keep_letters else set(engine.tokenizer.tokens)
+    longest, ratios = engine.config.get("window_length"), engine.config.get("length_ratios")
+    for source, ranked, ids in zip(sources, found, engine.tokenizer.encode(sources)):
+        of_window = ratios if longest is None or len(ids) < longest else None  # they are not those of joined windows
+        outputs = [ranked if source.strip() else None]
+        for problem in find_problems([TextWindow(source, "")], outputs, [len(ids)], of_window, characters):
+            print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
 
 
 def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str]]:

@@ -1,37 +1,58 @@
-"""`atenta restore`: the accents of Portuguese, line by line, without torch if onnxruntime is installed."""
+"""`atenta restore`: the accents of Portuguese, without torch if onnxruntime is installed."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
-from atenta import restore_accents
-from atenta.command.text_lines import LineReader, LineWriter
+from atenta import CharacterRestorer
+from atenta.command.text_lines import InputLine, LineReader, print_results, read_whole
+from atenta.restoration.portuguese import MODEL_FOLDER
 
 _CHUNK = 256  # lines that are restored together
 
 
-def restore_lines(texts: Sequence[str], files: Sequence[Path], min_confidence: float, probabilities: bool) -> None:
-    """Restore lines and write them to standard output.
+def restore_texts(
+    texts: Sequence[str], files: Sequence[Path], model: str | None, min_confidence: float, probabilities: bool
+) -> None:
+    """Restore texts, whole files, or the lines of standard input, and write them to standard output.
 
     Args:
-        texts: texts; else the lines of the files, or of standard input.
+        texts: texts; else the files are restored, or the lines of standard input.
         files: UTF-8 files.
+        model: folder, or name on the Hub; by default, the model that comes with the package.
         min_confidence: from which a character is restored, 0 to 1.
-        probabilities: whether to write a line of JSON for each, with the probability of each of its characters.
+        probabilities: whether to write a line of JSON for each text, with the probability of each of its characters.
 
     Raises:
-        ValueError: If a line is not UTF-8.
-        OSError: If a file cannot be read, or the output cannot be written.
+        ValueError: If a text is not UTF-8, or the model does not restore characters.
+        OSError: If there is no such model, a file cannot be read, or the output cannot be written.
     """
-    reader = LineReader(texts, files)
-    lines = iter(reader)
-    with LineWriter(None, {}) as writer:
-        while chunk := list(islice(lines, _CHUNK)):
-            restored = restore_accents(
-                [str(line) for line in chunk], min_confidence=min_confidence, return_probabilities=True
+    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else _expect_folder(model))
+    for chunk in _chunks(texts, files):
+        for given, each in zip(chunk, restorer.restore([str(text) for text in chunk], min_confidence)):
+            record = {"text": given, "restored": each.text, "probabilities": each.probabilities.tolist()}
+            print_results(
+                json.dumps(record, ensure_ascii=False) + "\n" if probabilities else each.text + given.line_end
             )
-            for line, each in zip(chunk, restored):
-                record = {"text": line, "restored": each.text, "probabilities": each.probabilities.tolist()}
-                written = json.dumps(record, ensure_ascii=False) + "\n" if probabilities else each.text + line.line_end
-                writer.write(written, reader)
+
+
+def _chunks(texts: Sequence[str], files: Sequence[Path]) -> Iterator[list[InputLine]]:
+    """Yield what is restored together: a file, or some lines."""
+    if files:
+        yield from ([read_whole(path)] for path in files)
+        return
+    lines = iter(LineReader(texts, []))
+    while chunk := list(islice(lines, _CHUNK)):
+        yield chunk
+
+
+def _expect_folder(model: str) -> str:
+    """Return the folder of a model.
+
+    Raises:
+        FileNotFoundError: If there is no such model.
+    """
+    from atenta.command.predict import find_folder  # which imports transformers for names on the Hub
+
+    return str(find_folder(model) or model)

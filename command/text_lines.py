@@ -90,9 +90,28 @@ def _decode(content: bytes, where: str) -> InputLine:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{where}: found byte 0x{content[error.start]:02X}; expected a text in UTF-8") from None
+        raise ValueError(_describe_byte(where, content[error.start])) from None
     ending = "\r" if text.endswith("\r") else ""
     return InputLine(text.removesuffix("\r"), where, ending + "\n")
+
+
+def _describe_byte(where: str, byte: int) -> str:
+    return f"{where}: found byte 0x{byte:02X}; expected a text in UTF-8"
+
+
+def read_whole(path: Path) -> InputLine:
+    """Return the text of a file with all its line ends.
+
+    Raises:
+        ValueError: If it is not UTF-8.
+        OSError: If it cannot be read.
+    """
+    content = path.read_bytes()
+    try:
+        return InputLine(content.decode(), str(path), "")
+    except UnicodeDecodeError as error:
+        number = content.count(b"\n", 0, error.start) + 1
+        raise ValueError(_describe_byte(f"{path}, line {number}", content[error.start])) from None
 
 
 def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
@@ -150,12 +169,12 @@ class LineWriter:
         self._progress = None if output is None else output.with_name(f"{output.name}.progress")
         self._file: BinaryIO
         if output is None or self._progress is None:
-            self._file = sys.stdout.buffer
             return
         if resume:
             self._read_progress(output, self._progress)
         elif output.exists():
-            raise FileExistsError(f"{output} exists: give --resume to go on with it, or another --output.")
+            hint = "give --resume to go on with it" if self._progress.exists() else "remove it"
+            raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
         self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
         self._file.truncate(self.done["bytes"])  # a line that was half written is written again
         self._file.seek(self.done["bytes"])
@@ -187,10 +206,11 @@ class LineWriter:
 
     def write(self, text: str, reader: LineReader) -> None:
         """Write the results of all lines that were read, and note how far they go."""
-        shown = printable_lines(text) if self._output is None and sys.stdout.isatty() else text
-        self._file.write(shown.encode())
-        self._file.flush()
-        if self._output is not None and self._progress is not None:
+        if self._output is None or self._progress is None:
+            print_results(text)
+        else:
+            self._file.write(text.encode())
+            self._file.flush()
             self.done = {"lines": reader.lines, "digest": reader.digest, "bytes": self._file.tell()}
             part = self._progress.with_name(f"{self._progress.name}.part")
             part.write_text(json.dumps({"about": self._about, **self.done}, ensure_ascii=False), encoding="utf-8")
@@ -204,6 +224,12 @@ class LineWriter:
             self._file.close()
             if kind is None:
                 self._progress.unlink(missing_ok=True)
+
+
+def print_results(text: str) -> None:
+    """Write results to standard output at once; a terminal gets no control characters of theirs."""
+    sys.stdout.buffer.write((printable_lines(text) if sys.stdout.isatty() else text).encode())
+    sys.stdout.buffer.flush()
 
 
 def printable_lines(text: str) -> str:

@@ -162,7 +162,7 @@ class Engine:
 
     def _as_output(self, found: FoundTokens) -> GeneratedText:
         text = self.tokenizer.decode(found.token_ids)
-        return GeneratedText(text, found.score, found.finished, len(found.token_ids))
+        return GeneratedText(text, found.score, found.finished, len(found.token_ids) + found.finished)
 
     def _cut(self, text: str) -> list[TextWindow]:
         """Return the windows of a text: the text itself, if the model has no longest length that it knows well."""

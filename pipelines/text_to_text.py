@@ -201,6 +201,8 @@ class TextToTextPipeline(SavedPipeline):
         batch = self.tokenizer.pad({"input_ids": list(encoded)}, return_tensors="pt").to(self.device)
         options = {"return_dict_in_generate": True, "output_scores": return_scores or keep_letters, **options}
         saved = self.model.generation_config
+        if options.get("max_new_tokens") is not None:
+            options.setdefault("max_length", None)  # or transformers warns that both are set
         if keep_letters:
             options["logits_processor"] = self.model.letter_lock(self.tokenizer, batch["input_ids"])
             longest = options.pop("max_length", None) or saved.max_length or 0

@@ -63,6 +63,7 @@ def load_as(
     except FileNotFoundError as error:
         sys.exit(f"{name}: {error}")
     verbosity = logging.get_verbosity()
+    logging.disable_progress_bar()  # of loading weights
     logging.set_verbosity_error()  # hides the warning that a head is left out
     part = "config.json"
     try:

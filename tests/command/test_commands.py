@@ -1,18 +1,24 @@
 """The commands besides `predict`: help, recipes, accents, scores, descriptions, pictures, exports and pushes."""
 
 import json
+import math
 import os
 import subprocess
 import sys
 
 import pytest
+import torch
 from typer.testing import CliRunner
 
 from atenta import (
+    AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
+    AtentaPairVotesConfig,
+    AtentaPairVotesForCausalLM,
+    AtentaTokenizer,
     restore_accents,
 )
 from atenta.command.main import RECIPES, app
@@ -26,7 +32,7 @@ COMMANDS = ["train", "predict", "restore", "evaluate", "info", "show", "export",
 
 def run(*arguments, code=0):
     result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == code or str(result.exception), result.output
+    assert result.exit_code == code, (result.output, result.exception)
     return result
 
 
@@ -39,10 +45,34 @@ def run_process(*arguments, **options):
 def test_help_fits_the_terminal(monkeypatch, columns, command):
     monkeypatch.setenv("COLUMNS", str(columns))
     printed = CliRunner().invoke(app, [*command, "--help"], terminal_width=columns).stdout
-    assert printed.strip()
+    assert "--help" in printed
     assert max(map(len, printed.splitlines())) <= columns
+    assert "..." not in printed.replace("texts...", "").replace("[texts]...", "").replace("[ARGS]...", "")
     if not command:
         assert all(f" {name} " in printed for name in COMMANDS)
+    if command == ["predict"]:
+        assert "--num_return_sequences " in printed
+
+
+def test_the_list_of_recipes_fits_a_narrow_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    assert max(map(len, run("train").stdout.splitlines())) <= 50
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("atenta tr", ["train"]),
+        ("atenta train pre", ["pretrain_causal", "pretrain_masked"]),
+        ("atenta train seq2seq --num_b", ["--num_beams"]),
+        ("atenta predict --num_b", ["--num_beams"]),
+    ],
+)
+def test_the_shell_completes_names_and_options(words, expected):
+    environment = {**os.environ, "_ATENTA_COMPLETE": "complete_bash", "COMP_WORDS": words}
+    environment |= {"COMP_CWORD": str(len(words.split()) - 1)}
+    done = run_process(text=True, env=environment)
+    assert done.stdout.split() == expected, done.stderr
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train"], ["restore", "A acao"]])
@@ -78,15 +108,12 @@ def test_options_of_a_recipe_are_checked_by_it():
     assert "max_steps" in done.stderr
 
 
-def test_accents_of_lines(tmp_path):
+def test_accents_of_lines():
     text = "A acao comecou.\r\n\nE facil\x00: nao?"
-    path = tmp_path / "lines.txt"
-    path.write_bytes(text.encode())
     expected = "".join(
         restore_accents(line.removesuffix("\r")) + end
         for line, end in zip(text.split("\n"), ["\r\n", "\n", "\n"], strict=True)
     )
-    assert run("restore", "--files", path).stdout_bytes.decode() == expected
     assert run_process("restore", input=text.encode()).stdout.decode() == expected
     assert run("restore", "Nao e facil", "--min_confidence", 1.0).stdout == "Nao e facil\n"
     record = json.loads(run("restore", "Nao e facil", "--probabilities").stdout)
@@ -94,7 +121,23 @@ def test_accents_of_lines(tmp_path):
     assert len(record["probabilities"]) == len("Nao e facil")
 
 
-def test_a_terminal_gets_no_commands_from_texts(monkeypatch):
+def test_accents_of_files_are_those_of_the_whole_texts(tmp_path):
+    text = "A acao comecou.\r\nEla\nesta em casa, nao e?\n\n"
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    for path, content in zip(paths, (text, "")):
+        path.write_bytes(content.encode())
+    found = run("restore", "--files", paths[0], "--files", paths[1], "--model", MODEL_FOLDER).stdout_bytes
+    assert found.decode() == restore_accents(text)
+    records = run("restore", "--files", paths[0], "--files", paths[1], "--probabilities").stdout.splitlines()
+    assert [json.loads(record)["restored"] for record in records] == [restore_accents(text), ""]
+    paths[1].write_bytes(b"a\n\xe3")
+    refused = run("restore", "--files", paths[1], code=1)
+    assert str(refused.exception).endswith("b.txt, line 2: found byte 0xE3; expected a text in UTF-8")
+    refused = run("restore", "a", "--model", tmp_path, code=1)
+    assert "found no config.json there" in str(refused.exception)
+
+
+def test_a_terminal_gets_no_commands_from_texts():
     from atenta.command import text_lines
 
     line = "a\x1b[31mb\x9b1mc\t\u200dd\re\r\n"
@@ -175,6 +218,43 @@ def test_scores_of_other_models(tmp_path, model_class, options, name, content, m
     save_with_tokenizer(model_class, tmp_path / "model", **options)
     (tmp_path / name).write_text(content, encoding="utf-8")
     assert metric in run("evaluate", tmp_path / "model", "--test_file", tmp_path / name).stdout
+
+
+@pytest.mark.parametrize("batch_size", [1, 32])
+def test_bits_per_character_of_a_decoder(tmp_path, batch_size):
+    model = save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model").eval()
+    text = "Era uma vez."
+    (tmp_path / "test.txt").write_text(text, encoding="utf-8")
+    tokenizer = AtentaTokenizer.from_pretrained(tmp_path / "model")
+    ids = tokenizer(text, return_tensors="pt").input_ids
+    ids = torch.cat([ids, torch.tensor([[tokenizer.eos_token_id]])], dim=1)
+    with torch.inference_mode():
+        nats = model(ids, labels=ids).loss.item() * (ids.shape[1] - 1)
+    output = tmp_path / "scores.json"
+    arguments = ("evaluate", tmp_path / "model", "--test_file", tmp_path / "test.txt", "--batch_size", batch_size)
+    run(*arguments, "--output", output)
+    found = json.loads(output.read_text(encoding="utf-8"))["test"]["model"]["bits_per_character"]
+    assert found == pytest.approx(nats / math.log(2) / len(text), rel=1e-5)
+    assert "leave out how texts are made" in str(run(*arguments, "--num_beams", 2, code=1).exception)
+    assert "is scored in torch" in str(run(*arguments, "--engine", "onnx", code=1).exception)
+    assert "--metrics is for pairs" in str(run(*arguments, "--metrics", "bleu", code=1).exception)
+
+
+def test_bits_per_character_of_pair_votes(tmp_path):
+    tokenizer = AtentaTokenizer.from_texts(["abc"], family="decoder")
+    special = {name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
+    model = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=len(tokenizer), max_distance=2, **special))
+    documents = tokenizer(["abc", "cab"]).input_ids
+    model.fit([[*ids, tokenizer.eos_token_id] for ids in documents]).save_pretrained(tmp_path / "model")
+    tokenizer.save_pretrained(tmp_path / "model")
+    (tmp_path / "test.txt").write_text("abc", encoding="utf-8")
+    output = tmp_path / "scores.json"
+    run("evaluate", tmp_path / "model", "--test_file", tmp_path / "test.txt", "--output", output)
+    ids = torch.tensor([[*documents[0], tokenizer.eos_token_id]])
+    with torch.inference_mode():
+        shares = model(ids).logits.log_softmax(-1)[0, :-1].gather(-1, ids[0, 1:, None])
+    found = json.loads(output.read_text(encoding="utf-8"))["test"]["model"]["bits_per_character"]
+    assert found == pytest.approx(-shares.sum().item() / math.log(2) / 3, rel=1e-5)
 
 
 def test_a_malformed_row_is_named(tmp_path):

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 import torch
-from transformers import pipeline
+from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 from typer.testing import CliRunner
 
 from atenta import (
@@ -63,7 +63,7 @@ def run(*arguments, code=0):
 def refusal(*arguments, code=1):
     """Return the line with which the command was refused."""
     result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == code or isinstance(result.exception, SystemExit), result.output
+    assert result.exit_code == code, (result.output, result.exception)
     line = str(result.exception) if code == 1 else " ".join(result.output.replace("│", "").split())
     assert "\n" not in line
     return line
@@ -151,6 +151,15 @@ def test_warnings_are_lines(folders):
     assert len(printed.stdout.splitlines()) == 1
 
 
+def test_an_engine_has_the_warnings_of_the_pipeline(folders, capsys):
+    texts = ["z日ser", 'um "dia"', "ver", ""]
+    lines = [line for line in run("predict", folders[0], *texts).stderr.splitlines() if line.startswith("warning: ")]
+    engine = load_engine(folders[0], "torch")
+    predict._warn(engine, texts, engine.n_best(texts), keep_letters=False)
+    assert capsys.readouterr().err.splitlines() == lines
+    assert len(lines) > 1
+
+
 @pytest.mark.parametrize("chunk", [1, 2])
 @pytest.mark.parametrize("format", ["text", "tsv", "jsonl"])
 def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, format):
@@ -183,12 +192,13 @@ def test_an_output_is_not_mixed(folders, tmp_path):
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folders[0], "--files", path, "--output", output)
     run(*arguments)
-    assert f"{output} exists: give --resume" in refusal(*arguments)
+    assert f"{output} exists: remove it, or give another --output" in refusal(*arguments)
     assert "output.progress beside it: it is complete" in refusal(*arguments, "--resume")
     digest = "0" * 64
     about = {"model": str(folders[0])}
     progress = output.with_name("output.progress")
     progress.write_text(json.dumps({"about": about, "lines": 1, "digest": digest, "bytes": 1}), encoding="utf-8")
+    assert f"{output} exists: give --resume to go on with it" in refusal(*arguments)
     assert "was begun with" in refusal(*arguments, "--resume")
     progress.write_text("{", encoding="utf-8")
     assert "is damaged: remove it" in refusal(*arguments, "--resume")
@@ -205,6 +215,18 @@ def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch)
     assert "The first 1 lines are not those that the output was made from" in refusal(*arguments, "--resume")
 
 
+def test_another_model_in_the_same_folder_is_noticed_when_it_goes_on(tmp_path, monkeypatch):
+    monkeypatch.setattr(predict, "_CHUNK", 1)
+    folder = save(tmp_path / "model", 1)
+    path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
+    arguments = ("predict", folder, "--files", path, "--output", output)
+    monkeypatch.setattr(predictors.TextPredictor, "predict", failing_after(1, predictors.TextPredictor.predict))
+    CliRunner().invoke(app, [*map(str, arguments)])
+    monkeypatch.undo()
+    save(folder, 2)
+    assert "was begun with files of the models=" in refusal(*arguments, "--resume")
+
+
 def failing_after(count, predict):
     calls = []
 
@@ -215,6 +237,21 @@ def failing_after(count, predict):
         return predict(predictor, fields)
 
     return call
+
+
+def test_a_model_of_others(tmp_path):
+    sizes = {"vocab_size": 384, "d_model": 8, "d_kv": 4, "d_ff": 16, "num_layers": 1, "num_heads": 2}
+    torch.manual_seed(0)
+    T5ForConditionalGeneration(T5Config(**sizes, decoder_start_token_id=0)).save_pretrained(tmp_path)
+    ByT5Tokenizer().save_pretrained(tmp_path)
+    options = {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 5}
+    expected = pipeline("text2text-generation", str(tmp_path), device="cpu")(["a", "ção"], **options)
+    arguments = [word for name, value in options.items() for word in (f"--{name}", value)]
+    printed = run("predict", tmp_path, "a", "ção", *arguments, "--format", "jsonl").stdout
+    for line, ranked in zip(printed.splitlines(), expected, strict=True):
+        assert [each["text"] for each in json.loads(line)["outputs"]] == [each["generated_text"] for each in ranked]
+    assert "runs in torch: leave out the engine" in refusal("predict", tmp_path, "a", "--engine", "onnx")
+    assert "keep_letters=True needs a model of atenta" in refusal("predict", tmp_path, "a", "--keep_letters")
 
 
 def test_continuations_of_a_decoder(tmp_path):
@@ -324,6 +361,10 @@ def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):
     save_with_tokenizer(AtentaEncoderModel, tmp_path / "vectors")
     assert "which --keep_letters does not fit" in refusal("predict", tmp_path / "labels", "a", "--keep_letters")
     assert "options of generation does not fit" in refusal("predict", tmp_path / "labels", "a", "--num_beams", 2)
+    save_with_tokenizer(AtentaEncoderForQuestionAnswering, tmp_path / "questions")
+    for option in (("--engine", "onnx"), ("--quantization", "int8")):
+        assert f"which {option[0]}" in refusal("predict", tmp_path / "questions", "{}", *option)
+    assert "which --device does not fit" in refusal("predict", MODEL_FOLDER, "a", "--device", "cpu")
     assert "has vectors and no answers" in refusal("predict", tmp_path / "vectors", "a")
     assert "Found tag 'SG'" in refusal("predict", folders[0], "ser\tSG")
     assert "no model.onnx" in refusal("predict", folders[0], "ser", "--engine", "onnx")
