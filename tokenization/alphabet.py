@@ -1,4 +1,4 @@
-"""The vocabulary and its order: special tokens, characters, bytes, mask, feature tags."""
+"""The vocabulary and its order: special tokens, characters, bytes, mask, feature tags, units of targets."""
 
 import re
 import string
@@ -51,23 +51,48 @@ def count_alphabet(texts: Iterable[str], min_count: int = 1) -> str:
     return alphabet
 
 
-def build_vocabulary(alphabet: Iterable[str], tags: Iterable[str] = ()) -> dict[str, int]:
+def find_units(texts: Iterable[str], separator: str) -> list[str]:
+    """Return the distinct units of texts after NFC, in code point order, each as it is in a text.
+
+    A unit begins with the separator before it, except the first of a text: `t ʃ aː` has `t`, ` ʃ` and ` aː`. The units
+    of a text joined are therefore the text.
+
+    Args:
+        texts: texts whose units are parted, such as the phones of words.
+        separator: the text between two units, such as a space.
+
+    Raises:
+        ValueError: If a text has a lone surrogate, or the separator is empty.
+    """
+    if not separator:
+        raise ValueError("The separator of units is '', expected at least one character, such as ' '.")
+    found: set[str] = set()
+    for index, text in enumerate(texts):
+        check_texts(text, f"texts[{index}]")
+        first, *others = NORMALIZER.normalize_str(text).split(separator)
+        found.update([first, *(separator + unit for unit in others)])
+    return sorted(found - {""})
+
+
+def build_vocabulary(alphabet: Iterable[str], tags: Iterable[str] = (), units: Iterable[str] = ()) -> dict[str, int]:
     """Return the id of each token.
 
     `<pad>` is 0, `<bos>` 1, `<eos>` 2, and the characters follow from 3 in the given order (document 3); then come the
-    256 bytes, `<mask>` and the tags.
+    256 bytes, `<mask>`, the tags and the units.
 
     Args:
         alphabet: characters, each a single Unicode character that NFC does not change.
         tags: feature tags such as `<V>`.
+        units: texts of two or more characters that are one token, as `find_units` returns them.
 
     Raises:
-        TypeError: If a character or a tag is not a str.
-        ValueError: If a character or a tag has the wrong form or appears twice, or a tag is already a token.
+        TypeError: If a character, a tag or a unit is not a str.
+        ValueError: If one has the wrong form or appears twice, or a tag or a unit is already a token.
     """
-    alphabet, tags = list(alphabet), list(tags)
+    alphabet, tags, units = list(alphabet), list(tags), list(units)
     check_texts(alphabet, "alphabet")
     check_texts(tags, "tags")
+    check_texts(units, "units")
     for character in alphabet:
         if len(character) != 1 or NORMALIZER.normalize_str(character) != character:
             raise ValueError(f"The alphabet has {character!r}, expected single characters in NFC.")
@@ -76,10 +101,13 @@ def build_vocabulary(alphabet: Iterable[str], tags: Iterable[str] = ()) -> dict[
             raise ValueError(
                 f"The feature tag is {tag!r}, expected a name in angle brackets without spaces, such as '<V>'."
             )
-    tokens = [*SPECIAL_TOKENS, *alphabet, *BYTE_TOKENS, MASK_TOKEN, *tags]
+    for unit in units:
+        if len(unit) < 2 or NORMALIZER.normalize_str(unit) != unit:
+            raise ValueError(f"The units have {unit!r}, expected two or more characters in NFC.")
+    tokens = [*SPECIAL_TOKENS, *alphabet, *BYTE_TOKENS, MASK_TOKEN, *tags, *units]
     if repeated := [token for token, count in Counter(tokens).items() if count > 1]:
         raise ValueError(
             f"The vocabulary would have {', '.join(map(repr, repeated))} more than once. "
-            "Give each character and each feature tag once; no tag may have the name of a special token or a byte."
+            "Give each character, feature tag and unit once; none may have the name of a special token or a byte."
         )
     return {token: index for index, token in enumerate(tokens)}

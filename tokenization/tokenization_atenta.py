@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from tokenizers import Tokenizer, decoders
+from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.processors import TemplateProcessing
 from transformers import BatchEncoding, PreTrainedTokenizerFast
@@ -23,6 +23,7 @@ from .alphabet import (
     PAD_TOKEN,
     build_vocabulary,
     count_alphabet,
+    find_units,
 )
 from .text_checks import check_texts, flat_texts
 
@@ -88,6 +89,10 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
     Each character of the alphabet is a token. Other characters become the tokens of their UTF-8 bytes, so nothing is
     lost: if special tokens in texts are split, `decode(ids, skip_special_tokens=True)` is the NFC of the text.
 
+    With a `target_separator`, the known units that it parts are one token each, together with the separator before
+    them: the phones ` tʃ` and ` aː` of `ˈ tʃ aː`. A unit that is not known, or begins a text with `<`, is encoded by
+    characters.
+
     Feature tags are special tokens. Add them before a text by id (`convert_tokens_to_ids(["<V>"])`); if special tokens
     are split, a text cannot contain them. An encoder's tokenizer does not split them: it reads tags and `<mask>` in
     texts, unless a call sets `split_special_tokens=True`.
@@ -120,6 +125,8 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         *,
         family: Family,
         tags: Iterable[str] = (),
+        units: Iterable[str] = (),
+        target_separator: str | None = None,
         model_max_length: int | None = None,
     ) -> "AtentaTokenizer":
         """Build a tokenizer from an alphabet.
@@ -128,20 +135,38 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             alphabet: the characters, in the order of their ids, which start at 3.
             family: model family, which selects the input format (`INPUT_FORMATS`).
             tags: feature tags such as `<V>`; each is one token.
+            units: units of two or more characters, with the separator before them, as ` aː`; each is one token.
+            target_separator: the text that parts units; needed with `units`.
             model_max_length: largest number of tokens in a sequence with `truncation=True`; defaults to no limit.
 
         Raises:
-            TypeError: If a character or a tag is not a str.
-            ValueError: If the family is unknown, or a character or a tag has the wrong form or appears twice.
+            TypeError: If a character, a tag or a unit is not a str.
+            ValueError: If the family is unknown, a character, a tag or a unit has the wrong form or appears twice, or
+                there are units without a separator.
         """
         if family not in INPUT_FORMATS:
             raise ValueError(f"`family` is {family!r}, expected one of {', '.join(map(repr, INPUT_FORMATS))}.")
-        tags = list(tags)
-        vocabulary = build_vocabulary(alphabet, tags)
+        tags, units = list(tags), list(units)
+        if units and (not target_separator or target_separator.startswith("<")):
+            raise ValueError(
+                f"`target_separator` is {target_separator!r}, expected the text that parts the `units`, not with `<`."
+            )
+        vocabulary = build_vocabulary(alphabet, tags, units)
         input_format = INPUT_FORMATS[family]
 
-        backend = Tokenizer(BPE(vocab=vocabulary, merges=[], byte_fallback=True, cache_capacity=0))
+        # `ignore_merges`: a piece that is in the vocabulary is one token; of the others, each character is one.
+        backend = Tokenizer(
+            BPE(vocab=vocabulary, merges=[], byte_fallback=True, cache_capacity=0, ignore_merges=bool(units))
+        )
         backend.normalizer = NORMALIZER
+        if units:
+            # The second split keeps a text that reads `<pad>` from being that token.
+            backend.pre_tokenizer = pre_tokenizers.Sequence(
+                [
+                    pre_tokenizers.Split(target_separator, "merged_with_next"),
+                    pre_tokenizers.Split(Regex("^<"), "isolated"),
+                ]
+            )
         backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
         backend.post_processor = TemplateProcessing(
             single=input_format.single,
@@ -169,6 +194,8 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         family: Family,
         min_count: int = 1,
         tags: Iterable[str] = (),
+        targets: Iterable[str] = (),
+        target_separator: str | None = None,
         model_max_length: int | None = None,
     ) -> "AtentaTokenizer":
         """Build a tokenizer from the characters of a corpus, which is read once and not kept.
@@ -178,6 +205,8 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             family: as in `from_alphabet`.
             min_count: lowest count of a character in the alphabet; rarer characters are encoded as bytes.
             tags: as in `from_alphabet`.
+            targets: texts whose units are tokens, if there is a `target_separator`.
+            target_separator: the text that parts the units of targets, such as the space between phones.
             model_max_length: as in `from_alphabet`.
 
         Raises:
@@ -186,7 +215,16 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
                 `from_alphabet`.
         """
         alphabet = count_alphabet(texts, min_count)
-        return cls.from_alphabet(alphabet, family=family, tags=tags, model_max_length=model_max_length)
+        units = find_units(targets, target_separator) if target_separator else []
+        single = [unit for unit in units if len(unit) == 1 and unit not in alphabet]
+        return cls.from_alphabet(
+            [*alphabet, *single],
+            family=family,
+            tags=tags,
+            units=[unit for unit in units if len(unit) > 1 and not unit.startswith("<")],
+            target_separator=target_separator,
+            model_max_length=model_max_length,
+        )
 
     def save_pretrained(self, save_directory: str | os.PathLike, *args: Any, **kwargs: Any) -> tuple[str, ...]:
         """Save the tokenizer as transformers' own class, which loads without this package.

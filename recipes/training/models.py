@@ -27,6 +27,8 @@ def load_or_create(
     texts: Iterable[str],
     *,
     tags: Sequence[str] = (),
+    targets: Iterable[str] = (),
+    target_separator: str | None = None,
     min_count: int = 1,
     **head: Any,
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
@@ -38,6 +40,8 @@ def load_or_create(
         family: `encoder`, `decoder` or `encoder-decoder`.
         texts: Their characters become the alphabet of a new tokenizer.
         tags: Tokens for the feature tags of a new tokenizer.
+        targets: Texts whose units are tokens of a new tokenizer, if there is a `target_separator`.
+        target_separator: The text that parts the units of targets.
         min_count: Lowest count of a character in the alphabet of a new tokenizer.
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
@@ -45,7 +49,9 @@ def load_or_create(
         SystemExit: If there is no such model, it is of another family, or the sizes do not fit together.
     """
     if options.model_name_or_path is None:
-        tokenizer = AtentaTokenizer.from_texts(texts, family=family, min_count=min_count, tags=tags)
+        tokenizer = AtentaTokenizer.from_texts(
+            texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
+        )
         sizes = options.sizes() | {"vocab_size": len(tokenizer)}
         if tags:
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
