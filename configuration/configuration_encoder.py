@@ -19,6 +19,12 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             two texts of next-sentence prediction or question answering.
         classifier_dropout (`float`, *optional*): dropout probability before a classification head; defaults to
             `dropout`.
+        ngram_sizes (`list[int]`, *optional*): lengths of n-grams of tokens, such as `[2, 3, 4]`, that end at each
+            position and add a vector to its embedding.
+        ngram_buckets (`int`, defaults to 16384): number of vectors of each length, which n-grams share by their hash.
+        conv_kernel_size (`int`, *optional*): number of neighbouring tokens, odd, that a convolution before the first
+            block reads.
+        num_words (`int`, defaults to 0): number of words that pre-training predicts as a whole, besides characters.
         character_variants (`dict[str, str]`, *optional*): for a tagger of characters, the characters that each
             character with a choice may become, such as `{"a": "aàáâã", "e": "eéê"}`; all others never change.
         spellings_file (`str`, *optional*): file beside the weights with the spellings of words that a tagger of
@@ -43,6 +49,10 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     num_hidden_layers: int = 6
     type_vocab_size: int = 2
     classifier_dropout: float | int | None = None
+    ngram_sizes: list[int] | None = None
+    ngram_buckets: int = 16384
+    conv_kernel_size: int | None = None
+    num_words: int = 0
     character_variants: dict[str, str] | None = None
     spellings_file: str | None = None
     window_length: int | None = None
@@ -53,12 +63,25 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
 
         Raises:
             ValueError: If `type_vocab_size` is negative, `character_variants` are not characters or have no
-                `window_length`, or as in [`AtentaTransformerConfig`].
+                `window_length`, n-grams or convolution have impossible sizes, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         self._validate_variants()
+        self._validate_local_context()
         if self.type_vocab_size < 0:
             raise ValueError(f"type_vocab_size={self.type_vocab_size}; expected 0 (no segments) or more.")
+
+    def _validate_local_context(self) -> None:
+        sizes = self.ngram_sizes
+        if sizes is not None and (len(set(sizes)) < len(sizes) or not sizes or min(sizes) < 1):
+            raise ValueError(f"ngram_sizes={sizes}; expected different numbers of tokens from 1, such as [2, 3, 4].")
+        if self.ngram_buckets < 1:
+            raise ValueError(f"ngram_buckets={self.ngram_buckets}; expected at least 1 vector.")
+        kernel = self.conv_kernel_size
+        if kernel is not None and (kernel < 1 or kernel % 2 == 0):
+            raise ValueError(f"conv_kernel_size={kernel}; expected an odd number of tokens, such as 7.")
+        if self.num_words < 0:
+            raise ValueError(f"num_words={self.num_words}; expected 0 (no words) or more.")
 
     def _validate_variants(self) -> None:
         if self.window_length is not None and self.window_length < 1:

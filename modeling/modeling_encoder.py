@@ -21,6 +21,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .block import TransformerBlock
 from .embeddings import Embeddings
+from .local_context import HashedNgrams, ShortConvolution
 from .modeling_transformer import (
     AtentaTransformerPreTrainedModel,
     check_one_input,
@@ -64,6 +65,8 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
     def __init__(self, config: AtentaEncoderConfig, add_pooling_layer: bool = True) -> None:
         super().__init__(config)
         self.embeddings = Embeddings(config, type_vocab_size=getattr(config, "type_vocab_size", 0))
+        self.ngrams = HashedNgrams(config) if getattr(config, "ngram_sizes", None) else None
+        self.convolution = ShortConvolution(config) if getattr(config, "conv_kernel_size", None) else None
         self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
         self.layers = nn.ModuleList(
             [TransformerBlock(config, layer_idx, is_causal=False) for layer_idx in range(config.num_hidden_layers)]
@@ -104,12 +107,16 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         check_one_input(input_ids, inputs_embeds)
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
+            if self.ngrams is not None:
+                inputs_embeds = inputs_embeds + self.ngrams(input_ids)
         if position_ids is None:
             tags = getattr(self.config, "tag_token_ids", None)  # of an encoder-decoder
             position_ids = source_positions(input_ids, attention_mask, inputs_embeds, tags)
 
         mask = create_bidirectional_mask(self.config, inputs_embeds, attention_mask)
         hidden_states = self.embeddings(inputs_embeds, position_ids, token_type_ids)
+        if self.convolution is not None:
+            hidden_states = self.convolution(hidden_states, attention_mask)
         position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
         for layer in self.layers:
             hidden_states = layer(
@@ -175,7 +182,7 @@ class AtentaEncoderForPreTrainingOutput(ModelOutput):
     """Output of [`AtentaEncoderForPreTraining`], with the field names of transformers' BERT.
 
     Args:
-        loss: sum of the masked-character loss and the next-sentence loss, in nats.
+        loss: sum of the masked-character loss, the next-sentence loss and the masked-word loss, in nats.
         prediction_logits: (batch, length, vocab_size).
         seq_relationship_logits: (batch, 2); column 0 means that the second text follows the first.
         hidden_states: embeddings and the output of each block, (batch, length, hidden_size) each.
@@ -200,6 +207,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         self.model = AtentaEncoderModel(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
         self.seq_relationship = nn.Linear(config.hidden_size, 2)
+        self.word_head = nn.Linear(config.hidden_size, config.num_words) if config.num_words else None
         self.loss_type = "ForMaskedLM"
         self.post_init()
 
@@ -213,6 +221,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
         next_sentence_label: torch.LongTensor | None = None,
+        word_labels: torch.LongTensor | None = None,
         num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> AtentaEncoderForPreTrainingOutput:
@@ -221,6 +230,8 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         Args:
             labels: (batch, length), the correct ids at masked positions and -100 at all others.
             next_sentence_label: (batch,), 0 if the second text follows the first and 1 if it does not.
+            word_labels: (batch, length), the number of the masked word at its characters and -100 at all others, for
+                a model with `num_words`. Words are predicted only where labels are given.
             num_items_in_batch: number of masked characters in the whole batch, if this is a micro-batch.
 
         Returns:
@@ -243,6 +254,11 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
             )
             order_loss = nn.functional.cross_entropy(seq_relationship_logits.float(), next_sentence_label.view(-1))
             loss = masked_loss + share_of_batch(order_loss, labels, num_items_in_batch)
+            if self.word_head is not None and word_labels is not None:
+                known = word_labels != -100
+                word_logits = self.word_head(outputs.last_hidden_state[known])  # (characters, num_words)
+                word_loss = nn.functional.cross_entropy(word_logits.float(), word_labels[known], reduction="sum")
+                loss = loss + share_of_batch(word_loss / known.sum().clamp(min=1), labels, num_items_in_batch)
         return AtentaEncoderForPreTrainingOutput(
             loss=loss,
             prediction_logits=prediction_logits,

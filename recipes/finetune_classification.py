@@ -25,9 +25,9 @@ from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names
 from atenta.recipes.training import (
+    EncoderArguments,
     RecipeArguments,
     RecipeTrainer,
-    StackArguments,
     label_options,
     load_or_create,
     parse_arguments,
@@ -41,7 +41,7 @@ from atenta.recipes.training.trainer import expect_metric
 
 def main() -> None:
     """Read the texts, train, score, draw the confusion matrix, save."""
-    dataclasses = (DataArguments, StackArguments, RecipeArguments)
+    dataclasses = (DataArguments, EncoderArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="languages.yaml")
     run = start_run(data, sizes, training)
     splits = load_rows(data, training, LABELLED_TEXTS)

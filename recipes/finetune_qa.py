@@ -24,9 +24,9 @@ from atenta.recipes.metrics import scores
 from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions
 from atenta.recipes.training import (
+    EncoderArguments,
     RecipeArguments,
     RecipeTrainer,
-    StackArguments,
     load_or_create,
     parse_arguments,
     run_recipe,
@@ -51,7 +51,7 @@ class QuestionArguments(DataArguments):
 
 def main() -> None:
     """Read the questions, train, score, save."""
-    dataclasses = (QuestionArguments, StackArguments, RecipeArguments)
+    dataclasses = (QuestionArguments, EncoderArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="faquad.yaml")
     run = start_run(data, sizes, training)
     splits = load_rows(data, training, QUESTIONS)

@@ -25,9 +25,9 @@ from atenta.recipes.reading import DataArguments, describe_data, encode_rows, lo
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES, encode_tagged, tag_names, tags_of_words
 from atenta.recipes.training import (
+    EncoderArguments,
     RecipeArguments,
     RecipeTrainer,
-    StackArguments,
     label_options,
     load_or_create,
     parse_arguments,
@@ -48,7 +48,7 @@ class SentenceArguments(DataArguments):
 
 def main() -> None:
     """Read the sentences, train, score, save."""
-    dataclasses = (SentenceArguments, StackArguments, RecipeArguments)
+    dataclasses = (SentenceArguments, EncoderArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="lener.yaml")
     run = start_run(data, sizes, training)
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}

@@ -12,8 +12,10 @@ tsv, jsonl, parquet with a column `text`) or --dataset_name it is trained on you
 """
 
 import math
+import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated
@@ -25,16 +27,16 @@ from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.masking import MaskingCollator, make_sentence_pairs
 from atenta.recipes.training import (
+    EncoderArguments,
     RecipeArguments,
     RecipeTrainer,
-    StackArguments,
     load_or_create,
     parse_arguments,
     run_recipe,
     start_run,
 )
 from atenta.recipes.training.logit_reductions import masked_sums
-from atenta.recipes.training.ranges import PROBABILITY, SHARE
+from atenta.recipes.training.ranges import FROM_0, FROM_1, PROBABILITY, SHARE
 from atenta.recipes.training.results import save_run
 from atenta.recipes.training.trainer import expect_metric
 
@@ -53,20 +55,30 @@ class MaskingArguments:
     whole_word_probability: Annotated[float, PROBABILITY] = field(
         default=0.5, metadata={"help": "share of the words that are masked as a whole instead of by characters"}
     )
+    mean_span_words: Annotated[float, FROM_1] = field(
+        default=1.0, metadata={"help": "mean number of consecutive words, with spaces, that are masked together"}
+    )
+    num_words: Annotated[int, FROM_0] = field(
+        default=0, metadata={"help": "number of the most frequent words that are also predicted as a whole"}
+    )
 
 
 def main() -> None:
     """Read the texts, train, score, save."""
-    dataclasses = (DocumentArguments, StackArguments, MaskingArguments, RecipeArguments)
+    dataclasses = (DocumentArguments, EncoderArguments, MaskingArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_masked.yaml")
     run = start_run(*options)
     data, sizes, masking, training = options
     splits = load_documents(data, training)
-    tokenizer, model = load_or_create(sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"])
+    words = most_frequent_words(splits["train"]["text"], masking.num_words)
+    tokenizer, model = load_or_create(
+        sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"], num_words=len(words)
+    )
     report = report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
-    collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, **vars(masking))
+    shares = {name: value for name, value in vars(masking).items() if name != "num_words"}
+    collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, words=words, **shares)
     expect_metric(training, _SCORES)
     trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, score_masked, masked_sums)
     trainer.fit(run)
@@ -76,6 +88,14 @@ def main() -> None:
         "model": score_masked(trainer.predict(pairs["test"])),
     }
     save_run(trainer, scores=compared, about=describe_data(data, report))
+
+
+def most_frequent_words(texts: Iterable[str], count: int) -> list[str]:
+    """Return the most frequent runs of letters and digits of texts, in the order of their frequency."""
+    counts: Counter[str] = Counter()
+    for text in texts if count else ():
+        counts.update(re.findall(r"[^\W_]+", unicodedata.normalize("NFC", text)))
+    return [word for word, _ in counts.most_common(count)]
 
 
 def score_masked(evaluated: EvalPrediction) -> dict[str, float]:

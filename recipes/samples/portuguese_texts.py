@@ -1,5 +1,6 @@
 """Samples for the accents of running text: Portuguese of nine domains, Brazilian and European."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -91,6 +92,53 @@ def portuguese_texts(
         if part
     ]
     return rows
+
+
+def portuguese_documents(
+    folder: Path = DATA / "portugues", novels: Path = DATA / "machado"
+) -> dict[str, list[dict[str, str]]]:
+    """Return running text of all domains for pre-training, without what the samples of other tasks are tested on.
+
+    The parts of files that [`portuguese_texts`] holds out are not trained on either: the first of them are validation
+    and test. A line of which half of the runs of eight words are in a held-out text of LeNER-Br, Bosque or FaQuAD is
+    left out.
+
+    Returns:
+        The rows of each split, each with a `text`: a part of a file, its lines one sentence or paragraph each, or a
+        work of Machado de Assis.
+
+    Raises:
+        FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
+    """
+    rows: dict[str, list[dict[str, str]]] = {
+        split: [{"text": work} for work in read_samples(novels / split)] for split in SPLITS
+    }
+    held_out = {run for text in _held_out_texts() for run in _runs_of_words(text)}
+    paths = sorted(folder.glob("*-*.txt"))
+    if not paths:
+        raise missing_sample(folder, "*.txt")
+    for path in paths:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for index in range(_PARTS):
+            part = lines[len(lines) * index // _PARTS : len(lines) * (index + 1) // _PARTS]
+            if index in (*_VALIDATION_PARTS[1:], *_TEST_PARTS[1:]):
+                continue
+            split = "validation" if index in _VALIDATION_PARTS else "test" if index in _TEST_PARTS else "train"
+            kept = [line for line in part if len(_WORD.findall(line)) < _RUN or not _is_known(line, held_out)]
+            rows[split].append({"text": "\n".join(kept)})
+    return {split: [row for row in of_split if row["text"]] for split, of_split in rows.items()}
+
+
+def _held_out_texts() -> Iterator[str]:
+    """Yield the texts of the validation and test files of the samples for tagging and questions."""
+    for path in ("lener_br/dev.conll", "lener_br/test.conll", "bosque/validation.conllu", "bosque/test.conllu"):
+        column = 1 if path.endswith(".conllu") else 0
+        for block in read_samples(DATA / Path(path).parent, Path(path).name)[0].split("\n\n"):
+            rows = (line.split("\t" if column else None) for line in block.splitlines() if line[:1] != "#")
+            yield " ".join(row[column] for row in rows if len(row) > column)
+    for article in json.loads(read_samples(DATA / "faquad", "dev.json")[0])["data"]:
+        for paragraph in article["paragraphs"]:
+            yield from _SENTENCE_END.split(paragraph["context"])
 
 
 def _runs_of_words(text: str) -> list[str]:

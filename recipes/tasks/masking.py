@@ -1,8 +1,10 @@
 """Sentence pairs with masked characters, for the pre-training of encoders (Devlin et al., 2019, section 3.1)."""
 
+import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -62,11 +64,11 @@ def make_sentence_pairs(
 
 @dataclass(kw_only=True)
 class MaskingCollator:
-    """A collator that pads rows and masks some of their characters.
+    """A collator that pads rows and masks some of their characters, words and runs of words.
 
     Each character, special tokens excluded, is selected with `mlm_probability`, either together with all characters
-    of its word or on its own. Of the selected characters 80 % become `<mask>`, 10 % become a random character of the
-    alphabet, and 10 % are unchanged.
+    of its run of words or on its own. Of the selected characters 80 % become `<mask>`, 10 % become a random character
+    of the alphabet, and 10 % are unchanged. A word that is selected as a whole shares its fate among its characters.
 
     `DataCollatorForLanguageModeling` of transformers is not used: it finds whole words by gaps between tokens, which
     characters do not have, and it draws random tokens from the whole vocabulary, including bytes that texts hardly
@@ -77,46 +79,82 @@ class MaskingCollator:
         seed: The seed that decides, together with the ids of the batch, what is masked. The same batch is always
             masked in the same way.
         mlm_probability: The share of the characters that are selected.
-        whole_word_probability: The share of the words that are selected as a whole. A white-space character is a word.
+        whole_word_probability: The share of the words that are selected as a whole. White space and signs are words of
+            one character each.
+        mean_span_words: The mean number of consecutive words, white space included, that are selected together.
+        words: Words that the model predicts as a whole where they are masked (`word_labels`), in the order of labels.
     """
 
     tokenizer: PreTrainedTokenizerBase
     seed: int
     mlm_probability: float = 0.15
     whole_word_probability: float = 0.5
+    mean_span_words: float = 1.0
+    words: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         characters = {token: index for token, index in self.tokenizer.get_vocab().items() if len(token) == 1}
         self._alphabet = torch.tensor(sorted(characters.values()))
-        self._spaces = torch.tensor([index for token, index in characters.items() if token.isspace()])
+        self._spaces = torch.tensor([index for token, index in characters.items() if not token.isalnum()])
         self._special = torch.tensor(self.tokenizer.all_special_ids)
+        encoded = self.tokenizer(list(self.words), add_special_tokens=False).input_ids if self.words else []
+        self._words = {tuple(ids): label for label, ids in enumerate(encoded)}
 
     def __call__(self, rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
         """Return the batch of the rows.
 
         Returns:
             The columns of the rows, `attention_mask`, and `labels`: the original ids of the selected characters, -100
-            for all other tokens.
+            for all other tokens. With `words`, also `word_labels`: at each character of a word that is selected as a
+            whole its label, and -100 for all other tokens.
         """
         batch = DataCollatorWithPadding(self.tokenizer)(rows)
         ids = batch["input_ids"]
         generator = torch.Generator().manual_seed(zlib.crc32(ids.numpy(), self.seed))
-        selected = self._select(ids, generator)
+        words = self._number_words(ids)
+        selected, whole = self._select(ids, words, generator)
         batch["labels"] = ids.where(selected, -100)
-        fate = torch.rand(ids.shape, generator=generator)
+        fate = torch.rand(2, ids.numel() + 1, generator=generator)
+        fate = torch.where(whole, fate[0, words], fate[1, :-1].view_as(ids))
         others = self._alphabet[torch.randint(len(self._alphabet), ids.shape, generator=generator)]
         replaced = torch.where(fate < 0.8, self.tokenizer.mask_token_id, torch.where(fate < 0.9, others, ids))
         batch["input_ids"] = replaced.where(selected, ids)
+        if self._words:
+            batch["word_labels"] = self._label_words(ids, words, whole)
         return batch
 
-    def _select(self, ids: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    def _number_words(self, ids: torch.Tensor) -> torch.Tensor:
+        """Return the number of the word of each token, (rows, length); each token without letters is a word."""
+        separators = torch.isin(ids, torch.cat([self._special, self._spaces])).flatten()
+        starts = separators | separators.roll(1)  # the token after a separator starts a word
+        return starts.cumsum(0).view_as(ids)
+
+    def _select(
+        self, ids: torch.Tensor, words: torch.Tensor, generator: torch.Generator
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return which characters are selected, and which of them as a whole word, (rows, length) each."""
+        count = len(ids.flatten()) + 1  # there are no more words than this
         special = torch.isin(ids, self._special)
-        separators = (special | torch.isin(ids, self._spaces)).flatten()
-        word_starts = separators | separators.roll(1)  # a separator is a word, and the token after it starts one
-        words = word_starts.cumsum(0).view_as(ids)
-        of_words = torch.rand(2, len(ids.flatten()) + 1, generator=generator)
-        as_one = of_words[0, words] < self.whole_word_probability
-        draws = torch.where(as_one, of_words[1, words], torch.rand(ids.shape, generator=generator))
-        draws[special] = 1.0
-        # At least one character is selected: a batch without any would have no loss.
-        return draws <= max(self.mlm_probability, draws.min())
+        as_one, starts, lengths = torch.rand(3, count, generator=generator)
+        # A span that begins at a word takes in the words after it: their number is geometric.
+        spans = 1 + (lengths.log() / math.log1p(-1 / self.mean_span_words)).long() if self.mean_span_words > 1 else 1
+        begun = starts < 1 - (1 - self.mlm_probability) ** (1 / self.mean_span_words)
+        ends = (torch.arange(count) + spans).where(begun, 0)
+        covered = ends.cummax(0).values > torch.arange(count)
+        of_words = covered[words] & (as_one[words] < self.whole_word_probability)
+        draws = torch.rand(ids.shape, generator=generator)
+        alone = (as_one[words] >= self.whole_word_probability) & (draws < self.mlm_probability)
+        selected = (of_words | alone) & ~special
+        if not selected.any():  # a batch without any would have no loss
+            selected = (draws == draws[~special].min()) & ~special
+        return selected, of_words & selected
+
+    def _label_words(self, ids: torch.Tensor, words: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
+        """Return the label of the word of each character in `whole`, or -100 if it is not one of `words`."""
+        labels = torch.full_like(ids, -100).flatten()
+        places = whole.flatten().nonzero().flatten().tolist()
+        flat_ids, flat_words = ids.flatten().tolist(), words.flatten().tolist()
+        for _, of_word in groupby(places, flat_words.__getitem__):
+            of_word = list(of_word)
+            labels[of_word] = self._words.get(tuple(flat_ids[place] for place in of_word), -100)
+        return labels.view_as(ids)

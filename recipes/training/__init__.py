@@ -2,6 +2,7 @@
 
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import (
+    EncoderArguments,
     RecipeArguments,
     Seq2SeqRecipeArguments,
     StackArguments,
@@ -12,6 +13,7 @@ from atenta.recipes.training.runs import run_recipe, start_run
 from atenta.recipes.training.trainer import RecipeTrainer, Seq2SeqRecipeTrainer
 
 __all__ = [
+    "EncoderArguments",
     "RecipeArguments",
     "RecipeTrainer",
     "Seq2SeqRecipeArguments",

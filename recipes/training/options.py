@@ -21,7 +21,7 @@ from transformers import (
 )
 from transformers.training_args import OptimizerNames
 
-from atenta import AtentaEncoderDecoderConfig
+from atenta import AtentaEncoderConfig, AtentaEncoderDecoderConfig
 from atenta.card_words import LANGUAGES
 from atenta.recipes.training.config_files import CONFIGS, read_config, suggest_option
 from atenta.recipes.training.cost import expect_country
@@ -49,6 +49,7 @@ class ModelArguments:
     """Type and sizes of a new model, as in its configuration class, or the saved model to start from."""
 
     _argument_group_name = "model"
+    _configuration = AtentaEncoderDecoderConfig  # it has all the options that a decoder's configuration has
 
     model_name_or_path: str | None = field(
         default=None,
@@ -86,7 +87,7 @@ class ModelArguments:
         if self.model_name_or_path is not None:
             return
         try:
-            AtentaEncoderDecoderConfig(**self.sizes())  # it has all the options that any of the configurations has
+            self._configuration(**self.sizes())
         except StrictDataclassError as error:
             # Recipes have no option head_dim.
             problem = str(error.__cause__ or error).replace("head_dim=", "hidden_size / num_attention_heads = ")
@@ -105,6 +106,22 @@ class StackArguments(ModelArguments):
     """A model with one stack: an encoder or a decoder."""
 
     num_hidden_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of blocks"})
+
+
+@dataclass
+class EncoderArguments(StackArguments):
+    """A model with an encoder alone, which may read n-grams and neighbours before its blocks."""
+
+    _configuration = AtentaEncoderConfig
+    ngram_sizes: list[int] | None = field(
+        default=None, metadata={"help": "lengths of the n-grams of characters that have vectors of their own"}
+    )
+    ngram_buckets: Annotated[int, FROM_1] = field(
+        default=16384, metadata={"help": "number of vectors for the n-grams of each length"}
+    )
+    conv_kernel_size: Annotated[int | None, FROM_1] = field(
+        default=None, metadata={"help": "characters, an odd number, that a convolution before the blocks reads"}
+    )
 
 
 @dataclass

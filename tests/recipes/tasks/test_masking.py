@@ -109,7 +109,7 @@ def test_whole_words_or_single_characters(rows, whole_word_probability, share):
             token if len(token) == 1 else " " for token in TOKENIZER.convert_ids_to_tokens(row["input_ids"])
         )
         for place, (one, other) in enumerate(pairwise(text)):
-            if selected[place] and not one.isspace() and not other.isspace():
+            if selected[place] and one.isalnum() and other.isalnum():
                 together += bool(selected[place + 1])
                 neighbours += 1
     assert together / neighbours == pytest.approx(share, abs=0.02)

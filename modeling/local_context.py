@@ -1,0 +1,73 @@
+"""Cheap context before the blocks of an encoder: hashed n-grams of characters and short convolutions.
+
+A single character says little. An embedding of the n characters that end at each position costs one look-up, and a
+convolution a few multiplications, where a block of attention has to learn to find the neighbours first. The form is
+that of CANINE's hashed embeddings and local first layer (Clark et al., 2022) with fastText's n-grams (Bojanowski et
+al., 2017).
+"""
+
+import torch
+from torch import nn
+
+from ..configuration.configuration_encoder import AtentaEncoderConfig
+from .block import Dropout
+
+_MULTIPLIER, _MODULUS = 1_000_003, (1 << 31) - 1  # products stay below 2**51: the hash is exact in int64
+
+
+class HashedNgrams(nn.Module):
+    """A vector for each n-gram of tokens that ends at a position, from a table that n-grams share by their hash.
+
+    Args:
+        config: hyper-parameters; `ngram_sizes` and `ngram_buckets`.
+    """
+
+    def __init__(self, config: AtentaEncoderConfig) -> None:
+        super().__init__()
+        self.sizes = sorted(config.ngram_sizes or ())
+        self.buckets = config.ngram_buckets
+        self.table = nn.Embedding(len(self.sizes) * self.buckets, config.hidden_size)
+
+    def forward(self, input_ids: torch.LongTensor) -> torch.Tensor:
+        """Return the sum of the vectors of the n-grams of each size, (batch, length) to (batch, length, hidden_size).
+
+        Before the first token there are tokens of id 0, `<pad>`, so that padding on the left changes nothing.
+        """
+        rows: list[torch.Tensor] = []
+        hashes = torch.zeros_like(input_ids)
+        for distance in range(self.sizes[-1]):
+            earlier = nn.functional.pad(input_ids, (distance, 0))[:, : input_ids.shape[1]]
+            hashes = (hashes * _MULTIPLIER + earlier + 1) % _MODULUS
+            if distance + 1 in self.sizes:
+                rows.append(hashes % self.buckets + len(rows) * self.buckets)
+        return self.table(torch.stack(rows, dim=-1)).sum(-2)
+
+
+class ShortConvolution(nn.Module):
+    """A residual depth-wise convolution over a few neighbours, then a linear layer, before the first block.
+
+    Args:
+        config: hyper-parameters; `conv_kernel_size`, an odd number.
+    """
+
+    def __init__(self, config: AtentaEncoderConfig) -> None:
+        super().__init__()
+        size = config.hidden_size
+        self.norm = nn.LayerNorm(size, eps=config.layer_norm_eps)
+        self.neighbours = nn.Conv1d(size, size, config.conv_kernel_size, padding="same", groups=size)
+        self.activation = nn.GELU()
+        self.mix = nn.Linear(size, size)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
+        """Map (batch, length, hidden_size) to the same shape. Padding counts as zeros.
+
+        Args:
+            hidden_states: (batch, length, hidden_size).
+            attention_mask: (batch, length), 1 for real tokens and 0 for padding; `None` if all are real.
+        """
+        inputs = self.norm(hidden_states)
+        if attention_mask is not None:
+            inputs = inputs * attention_mask.unsqueeze(-1).to(inputs.dtype)
+        mixed = self.mix(self.activation(self.neighbours(inputs.transpose(1, 2)).transpose(1, 2)))
+        return hidden_states + self.dropout(mixed)
