@@ -8,7 +8,8 @@ from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
 from atenta.recipes.samples.languages import language_words
-from atenta.recipes.samples.portuguese_texts import portuguese_texts
+from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
+from atenta.recipes.samples.romance import romance_words
 
 
 @dataclass(frozen=True)
@@ -116,6 +117,19 @@ SAMPLES = {
         ),
         rows=portuguese_texts,
     ),
+    "portuguese_documents": Sample(
+        _about(
+            None,
+            {
+                "en": "running text of nine domains, Brazil and Portugal, under its own licences, listed in "
+                "recipes/data/portugues; tales and novels of Machado de Assis, public domain",
+                "pt": "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças, listadas em "
+                "recipes/data/portugues; contos e romances de Machado de Assis, em domínio público",
+            },
+            "pt",
+        ),
+        rows=portuguese_documents,
+    ),
     "french_g2p": Sample(
         _about(
             _PHONES["fr"],
@@ -141,6 +155,24 @@ SAMPLES = {
             "buongiorno",
         ),
         files=("g2p/ita_train.tsv", "g2p/ita_dev.tsv", "g2p/ita_test.tsv"),
+    ),
+    "romance_g2p": Sample(
+        _about(
+            {
+                "en": "It writes the phones of words of Portuguese (Brazil or Portugal), Galician, Spanish, Italian "
+                "and French.",
+                "pt": "Escreve os fones de palavras do português (do Brasil ou de Portugal), do galego, do espanhol, "
+                "do italiano e do francês.",
+            },
+            {
+                "en": "WikiPron, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
+                "pt": "WikiPron, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
+            },
+            None,
+            "cc-by-sa-3.0",
+            "coração",
+        ),
+        rows=romance_words,
     ),
     "hebrew": Sample(
         _about(

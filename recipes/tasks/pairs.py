@@ -2,10 +2,11 @@
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from datasets import Features, List, Value
+from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.reading import RowFormat
@@ -59,6 +60,23 @@ def _tag_token(tag: str) -> str:
 def tag_tokens(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the distinct tag tokens of the rows, sorted by code point: the order of the rows does not matter."""
     return sorted({tag for row in rows for tag in row["tags"]})
+
+
+def merge_targets(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return one row for each source with its tags: its first target as `target`, and all as the list `targets`.
+
+    A word may be pronounced in several ways, and dictionaries list each in a row of its own.
+    """
+    merged: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
+    for row in rows:
+        first = merged.setdefault((row["source"], tuple(row["tags"])), {**row, "targets": []})
+        first["targets"].append(row["target"])
+    return list(merged.values())
+
+
+def nearest_target(output: str, targets: Sequence[str]) -> str:
+    """Return the target that an output is scored against: the one with the fewest edits of characters."""
+    return min(targets, key=lambda target: Levenshtein.distance(output, target))
 
 
 def measure_lengths(
