@@ -41,7 +41,8 @@ from atenta.recipes.reading.records import printable
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
-from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, tag_tokens
+from atenta.recipes.tasks.hallucination import hallucinate
+from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, merge_targets, nearest_target, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,
@@ -51,7 +52,7 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import FROM_1, SHARE
+from atenta.recipes.training.ranges import FROM_0, FROM_1, SHARE
 from atenta.recipes.training.results import compare, compare_by_length, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.tokenization.base_letters import strip_accents
@@ -123,6 +124,29 @@ class DecodingArguments:
 
 
 @dataclass
+class PairArguments:
+    """How the pairs of a training without --denoising are read."""
+
+    _argument_group_name = "pairs"
+
+    target_separator: str | None = field(
+        default=None,
+        metadata={
+            "help": "text that parts the units of targets, such as the space between phones: a new model then writes "
+            "units instead of characters"
+        },
+    )
+    several_targets: bool = field(
+        default=False,
+        metadata={"help": "test pairs with the same source and tags are one, and each of their targets is right"},
+    )
+    hallucinated_rows: Annotated[int, FROM_0] = field(
+        default=0,
+        metadata={"help": "number of pairs to invent for training from few pairs, with the stems of words replaced"},
+    )
+
+
+@dataclass
 class DenoisingArguments:
     """Pre-training by restoring masked texts (BART: Lewis et al., 2020)."""
 
@@ -139,12 +163,17 @@ class DenoisingArguments:
 
 def main() -> None:
     """Read the data, train, score, save, and decode with the saved model."""
-    dataclasses = (DocumentArguments, TwoStackArguments, DenoisingArguments, DecodingArguments, Seq2SeqRecipeArguments)
+    dataclasses = (
+        *(DocumentArguments, PairArguments, DenoisingArguments),
+        *(TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments),
+    )
     options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
     run = start_run(*options)
-    data, sizes, noise, search, training = options
-    prepare = _prepare_texts if noise.denoising else _prepare_pairs
-    rows, encoded, tokenizer, model, collator, about = prepare(data, sizes, noise, training)
+    data, pairs, noise, sizes, search, training = options
+    if noise.denoising:
+        rows, encoded, tokenizer, model, collator, about = _prepare_texts(data, sizes, noise, training)
+    else:
+        rows, encoded, tokenizer, model, collator, about = _prepare_pairs(data, sizes, pairs, training)
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
     model.generation_config.max_length = 2 * longest  # the default is 20
     training.predict_with_generate = True
@@ -168,7 +197,8 @@ def main() -> None:
     )
     trainer.fit(run)
 
-    tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    merge = merge_targets if pairs.several_targets and not noise.denoising else list
+    tests = {name: merge(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     locked: dict[str, list[list[GeneratedText]]] = {}
     if noise.denoising:
         outputs = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}
@@ -191,7 +221,8 @@ def main() -> None:
     }
 
     def score(of_test: Sequence[Mapping[str, Any]], given: Sequence[str]) -> dict[str, float]:
-        return scores(search.metrics, predictions=given, references=[row["target"] for row in of_test])
+        references = [nearest_target(text, row.get("targets", [row["target"]])) for text, row in zip(given, of_test)]
+        return scores(search.metrics, predictions=given, references=references)
 
     compared = {name: compare(score, tests[name], answers[name]) for name in tests}
     sources, gold = ([row[column] for row in tests["test"]] for column in ("source", "target"))
@@ -213,12 +244,12 @@ def main() -> None:
 
     if trainer.is_world_process_zero():
         shown = {"test": _EXAMPLES} | dict.fromkeys(compared, 1)
-        pairs = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
-        for row, output in pairs:
+        examples = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
+        for row, output in examples:
             source = " ".join([row["source"], *row["tags"]])
             print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
         if not noise.denoising:
-            chosen, expected = zip(*pairs)
+            chosen, expected = zip(*examples)
             has_tags = bool(getattr(trainer.model.config, "tag_token_ids", None))
             _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams, has_tags)
 
@@ -289,14 +320,23 @@ def _shortest_first(encoded: datasets.Dataset) -> list[int]:
 
 
 def _prepare_pairs(
-    data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
+    data: DocumentArguments, sizes: TwoStackArguments, pairs: PairArguments, training: Seq2SeqRecipeArguments
 ) -> _Prepared:
     """Read and encode pairs. The model notes what the lengths of the training pairs are."""
     rows = load_rows(data, training, PAIRS)
     splits = {name: rows[name] for name in SPLITS}
+    if pairs.hallucinated_rows:
+        splits["train"] = _with_hallucinated(splits["train"], pairs.hallucinated_rows, training.seed)
     texts = (row["source"] + row["target"] for row in splits["train"])
-    tags = tag_tokens(chain(*splits.values()))
-    tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts, tags=tags)
+    tokenizer, model = load_or_create(
+        sizes,
+        AutoModelForSeq2SeqLM,
+        "encoder-decoder",
+        texts,
+        tags=tag_tokens(chain(*splits.values())),
+        targets=(row["target"] for row in splits["train"]),
+        target_separator=pairs.target_separator,
+    )
     inputs = [["tags", "source"], ["target"]]
     report = report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
     encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
@@ -306,6 +346,17 @@ def _prepare_pairs(
         model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"], GAP))
     collator = DataCollatorForSeq2Seq(tokenizer, model)
     return rows, encoded, tokenizer, model, collator, describe_data(data, report)
+
+
+def _with_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
+    """Return training pairs and as many invented ones, after them; a run of the same seed invents the same."""
+    if not isinstance(rows, datasets.Dataset):
+        raise SystemExit("--hallucinated_rows reads all training pairs at once: leave out --streaming.")
+    try:
+        invented = hallucinate(list(rows), count, seed)
+    except ValueError as error:
+        raise SystemExit(f"--hallucinated_rows {count}: {error}") from None
+    return datasets.concatenate_datasets([rows, datasets.Dataset.from_list(invented, rows.features)])
 
 
 def _prepare_texts(
