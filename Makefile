@@ -43,6 +43,7 @@ recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
 	.venv/bin/python recipes/fit_pair_votes.py --overwrite_output_dir
 	.venv/bin/python recipes/search.py
+	.venv/bin/python recipes/train_embeddings.py --config misspellings.yaml
 
 pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogue from scratch and from that decoder
 	.venv/bin/python recipes/pretrain_causal.py $(OPTIONS)

@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +13,8 @@ import numpy as np
 import safetensors.torch
 import torch
 from datasets import Dataset, load_from_disk
+from rapidfuzz import process
+from rapidfuzz.distance import OSA
 from sklearn.feature_extraction.text import TfidfVectorizer
 from torch.nn.functional import normalize
 from tqdm import tqdm
@@ -25,7 +27,12 @@ from atenta.recipes.tasks.documents import read_documents
 
 INDEX_NAME = "vectors"  # name of the index in its data set, which may have several
 RECALL_DEPTHS = (1, 5, 10)
+NGRAMS, COMBINED = "n-grams (TF-IDF)", "model + n-grams (TF-IDF)"  # rows of tables and of metrics.json
+WEIGHTS = "weights"  # in metrics.json: the weight of the first in each combination of two
+NGRAM_SIZES = (3, 5)  # shortest and longest, for passages of whole sentences
 _FAQUAD = (DATA / "faquad" / "train.json", DATA / "faquad" / "dev.json")
+_WEIGHT_STEPS = 20
+_QUERIES_AT_ONCE = 512
 _PASSAGES_FOLDER, _VECTORS_FILE, _SOURCES_FILE = "passages", "index.faiss", "index.json"
 
 
@@ -267,10 +274,9 @@ def chance_recall(queries: Sequence[LabelledQuery], num_passages: int) -> dict[s
 
 
 def nearest_by_ngrams(passages: Sequence[str], queries: Sequence[str], count: int) -> np.ndarray:
-    """Return the passages nearest to each query by the cosine of their TF-IDF vectors, best first.
+    """Return the passages nearest to each query by `ngram_scores`, best first.
 
-    The terms are the 3- to 5-grams of characters within words, lower-cased. Document frequencies are counted in the
-    passages. Ties are broken by the order of the passages.
+    Ties are broken by the order of the passages.
 
     Args:
         passages: Texts.
@@ -280,10 +286,110 @@ def nearest_by_ngrams(passages: Sequence[str], queries: Sequence[str], count: in
     Returns:
         (queries, count), indices of passages.
     """
-    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True)
+    return nearest(ngram_scores(passages, queries), count)
+
+
+def ngram_scores(passages: Sequence[str], queries: Sequence[str], sizes: tuple[int, int] = NGRAM_SIZES) -> np.ndarray:
+    """Return the cosine of the TF-IDF vectors of each query and each passage.
+
+    The terms are the n-grams of characters within words, lower-cased. Document frequencies are counted in the
+    passages.
+
+    Args:
+        passages: Texts.
+        queries: Texts.
+        sizes: The shortest and the longest n-grams; short ones for names and words, which have few.
+
+    Returns:
+        (queries, passages) in float32.
+    """
+    vectorizer = TfidfVectorizer(analyzer="char_wb", ngram_range=sizes, sublinear_tf=True, dtype=np.float32)
     terms = vectorizer.fit_transform(passages)
-    cosines = (vectorizer.transform(queries) @ terms.T).toarray()
-    return np.argsort(-cosines, axis=1, kind="stable")[:, :count]
+    return (vectorizer.transform(queries) @ terms.T).toarray()
+
+
+def edit_scores(passages: Sequence[str], queries: Sequence[str]) -> np.ndarray:
+    """Return 1 minus the edit distance of each query and each passage, divided by the length of the longer one.
+
+    An edit inserts, deletes or replaces a character, or swaps two neighbours (optimal string alignment).
+
+    Returns:
+        (queries, passages) in float32.
+    """
+    return process.cdist(queries, passages, scorer=OSA.normalized_similarity, dtype=np.float32)
+
+
+def nearest(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return the indices of the passages with the highest scores, best first; the first of equal ones comes first.
+
+    Args:
+        scores: (queries, passages).
+        count: Number of passages per query.
+
+    Returns:
+        (queries, count).
+    """
+    return np.argsort(-scores, axis=1, kind="stable")[:, :count]
+
+
+def nearest_texts(
+    texts: Sequence[str], score: Callable[[Sequence[str], Sequence[str]], np.ndarray], count: int
+) -> np.ndarray:
+    """Return the texts nearest to each text, itself left out, best first.
+
+    Args:
+        texts: Distinct texts.
+        score: Such as `edit_scores`; it takes all texts, and some of them as queries.
+        count: Number of texts; there may be fewer.
+
+    Returns:
+        (texts, count), indices of texts.
+    """
+    found = []
+    for start in range(0, len(texts), _QUERIES_AT_ONCE):
+        scores = score(texts, texts[start : start + _QUERIES_AT_ONCE])
+        rows = np.arange(len(scores))
+        scores[rows, start + rows] = -np.inf
+        kept = min(count, len(texts) - 1)
+        best = np.argpartition(-scores, kept - 1, axis=1)[:, :kept]
+        found.append(np.take_along_axis(best, np.argsort(-scores[rows[:, None], best], axis=1, kind="stable"), axis=1))
+    return np.concatenate(found)
+
+
+def combine(scores: np.ndarray, others: np.ndarray, weight: float) -> np.ndarray:
+    """Return the weighted sum of two kinds of scores, each made to have mean 0 and variance 1 for each query.
+
+    Args:
+        scores: (queries, passages), such as the cosines of a model.
+        others: (queries, passages), such as `ngram_scores`.
+        weight: The share of `scores`, from 0 to 1; that of `others` is the rest.
+    """
+    return weight * _standardized(scores) + (1 - weight) * _standardized(others)
+
+
+def choose_weight(scores: np.ndarray, others: np.ndarray, queries: Sequence[LabelledQuery]) -> float:
+    """Return the weight of `combine`, of 0, 0.05, …, 1, with the highest mean reciprocal rank; of equals the lowest.
+
+    The queries must not be those that the combination is tested on.
+    """
+    scores, others = _standardized(scores), _standardized(others)
+    weights = [step / _WEIGHT_STEPS for step in range(_WEIGHT_STEPS + 1)]
+    ranks = [mean_reciprocal_rank(weight * scores + (1 - weight) * others, queries) for weight in weights]
+    return weights[int(np.argmax(ranks))]
+
+
+def mean_reciprocal_rank(scores: np.ndarray, queries: Sequence[LabelledQuery]) -> float:
+    """Return the mean over the queries of 1 / the rank of the first correct passage.
+
+    A passage with the score of a correct one counts as before it.
+    """
+    best = [row[list(query.answers)].max() for row, query in zip(scores, queries)]
+    return float(np.mean([1 / np.count_nonzero(row >= first) for row, first in zip(scores, best)]))
+
+
+def _standardized(scores: np.ndarray) -> np.ndarray:
+    deviations = scores.std(axis=1, keepdims=True)
+    return (scores - scores.mean(axis=1, keepdims=True)) / np.where(deviations > 0, deviations, 1)
 
 
 def _damaged(folder: Path, problem: str) -> str:

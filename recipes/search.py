@@ -1,8 +1,9 @@
 """Search passages by the mean vectors of an encoder (document 5), and compare with n-grams of characters.
 
 Without options the passages are the contexts of FaQuAD (Sayama et al., 2019), the queries are its questions, and the
-encoder is the one that pretrain_masked.py saved. With --text_folder the passages are those of your txt files, and
---queries_file lists queries with the passages that answer them. The index is saved in --output_dir and reused.
+encoder is the one that pretrain_masked.py saved; train_embeddings.py trains one for searching, on most of these
+questions. With --text_folder the passages are those of your txt files, and --queries_file lists queries with the
+passages that answer them. The index is saved in --output_dir and reused.
 """
 
 import hashlib
@@ -12,7 +13,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from datasets import Dataset, disable_progress_bars
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
@@ -22,16 +23,21 @@ from atenta.recipes.decoding.loading import load_as
 from atenta.recipes.pictures.drawing import expect_writable
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
+    COMBINED,
     INDEX_NAME,
+    NGRAMS,
     RECALL_DEPTHS,
+    WEIGHTS,
     IndexSource,
     LabelledQuery,
     chance_recall,
+    combine,
     embed,
     fingerprint,
     has_index,
     load_index,
-    nearest_by_ngrams,
+    nearest,
+    ngram_scores,
     read_folder,
     read_queries,
     read_questions,
@@ -39,7 +45,7 @@ from atenta.recipes.retrieval import (
     save_index,
 )
 from atenta.recipes.training import parse_arguments
-from atenta.recipes.training.ranges import FROM_1
+from atenta.recipes.training.ranges import FROM_1, PROBABILITY
 from atenta.recipes.training.results import table, write_metrics
 
 _DEFAULT_ENCODER = "outputs/pretrain_masked"
@@ -74,6 +80,13 @@ class SearchArguments:
     )
     batch_size: Annotated[int, FROM_1] = field(
         default=64, metadata={"help": "windows of text in a batch of the encoder"}
+    )
+    model_weight: Annotated[float | None, PROBABILITY] = field(
+        default=None,
+        metadata={
+            "help": "weight of the model in its combination with n-grams, from 0 to 1; None: the one that "
+            "train_embeddings.py chose for it; for other encoders, nothing is combined"
+        },
     )
     output_dir: str = field(default="outputs/search", metadata={"help": "folder of the index and of metrics.json"})
     overwrite_output_dir: bool = field(default=False, metadata={"help": "replace the index in output_dir"})
@@ -124,15 +137,23 @@ def _search(options: SearchArguments) -> None:
         print(f"\n{printable(format_results(query, scores[0], found[0]))}")
     if queries:
         asked = [query.text for query in queries]
-        count = min(max(RECALL_DEPTHS), len(index))
-        by_vectors = index.search_batch(INDEX_NAME, embed(model, tokenizer, asked, options.batch_size), count)
+        vectors = index.get_index(INDEX_NAME).faiss_index.reconstruct_n(0, len(index))
+        cosines = embed(model, tokenizer, asked, options.batch_size) @ vectors.T
+        by_ngrams = ngram_scores(index["text"], asked)
+        weight = _weight_of_model(options)
+        kinds = {NGRAMS: by_ngrams, "model": cosines}
+        if weight is not None:
+            kinds[COMBINED] = combine(cosines, by_ngrams, weight)
         compared = {
             "chance": chance_recall(queries, len(index)),
-            "n-grams (TF-IDF)": recall(nearest_by_ngrams(index["text"], asked, count), queries),
-            "model": recall(by_vectors.total_indices, queries),
+            **{kind: recall(nearest(scores, max(RECALL_DEPTHS)), queries) for kind, scores in kinds.items()},
         }
         print(f"\n{len(queries):,} queries, {len(index):,} passages\n{table(compared)}")
-        write_metrics(folder / "metrics.json", {"test": compared})
+        metrics: dict[str, Any] = {"test": compared}
+        if weight is not None:
+            print(f"weight of the model in the combination: {weight:g}")
+            metrics[WEIGHTS] = {COMBINED: weight}
+        write_metrics(folder / "metrics.json", metrics)
 
 
 def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
@@ -172,6 +193,17 @@ def format_results(query: str, scores: Sequence[float], passages: Mapping[str, S
             text, 100, initial_indent=" " * 5, subsequent_indent=" " * 5, max_lines=_MAX_LINES, placeholder=" …"
         )
     return "\n".join(lines)
+
+
+def _weight_of_model(options: SearchArguments) -> float | None:
+    """Return the weight of the model that is given, or that its `metrics.json` holds, if any does."""
+    if options.model_weight is not None:
+        return options.model_weight
+    try:
+        metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
+        return float(metrics[WEIGHTS][COMBINED])
+    except (OSError, ValueError, LookupError, TypeError):  # not of train_embeddings.py
+        return None
 
 
 def _read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:

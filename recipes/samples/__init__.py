@@ -8,6 +8,7 @@ from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
 from atenta.recipes.samples.languages import language_words
+from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
 from atenta.recipes.samples.romance import romance_words
 
@@ -173,6 +174,23 @@ SAMPLES = {
             "coração",
         ),
         rows=romance_words,
+    ),
+    "misspellings": Sample(
+        _about(
+            {
+                "en": "It finds names and words that are misspelled.",
+                "pt": "Encontra nomes e palavras escritos com erros.",
+            },
+            {
+                "en": "names of Wikidata (Merhav and Ash, 2018, CC0) and words of SIGMORPHON 2021 task 1 "
+                "(CC BY-SA 3.0), with errors made for this sample",
+                "pt": "nomes da Wikidata (Merhav e Ash, 2018, CC0) e palavras da tarefa 1 do SIGMORPHON 2021 "
+                "(CC BY-SA 3.0), com erros feitos para esta amostra",
+            },
+            None,
+            "cc-by-sa-3.0",
+        ),
+        rows=misspellings,
     ),
     "hebrew": Sample(
         _about(

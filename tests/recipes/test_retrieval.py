@@ -16,11 +16,18 @@ from atenta.recipes.retrieval import (
     IndexSource,
     LabelledQuery,
     chance_recall,
+    choose_weight,
+    combine,
+    edit_scores,
     embed,
     fingerprint,
     has_index,
     load_index,
+    mean_reciprocal_rank,
+    nearest,
     nearest_by_ngrams,
+    nearest_texts,
+    ngram_scores,
     read_folder,
     read_queries,
     read_questions,
@@ -212,3 +219,44 @@ def test_passages_are_found_by_shared_ngrams():
 
 def test_ties_are_broken_by_the_order_of_passages():
     assert nearest_by_ngrams(["gato", "rio", "gato"], ["gato", "xyz"], 3).tolist() == [[0, 2, 1], [0, 1, 2]]
+
+
+def test_short_ngrams_find_misspelled_names():
+    names = ["nesterov", "oliveira", "teste"]
+    assert nearest(ngram_scores(names, ["olivera"], (1, 3)), 1).tolist() == [[1]]
+    assert not ngram_scores(names, ["lv"], (3, 5)).any()
+
+
+def test_edits_are_counted_with_swaps():
+    np.testing.assert_allclose(edit_scores(["nesterov", "ana"], ["nesetrov"]), [[7 / 8, 0]])
+
+
+def test_nearest_texts_leave_out_the_text_itself():
+    names = ["ana", "anna", "hanna", "pedro", "pedra"]
+    assert nearest_texts(names, edit_scores, 1)[:, 0].tolist() == [1, 2, 1, 4, 3]  # relative to the longer name
+    assert nearest_texts(names, edit_scores, 10).shape == (5, 4)
+    assert all(row not in found for row, found in enumerate(nearest_texts(names, edit_scores, 10).tolist()))
+
+
+def test_combined_scores_do_not_depend_on_scale_and_origin():
+    generator = np.random.default_rng(0)
+    scores, others = generator.random((2, 3, 5))
+    expected = combine(scores, others, 0.3)
+    np.testing.assert_allclose(combine(7 * scores + 2, others / 9, 0.3), expected)
+    np.testing.assert_array_equal(nearest(combine(scores, others, 1), 5), nearest(scores, 5))
+    np.testing.assert_array_equal(nearest(combine(scores, others, 0), 5), nearest(others, 5))
+    assert combine(np.zeros((1, 2)), np.array([[0.0, 1.0]]), 0.5).argmax() == 1  # no query is divided by 0
+
+
+def test_the_weight_is_the_one_that_ranks_best():
+    queries = [LabelledQuery("a", frozenset([0])), LabelledQuery("b", frozenset([1]))]
+    right, wrong = np.array([[1.0, 0, 0], [0, 1, 0]]), np.array([[0.0, 1, 0], [0, 0, 1]])
+    assert choose_weight(right, wrong, queries) > 0.5
+    assert choose_weight(wrong, right, queries) == 0
+    assert choose_weight(right, right, queries) == 0
+
+
+def test_reciprocal_ranks_count_the_first_correct_passage():
+    queries = [LabelledQuery("a", frozenset([0, 2])), LabelledQuery("b", frozenset([1]))]
+    assert mean_reciprocal_rank(np.array([[0.1, 0.9, 0.5], [0.1, 0.7, 0.2]]), queries) == (1 / 2 + 1) / 2
+    assert mean_reciprocal_rank(np.zeros((2, 3)), queries) == 1 / 3  # equal scores are no answer

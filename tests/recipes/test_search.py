@@ -16,7 +16,7 @@ from atenta import (
     AtentaTokenizer,
 )
 from atenta.recipes import search
-from atenta.recipes.retrieval import embed
+from atenta.recipes.retrieval import COMBINED, embed
 from atenta.recipes.search import format_results, load_encoder
 from atenta.recipes.training.results import table
 from support.models import tiny_model
@@ -98,6 +98,29 @@ def test_recall_is_that_of_the_cosines(searched, given):
     assert scores["n-grams (TF-IDF)"]["recall@1"] == 1
     assert scores["chance"]["recall@1"] == pytest.approx(1 / 3)
     assert {figures["recall@10"] for figures in scores.values()} == {1.0}  # of three passages
+    assert COMBINED not in scores  # the encoder was not trained to search
+
+
+@pytest.mark.parametrize(("weight", "same"), [("0", "n-grams (TF-IDF)"), ("1", "model")])
+def test_a_given_weight_combines_both(searched, given, tmp_path, weight, same):
+    run_here(NAME, tmp_path, *arguments(**given, model_weight=weight, output_dir=tmp_path / "index"))
+    scores = read_metrics(tmp_path / "index")["test"]
+    assert scores[COMBINED] == scores[same]
+
+
+@pytest.mark.parametrize("metrics", ["", "[]", '{"weights": 1}', '{"weights": {}}', '{"test": {}}'])
+def test_metrics_of_other_recipes_have_no_weight(given, tmp_path, metrics):
+    model = shutil.copytree(given["model_name_or_path"], tmp_path / "model")
+    write_lines(model / "metrics.json", metrics)
+    run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": model}, output_dir=tmp_path / "index"))
+    assert COMBINED not in read_metrics(tmp_path / "index")["test"]
+
+
+@pytest.mark.parametrize("value", ["-0.1", "1.1", "nan"])
+def test_weights_out_of_range_are_refused(given, tmp_path, capsys, value):
+    with pytest.raises(SystemExit):
+        run_here(NAME, tmp_path, *arguments(**given, model_weight=value))
+    assert "--model_weight" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_saved_index_is_reused(searched, given, tmp_path, monkeypatch, capsys):

@@ -168,6 +168,37 @@ def test_scores_by_length_and_with_letters_kept(tmp_path, capsys):
     assert config.length_ratios == [1.0, 1.0]
 
 
+@pytest.mark.usefixtures("_not_decoded_again")
+def test_units_and_several_right_targets(tmp_path):
+    """A word of the test with two pronunciations is one word, and either is right."""
+    rows = ["casa\tk a z ɐ", "chá\tʃ a", "tia\tt͡ʃ i ɐ", "tia\tt i ɐ"]
+    data = write_lines(tmp_path / "pairs.tsv", *rows)
+    options = {"train_file": data, "validation_file": data, **LEARNING, "max_steps": 120, "learning_rate": 1e-2}
+    options |= {"target_separator": " ", "several_targets": True, "metrics": ["exact_match", "phone_error_rate"]}
+    options["metric_for_best_model"] = "exact_match"
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", **options, output_dir=tmp_path / "model"))
+    tokenizer, _ = load(tmp_path / "model", AutoModelForSeq2SeqLM)
+    assert tokenizer("t͡ʃ i ɐ").input_ids == tokenizer.convert_tokens_to_ids(["t͡ʃ", " i", " ɐ", "<eos>"])
+    found = read_predictions(tmp_path / "model")
+    assert [row["source"] for row in found] == ["casa", "chá", "tia"]
+    assert found[2]["output 1"] in ("t͡ʃ i ɐ", "t i ɐ")
+    assert read_metrics(tmp_path / "model")["test"]["model"] == {"exact_match": 1.0, "phone_error_rate": 0.0}
+
+
+@pytest.mark.usefixtures("_not_decoded_again")
+def test_hallucinated_rows_are_trained_on_and_not_looked_up(tmp_path, capsys):
+    verbs = [f"{stem}ar\t{stem}ava\tV;PST" for stem in ("cant", "lembr", "mostr", "sond", "girass", "perdo")]
+    data = write_lines(tmp_path / "verbs.tsv", *verbs)
+    options = {"train_file": data, "validation_file": data, "max_steps": 2, "output_dir": tmp_path / "model"}
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", **options, hallucinated_rows=20))
+    assert "26" in next(line for line in capsys.readouterr().out.splitlines() if line.startswith("rows"))
+    assert read_metrics(tmp_path / "model")["test"]["most frequent in training"]["exact_match"] == 1
+    data = write_lines(tmp_path / "verb.tsv", "ser\tfui\tV;PST", "ir\tfui\tV;PST")
+    options |= {"train_file": data, "validation_file": data, "output_dir": tmp_path / "other"}
+    message = refusal("seq2seq", tmp_path, *tiny("seq2seq", **options, hallucinated_rows=20))
+    assert "--hallucinated_rows 20: None of the 2 training pairs has a stem" in message
+
+
 def test_a_tag_unknown_to_a_saved_model_is_named(trained, files, tmp_path):
     new = write_lines(tmp_path / "new.tsv", "ser\tsendo\tGER")
     reason = refusal(

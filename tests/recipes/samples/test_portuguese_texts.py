@@ -5,7 +5,8 @@ from collections import Counter
 
 import pytest
 
-from atenta.recipes.samples.portuguese_texts import cut_into_sentences, portuguese_texts
+from atenta.recipes.samples.files import DATA
+from atenta.recipes.samples.portuguese_texts import cut_into_sentences, portuguese_documents, portuguese_texts
 from atenta.tokenization.base_letters import strip_accents
 
 TESTS = {"test", "encyclopaedia", "essays", "everyday", "plays"}
@@ -78,3 +79,28 @@ def test_sentences_are_cut_after_their_ends():
 def test_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="run from a clone"):
         portuguese_texts(tmp_path)
+
+
+def test_documents_have_no_text_of_other_tasks_tests(rows):
+    documents = portuguese_documents()
+    trained = {line for row in documents["train"] for line in row["text"].splitlines()}
+    text = "\n".join(trained)
+    assert len(text) > 10_000_000
+    held_out = DATA / "lener_br" / "test.conll"
+    sentences = [
+        " ".join(line.split()[0] for line in block.splitlines())
+        for block in held_out.read_text(encoding="utf-8").split("\n\n")
+    ]
+    assert not {sentence for sentence in sentences if len(sentence.split()) > 12} & trained
+    for context in ("validation", "test"):
+        for row in documents[context]:
+            assert not {line for line in row["text"].splitlines() if len(line) > 200} & trained
+    # What the accents are tested on is not trained on here either, so that a tagger may start from this encoder.
+    news = [row["target"] for row in rows["test"] if row["domain"] == "news" and len(row["target"]) > 60]
+    assert news
+    assert not any(sentence in text for sentence in news)
+
+
+def test_documents_without_the_folder_are_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError, match="run from a clone"):
+        portuguese_documents(tmp_path)

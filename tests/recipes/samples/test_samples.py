@@ -21,14 +21,21 @@ from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
 from atenta.recipes.training.options import CONFIGS
 
 TAGGED = replace(TAGGED_SENTENCES, readers={".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")})
 FORMATS = {
-    **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "hebrew"), PAIRS),
+    **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "romance_g2p", "hebrew"), PAIRS),
     **dict.fromkeys(("lener_br", "bosque"), TAGGED),
-    **{"novels": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS, "faquad": QUESTIONS},
-    "portuguese": CHARACTER_PAIRS,
+    **{
+        "novels": DOCUMENTS,
+        "portuguese_documents": DOCUMENTS,
+        "plays": PROMPTS,
+        "languages": LABELLED_TEXTS,
+        "faquad": QUESTIONS,
+    },
+    **{"portuguese": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
 }
 OF_FILES = [name for name, sample in SAMPLES.items() if sample.files]
 OF_ROWS = [name for name, sample in SAMPLES.items() if sample.rows]
@@ -74,7 +81,9 @@ def test_samples_of_rows(name):
     for rows in made.values():
         assert rows
         # In these rows tags are tokens, but `check` reads them as a text.
-        assert all(check({**row, "tags": None} if "tags" in row else row) == row for row in rows[:100])
+        for row in rows[:100]:
+            given = {**row, "tags": ";".join(tag[1:-1] for tag in row["tags"]) or None} if "tags" in row else row
+            assert check(given) == row
 
 
 def digest_of_rows():

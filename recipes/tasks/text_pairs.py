@@ -1,0 +1,134 @@
+"""Pairs of a query and the text that it is to find: from tables, questions and neighbouring sentences."""
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from accelerate import PartialState
+from datasets import Dataset, Features, Value
+
+from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.file_formats import read_squad
+from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text
+from atenta.recipes.samples import SAMPLES
+from atenta.recipes.tasks.documents import cut_sentences, read_documents
+
+_SHORTEST_SENTENCE = 30  # characters; shorter ones are headings, abbreviations and answers such as `Sim.`
+_SET_ASIDE = 0.2  # share of the training passages that validates if the validation rows are the test rows
+
+
+def check_text_pair(fields: Mapping[str, Any]) -> dict[str, str]:
+    """Return the row of a query and the text that it is to find.
+
+    Args:
+        fields: `anchor` and `positive`.
+
+    Raises:
+        ValueError: If one of them is missing, blank or not a text.
+    """
+    return {name: expect_text(fields.get(name), name) for name in ("anchor", "positive")}
+
+
+def _questions(path: str) -> Iterator[Record | BadRow]:
+    """Yield the questions of a SQuAD file, each with its context."""
+    for record in read_squad(path):
+        if isinstance(record, BadRow):
+            yield record
+        else:
+            place, fields = record
+            yield place, {"anchor": fields["question"], "positive": fields["context"]}
+
+
+def _sentences(path: str) -> Iterator[Record | BadRow]:
+    """Yield each sentence of a text with the next one of its paragraph."""
+    problem = f"{path}: found no paragraph of two sentences of {_SHORTEST_SENTENCE} characters; expected at least one"
+    return expect_any(_neighbours_in_file(path), problem)
+
+
+def _neighbours_in_file(path: str) -> Iterator[Record | BadRow]:
+    for record in read_documents(path, "paragraph"):
+        if isinstance(record, BadRow):
+            yield record
+        else:
+            place, fields = record
+            for first, second in _neighbours(fields["text"]):
+                yield place, {"anchor": first, "positive": second}
+
+
+def _neighbours(paragraph: str) -> list[tuple[str, str]]:
+    """Return each sentence of a paragraph with the next one, if both are long enough. Line ends become spaces."""
+    sentences = [" ".join(sentence.split()) for _, sentence in cut_sentences(paragraph)]
+    return [pair for pair in pairwise(sentences) if min(map(len, pair)) >= _SHORTEST_SENTENCE]
+
+
+TEXT_PAIRS = RowFormat(
+    Features({"anchor": Value("string"), "positive": Value("string")}),
+    check_text_pair,
+    columns=("anchor", "positive"),
+    readers={".json": _questions, ".txt": _sentences},
+)
+
+
+def set_aside_validation(splits: Mapping[str, Dataset], seed: int) -> dict[str, Dataset]:
+    """Return the splits, with a validation split of their own if the validation rows are also the test rows.
+
+    What is chosen by validation, the best checkpoint and the weights of combinations, must not have seen the test. So
+    the rows of a fifth of the training passages, drawn at random, validate and are not trained on. It is printed.
+    """
+    splits = dict(splits)
+    if splits["test"] is not splits["validation"]:
+        return splits
+    positives = sorted(set(splits["train"]["positive"]))
+    chosen = set(random.Random(seed).sample(positives, max(1, round(_SET_ASIDE * len(positives)))))
+    is_chosen = [positive in chosen for positive in splits["train"]["positive"]]
+    splits["validation"] = splits["train"].select(np.flatnonzero(is_chosen))
+    splits["train"] = splits["train"].select(np.flatnonzero(np.logical_not(is_chosen)))
+    if not len(splits["train"]):
+        raise SystemExit("found one passage to train on; expected two or more, or a --test_file")
+    if PartialState().is_main_process:
+        print(
+            f"The validation rows are the test rows, and {len(splits['validation']):,} training rows, those of "
+            f"{len(chosen):,} passages, validate instead (--test_file names test rows)."
+        )
+    return splits
+
+
+def read_neighbours(names: Sequence[str], held_out: str, count: int, seed: int) -> Dataset:
+    """Return neighbouring sentences of texts as rows, at most `count` of them, drawn at random.
+
+    Args:
+        names: txt files, whose paragraphs are between blank lines; or samples of texts, whose lines are paragraphs.
+        held_out: Text whose sentences are left out: the passages of validation and test.
+        count: Maximum number of rows.
+        seed: Decides which are drawn.
+
+    Raises:
+        ValueError: If a name is neither, a text is malformed, or there are no neighbours.
+        OSError: If a file cannot be read.
+    """
+    pairs: dict[tuple[str, str], None] = {}
+    for name in names:
+        if Path(name).suffix == ".txt":
+            for record in _sentences(name):
+                if isinstance(record, BadRow):
+                    raise record
+                pairs[record[1]["anchor"], record[1]["positive"]] = None
+        elif (sample := SAMPLES.get(name)) and sample.rows and "text" in (rows := sample.rows()["train"])[0]:
+            lines = (line for row in rows for line in row["text"].split("\n"))
+            pairs |= dict.fromkeys(pair for line in lines for pair in _neighbours(line))
+        else:
+            raise ValueError(f"{name}: found no sample of texts; expected a txt file, or a sample, such as novels")
+    known = " ".join(held_out.split())
+    drawn = random.Random(seed).sample(list(pairs), len(pairs))
+    kept: list[tuple[str, str]] = []
+    for pair in drawn:
+        if len(kept) == count:
+            break
+        if not any(sentence in known for sentence in pair):
+            kept.append(pair)
+    if not kept:
+        raise ValueError(f"{', '.join(names)}: found no two neighbouring sentences; expected at least two")
+    return Dataset.from_list([check_text_pair({"anchor": a, "positive": b}) for a, b in kept], TEXT_PAIRS.features)

@@ -1,0 +1,377 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes,search]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
+"""Train an encoder to embed texts for search, with sentence-transformers, and compare it with n-grams of characters.
+
+It is trained on pairs of a query and the text that it is to find, with the other texts of the batch as negatives. By
+default they are questions of FaQuAD and their contexts, and neighbouring sentences of Portuguese texts; `--config
+misspellings.yaml` trains on misspelled names. Your own are tables of `anchor` and `positive` (tsv, csv, jsonl,
+parquet), SQuAD files (json), or texts (txt), each sentence of which is paired with the next. The folder loads with
+`SentenceTransformer` and with `AutoModel`, and `search.py --model_name_or_path` searches with it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import numpy as np
+from accelerate import PartialState
+from datasets import Dataset, concatenate_datasets
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from torch.nn import Module
+from torch.utils.data import DataLoader
+from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.trainer_utils import EvalLoopOutput
+
+from atenta.recipes.reading import DataArguments, describe_data, load_rows, report_rows
+from atenta.recipes.reading.records import printable
+from atenta.recipes.retrieval import (
+    COMBINED,
+    NGRAM_SIZES,
+    NGRAMS,
+    RECALL_DEPTHS,
+    WEIGHTS,
+    LabelledQuery,
+    chance_recall,
+    choose_weight,
+    combine,
+    edit_scores,
+    embed,
+    mean_reciprocal_rank,
+    nearest,
+    nearest_texts,
+    ngram_scores,
+    recall,
+)
+from atenta.recipes.tasks.text_pairs import TEXT_PAIRS, read_neighbours, set_aside_validation
+from atenta.recipes.training import (
+    EncoderArguments,
+    RecipeArguments,
+    RecipeTrainer,
+    load_or_create,
+    parse_arguments,
+    run_recipe,
+    start_run,
+)
+from atenta.recipes.training.ranges import ABOVE_0, FROM_1
+from atenta.recipes.training.results import save_run
+from atenta.recipes.training.trainer import expect_metric
+
+_NEAREST = 8  # passages, of which one is drawn as the hard negative
+_EDITS, _MODEL = "edit distance", "model"
+
+
+@dataclass
+class EmbeddingArguments:
+    """The pairs that are trained on besides the data, and what the model is compared with.
+
+    Raises:
+        ValueError: If `tfidf_sizes` are not two lengths.
+    """
+
+    _argument_group_name = "embeddings"
+
+    neighbours_file: list[str] | None = field(
+        default=None,
+        metadata={
+            "help": "txt files whose neighbouring sentences are further training pairs, but for those with a sentence "
+            "of a validation or test passage"
+        },
+    )
+    neighbours_sample: str | None = field(
+        default=None,
+        metadata={"help": "sample of texts, such as portuguese_documents, used likewise if no other data are named"},
+    )
+    max_neighbours: Annotated[int, FROM_1] = field(
+        default=20_000, metadata={"help": "maximum number of pairs of neighbours, drawn at random"}
+    )
+    hard_negatives: bool = field(
+        default=False, metadata={"help": "each row is also trained against a passage that looks like its own"}
+    )
+    scale: Annotated[float, ABOVE_0] = field(
+        default=20.0, metadata={"help": "factor of the cosines in the loss, 1 / temperature"}
+    )
+    tfidf_sizes: list[int] = field(
+        default_factory=lambda: list(NGRAM_SIZES),
+        metadata={"help": "shortest and longest n-grams of characters of the TF-IDF that the model is compared with"},
+    )
+    edit_distance: bool = field(
+        default=False, metadata={"help": "compare also with the edit distance, for names and words"}
+    )
+
+    def __post_init__(self) -> None:
+        if len(self.tfidf_sizes) != 2 or not 1 <= self.tfidf_sizes[0] <= self.tfidf_sizes[1]:
+            raise ValueError(
+                f"--tfidf_sizes {self.tfidf_sizes}: expected two lengths, the shorter one first, such as 3 5"
+            )
+
+
+@dataclass
+class EmbeddingRecipeArguments(RecipeArguments, SentenceTransformerTrainingArguments):
+    """`RecipeArguments` with the options of sentence-transformers."""
+
+    batch_sampler: str = field(
+        default="no_duplicates", metadata={"help": "no_duplicates: no text is twice in a batch; or batch_sampler"}
+    )
+
+    def __post_init__(self) -> None:
+        """Check that nothing asks for what this Trainer cannot do.
+
+        Raises:
+            ValueError: If an option does.
+        """
+        super().__post_init__()
+        if self.optim == "muon" or self.average_last_checkpoints or self.average_best_checkpoints:
+            raise ValueError(
+                "--optim muon and the averages of checkpoints are not for embeddings: give --optim "
+                "adamw_torch_fused, and --load_best_model_at_end instead of an average."
+            )
+        if self.max_tokens_per_batch:
+            raise ValueError(
+                "--max_tokens_per_batch is not for embeddings, whose negatives are the batch: give "
+                "--per_device_train_batch_size."
+            )
+
+
+class EmbeddingTrainer(RecipeTrainer, SentenceTransformerTrainer):
+    """A `RecipeTrainer` of a `SentenceTransformer`, with the batches and the loss of sentence-transformers."""
+
+    def __init__(self, *arguments: Any, scale: float, search: Callable[[], dict[str, float]], **options: Any):
+        """Prepare to train.
+
+        Args:
+            arguments: As `RecipeTrainer` takes them.
+            scale: Factor of the cosines in the loss.
+            search: Returns the figures of a search with the model, which are added to those of each evaluation.
+            options: As `RecipeTrainer` takes them.
+        """
+        self.scale, self.search = scale, search
+        super().__init__(*arguments, **options)
+
+    def get_default_loss(self, model: Module) -> MultipleNegativesRankingLoss:
+        """Return the loss: each query and its passage against all other passages and queries of the batch."""
+        directions = ("query_to_doc", "query_to_query", "doc_to_query", "doc_to_doc")
+        return MultipleNegativesRankingLoss(model, scale=self.scale, directions=directions)
+
+    def get_train_dataloader(self) -> DataLoader:
+        """Return the batches, in which no text is twice."""
+        return SentenceTransformerTrainer.get_train_dataloader(self)
+
+    def evaluation_loop(self, *arguments: Any, metric_key_prefix: str = "eval", **options: Any) -> EvalLoopOutput:
+        """Evaluate, and search."""
+        output = super().evaluation_loop(*arguments, metric_key_prefix=metric_key_prefix, **options)
+        output.metrics.update({f"{metric_key_prefix}_{name}": figure for name, figure in self.search().items()})
+        return output
+
+    def add_model_card_callback(self, default_args_dict: dict[str, Any]) -> None:
+        """Add none: `save_run` writes the card."""
+
+
+def main() -> None:
+    """Read the pairs, train, compare, save."""
+    dataclasses = (DataArguments, EmbeddingArguments, EncoderArguments, EmbeddingRecipeArguments)
+    data, options, sizes, training = parse_arguments(
+        *dataclasses, description=__doc__, default_config="embeddings.yaml"
+    )
+    if data.streaming or sizes.lora_rank:
+        raise SystemExit("--streaming and --lora_rank are not for embeddings: leave them out.")
+    run = start_run(data, options, sizes, training)
+    splits = set_aside_validation(load_rows(data, training, TEXT_PAIRS), training.seed)
+    passages = list(dict.fromkeys(text for rows in splits.values() for text in rows["positive"]))
+    held_out = "\n".join({text for name, rows in splits.items() if name != "train" for text in rows["positive"]})
+    texts_named = list(options.neighbours_file or [])
+    if options.neighbours_sample and not (data.named() or texts_named):
+        texts_named = [options.neighbours_sample]
+    if texts_named:
+        try:
+            further = read_neighbours(texts_named, held_out, options.max_neighbours, training.seed)
+        except (ValueError, OSError) as error:
+            raise SystemExit(printable(str(error))) from None
+        splits["train"] = concatenate_datasets([splits["train"], further])
+    texts = (text for row in splits["train"] for text in row.values())
+    tokenizer, encoder = load_or_create(sizes, AutoModel, "encoder", texts)
+    report = report_rows(splits, training, ["anchor", "positive"], tokenizer)
+    model = as_sentence_transformer(encoder, tokenizer, sizes.max_length)
+    _print_longer(splits["train"], tokenizer, model.max_seq_length)
+    encoded = {name: rows.select_columns(["anchor", "positive"]) for name, rows in splits.items()}
+    if options.hard_negatives:
+        encoded["train"] = add_hard_negatives(encoded["train"], options.edit_distance, training.seed)
+
+    queries = {name: label_queries(rows, passages) for name, rows in splits.items() if name != "train"}
+    embed_texts = partial(_embed, model, tokenizer, training.per_device_eval_batch_size)
+
+    def search() -> dict[str, float]:
+        scores = embed_texts([query.text for query in queries["validation"]]) @ embed_texts(passages).T
+        return {
+            **recall(nearest(scores, max(RECALL_DEPTHS)), queries["validation"]),
+            "mean_reciprocal_rank": mean_reciprocal_rank(scores, queries["validation"]),
+        }
+
+    expect_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
+    trainer = EmbeddingTrainer(model, training, tokenizer, encoded, None, scale=options.scale, search=search)
+    trainer.fit(run)
+
+    compared = compare_searches(queries, passages, embed_texts, options)
+    chosen = ", ".join(f"{weight:g} in {name}" for name, weight in compared.weights.items())
+    print(f"Weights of the first, chosen on {len(queries['validation']):,} validation queries: {chosen}", flush=True)
+    save_run(
+        trainer,
+        scores=compared.scores["test"],
+        further_scores={name: scores for name, scores in compared.scores.items() if name != "test"},
+        details={WEIGHTS: compared.weights, "passages": len(passages), "seconds": compared.seconds},
+        predictions={
+            "query": [query.text for query in queries["test"]],
+            "output": [passages[index] for index in compared.found],
+            "gold": [passages[min(query.answers)] for query in queries["test"]],
+        },
+        about=describe_data(data, report),
+    )
+
+
+def add_hard_negatives(rows: Dataset, by_edits: bool, seed: int) -> Dataset:
+    """Return the rows with a `negative`: one of the eight other passages that look most like the row's own.
+
+    Args:
+        rows: `anchor` and `positive`.
+        by_edits: Whether they look alike by edit distance, for names and words, and not by n-grams.
+        seed: Decides which one is drawn.
+    """
+    passages = list(dict.fromkeys(rows["positive"]))
+    if len(passages) < 2:
+        raise SystemExit("--hard_negatives: found one passage; expected two or more")
+    alike = nearest_texts(passages, edit_scores if by_edits else ngram_scores, _NEAREST)
+    numbers = {text: index for index, text in enumerate(passages)}
+    generator = np.random.default_rng(seed)
+    chosen = generator.integers(alike.shape[1], size=len(rows))
+    negatives = [passages[alike[numbers[text], pick]] for text, pick in zip(rows["positive"], chosen)]
+    return rows.add_column("negative", negatives)
+
+
+def as_sentence_transformer(
+    encoder: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_length: int
+) -> SentenceTransformer:
+    """Return an encoder as a sentence-transformers model whose embedding is the mean over the tokens."""
+    with TemporaryDirectory() as folder:  # the library makes its modules from folders
+        encoder.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+        transformer = Transformer(folder, max_seq_length=min(max_length, encoder.config.max_position_embeddings))
+    pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
+    return SentenceTransformer(modules=[transformer, pooling])
+
+
+def label_queries(rows: Dataset, passages: Sequence[str]) -> list[LabelledQuery]:
+    """Return the distinct queries of rows with the indices of the passages that answer them."""
+    numbers = {text: index for index, text in enumerate(passages)}
+    answers: dict[str, set[int]] = {}
+    for row in rows:
+        answers.setdefault(row["anchor"], set()).add(numbers[row["positive"]])
+    return [LabelledQuery(text, frozenset(found)) for text, found in answers.items()]
+
+
+def _embed(
+    model: SentenceTransformer, tokenizer: PreTrainedTokenizerBase, batch_size: int, texts: Sequence[str]
+) -> np.ndarray:
+    """Return the vectors of texts as `search.py` makes them, long ones in windows."""
+    training = model.training
+    model.eval()
+    vectors = embed(model.transformers_model, tokenizer, texts, batch_size)
+    model.train(training)
+    return vectors
+
+
+@dataclass
+class ComparedSearches:
+    """How well each kind of search finds passages.
+
+    Attributes:
+        scores: For each test, the recall of each kind.
+        weights: The weight of the first kind in each combination of two.
+        seconds: How long each kind took for the queries of `test`, and the model for all `passages`.
+        found: The passage that the model and n-grams together find first, for each query of `test`.
+    """
+
+    scores: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
+    weights: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    found: list[int] = field(default_factory=list)
+
+
+def compare_searches(
+    queries: Mapping[str, Sequence[LabelledQuery]],
+    passages: Sequence[str],
+    embed_texts: Callable[[Sequence[str]], np.ndarray],
+    options: EmbeddingArguments,
+) -> ComparedSearches:
+    """Compare a model with n-grams, with edit distance if it is asked for, and with combinations of two of them.
+
+    Args:
+        queries: Those of `validation`, which choose the weights of combinations, of `test` and of further tests.
+        passages: The passages that are searched.
+        embed_texts: Returns the vectors of texts, of length 1.
+        options: Say what is compared, and with which n-grams.
+    """
+    compared = ComparedSearches()
+
+    def timed(name: str, score: Callable[[], np.ndarray]) -> np.ndarray:
+        start = time.perf_counter()
+        scores = score()
+        compared.seconds[name] = round(time.perf_counter() - start, 3)  # the test is last
+        return scores
+
+    vectors = timed("passages", partial(embed_texts, passages))
+    further = [name for name in queries if name not in ("validation", "test")]
+    pairs = {COMBINED: (_MODEL, NGRAMS)}
+    if options.edit_distance:
+        pairs = {
+            f"{one} + {other}": (one, other) for one, other in ((_EDITS, NGRAMS), *pairs.values(), (_MODEL, _EDITS))
+        }
+    for name in ("validation", *further, "test"):
+        asked = [query.text for query in queries[name]]
+        kinds = {NGRAMS: timed(NGRAMS, partial(ngram_scores, passages, asked, tuple(options.tfidf_sizes)))}
+        if options.edit_distance:
+            kinds[_EDITS] = timed(_EDITS, partial(edit_scores, passages, asked))
+        cosines = timed(_MODEL, lambda asked=asked: embed_texts(asked) @ vectors.T)
+        single = {**kinds, _MODEL: cosines}
+        if name == "validation":
+            compared.weights = {
+                pair: choose_weight(single[one], single[other], queries[name]) for pair, (one, other) in pairs.items()
+            }
+            continue
+        for pair, (one, other) in pairs.items():
+            kinds[pair] = combine(single[one], single[other], compared.weights[pair])
+        kinds[_MODEL] = cosines
+        ranked = {kind: nearest(scores, max(RECALL_DEPTHS)) for kind, scores in kinds.items()}
+        compared.scores[name] = {
+            "chance": chance_recall(queries[name], len(passages)),
+            **{kind: recall(found, queries[name]) for kind, found in ranked.items()},
+        }
+        compared.found = ranked[COMBINED][:, 0].tolist()
+    return compared
+
+
+def _print_longer(rows: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
+    texts = list(dict.fromkeys([*rows["anchor"], *rows["positive"]]))
+    longer = sum(length > max_length for length in tokenizer(texts, return_length=True, verbose=False).length)
+    if longer and PartialState().is_main_process:
+        print(
+            f"{longer:,} of {len(texts):,} training texts are longer than {max_length} tokens: their beginnings are "
+            "trained on, and all of them is searched.",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    run_recipe(main)
