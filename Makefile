@@ -13,7 +13,7 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 ACCENTS_MODEL := outputs/portuguese_accents
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run demo hub-check accents-model recipes pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean FORCE
+.PHONY: help run demo hub-check accents-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean FORCE
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -44,6 +44,13 @@ recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on
 	.venv/bin/python recipes/fit_pair_votes.py --overwrite_output_dir
 	.venv/bin/python recipes/search.py
 	.venv/bin/python recipes/train_embeddings.py --config misspellings.yaml
+
+results: $(ENVIRONMENT)  ## run the rows of results/ of less than five minutes, and write their table
+	.venv/bin/python -m results run
+
+# `ATENTA_DATA=folder make results-full` runs also the rows whose data are not shipped.
+results-full: $(ENVIRONMENT)  ## run all rows of results/: hours; it goes on where it was stopped
+	.venv/bin/python -m results run --full
 
 pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogue from scratch and from that decoder
 	.venv/bin/python recipes/pretrain_causal.py $(OPTIONS)

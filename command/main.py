@@ -58,6 +58,9 @@ TrustRemoteCode = Annotated[
 Beams = Annotated[
     int | None, typer.Option("--num_beams", min=1, metavar="N", help="Width of the beam search; 1: greedy.")
 ]
+Ensemble = Annotated[
+    list[str] | None, typer.Option("--ensemble", metavar="MODEL", help="A further model to average; repeatable.")
+]
 KeepLetters = Annotated[
     bool, typer.Option("--keep_letters", help="Keep the letters of the source; only accents may change.")
 ]
@@ -174,9 +177,7 @@ def predict(
     ] = None,
     keep_letters: KeepLetters = False,
     min_confidence: Confidence = 0.0,
-    ensemble: Annotated[
-        list[str] | None, typer.Option("--ensemble", metavar="MODEL", help="A further model to average; repeatable.")
-    ] = None,
+    ensemble: Ensemble = None,
     engine: EngineOption = "auto",
     quantization: Quantization = None,
     device: Device = None,
@@ -274,6 +275,7 @@ def evaluate(
     quantization: Quantization = None,
     device: Device = None,
     batch_size: BatchSize = 32,
+    ensemble: Ensemble = None,
     trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Score a model on a file: pairs, labels, tags, questions, restored characters, or texts for a decoder."""
@@ -283,7 +285,9 @@ def evaluate(
 
         generate = {} if num_beams is None else {"num_beams": num_beams}
         options = PredictOptions(
-            model, engine, quantization, device, trust_remote_code, batch_size, generate, keep_letters, min_confidence
+            *(model, engine, quantization, device, trust_remote_code, batch_size, generate),
+            *(keep_letters, min_confidence),
+            ensemble=tuple(ensemble or ()),
         )
         module.evaluate_model(options, test_file, metrics or [], output)
 

@@ -230,8 +230,8 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         Args:
             labels: (batch, length), the correct ids at masked positions and -100 at all others.
             next_sentence_label: (batch,), 0 if the second text follows the first and 1 if it does not.
-            word_labels: (batch, length), the number of the masked word at its characters and -100 at all others, for
-                a model with `num_words`. Words are predicted only where labels are given.
+            word_labels: (batch, length), the number of a masked word where it is to be predicted and -100 elsewhere,
+                for a model with `num_words`.
             num_items_in_batch: number of masked characters in the whole batch, if this is a micro-batch.
 
         Returns:

@@ -47,6 +47,10 @@ class QuestionArguments(DataArguments):
     max_answer_length: Annotated[int, FROM_1] = field(
         default=100, metadata={"help": "maximum number of tokens in an answer"}
     )
+    align_to_words: bool = field(
+        default=True,
+        metadata={"help": "answers begin and end with whole words or signs; not for languages written without spaces"},
+    )
 
 
 def main() -> None:
@@ -66,7 +70,8 @@ def main() -> None:
 
     def read_answers(evaluated: EvalPrediction, split: str) -> list[str]:
         start_logits, end_logits = evaluated.predictions
-        return answers_from_logits(start_logits, end_logits, windows[split], splits[split], data.max_answer_length)
+        of_split = windows[split], splits[split]
+        return answers_from_logits(start_logits, end_logits, *of_split, data.max_answer_length, data.align_to_words)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return score_answers(read_answers(evaluated, "validation"), splits["validation"])

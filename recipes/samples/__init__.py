@@ -10,7 +10,7 @@ from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
 from atenta.recipes.samples.languages import language_words
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
-from atenta.recipes.samples.romance import romance_words
+from atenta.recipes.samples.romance import brazil_words, romance_words
 
 
 @dataclass(frozen=True)
@@ -174,6 +174,19 @@ SAMPLES = {
             "coração",
         ),
         rows=romance_words,
+    ),
+    "brazil_g2p": Sample(
+        _about(
+            {"en": "It writes the phones of Brazilian words.", "pt": "Escreve os fones de palavras do Brasil."},
+            {
+                "en": "WikiPron, Brazil, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
+                "pt": "WikiPron, Brasil, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
+            },
+            "pt",
+            "cc-by-sa-3.0",
+            "coração",
+        ),
+        rows=brazil_words,
     ),
     "misspellings": Sample(
         _about(

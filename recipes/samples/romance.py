@@ -30,3 +30,13 @@ def romance_words(folder: Path = DATA / "g2p_romance") -> dict[str, list[dict[st
     for tag, name in _NAMES.items():
         rows[name] = [row for row in rows["test"] if row["tags"] == [f"<{tag}>"]]
     return rows
+
+
+def brazil_words() -> dict[str, list[dict[str, Any]]]:
+    """Return the words of [`romance_words`] as they are said in Brazil, without a tag: one language alone.
+
+    Raises:
+        FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
+    """
+    rows = romance_words()
+    return {split: [row | {"tags": []} for row in rows[split] if row["tags"] == ["<pt-BR>"]] for split in SPLITS}

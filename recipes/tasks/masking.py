@@ -105,8 +105,8 @@ class MaskingCollator:
 
         Returns:
             The columns of the rows, `attention_mask`, and `labels`: the original ids of the selected characters, -100
-            for all other tokens. With `words`, also `word_labels`: at each character of a word that is selected as a
-            whole its label, and -100 for all other tokens.
+            for all other tokens. With `words`, also `word_labels`: at the first character of a word that is selected
+            as a whole its label, and -100 for all other tokens.
         """
         batch = DataCollatorWithPadding(self.tokenizer)(rows)
         ids = batch["input_ids"]
@@ -150,11 +150,14 @@ class MaskingCollator:
         return selected, of_words & selected
 
     def _label_words(self, ids: torch.Tensor, words: torch.Tensor, whole: torch.Tensor) -> torch.Tensor:
-        """Return the label of the word of each character in `whole`, or -100 if it is not one of `words`."""
+        """Return the label of each word in `whole` at its first character, and -100 for all other tokens.
+
+        Taggers read a word at its first character too.
+        """
         labels = torch.full_like(ids, -100).flatten()
         places = whole.flatten().nonzero().flatten().tolist()
         flat_ids, flat_words = ids.flatten().tolist(), words.flatten().tolist()
         for _, of_word in groupby(places, flat_words.__getitem__):
-            of_word = list(of_word)
-            labels[of_word] = self._words.get(tuple(flat_ids[place] for place in of_word), -100)
+            first, *others = of_word
+            labels[first] = self._words.get(tuple(flat_ids[place] for place in (first, *others)), -100)
         return labels.view_as(ids)

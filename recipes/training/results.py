@@ -5,6 +5,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
@@ -261,7 +262,7 @@ def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
 def describe_run() -> dict[str, Any]:
     """Return the command of this process, the machine, the versions and the date."""
     return {
-        "command": " ".join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_describe_gpus()}",
         "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
         "python": platform.python_version(),

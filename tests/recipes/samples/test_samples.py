@@ -26,7 +26,7 @@ from atenta.recipes.training.options import CONFIGS
 
 TAGGED = replace(TAGGED_SENTENCES, readers={".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")})
 FORMATS = {
-    **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "romance_g2p", "hebrew"), PAIRS),
+    **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "romance_g2p", "brazil_g2p", "hebrew"), PAIRS),
     **dict.fromkeys(("lener_br", "bosque"), TAGGED),
     **{
         "novels": DOCUMENTS,

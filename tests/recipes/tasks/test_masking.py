@@ -140,3 +140,62 @@ def test_short_batch_has_a_masked_character():
 def test_loss_of_a_model(rows):
     model = tiny_model(AtentaEncoderForPreTraining, vocab_size=len(TOKENIZER), max_position_embeddings=MAX_LENGTH)
     assert model(**MaskingCollator(tokenizer=TOKENIZER, seed=0)(rows[:3])).loss.isfinite()
+
+
+def test_runs_of_words_are_masked_together(rows):
+    """The mean number of neighbouring words that are masked together grows, and the share of characters does not."""
+    runs = {}
+    for mean in (1.0, 3.0):
+        collator = MaskingCollator(tokenizer=TOKENIZER, seed=0, whole_word_probability=1.0, mean_span_words=mean)
+        selected = collator(rows)["labels"] != -100
+        words = collator._number_words(collator.tokenizer.pad(rows, return_tensors="pt").input_ids)
+        of_words = torch.zeros(int(words.max()) + 1, dtype=torch.bool)
+        of_words[words[selected]] = True
+        starts = of_words & ~of_words.roll(1)
+        runs[mean] = of_words.sum() / starts.sum()
+        characters = sum(len(row["input_ids"]) - 3 for row in rows)
+        assert selected.sum() / characters == pytest.approx(0.15, abs=0.03)
+    assert runs[1.0] == pytest.approx(1 / (1 - 0.15), abs=0.08)  # neighbours that are drawn one by one
+    assert runs[3.0] > 2.5
+
+
+def test_a_whole_word_is_labelled_at_its_first_character(rows):
+    words = ["de", "que", "casa", "não"]
+    collator = MaskingCollator(tokenizer=TOKENIZER, seed=0, whole_word_probability=1.0, words=words)
+    batch = collator(rows)
+    labelled = (batch["word_labels"] != -100).nonzero().tolist()
+    assert {batch["word_labels"][row, place].item() for row, place in labelled} >= {0, 1}
+    for row, place in labelled:
+        word = words[batch["word_labels"][row, place]]
+        original = batch["labels"][row, place : place + len(word)]
+        assert TOKENIZER.decode(original) == word
+        neighbours = TOKENIZER.convert_ids_to_tokens(
+            [rows[row]["input_ids"][place + side] for side in (-1, len(word))]
+        )
+        assert not any(len(token) == 1 and token.isalnum() for token in neighbours)
+    assert "word_labels" not in MaskingCollator(tokenizer=TOKENIZER, seed=0)(rows)
+
+
+def test_a_whole_word_is_masked_as_a_whole(rows):
+    batch = MaskingCollator(tokenizer=TOKENIZER, seed=0, whole_word_probability=1.0)(rows)
+    masked = batch["input_ids"] == TOKENIZER.mask_token_id
+    letters = [token.isalnum() and len(token) == 1 for token in TOKENIZER.convert_ids_to_tokens(range(len(TOKENIZER)))]
+    of_word = torch.tensor(letters)[batch["labels"].clamp(min=0)] & (batch["labels"] != -100)
+    pairs = of_word[:, 1:] & of_word[:, :-1]
+    assert torch.equal(masked[:, 1:][pairs], masked[:, :-1][pairs])
+
+
+def test_loss_of_a_model_that_predicts_words(rows):
+    options = {"vocab_size": len(TOKENIZER), "max_position_embeddings": MAX_LENGTH}
+    model = tiny_model(AtentaEncoderForPreTraining, **options, num_words=3)
+    collator = MaskingCollator(tokenizer=TOKENIZER, seed=0, whole_word_probability=1.0, words=["de", "que", "o"])
+    batch = collator(rows)
+    with torch.no_grad():
+        loss = model(**batch).loss
+        labels = batch.pop("word_labels")
+        known = labels != -100
+        logits = model.word_head(model.model(batch["input_ids"], batch["attention_mask"], batch["token_type_ids"])[0])
+        words = torch.nn.functional.cross_entropy(logits[known], labels[known])
+        torch.testing.assert_close(loss, model(**batch).loss + words)
+        batch["word_labels"] = torch.full_like(labels, -100)  # no masked word is known
+        torch.testing.assert_close(model(**batch).loss, loss - words)

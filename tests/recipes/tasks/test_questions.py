@@ -278,3 +278,29 @@ def test_windows_of_other_questions():
     for rows in ([row, row], [row, row | {"id": "2"}], [row | {"id": "2"}]):
         with pytest.raises(ValueError, match="expected a different id for each question"):
             answers_from_logits(*np.zeros((2, 1, 20)), windows, rows, max_answer_length=3)
+
+
+@pytest.mark.parametrize(
+    ("context", "first", "last", "answer"),
+    [
+        ("no Rio de Janeiro, em 1839.", 4, 8, "Rio de"),  # "io de" is best without words
+        ("custa 100%!", 9, 9, "%"),
+        ("Machado", 2, 3, "Machado"),
+    ],
+)
+def test_answers_are_whole_words(context, first, last, answer):
+    row = row_of(context, 0, len(context))
+    windows = windows_of([row], 64, 4)
+    inside = np.flatnonzero(np.diff(windows[0]["offset_mapping"])[:, 0])
+    starts, ends = np.zeros((2, 1, len(windows[0]["input_ids"])))
+    places = np.abs(np.arange(len(inside)) - first), np.abs(np.arange(len(inside)) - last)
+    starts[0, inside], ends[0, inside] = -places[0], -places[1]
+    assert answers_from_logits(starts, ends, windows, [row], 20, align_to_words=True) == [answer]
+    assert answers_from_logits(starts, ends, windows, [row], 20) == [context[first : last + 1]]
+
+
+def test_a_window_inside_a_long_word_has_an_answer():
+    row = row_of("a" * 30, 0, 30)
+    windows = windows_of([row], 64, 4)
+    logits = np.zeros((2, len(windows), len(windows[0]["input_ids"])))
+    assert answers_from_logits(*logits, windows, [row], 5, align_to_words=True) == ["a"]
