@@ -136,6 +136,16 @@ def test_an_ensemble(folders):
     assert [row[:2] for row in rows(same.stdout)] == [row[:2] for row in rows(alone)]
 
 
+def test_an_ensemble_is_scored_by_its_outputs(folders, tmp_path):
+    output = run("predict", folders[0], "ser", "ver", "--ensemble", folders[1]).stdout.splitlines()
+    pairs = [f"{source}\t{target}" for source, target in zip(("ser", "ver"), [output[0] or "-", "errado"])]
+    pairs = lines_of(tmp_path / "pairs.tsv", "\n".join(pairs))
+    given = ("--test_file", pairs, "--metrics", "exact_match", "--output", tmp_path / "scores.json")
+    run("evaluate", folders[0], "--ensemble", folders[1], *given)
+    scores = json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["test"]["model"]
+    assert scores["exact_match"] == (0.5 if output[0] else 0.0)
+
+
 def test_members_with_other_vocabularies_are_refused(folders, tmp_path):
     other = save(tmp_path / "other", 1, alphabet='abcdefimrsuw "')
     assert "id of the token" in refusal("predict", folders[0], "ser", "--ensemble", other)
