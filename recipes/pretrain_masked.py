@@ -79,6 +79,7 @@ def main() -> None:
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
     shares = {name: value for name, value in vars(masking).items() if name != "num_words"}
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, words=words, **shares)
+    training.label_names = ["labels", "next_sentence_label"]  # of words there are labels only with --num_words
     expect_metric(training, _SCORES)
     trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, score_masked, masked_sums)
     trainer.fit(run)

@@ -146,3 +146,13 @@ def test_shares_out_of_range_are_refused_by_the_command_line(name, value, expect
     with pytest.raises(SystemExit):
         run_here("pretrain_masked", tmp_path, f"--{name}", value)
     assert re.search(rf"--{name} {value}\S*: expected {expected}\n", capsys.readouterr().err)
+
+
+def test_words_runs_of_words_and_neighbours(files, tmp_path):
+    options = {"num_words": 5, "mean_span_words": 2, "ngram_sizes": [2, 3], "ngram_buckets": 64, "conv_kernel_size": 3}
+    run_here("pretrain_masked", tmp_path, *tiny("pretrain_masked", **files, **options, output_dir=tmp_path / "model"))
+    _, model = load(tmp_path / "model", AutoModelForPreTraining)
+    assert model.word_head.out_features == 5
+    assert model.model.ngrams.table.num_embeddings == 2 * 64
+    assert model.model.convolution.neighbours.kernel_size == (3,)
+    assert read_metrics(tmp_path / "model")["test"]["model"]["bits_per_masked_character"] > 0
