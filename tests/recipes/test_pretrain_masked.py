@@ -149,7 +149,14 @@ def test_shares_out_of_range_are_refused_by_the_command_line(name, value, expect
 
 
 def test_words_runs_of_words_and_neighbours(files, tmp_path):
-    options = {"num_words": 5, "mean_span_words": 2, "ngram_sizes": [2, 3], "ngram_buckets": 64, "conv_kernel_size": 3}
+    options = {
+        "max_length": 64,
+        "num_words": 5,
+        "mean_span_words": 2,
+        "ngram_sizes": [2, 3],
+        "ngram_buckets": 64,
+        "conv_kernel_size": 3,
+    }
     run_here("pretrain_masked", tmp_path, *tiny("pretrain_masked", **files, **options, output_dir=tmp_path / "model"))
     _, model = load(tmp_path / "model", AutoModelForPreTraining)
     assert model.word_head.out_features == 5
