@@ -1,6 +1,5 @@
 """The run of a recipe: its output folder, which it locks, where it starts, and how it ends when it is stopped."""
 
-import ctypes
 import errno
 import hashlib
 import json
@@ -49,8 +48,6 @@ _INCIDENTAL = {
 }
 _SHOWN_OPTIONS = 8  # of those that differ
 _HASHED_ROWS = 1_000  # rows that are hashed at once
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
-_LARGEST_THRESHOLD = 32 << 20  # bytes; glibc refuses more
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CANNOT_WRITE_IN_WORDS = (  # of safetensors and torch
@@ -172,7 +169,6 @@ def start_run(*options: Any) -> Run:
     if training.push_to_hub and training.process_index == 0:
         _expect_pushable(training)
     use_all_cores()
-    keep_freed_memory()
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
@@ -187,20 +183,6 @@ def start_run(*options: Any) -> Run:
         _current.checkpoint, _current.damaged = checkpoint_to_resume(training, now)
     (_current.checkpoint,) = broadcast_object_list([_current.checkpoint])
     return _current
-
-
-def keep_freed_memory() -> None:
-    """Let the C library keep the memory that a step frees for the next one, instead of returning it to the system.
-
-    The first access to each page of new memory costs more than the arithmetic on it: some tenth of a step on a CPU
-    (benchmarks/findings.md). Only glibc has this call. Its settings in the environment, if there are any, stay.
-    """
-    if any(name.startswith("MALLOC_") for name in os.environ):
-        return
-    with suppress(OSError, AttributeError):
-        c_library = ctypes.CDLL("libc.so.6")
-        c_library.mallopt(_M_MMAP_THRESHOLD, _LARGEST_THRESHOLD)
-        c_library.mallopt(_M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def use_all_cores() -> None:
