@@ -84,7 +84,7 @@ class ModelFacts:
             class_name=found,
             auto_class=auto_class,
             config=config,
-            parameters=sum(map(_count_weights, weights)),
+            parameters=sum(map(count_weights, weights)),
             megabytes=sum(path.stat().st_size for path in weights) / 1e6,
             characters=_count_characters(folder / "tokenizer.json"),
         )
@@ -252,7 +252,12 @@ def is_of_this_package(folder: str | Path) -> bool:
     return model_type in {config_class.model_type for config_class in registration.AUTO_CLASSES}
 
 
-def _count_weights(path: Path) -> int:
+def count_weights(path: Path) -> int:
+    """Return the number of weights in a safetensors file.
+
+    Raises:
+        ValueError: If it is damaged.
+    """
     try:
         with safe_open(path, framework="numpy") as tensors:
             names = tensors.keys()

@@ -26,17 +26,18 @@ class HashedNgrams(nn.Module):
         super().__init__()
         self.sizes = sorted(config.ngram_sizes or ())
         self.buckets = config.ngram_buckets
+        self.pad_token_id = config.pad_token_id or 0
         self.table = nn.Embedding(len(self.sizes) * self.buckets, config.hidden_size)
 
     def forward(self, input_ids: torch.LongTensor) -> torch.Tensor:
         """Return the sum of the vectors of the n-grams of each size, (batch, length) to (batch, length, hidden_size).
 
-        Before the first token there are tokens of id 0, `<pad>`, so that padding on the left changes nothing.
+        Before the first token there is padding, so that padding on the left changes nothing.
         """
         rows: list[torch.Tensor] = []
         hashes = torch.zeros_like(input_ids)
         for distance in range(self.sizes[-1]):
-            earlier = nn.functional.pad(input_ids, (distance, 0))[:, : input_ids.shape[1]]
+            earlier = nn.functional.pad(input_ids, (distance, 0), value=self.pad_token_id)[:, : input_ids.shape[1]]
             hashes = (hashes * _MULTIPLIER + earlier + 1) % _MODULUS
             if distance + 1 in self.sizes:
                 rows.append(hashes % self.buckets + len(rows) * self.buckets)
@@ -64,10 +65,11 @@ class ShortConvolution(nn.Module):
 
         Args:
             hidden_states: (batch, length, hidden_size).
-            attention_mask: (batch, length), 1 for real tokens and 0 for padding; `None` if all are real.
+            attention_mask: (batch, length), 1 for real tokens and 0 for padding; `None`, or a mask of attention with
+                more dimensions, if none of them is padding.
         """
         inputs = self.norm(hidden_states)
-        if attention_mask is not None:
+        if attention_mask is not None and attention_mask.ndim == 2:
             inputs = inputs * attention_mask.unsqueeze(-1).to(inputs.dtype)
         mixed = self.mix(self.activation(self.neighbours(inputs.transpose(1, 2)).transpose(1, 2)))
         return hidden_states + self.dropout(mixed)

@@ -273,22 +273,6 @@ def chance_recall(queries: Sequence[LabelledQuery], num_passages: int) -> dict[s
     }
 
 
-def nearest_by_ngrams(passages: Sequence[str], queries: Sequence[str], count: int) -> np.ndarray:
-    """Return the passages nearest to each query by `ngram_scores`, best first.
-
-    Ties are broken by the order of the passages.
-
-    Args:
-        passages: Texts.
-        queries: Texts.
-        count: Number of passages per query.
-
-    Returns:
-        (queries, count), indices of passages.
-    """
-    return nearest(ngram_scores(passages, queries), count)
-
-
 def ngram_scores(passages: Sequence[str], queries: Sequence[str], sizes: tuple[int, int] = NGRAM_SIZES) -> np.ndarray:
     """Return the cosine of the TF-IDF vectors of each query and each passage.
 

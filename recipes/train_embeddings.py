@@ -8,10 +8,11 @@
 """Train an encoder to embed texts for search, with sentence-transformers, and compare it with n-grams of characters.
 
 It is trained on pairs of a query and the text that it is to find, with the other texts of the batch as negatives. By
-default they are questions of FaQuAD and their contexts, and neighbouring sentences of Portuguese texts; `--config
-misspellings.yaml` trains on misspelled names. Your own are tables of `anchor` and `positive` (tsv, csv, jsonl,
-parquet), SQuAD files (json), or texts (txt), each sentence of which is paired with the next. The folder loads with
-`SentenceTransformer` and with `AutoModel`, and `search.py --model_name_or_path` searches with it.
+default they are names and words, misspelled and right; with `--config embeddings.yaml` questions of FaQuAD and their
+contexts, and neighbouring sentences of Portuguese texts, where TF-IDF alone is as good. Your own are tables of
+`anchor` and `positive` (tsv, csv, jsonl, parquet), SQuAD files (json), or texts (txt), each sentence of which is
+paired with the next. The folder loads with `SentenceTransformer` and with `AutoModel`, and `search.py
+--model_name_or_path` searches with it.
 """
 
 import time
@@ -184,7 +185,7 @@ def main() -> None:
     """Read the pairs, train, compare, save."""
     dataclasses = (DataArguments, EmbeddingArguments, EncoderArguments, EmbeddingRecipeArguments)
     data, options, sizes, training = parse_arguments(
-        *dataclasses, description=__doc__, default_config="embeddings.yaml"
+        *dataclasses, description=__doc__, default_config="misspellings.yaml"
     )
     if data.streaming or sizes.lora_rank:
         raise SystemExit("--streaming and --lora_rank are not for embeddings: leave them out.")

@@ -18,8 +18,8 @@ from typing import Annotated, Any, BinaryIO
 
 import typer
 import yaml
-from safetensors import safe_open
 
+from atenta.card_facts import count_weights
 from results.result_table import read_run, write_tables
 
 FOLDER = Path(__file__).resolve().parent
@@ -239,7 +239,7 @@ def _run(row: Row, rows: Mapping[str, Row], seed: int, places: Mapping[str, Path
         told["own_command"] = own  # what the recipe itself noted, to be compared with ours
     metrics["run"] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", **told, "command": shown}
     members = [folder] if row.ensemble_of is None else [outputs / each for each in models]
-    metrics["weights"] = sum(map(_count_weights, members))
+    metrics["weights"] = sum(count_weights(path) for member in members for path in member.glob("model*.safetensors"))
     _forget_those_that_need(row, rows, places)
     _write_json(kept, metrics)
     _write_json(state, {"command": shown, "done": True})
@@ -314,22 +314,6 @@ def _command(row: Row, rows: Mapping[str, Row], places: Mapping[str, Any]) -> st
     first, *others = (f"{places['outputs']}/{row.ensemble_of}-{each}" for each in rows[row.ensemble_of].seeds)
     members = " ".join(f"--ensemble {shlex.quote(each)}" for each in others)
     return f"atenta evaluate {shlex.quote(first)} {members} {row.command} --test_file {row.test_file}".format(**places)
-
-
-def _count_weights(folder: Path) -> int:
-    """Return the number of weights of a saved model; shared ones count once."""
-    path = folder / "model.safetensors"
-    if not path.is_file():
-        return 0
-    with safe_open(path, "numpy") as weights:
-        sizes = [weights.get_slice(name).get_shape() for name in weights.keys()]  # noqa: SIM118  # not a dictionary
-    total = 0
-    for shape in sizes:
-        count = 1
-        for size in shape:
-            count *= size
-        total += count
-    return total
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ from atenta.recipes.retrieval import (
     load_index,
     mean_reciprocal_rank,
     nearest,
-    nearest_by_ngrams,
     nearest_texts,
     ngram_scores,
     read_folder,
@@ -212,13 +211,13 @@ def test_chance_is_the_mean_over_all_orders_of_six_passages():
 
 def test_passages_are_found_by_shared_ngrams():
     passages = ["o gato dorme", "as universidades federais", "um rio corre"]
-    found = nearest_by_ngrams(passages, ["Qual universidade?", "gatos"], 2)
+    found = nearest(ngram_scores(passages, ["Qual universidade?", "gatos"]), 2)
     assert found.shape == (2, 2)
     assert found[:, 0].tolist() == [1, 0]
 
 
 def test_ties_are_broken_by_the_order_of_passages():
-    assert nearest_by_ngrams(["gato", "rio", "gato"], ["gato", "xyz"], 3).tolist() == [[0, 2, 1], [0, 1, 2]]
+    assert nearest(ngram_scores(["gato", "rio", "gato"], ["gato", "xyz"]), 3).tolist() == [[0, 2, 1], [0, 1, 2]]
 
 
 def test_short_ngrams_find_misspelled_names():
