@@ -22,6 +22,9 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
         ngram_sizes (`list[int]`, *optional*): lengths of n-grams of tokens, such as `[2, 3, 4]`, that end at each
             position and add a vector to its embedding.
         ngram_buckets (`int`, defaults to 16384): number of vectors of each length, which n-grams share by their hash.
+        shared_ngram_sizes (`list[int]`, *optional*): lengths of n-grams of tokens, such as `[3, 5, 8]`, that add a vector
+            to the tokens inside them if they occur in the other segment too, as words of a question do in its answer's
+            sentence.
         conv_kernel_size (`int`, *optional*): number of neighbouring tokens, odd, that a convolution before the first
             block reads.
         num_words (`int`, defaults to 0): number of words that pre-training predicts as a whole, besides characters.
@@ -51,6 +54,7 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     classifier_dropout: float | int | None = None
     ngram_sizes: list[int] | None = None
     ngram_buckets: int = 16384
+    shared_ngram_sizes: list[int] | None = None
     conv_kernel_size: int | None = None
     num_words: int = 0
     character_variants: dict[str, str] | None = None
@@ -72,9 +76,14 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             raise ValueError(f"type_vocab_size={self.type_vocab_size}; expected 0 (no segments) or more.")
 
     def _validate_local_context(self) -> None:
-        sizes = self.ngram_sizes
-        if sizes is not None and (len(set(sizes)) < len(sizes) or not sizes or min(sizes) < 1):
-            raise ValueError(f"ngram_sizes={sizes}; expected different numbers of tokens from 1, such as [2, 3, 4].")
+        for name in ("ngram_sizes", "shared_ngram_sizes"):
+            sizes = getattr(self, name)
+            if sizes is not None and (len(set(sizes)) < len(sizes) or not sizes or min(sizes) < 1):
+                raise ValueError(f"{name}={sizes}; expected different numbers of tokens from 1, such as [2, 3, 4].")
+        if self.shared_ngram_sizes and self.type_vocab_size < 2:
+            raise ValueError(
+                f"shared_ngram_sizes compare two segments, and type_vocab_size={self.type_vocab_size}; expected 2."
+            )
         if self.ngram_buckets < 1:
             raise ValueError(f"ngram_buckets={self.ngram_buckets}; expected at least 1 vector.")
         kernel = self.conv_kernel_size

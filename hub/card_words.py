@@ -41,6 +41,7 @@ _PORTUGUESE = {
     "most frequent spelling": "grafia mais frequente",
     "most frequent tag of each word": "etiqueta mais frequente de cada palavra",
     "random span": "trecho ao acaso",
+    "most similar sentence": "frase mais parecida",
     "unigram characters": "frequência dos caracteres",
     "unigram words": "frequência das palavras",
     "uniform characters": "caracteres equiprováveis",

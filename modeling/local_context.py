@@ -1,4 +1,4 @@
-"""Cheap context before the blocks of an encoder: hashed n-grams of characters and short convolutions.
+"""Cheap context before the blocks of an encoder: n-grams of characters, hashed or shared, and short convolutions.
 
 A single character says little. An embedding of the n characters that end at each position costs one look-up, and a
 convolution a few multiplications, where a block of attention has to learn to find the neighbours first. The form is
@@ -37,11 +37,55 @@ class HashedNgrams(nn.Module):
         rows: list[torch.Tensor] = []
         hashes = torch.zeros_like(input_ids)
         for distance in range(self.sizes[-1]):
-            earlier = nn.functional.pad(input_ids, (distance, 0), value=self.pad_token_id)[:, : input_ids.shape[1]]
-            hashes = (hashes * _MULTIPLIER + earlier + 1) % _MODULUS
+            hashes = _extend(hashes, input_ids, distance, self.pad_token_id)
             if distance + 1 in self.sizes:
                 rows.append(hashes % self.buckets + len(rows) * self.buckets)
         return self.table(torch.stack(rows, dim=-1)).sum(-2)
+
+
+class SharedNgrams(nn.Module):
+    """A vector for tokens inside an n-gram that occurs in the other segment too, such as a word of the question.
+
+    A few hundred questions are not enough to learn to compare two texts letter by letter; whether a word of one is in
+    the other is the feature that matters most then (Chen et al., 2017, "exact match").
+
+    Args:
+        config: hyper-parameters; `shared_ngram_sizes`.
+    """
+
+    def __init__(self, config: AtentaEncoderConfig) -> None:
+        super().__init__()
+        self.sizes = sorted(config.shared_ngram_sizes or ())
+        self.pad_token_id = config.pad_token_id or 0
+        self.vectors = nn.Linear(len(self.sizes), config.hidden_size, bias=False)
+
+    def forward(self, input_ids: torch.LongTensor, token_type_ids: torch.LongTensor) -> torch.Tensor:
+        """Return the sum of the vectors of the sizes that each token shares.
+
+        Args:
+            input_ids: (batch, length).
+            token_type_ids: (batch, length), the segment of each token.
+
+        Returns:
+            (batch, length, hidden_size).
+        """
+        length = input_ids.shape[1]
+        is_other = token_type_ids[:, :, None] != token_type_ids[:, None, :]
+        hashes = torch.zeros_like(input_ids)
+        inside: list[torch.Tensor] = []
+        for size in range(1, self.sizes[-1] + 1):
+            hashes = _extend(hashes, input_ids, size - 1, self.pad_token_id)
+            if size in self.sizes:
+                ends = (is_other & (hashes[:, :, None] == hashes[:, None, :])).any(-1)  # (batch, length)
+                later = nn.functional.pad(ends, (0, size - 1))  # an n-gram that ends up to size - 1 tokens later
+                inside.append(torch.stack([later[:, start : start + length] for start in range(size)]).any(0))
+        return self.vectors(torch.stack(inside, dim=-1).to(self.vectors.weight.dtype))
+
+
+def _extend(hashes: torch.Tensor, input_ids: torch.Tensor, distance: int, pad_token_id: int) -> torch.Tensor:
+    """Return the hashes of the n-grams that end at each token, longer by the token at a distance before it."""
+    earlier = nn.functional.pad(input_ids, (distance, 0), value=pad_token_id)[:, : input_ids.shape[1]]
+    return (hashes * _MULTIPLIER + earlier + 1) % _MODULUS
 
 
 class ShortConvolution(nn.Module):

@@ -21,7 +21,7 @@ from transformers.utils.output_capturing import capture_outputs
 from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .block import TransformerBlock
 from .embeddings import Embeddings
-from .local_context import HashedNgrams, ShortConvolution
+from .local_context import HashedNgrams, SharedNgrams, ShortConvolution
 from .modeling_transformer import (
     AtentaTransformerPreTrainedModel,
     check_one_input,
@@ -66,6 +66,7 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         super().__init__(config)
         self.embeddings = Embeddings(config, type_vocab_size=getattr(config, "type_vocab_size", 0))
         self.ngrams = HashedNgrams(config) if getattr(config, "ngram_sizes", None) else None
+        self.shared_ngrams = SharedNgrams(config) if getattr(config, "shared_ngram_sizes", None) else None
         self.convolution = ShortConvolution(config) if getattr(config, "conv_kernel_size", None) else None
         self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
         self.layers = nn.ModuleList(
@@ -109,6 +110,8 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
             if self.ngrams is not None:
                 inputs_embeds = inputs_embeds + self.ngrams(input_ids)
+            if self.shared_ngrams is not None and token_type_ids is not None:
+                inputs_embeds = inputs_embeds + self.shared_ngrams(input_ids, token_type_ids)
         if position_ids is None:
             tags = getattr(self.config, "tag_token_ids", None)  # of an encoder-decoder
             position_ids = source_positions(input_ids, attention_mask, inputs_embeds, tags)

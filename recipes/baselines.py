@@ -154,6 +154,24 @@ def random_spans(train: Iterable[_Row], rows: Iterable[_Row], seed: int) -> list
     return [answer(row["context"]) for row in rows]
 
 
+def most_similar_sentences(rows: Iterable[_Row]) -> list[str]:
+    """Return for each question the sentence of its `context` that has the most of its words, the first of equals.
+
+    Sentences end with `.`, `!` or `?` before white space; upper and lower case are the same.
+    """
+
+    def answer(row: _Row) -> str:
+        asked = _words(row["question"])
+        sentences = re.split(r"(?<=[.!?])\s+", row["context"].strip())
+        return max(sentences, key=lambda sentence: len(asked & _words(sentence)))
+
+    return [answer(row) for row in rows]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
 def uniform_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list[float]:
     """Return the negative log-likelihood of each text in nats if all characters are equally likely.
 

@@ -19,7 +19,7 @@ from typing import Annotated
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
-from atenta.recipes.baselines import random_spans
+from atenta.recipes.baselines import most_similar_sentences, random_spans
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions
@@ -84,6 +84,7 @@ def main() -> None:
     guesses = random_spans(splits["train"], splits["test"], training.seed)
     compared = {
         "random span": score_answers(guesses, splits["test"]),
+        "most similar sentence": score_answers(most_similar_sentences(splits["test"]), splits["test"]),
         "model": score_answers(output, splits["test"]),
     }
     gold = [" | ".join(answers["text"]) for answers in splits["test"]["answers"]]

@@ -250,7 +250,7 @@ def main() -> None:
             print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
         if not noise.denoising:
             chosen, expected = zip(*examples)
-            has_tags = bool(getattr(trainer.model.config, "tag_token_ids", None))
+            has_tags = any(row["tags"] for of_test in tests.values() for row in of_test)
             _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams, has_tags)
 
 
@@ -394,7 +394,7 @@ def _decode_in_new_process(
         rows: Pairs with `source` and `tags`.
         outputs: Outputs of the model before it was saved.
         num_beams: Width of the search that found them.
-        has_tags: Whether the model was trained with feature tags.
+        has_tags: Whether rows of the tests have feature tags.
 
     Raises:
         RuntimeError: If the outputs differ.

@@ -53,7 +53,7 @@ def load_or_create(
             texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
         )
         sizes = options.sizes() | {"vocab_size": len(tokenizer)}
-        if tags:
+        if tags and not getattr(options, "tags_with_positions", False):
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
         try:
             model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))

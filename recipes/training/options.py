@@ -119,6 +119,9 @@ class EncoderArguments(StackArguments):
     ngram_buckets: Annotated[int, FROM_1] = field(
         default=16384, metadata={"help": "number of vectors for the n-grams of each length"}
     )
+    shared_ngram_sizes: list[int] | None = field(
+        default=None, metadata={"help": "lengths of the n-grams that mark what the two segments of an input share"}
+    )
     conv_kernel_size: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "characters, an odd number, that a convolution before the blocks reads"}
     )
@@ -130,6 +133,19 @@ class TwoStackArguments(ModelArguments):
 
     encoder_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of encoder blocks"})
     decoder_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of decoder blocks"})
+    rotary_cross_attention: bool | None = field(
+        default=None,
+        metadata={"help": "rotate queries and keys of cross-attention too; None: if the positions are rotary"},
+    )
+    tags_with_positions: bool = field(
+        default=False, metadata={"help": "feature tags count as positions, instead of sharing position 0"}
+    )
+
+    def sizes(self) -> dict[str, Any]:
+        """Return the options of a new model's configuration, which has the ids of tags instead of this one."""
+        given = super().sizes()
+        del given["tags_with_positions"]
+        return given
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Hashed n-grams and the short convolution of an encoder: what they see, and that padding changes nothing."""
+"""N-grams, hashed and shared, and the short convolution of an encoder: what they see, and that padding changes nothing."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForTokenClassification
 from support.models import double_model
 
 SIZES = [1, 2, 3]
-OPTIONS = {"ngram_sizes": SIZES, "ngram_buckets": 50, "conv_kernel_size": 5}
+OPTIONS = {"ngram_sizes": SIZES, "ngram_buckets": 50, "conv_kernel_size": 5, "shared_ngram_sizes": [1, 2]}
 
 
 def ids(*shape):
@@ -36,16 +36,42 @@ def test_each_size_has_vectors_of_its_own():
     assert torch.equal(vectors, reverse)  # only single tokens have vectors now, which have no order
 
 
+def test_shared_ngrams_mark_what_is_in_both_segments():
+    shared = double_model(AtentaEncoderModel, shared_ngram_sizes=[1, 3]).shared_ngrams
+    shared.vectors.weight.data.fill_(0)
+    shared.vectors.weight.data[:, 0], shared.vectors.weight.data[:, 1] = 1, 10
+    question, context = [3, 4, 5, 6, 7], [9, 4, 5, 6, 9, 5, 7, 8, 7]
+    segments = torch.tensor([[0] * len(question) + [1] * len(context)])
+    marks = shared(torch.tensor([question + context]), segments)[0, :, 0].tolist()
+    assert marks == [0, 11, 11, 11, 1, 0, 11, 11, 11, 0, 1, 1, 0, 1]
+    alone = shared(torch.tensor([context + question]), torch.zeros_like(segments))
+    assert not alone.any()  # in the same segment nothing is shared
+
+
+@torch.no_grad()
+def test_without_segments_nothing_is_shared():
+    model = double_model(AtentaEncoderModel, shared_ngram_sizes=[2])
+    text = ids(1, 9)
+    one_segment = model(text, token_type_ids=torch.zeros_like(text)).last_hidden_state
+    assert torch.equal(model(text).last_hidden_state, one_segment)
+
+
 @torch.no_grad()
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_changes_nothing(side):
     model = double_model(AtentaEncoderModel, position_embedding_type="rotary", **OPTIONS)
     text, padding = ids(2, 9), torch.zeros(2, 4, dtype=torch.long)
-    parts = [padding, text] if side == "left" else [text, padding]
-    padded = torch.cat(parts, 1)
+    text[0, 7], text[1, 6] = text[0, 2], text[1, 3]  # shared by the two segments
+    segments = torch.tensor([[0] * 4 + [1] * 5] * 2)
+
+    def pad(values):
+        return torch.cat([padding, values] if side == "left" else [values, padding], 1)
+
+    padded = pad(text)
     places = slice(4, None) if side == "left" else slice(0, 9)
-    output = model(padded, attention_mask=(padded != 0).long()).last_hidden_state[:, places]
-    torch.testing.assert_close(output, model(text).last_hidden_state)
+    mask = (padded != 0).long()
+    output = model(padded, attention_mask=mask, token_type_ids=pad(segments)).last_hidden_state[:, places]
+    torch.testing.assert_close(output, model(text, token_type_ids=segments).last_hidden_state)
 
 
 @torch.no_grad()
@@ -60,8 +86,9 @@ def test_embeddings_of_the_caller_have_no_ngrams():
 def test_every_new_weight_is_trained():
     model = double_model(AtentaEncoderForMaskedLM, **OPTIONS).train()
     text = ids(2, 9)
-    model(text, labels=text).loss.backward()
-    assert all(parameter.grad is not None and parameter.grad.any() for parameter in model.model.ngrams.parameters())
+    model(text, token_type_ids=torch.tensor([[0] * 4 + [1] * 5] * 2), labels=text).loss.backward()
+    new = [*model.model.ngrams.parameters(), *model.model.shared_ngrams.parameters()]
+    assert all(parameter.grad is not None and parameter.grad.any() for parameter in new)
     assert all(parameter.grad is not None for parameter in model.model.convolution.parameters())
 
 
@@ -80,6 +107,8 @@ def test_saved_and_loaded(tmp_path):
         ({"ngram_sizes": [0, 2]}, "ngram_sizes"),
         ({"ngram_sizes": [2, 2]}, "ngram_sizes"),
         ({"ngram_buckets": 0, "ngram_sizes": [2]}, "ngram_buckets"),
+        ({"shared_ngram_sizes": []}, "shared_ngram_sizes"),
+        ({"shared_ngram_sizes": [3], "type_vocab_size": 0}, "type_vocab_size=0"),
         ({"conv_kernel_size": 4}, "conv_kernel_size"),
         ({"num_words": -1}, "num_words"),
     ],

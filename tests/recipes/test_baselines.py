@@ -13,6 +13,7 @@ from atenta.recipes.baselines import (
     most_frequent_character,
     most_frequent_spelling,
     most_frequent_tags,
+    most_similar_sentences,
     random_spans,
     uniform_characters,
     unigram_characters,
@@ -122,6 +123,14 @@ def test_seed_of_random_spans():
     rows = questions(["um dois três quatro cinco seis"] * 20)
     train = questions(["x"], "a", "a b c")
     assert random_spans(train, rows, seed=1) == random_spans(train, rows, seed=1) != random_spans(train, rows, seed=2)
+
+
+def test_most_similar_sentences():
+    context = "Machado nasceu no Rio. Quando ele morreu? Morreu em 1908, no Rio."
+    asked = ["Onde nasceu Machado?", "Em que ano morreu?", "Rio?", "xyz"]
+    rows = [{"question": question, "context": context} for question in asked]
+    first, _, last = "Machado nasceu no Rio.", "Quando ele morreu?", "Morreu em 1908, no Rio."
+    assert most_similar_sentences(rows) == [first, last, first, first]
 
 
 # Characters
