@@ -16,6 +16,7 @@ from dataclasses import MISSING, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO
 
+import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
 import yaml
 
