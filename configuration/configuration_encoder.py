@@ -22,9 +22,9 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
         ngram_sizes (`list[int]`, *optional*): lengths of n-grams of tokens, such as `[2, 3, 4]`, that end at each
             position and add a vector to its embedding.
         ngram_buckets (`int`, defaults to 16384): number of vectors of each length, which n-grams share by their hash.
-        shared_ngram_sizes (`list[int]`, *optional*): lengths of n-grams of tokens, such as `[3, 5, 8]`, that add a vector
-            to the tokens inside them if they occur in the other segment too, as words of a question do in its answer's
-            sentence.
+        shared_ngram_sizes (`list[int]`, *optional*): lengths of n-grams of tokens, such as `[3, 5, 8]`, that add a
+            vector to the tokens inside them if they occur in the other segment too, as words of a question do in the
+            sentence that answers it.
         conv_kernel_size (`int`, *optional*): number of neighbouring tokens, odd, that a convolution before the first
             block reads.
         num_words (`int`, defaults to 0): number of words that pre-training predicts as a whole, besides characters.

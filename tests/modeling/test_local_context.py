@@ -1,4 +1,4 @@
-"""N-grams, hashed and shared, and the short convolution of an encoder: what they see, and that padding changes nothing."""
+"""N-grams and the short convolution of an encoder: what they see, and that padding changes nothing."""
 
 import pytest
 import torch
