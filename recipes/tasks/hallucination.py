@@ -11,7 +11,10 @@ letters:
   there is no further stem like that, bigrams are used, and then single letters, nearly as in the first paper.
 - What some training row changes at the end of its lemma stays at the end of every lemma, also where lemma and form are
   equal: -ar of Portuguese `lamentar`, `lamentar`, because another row has `sondar`, `sonde`. The same holds for the
-  beginning. One or two letters next to it stay as well: they decide spellings such as c and qu in `tocar`, `toque`.
+  beginning.
+- In one row two letters next to the change stay as well, in the next row one, and in the next none. Those that stay
+  show which spellings depend on them, such as c and qu in `tocar`, `toque`; those that go, that most do not. Of 100
+  Portuguese pairs with 3,000 invented ones, a model learnt more from such a mixture than from any of the three.
 
 What ties distant letters together, such as vowel harmony or reduplication, is not kept.
 """
@@ -20,18 +23,21 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
-from itertools import groupby, takewhile
+from itertools import cycle, groupby, takewhile
 from random import Random
 from typing import Any, NamedTuple
 
-_CONTEXT = 2  # letters that stay next to a change, in stems that are long enough: with one, gu and u would be mixed up
 _ORDERS = (3, 2, 1)  # the letters that are counted together; fewer where no new stem is found with more
 _TRIES = 20  # stems that are drawn with each, until one is new
 _BORDER = " "  # stands for what is not a letter, before and after a word
 
 
 def hallucinate(
-    rows: Sequence[Mapping[str, Any]], count: int, seed: int, min_stem_length: int = 3
+    rows: Sequence[Mapping[str, Any]],
+    count: int,
+    seed: int,
+    min_stem_length: int = 3,
+    kept_letters: Sequence[int] = (2, 1, 0),
 ) -> list[dict[str, Any]]:
     """Return invented rows: training rows with other stems, the same in source and target.
 
@@ -44,6 +50,7 @@ def hallucinate(
         count: The number of rows to invent.
         seed: The seed that decides, together with the rows, what is invented.
         min_stem_length: The minimum number of letters in a row that are a stem, or a part of one.
+        kept_letters: How many letters next to a change stay, in stems that are long enough: each number in turn.
 
     Returns:
         `count` distinct rows with `source`, `target` and `tags`. All but the letters that are replaced is that of a
@@ -60,7 +67,7 @@ def hallucinate(
         raise ValueError(f"min_stem_length is {min_stem_length}; expected 1 letter or more.")
     if count == 0:
         return []
-    templates = _templates(rows, min_stem_length)
+    templates = [each for kept in kept_letters if (each := _templates(rows, min_stem_length, kept))]
     if not templates:
         raise ValueError(
             f"None of the {len(rows)} training pairs has a stem, {min_stem_length} letters in a row that source and "
@@ -71,24 +78,27 @@ def hallucinate(
     sources = [row["source"] for row in rows]
     known = set(sources)
     # Short stems become long ones too: there are too few short ones for all the rows that are asked for.
-    lengths = [slot.length for template in templates for slot in template.slots]
+    lengths = [slot.length for of_kept in templates for template in of_kept for slot in template.slots]
     models = [model for order in _ORDERS for model in [_LetterModel(sources, order)] * _TRIES]
     invented: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
-    while len(invented) < count:
+    fruitless = 0  # rounds without a new row
+    for of_kept in cycle(templates):
         before = len(invented)
-        for template in generator.sample(templates, min(len(templates), count - before)):
+        for template in generator.sample(of_kept, min(len(of_kept), count - before)):
             for model in models:
                 row = _fill(template, lengths, model, generator)
                 key = row["source"], row["target"], tuple(row["tags"])
                 if row["source"] not in known and key not in invented:
                     invented[key] = row
                     break
-        if len(invented) == before:
+        if len(invented) == count:
+            return list(invented.values())
+        fruitless = fruitless + 1 if len(invented) == before else 0
+        if fruitless == len(templates):
             raise ValueError(
-                f"Found {before} of {count} rows to invent from {len(templates)} training pairs with a stem; expected "
-                "more pairs, or longer and more varied stems: ask for fewer rows."
+                f"Found {before} of {count} rows to invent from {max(map(len, templates))} training pairs with a "
+                "stem; expected more pairs, or longer and more varied stems: ask for fewer rows."
             )
-    return list(invented.values())
 
 
 class _Slot(NamedTuple):
@@ -111,7 +121,7 @@ def _is_letter(character: str) -> bool:
     return unicodedata.category(character)[0] in "LM"
 
 
-def _templates(rows: Sequence[Mapping[str, Any]], min_stem_length: int) -> list[_Template]:
+def _templates(rows: Sequence[Mapping[str, Any]], min_stem_length: int, kept_letters: int) -> list[_Template]:
     """Return the rows that have a stem, with what is to be replaced in each."""
     pairs = [(row, _equal_stretches(row["source"], row["target"], min_stem_length)) for row in rows]
     pairs = [(row, stretches) for row, stretches in pairs if stretches]
@@ -129,7 +139,11 @@ def _templates(rows: Sequence[Mapping[str, Any]], min_stem_length: int) -> list[
         source = row["source"]
         start = max((len(affix) for affix in beginnings if source.startswith(affix)), default=None)
         end = min((len(source) - len(affix) for affix in endings if source.endswith(affix)), default=None)
-        slots = [slot for stretch in stretches for slot in _slots(source, stretch, start, end, min_stem_length)]
+        slots = [
+            slot
+            for stretch in stretches
+            for slot in _slots(source, stretch, start, end, min_stem_length, kept_letters)
+        ]
         if slots:
             templates.append(_Template(row, slots))
     return templates
@@ -144,7 +158,9 @@ def _equal_stretches(source: str, target: str, min_stem_length: int) -> list[_Sl
     return [_Slot(*block) for block in blocks if block.size >= min_stem_length]
 
 
-def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, min_stem_length: int) -> list[_Slot]:
+def _slots(
+    source: str, stretch: _Slot, start: int | None, end: int | None, min_stem_length: int, kept_letters: int
+) -> list[_Slot]:
     """Return what is to be replaced in an equal stretch: its words, without the letters next to a change.
 
     Args:
@@ -153,6 +169,7 @@ def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, min_
         start: Where the longest beginning ends that changes in some row, or None if none does.
         end: Where the longest ending starts that changes in some row, or None if none does.
         min_stem_length: The minimum letters of a word, those that stay included.
+        kept_letters: The letters next to a change that stay, or fewer of a short word.
     """
     first = max(stretch.source_start, start or 0)
     last = min(stretch.source_start + stretch.length, len(source) if end is None else end)
@@ -163,8 +180,7 @@ def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, min_
             continue
         after_change = word[0] == first and (first > 0 or start is not None)
         before_change = word[-1] == last - 1 and (last < len(source) or end is not None)
-        # Of three letters next to one change, one stays; of four and more, two.
-        kept = max(1, min(_CONTEXT, len(word) // (after_change + before_change + 1)))
+        kept = min(kept_letters, max(1, len(word) // (after_change + before_change + 1)))
         inside = word[kept * after_change : len(word) - kept * before_change]
         if inside:
             slots.append(_Slot(inside[0], inside[0] + stretch.target_start - stretch.source_start, len(inside)))

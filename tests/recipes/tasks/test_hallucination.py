@@ -41,7 +41,7 @@ STEMS = st.lists(st.sampled_from("abcdeflmnorstu"), min_size=5, max_size=9, uniq
 def test_form_is_inflected_as_that_of_a_training_row(triples, count, seed):
     # The signs between stem and ending differ, so all of the ending is a change.
     rows = [pair(f"{stem}#{old}", f"{stem}@{new}", f"<{old}>", f"<{new}>") for stem, old, new in triples]
-    invented = hallucinate(rows, count, seed)
+    invented = hallucinate(rows, count, seed, kept_letters=[2])
     assert len(invented) == count
     for row in invented:
         old, new = (tag[1:-1] for tag in row["tags"])
@@ -71,14 +71,14 @@ def test_rows_are_used_equally_often():
 
 
 def test_ending_that_changes_in_another_row_is_kept():
-    futures = [row for row in hallucinate(VERBS, 100, seed=0) if row["tags"] == ["<V>", "<FUT>"]]
+    futures = [row for row in hallucinate(VERBS, 100, seed=0, kept_letters=[2]) if row["tags"] == ["<V>", "<FUT>"]]
     assert futures
     assert all(row["source"] == row["target"] and row["source"].endswith("ntar") for row in futures)
 
 
 def test_nothing_is_kept_at_a_side_that_never_changes():
     prefixed = [pair(verb, f"u{verb}") for verb in ("lamenta", "sondara", "comunica")]
-    invented = hallucinate(prefixed, 60, seed=0)
+    invented = hallucinate(prefixed, 60, seed=0, kept_letters=[2])
     assert {row["source"][:2] for row in invented} == {"la", "so", "co"}
     assert len({row["source"][-2:] for row in invented}) > 3
     assert all(row["target"] == f"u{row['source']}" for row in invented)
@@ -86,14 +86,23 @@ def test_nothing_is_kept_at_a_side_that_never_changes():
 
 def test_letters_next_to_a_change_are_kept():
     others = [pair("discernir", "discernam", "<V>")]  # i belongs to what changes
-    participles = [row for row in hallucinate(VERBS + others, 100, seed=0) if row["tags"][0] == "<V.PTCP>"]
+    invented = hallucinate(VERBS + others, 100, seed=0, kept_letters=[2])
+    participles = [row for row in invented if row["tags"][0] == "<V.PTCP>"]
     assert len(participles) > 10
     assert all(stem_of(row, "ir", "idas").endswith("gu") for row in participles)
     assert len({stem_of(row, "ir", "idas")[-3] for row in participles}) > 1
 
 
+def test_each_number_of_letters_is_kept_in_turn():
+    invented = hallucinate([pair("dormitar", "dormitou"), pair("coordenar", "coordenou")], 60, seed=0)
+    stems = [stem_of(row, "ar", "ou") for row in invented]
+    shares = [sum(stem.endswith(("it"[start:], "en"[start:])) for stem in stems) for start in (0, 1)]
+    assert 20 <= shares[0] < shares[1] < 60
+
+
 def test_change_within_the_stem_is_kept():
-    present = [row for row in hallucinate(VERBS, 100, seed=0) if row["tags"] == ["<V>", "<PRS>"]]
+    invented = hallucinate(VERBS, 100, seed=0, kept_letters=[2])
+    present = [row for row in invented if row["tags"] == ["<V>", "<PRS>"]]
     assert present
     assert all(stem_of(row, "entir", "into").endswith("ss") for row in present)
 
@@ -117,8 +126,8 @@ def test_stems_have_other_lengths():
 
 def test_one_row_is_enough():
     """With the trigrams of one word, there is no other word; single letters are drawn then."""
-    invented = hallucinate([pair("dormitar", "dormitava")], 30, seed=0)
-    assert len({stem_of(row, "ar", "ava") if row["source"][-1] == "r" else "" for row in invented}) == 30
+    invented = hallucinate([pair("dormitar", "dormitou")], 30, seed=0)
+    assert len({stem_of(row, "ar", "ou") for row in invented}) == 30
 
 
 @pytest.mark.parametrize("gap", [" ", "-", " - ", "\u00a0", "’", "1"])
@@ -160,9 +169,9 @@ def test_no_stem(rows):
 def test_too_many_rows():
     # Of aaba, the last two letters stay, and the others are a or b; aaba itself is known.
     rows = [pair("aaba", "aabax")]
-    assert {row["source"] for row in hallucinate(rows, 3, seed=0)} == {"abba", "baba", "bbba"}
+    assert {row["source"] for row in hallucinate(rows, 3, seed=0, kept_letters=[2])} == {"abba", "baba", "bbba"}
     with pytest.raises(ValueError, match="Found 3 of 4 rows to invent from 1 training pairs with a stem; expected"):
-        hallucinate(rows, 4, seed=0)
+        hallucinate(rows, 4, seed=0, kept_letters=[2, 2])
 
 
 def test_no_rows_asked_for():
