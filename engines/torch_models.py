@@ -11,7 +11,7 @@ from transformers import Cache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import ModelOutput
 
-from ..modeling import modeling_decoder, modeling_encoder, modeling_encoder_decoder
+from ..modeling import modeling_decoder, modeling_encoder, modeling_encoder_decoder, modeling_encoder_pretraining
 from ..modeling.modeling_encoder_decoder import AtentaEncoderDecoderModel
 from ..modeling.positions import source_positions
 from .token_search import TokenModel
@@ -33,7 +33,7 @@ def load_model(folder: str | os.PathLike) -> PreTrainedModel:
         name, *_ = json.loads(config_file.read_bytes()).get("architectures") or ["unknown"]
     except (ValueError, AttributeError) as error:
         raise ValueError(f"{config_file} is damaged ({error}); expected it as the model was saved.") from None
-    modules = (modeling_encoder, modeling_decoder, modeling_encoder_decoder)
+    modules = (modeling_encoder, modeling_encoder_pretraining, modeling_decoder, modeling_encoder_decoder)
     model_class = next((found for module in modules if (found := getattr(module, name, None))), None)
     is_model = isinstance(model_class, type) and issubclass(model_class, PreTrainedModel)
     if not is_model or model_class is AtentaEncoderDecoderModel:

@@ -8,9 +8,6 @@ from .engines.engine import load_engine as load_engine
 from .modeling.modeling_decoder import AtentaDecoderForCausalLM as AtentaDecoderForCausalLM
 from .modeling.modeling_decoder import AtentaDecoderForSequenceClassification as AtentaDecoderForSequenceClassification
 from .modeling.modeling_decoder import AtentaDecoderModel as AtentaDecoderModel
-from .modeling.modeling_encoder import AtentaEncoderForMaskedLM as AtentaEncoderForMaskedLM
-from .modeling.modeling_encoder import AtentaEncoderForNextSentencePrediction as AtentaEncoderForNextSentencePrediction
-from .modeling.modeling_encoder import AtentaEncoderForPreTraining as AtentaEncoderForPreTraining
 from .modeling.modeling_encoder import AtentaEncoderForQuestionAnswering as AtentaEncoderForQuestionAnswering
 from .modeling.modeling_encoder import AtentaEncoderForSequenceClassification as AtentaEncoderForSequenceClassification
 from .modeling.modeling_encoder import AtentaEncoderForTokenClassification as AtentaEncoderForTokenClassification
@@ -19,6 +16,11 @@ from .modeling.modeling_encoder_decoder import (
     AtentaEncoderDecoderForConditionalGeneration as AtentaEncoderDecoderForConditionalGeneration,
 )
 from .modeling.modeling_encoder_decoder import AtentaEncoderDecoderModel as AtentaEncoderDecoderModel
+from .modeling.modeling_encoder_pretraining import AtentaEncoderForMaskedLM as AtentaEncoderForMaskedLM
+from .modeling.modeling_encoder_pretraining import (
+    AtentaEncoderForNextSentencePrediction as AtentaEncoderForNextSentencePrediction,
+)
+from .modeling.modeling_encoder_pretraining import AtentaEncoderForPreTraining as AtentaEncoderForPreTraining
 from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM as AtentaPairVotesForCausalLM
 from .restoration.portuguese import restore_accents as restore_accents
 from .restoration.restorer import CharacterRestorer as CharacterRestorer

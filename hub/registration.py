@@ -20,15 +20,17 @@ from .modeling.modeling_decoder import (
     AtentaDecoderModel,
 )
 from .modeling.modeling_encoder import (
-    AtentaEncoderForMaskedLM,
-    AtentaEncoderForNextSentencePrediction,
-    AtentaEncoderForPreTraining,
     AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
 )
 from .modeling.modeling_encoder_decoder import AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderDecoderModel
+from .modeling.modeling_encoder_pretraining import (
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
+    AtentaEncoderForPreTraining,
+)
 from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
 
 AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
