@@ -221,7 +221,10 @@ def main() -> None:
     }
 
     def score(of_test: Sequence[Mapping[str, Any]], given: Sequence[str]) -> dict[str, float]:
-        references = [nearest_target(text, row.get("targets", [row["target"]])) for text, row in zip(given, of_test)]
+        references = [
+            nearest_target(text, row.get("targets", [row["target"]]), pairs.target_separator)
+            for text, row in zip(given, of_test)
+        ]
         return scores(search.metrics, predictions=given, references=references)
 
     compared = {name: compare(score, tests[name], answers[name]) for name in tests}

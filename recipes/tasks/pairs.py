@@ -74,9 +74,16 @@ def merge_targets(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return list(merged.values())
 
 
-def nearest_target(output: str, targets: Sequence[str]) -> str:
-    """Return the target that an output is scored against: the one with the fewest edits of characters."""
-    return min(targets, key=lambda target: Levenshtein.distance(output, target))
+def nearest_target(output: str, targets: Sequence[str], separator: str | None = None) -> str:
+    """Return the target that an output is scored against: the one with the fewest edits.
+
+    Args:
+        output: The output.
+        targets: The targets that are right.
+        separator: What parts the units that are edited, such as phones; None: they are characters.
+    """
+    processor = None if separator is None else lambda text: text.split(separator)
+    return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))
 
 
 def measure_lengths(

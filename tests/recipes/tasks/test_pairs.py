@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, measure_lengths, tag_tokens
+from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, measure_lengths, nearest_target, tag_tokens
 from atenta.tokenization.text_windows import GAP
 
 
@@ -120,3 +120,10 @@ def test_lengths_of_training_pairs(tokenizer):
 def test_a_few_very_long_texts_do_not_lengthen_the_windows(tokenizer):
     pairs = [("se ou", "se ou", [])] * 5000 + [("se " * 100, "se " * 100, [])] * 4
     assert measured(tokenizer, pairs)["window_length"] == 6
+
+
+def test_the_nearest_target_has_the_fewest_edits_of_units():
+    targets = ["k aːː", "k a z a"]
+    assert nearest_target("k a", targets) == "k aːː"
+    assert nearest_target("k a z", ["t͡ʃː a z", "k o z e"], separator=" ") == "t͡ʃː a z"
+    assert nearest_target("k a z", ["t͡ʃː a z", "k o z e"]) == "k o z e"
