@@ -42,8 +42,8 @@ hub-check: demo  ## use, export, push and show the models of `make run` and of t
 recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
 	.venv/bin/python recipes/fit_pair_votes.py --overwrite_output_dir
-	.venv/bin/python recipes/search.py
 	.venv/bin/python recipes/train_embeddings.py
+	.venv/bin/python recipes/search.py
 
 results: $(ENVIRONMENT)  ## run the rows of results/ of less than five minutes, and write their table
 	.venv/bin/python -m results run

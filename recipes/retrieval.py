@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,17 +20,20 @@ from torch.nn.functional import normalize
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta.recipes.reading.file_formats import read_squad, read_table
+from atenta.recipes.reading.file_formats import read_table
 from atenta.recipes.reading.records import BadRow, Record, expect_text
 from atenta.recipes.samples.files import DATA
+from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.tasks.documents import read_documents
 
 INDEX_NAME = "vectors"  # name of the index in its data set, which may have several
 RECALL_DEPTHS = (1, 5, 10)
-NGRAMS, COMBINED = "n-grams (TF-IDF)", "model + n-grams (TF-IDF)"  # rows of tables and of metrics.json
+NGRAMS, EDITS, MODEL = "n-grams (TF-IDF)", "edit distance", "model"  # rows of tables and of metrics.json
+COMBINED, COMBINED_EDITS = f"{MODEL} + {NGRAMS}", f"{MODEL} + {EDITS}"
+PAIRS = {f"{EDITS} + {NGRAMS}": (EDITS, NGRAMS), COMBINED: (MODEL, NGRAMS), COMBINED_EDITS: (MODEL, EDITS)}
 WEIGHTS = "weights"  # in metrics.json: the weight of the first in each combination of two
+SIZES = "tfidf_sizes"  # in metrics.json: the n-grams that the weights were chosen with
 NGRAM_SIZES = (3, 5)  # shortest and longest, for passages of whole sentences
-_FAQUAD = (DATA / "faquad" / "train.json", DATA / "faquad" / "dev.json")
 _WEIGHT_STEPS = 20
 _QUERIES_AT_ONCE = 512
 _PASSAGES_FOLDER, _VECTORS_FILE, _SOURCES_FILE = "passages", "index.faiss", "index.json"
@@ -79,38 +82,37 @@ def read_folder(folder: str | Path, sample_by: str) -> Dataset:
     return Dataset.from_list(rows)
 
 
-def read_questions(paths: Sequence[Path] = _FAQUAD) -> tuple[Dataset, list[LabelledQuery]]:
-    """Return the contexts of SQuAD files as passages, each once, and their questions as queries.
-
-    A question is answered by its context. The answer texts are not used.
+def read_misspellings(folder: Path = DATA) -> tuple[Dataset, list[LabelledQuery]]:
+    """Return the names and words of the sample `misspellings` as passages, and its test as queries.
 
     Args:
-        paths: The files; defaults to the sample data, FaQuAD.
+        folder: The sample data.
 
     Returns:
-        Passages as in `read_folder`, with the file and the number of the context in it as `id`; and the queries.
+        Passages as in `read_folder`, with `misspellings` as `file` and the text itself as `id`; and the queries.
 
     Raises:
-        ValueError: If a file is malformed. The message says where.
-        OSError: If a file cannot be read, such as the sample data, which an installed package does not include.
+        FileNotFoundError: If sample data are missing, as in an installed package, which contains none.
     """
-    rows: list[dict[str, str]] = []
-    numbers: dict[str, int] = {}  # of each context
-    queries = []
-    for path in paths:
-        if not path.is_file():
-            raise FileNotFoundError(
-                f"found no {path.name} in {path.parent}; expected the sample data, which only the repository holds: "
-                "run from a clone, or name your own texts with --text_folder"
-            )
-        before = len(rows)
-        for _, fields in _raise_bad_rows(read_squad(path)):
-            context, question = (expect_text(fields[name], name) for name in ("context", "question"))
-            if context not in numbers:
-                numbers[context] = len(rows)
-                rows.append({"file": path.name, "id": f"{path.name}:{len(rows) - before + 1}", "text": context})
-            queries.append(LabelledQuery(question, frozenset([numbers[context]])))
-    return Dataset.from_list(rows), queries
+    try:
+        splits = misspellings(folder)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{folder}: the sample data are not all there; only the repository holds them: "
+            "run from a clone, or name your own texts with --text_folder"
+        ) from None
+    passages = list(dict.fromkeys(row["positive"] for rows in splits.values() for row in rows))
+    rows = [{"file": "misspellings", "id": text, "text": text} for text in passages]
+    return Dataset.from_list(rows), label_queries(splits["test"], passages)
+
+
+def label_queries(rows: Iterable[Mapping[str, str]], passages: Sequence[str]) -> list[LabelledQuery]:
+    """Return the distinct queries of rows, `anchor`, with the indices of the passages that answer them, `positive`."""
+    numbers = {text: index for index, text in enumerate(passages)}
+    answers: dict[str, set[int]] = {}
+    for row in rows:
+        answers.setdefault(row["anchor"], set()).add(numbers[row["positive"]])
+    return [LabelledQuery(text, frozenset(found)) for text, found in answers.items()]
 
 
 def read_queries(path: str | Path, passages: Dataset) -> list[LabelledQuery]:
@@ -349,6 +351,18 @@ def combine(scores: np.ndarray, others: np.ndarray, weight: float) -> np.ndarray
         weight: The share of `scores`, from 0 to 1; that of `others` is the rest.
     """
     return weight * _standardized(scores) + (1 - weight) * _standardized(others)
+
+
+def combine_kinds(scores: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> dict[str, np.ndarray]:
+    """Return the scores of each kind of search and of combinations of two, those of the model last.
+
+    Args:
+        scores: `MODEL` and other kinds, each (queries, passages).
+        weights: The weight of the first kind in each combination, one of `PAIRS`.
+    """
+    chosen = {pair: PAIRS[pair] for pair in weights}
+    combined = {pair: combine(scores[one], scores[other], weights[pair]) for pair, (one, other) in chosen.items()}
+    return {**{kind: each for kind, each in scores.items() if kind != MODEL}, **combined, MODEL: scores[MODEL]}
 
 
 def choose_weight(scores: np.ndarray, others: np.ndarray, queries: Sequence[LabelledQuery]) -> float:

@@ -1,8 +1,9 @@
-"""Search passages by the mean vectors of an encoder (document 5), and compare with n-grams of characters.
+"""Search passages by the mean vectors of an encoder (document 5), and compare with n-grams and edit distance.
 
-Without options the passages are the contexts of FaQuAD (Sayama et al., 2019), the queries are its questions, and the
-encoder is the one that pretrain_masked.py saved; train_embeddings.py trains one for searching, on most of these
-questions. With --text_folder the passages are those of your txt files, and --queries_file lists queries with the
+Without options the passages are names and words, the queries are misspellings of a thousand of them, and the encoder
+is the one that train_embeddings.py saved. An encoder of train_embeddings.py ranks the passages together with the edit
+distance if it was compared with that, and otherwise with n-grams; others rank them alone. With --text_folder the
+passages are those of your txt files (--sample_by line for lists of names), and --queries_file lists queries with the
 passages that answer them. The index is saved in --output_dir and reused.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from datasets import Dataset, disable_progress_bars
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
@@ -24,14 +26,21 @@ from atenta.recipes.pictures.drawing import expect_writable
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
     COMBINED,
+    COMBINED_EDITS,
+    EDITS,
     INDEX_NAME,
+    MODEL,
+    NGRAM_SIZES,
     NGRAMS,
+    PAIRS,
     RECALL_DEPTHS,
+    SIZES,
     WEIGHTS,
     IndexSource,
     LabelledQuery,
     chance_recall,
-    combine,
+    combine_kinds,
+    edit_scores,
     embed,
     fingerprint,
     has_index,
@@ -39,8 +48,8 @@ from atenta.recipes.retrieval import (
     nearest,
     ngram_scores,
     read_folder,
+    read_misspellings,
     read_queries,
-    read_questions,
     recall,
     save_index,
 )
@@ -48,7 +57,7 @@ from atenta.recipes.training import parse_arguments
 from atenta.recipes.training.ranges import FROM_1, PROBABILITY
 from atenta.recipes.training.results import table, write_metrics
 
-_DEFAULT_ENCODER = "outputs/pretrain_masked"
+_DEFAULT_ENCODER = "outputs/misspellings"
 _MAX_LINES = 12  # of a passage, which may be a complete book
 
 
@@ -58,12 +67,14 @@ class SearchArguments:
 
     _argument_group_name = "search"
 
-    query: list[str] | None = field(default=None, metadata={"help": "texts to search for"})
+    query: list[str] | None = field(
+        default=None, metadata={"help": "texts to search for; made lower-case if all passages are"}
+    )
     num_results: Annotated[int, FROM_1] = field(
         default=3, metadata={"help": "number of passages shown for each --query"}
     )
     text_folder: str | None = field(
-        default=None, metadata={"help": "folder with txt files, also in its subfolders; None: the contexts of FaQuAD"}
+        default=None, metadata={"help": "folder with txt files, also in its subfolders; None: names and words"}
     )
     sample_by: str = field(
         default="paragraph", metadata={"help": "unit that is a passage: document, paragraph, line or sentence"}
@@ -84,8 +95,8 @@ class SearchArguments:
     model_weight: Annotated[float | None, PROBABILITY] = field(
         default=None,
         metadata={
-            "help": "weight of the model in its combination with n-grams, from 0 to 1; None: the one that "
-            "train_embeddings.py chose for it; for other encoders, nothing is combined"
+            "help": "weight of the model in its combinations, from 0 to 1; None: those that train_embeddings.py chose "
+            "for it; for other encoders, nothing is combined"
         },
     )
     output_dir: str = field(default="outputs/search", metadata={"help": "folder of the index and of metrics.json"})
@@ -119,7 +130,7 @@ def _search(options: SearchArguments) -> None:
     tokenizer, model = load_encoder(options.model_name_or_path)
     digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
     sources = {
-        "texts": IndexSource(options.text_folder or "FaQuAD", digest),
+        "texts": IndexSource(options.text_folder or "names and words", digest),
         "model": IndexSource(options.model_name_or_path, fingerprint(model, tokenizer)),
     }
     if options.overwrite_output_dir or not has_index(folder, sources):
@@ -131,28 +142,40 @@ def _search(options: SearchArguments) -> None:
     if not (queries or options.query):
         print("Give a --query to search for, or a --queries_file to measure recall.")
 
-    for query in options.query or []:
-        vectors = embed(model, tokenizer, [query], batch_size=1)
-        scores, found = index.get_nearest_examples_batch(INDEX_NAME, vectors, options.num_results)
-        print(f"\n{printable(format_results(query, scores[0], found[0]))}")
+    weights, sizes = _noted(options)
+    vectors = index.get_index(INDEX_NAME).faiss_index.reconstruct_n(0, len(index))
+    scorers = {
+        NGRAMS: lambda asked: ngram_scores(index["text"], asked, sizes),
+        EDITS: lambda asked: edit_scores(index["text"], asked),
+        MODEL: lambda asked: embed(model, tokenizer, asked, options.batch_size) @ vectors.T,
+    }
+
+    def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
+        parts = {part for kind in kinds for part in PAIRS.get(kind, (kind,))}
+        single = {kind: scorers[kind](asked) for kind in scorers if kind in parts}
+        return combine_kinds(single, {kind: weights[kind] for kind in kinds if kind in weights})
+
+    if options.query:
+        best = next((pair for pair in (COMBINED_EDITS, COMBINED) if pair in weights), MODEL)
+        unit = "cosine" if best == MODEL else "standard deviations from the mean of all passages"
+        print(f"Ranked by {best}; scores: {unit}")
+        asked = options.query
+        if all(text == text.lower() for text in index["text"]):  # names: a capital would match none of them
+            asked = [text.lower() for text in asked]
+        scores = score(asked, [best])[best]
+        for query, row, found in zip(asked, scores, nearest(scores, options.num_results)):
+            print(f"\n{printable(format_results(query, row[found], index[found]))}")
     if queries:
-        asked = [query.text for query in queries]
-        vectors = index.get_index(INDEX_NAME).faiss_index.reconstruct_n(0, len(index))
-        cosines = embed(model, tokenizer, asked, options.batch_size) @ vectors.T
-        by_ngrams = ngram_scores(index["text"], asked)
-        weight = _weight_of_model(options)
-        kinds = {NGRAMS: by_ngrams, "model": cosines}
-        if weight is not None:
-            kinds[COMBINED] = combine(cosines, by_ngrams, weight)
+        combined = score([query.text for query in queries], [NGRAMS, *weights, MODEL])
         compared = {
             "chance": chance_recall(queries, len(index)),
-            **{kind: recall(nearest(scores, max(RECALL_DEPTHS)), queries) for kind, scores in kinds.items()},
+            **{kind: recall(nearest(scores, max(RECALL_DEPTHS)), queries) for kind, scores in combined.items()},
         }
         print(f"\n{len(queries):,} queries, {len(index):,} passages\n{table(compared)}")
         metrics: dict[str, Any] = {"test": compared}
-        if weight is not None:
-            print(f"weight of the model in the combination: {weight:g}")
-            metrics[WEIGHTS] = {COMBINED: weight}
+        if weights:
+            print(f"Weights of the first: {', '.join(f'{weight:g} in {pair}' for pair, weight in weights.items())}")
+            metrics |= {WEIGHTS: weights, SIZES: sizes}
         write_metrics(folder / "metrics.json", metrics)
 
 
@@ -160,13 +183,13 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """Return the tokenizer and the encoder, loaded without its head and in evaluation mode.
 
     Raises:
-        FileNotFoundError: If the encoder of `pretrain_masked.py` is asked for and not there.
+        FileNotFoundError: If the encoder of `train_embeddings.py` is asked for and not there.
         SystemExit: If there is no other such model, it is not an encoder, or one of its files is damaged.
     """
     if name == _DEFAULT_ENCODER and not Path(name, "config.json").is_file():
         raise FileNotFoundError(
             f"--model_name_or_path {name}: found no config.json; expected the folder of an encoder. "
-            f"`python recipes/pretrain_masked.py` saves one in {_DEFAULT_ENCODER}"
+            f"`python recipes/train_embeddings.py` saves one in {_DEFAULT_ENCODER}"
         )
     return load_as(name, _expect_encoder, trust_remote_code=False)
 
@@ -180,30 +203,40 @@ def _expect_encoder(config: PreTrainedConfig) -> type[AutoModel]:
     is_decoder = config.is_encoder_decoder or getattr(config, "is_decoder", False)
     if is_decoder or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         found = ", ".join(config.architectures or [config.model_type])
-        raise ValueError(f"found {found}; expected an encoder, such as pretrain_masked.py saves")
+        raise ValueError(f"found {found}; expected an encoder, such as train_embeddings.py saves")
     return AutoModel
 
 
 def format_results(query: str, scores: Sequence[float], passages: Mapping[str, Sequence[str]]) -> str:
-    """Return the passages found for a query as text: the rank, score and `id` of each, and its first lines below."""
+    """Return the passages found for a query as text: the rank, score and `id` of each, and its first lines below.
+
+    A passage that is its own `id` is shown once.
+    """
     lines = [f"“{query}”"]
     for rank, (score, place, text) in enumerate(zip(scores, passages["id"], passages["text"]), start=1):
         lines.append(f"{rank:>3}  {score:.4f}  {place}")
-        lines += textwrap.wrap(
-            text, 100, initial_indent=" " * 5, subsequent_indent=" " * 5, max_lines=_MAX_LINES, placeholder=" …"
-        )
+        if text != place:
+            lines += textwrap.wrap(
+                text, 100, initial_indent=" " * 5, subsequent_indent=" " * 5, max_lines=_MAX_LINES, placeholder=" …"
+            )
     return "\n".join(lines)
 
 
-def _weight_of_model(options: SearchArguments) -> float | None:
-    """Return the weight of the model that is given, or that its `metrics.json` holds, if any does."""
-    if options.model_weight is not None:
-        return options.model_weight
+def _noted(options: SearchArguments) -> tuple[dict[str, float], tuple[int, int]]:
+    """Return the weights of combinations and the lengths of n-grams that the model's `metrics.json` holds, if any.
+
+    A weight that is given replaces those of the model; if none are noted, it is that of the model and n-grams.
+    """
     try:
         metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
-        return float(metrics[WEIGHTS][COMBINED])
+        weights = {pair: float(metrics[WEIGHTS][pair]) for pair in PAIRS if pair in metrics[WEIGHTS]}
+        shortest, longest = map(int, metrics[SIZES])
     except (OSError, ValueError, LookupError, TypeError):  # not of train_embeddings.py
-        return None
+        weights, (shortest, longest) = {}, NGRAM_SIZES
+    if options.model_weight is not None:
+        combined = [pair for pair in (COMBINED, COMBINED_EDITS) if pair in weights] or [COMBINED]
+        weights |= dict.fromkeys(combined, options.model_weight)
+    return weights, (shortest, longest)
 
 
 def _read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
@@ -214,10 +247,12 @@ def _read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
         OSError: If the data cannot be read.
     """
     passages, queries = (
-        read_questions() if options.text_folder is None else (read_folder(options.text_folder, options.sample_by), [])
+        read_misspellings()
+        if options.text_folder is None
+        else (read_folder(options.text_folder, options.sample_by), [])
     )
     if options.query:
-        queries = []  # answer at once, without measuring recall on the questions of the sample
+        queries = []  # answer at once, without measuring recall on the misspellings of the sample
     if options.queries_file is not None:
         queries = read_queries(options.queries_file, passages)
     return passages, queries

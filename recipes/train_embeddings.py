@@ -11,8 +11,8 @@ It is trained on pairs of a query and the text that it is to find, with the othe
 default they are names and words, misspelled and right; with `--config embeddings.yaml` questions of FaQuAD and their
 contexts, and neighbouring sentences of Portuguese texts, where TF-IDF alone is as good. Your own are tables of
 `anchor` and `positive` (tsv, csv, jsonl, parquet), SQuAD files (json), or texts (txt), each sentence of which is
-paired with the next. The folder loads with `SentenceTransformer` and with `AutoModel`, and `search.py
---model_name_or_path` searches with it.
+paired with the next. The folder loads with `SentenceTransformer` and with `AutoModel`, and `search.py` searches with
+it.
 """
 
 import time
@@ -41,16 +41,21 @@ from atenta.recipes.reading import DataArguments, describe_data, load_rows, repo
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
     COMBINED,
+    EDITS,
+    MODEL,
     NGRAM_SIZES,
     NGRAMS,
+    PAIRS,
     RECALL_DEPTHS,
+    SIZES,
     WEIGHTS,
     LabelledQuery,
     chance_recall,
     choose_weight,
-    combine,
+    combine_kinds,
     edit_scores,
     embed,
+    label_queries,
     mean_reciprocal_rank,
     nearest,
     nearest_texts,
@@ -72,7 +77,6 @@ from atenta.recipes.training.results import save_run
 from atenta.recipes.training.trainer import expect_metric
 
 _NEAREST = 8  # passages, of which one is drawn as the hard negative
-_EDITS, _MODEL = "edit distance", "model"
 
 
 @dataclass
@@ -232,7 +236,10 @@ def main() -> None:
         trainer,
         scores=compared.scores["test"],
         further_scores={name: scores for name, scores in compared.scores.items() if name != "test"},
-        details={WEIGHTS: compared.weights, "passages": len(passages), "seconds": compared.seconds},
+        details={
+            **{WEIGHTS: compared.weights, SIZES: options.tfidf_sizes},  # search.py combines with them
+            **{"passages": len(passages), "seconds": compared.seconds},
+        },
         predictions={
             "query": [query.text for query in queries["test"]],
             "output": [passages[index] for index in compared.found],
@@ -271,15 +278,6 @@ def as_sentence_transformer(
         transformer = Transformer(folder, max_seq_length=min(max_length, encoder.config.max_position_embeddings))
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     return SentenceTransformer(modules=[transformer, pooling])
-
-
-def label_queries(rows: Dataset, passages: Sequence[str]) -> list[LabelledQuery]:
-    """Return the distinct queries of rows with the indices of the passages that answer them."""
-    numbers = {text: index for index, text in enumerate(passages)}
-    answers: dict[str, set[int]] = {}
-    for row in rows:
-        answers.setdefault(row["anchor"], set()).add(numbers[row["positive"]])
-    return [LabelledQuery(text, frozenset(found)) for text, found in answers.items()]
 
 
 def _embed(
@@ -334,27 +332,20 @@ def compare_searches(
 
     vectors = timed("passages", partial(embed_texts, passages))
     further = [name for name in queries if name not in ("validation", "test")]
-    pairs = {COMBINED: (_MODEL, NGRAMS)}
-    if options.edit_distance:
-        pairs = {
-            f"{one} + {other}": (one, other) for one, other in ((_EDITS, NGRAMS), *pairs.values(), (_MODEL, _EDITS))
-        }
+    pairs = {pair: kinds for pair, kinds in PAIRS.items() if options.edit_distance or EDITS not in kinds}
     for name in ("validation", *further, "test"):
         asked = [query.text for query in queries[name]]
         kinds = {NGRAMS: timed(NGRAMS, partial(ngram_scores, passages, asked, tuple(options.tfidf_sizes)))}
         if options.edit_distance:
-            kinds[_EDITS] = timed(_EDITS, partial(edit_scores, passages, asked))
-        cosines = timed(_MODEL, lambda asked=asked: embed_texts(asked) @ vectors.T)
-        single = {**kinds, _MODEL: cosines}
+            kinds[EDITS] = timed(EDITS, partial(edit_scores, passages, asked))
+        kinds[MODEL] = timed(MODEL, lambda asked=asked: embed_texts(asked) @ vectors.T)
         if name == "validation":
             compared.weights = {
-                pair: choose_weight(single[one], single[other], queries[name]) for pair, (one, other) in pairs.items()
+                pair: choose_weight(kinds[one], kinds[other], queries[name]) for pair, (one, other) in pairs.items()
             }
             continue
-        for pair, (one, other) in pairs.items():
-            kinds[pair] = combine(single[one], single[other], compared.weights[pair])
-        kinds[_MODEL] = cosines
-        ranked = {kind: nearest(scores, max(RECALL_DEPTHS)) for kind, scores in kinds.items()}
+        combined = combine_kinds(kinds, compared.weights)
+        ranked = {kind: nearest(scores, max(RECALL_DEPTHS)) for kind, scores in combined.items()}
         compared.scores[name] = {
             "chance": chance_recall(queries[name], len(passages)),
             **{kind: recall(found, queries[name]) for kind, found in ranked.items()},

@@ -1,7 +1,8 @@
-"""Run the rows of results/rows.yaml, and write the table of their figures.
+"""Run the rows of results/rows.yaml, or the cells of a grid, and write the table of their figures.
 
-A row is a task: a recipe with its options, and the seeds that it is run with. A run is not repeated if its figures are
-in results/runs, made by the same command. One that was stopped goes on from its last checkpoint.
+A row is a task: a recipe with its options, and the seeds that it is run with. A grid has the same score for several
+choices on several tasks; each cell is such a row. A run is not repeated if its figures are in results/runs, or in the
+folder of the grid, made by the same command. One that was stopped goes on from its last checkpoint.
 """
 
 import json
@@ -11,99 +12,35 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, BinaryIO
+from typing import Annotated, Any, BinaryIO, TypeVar
 
 import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
-import yaml
 
 from atenta.card_facts import count_weights
+from atenta.recipes.samples import SAMPLES
+from results.grid_page import write_pages
+from results.grids import Grid, read_grid
 from results.result_table import read_run, write_tables
+from results.rows import FOLDER, Row, read_rows
 
-FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
+GRIDS = ("choices", "language_models")
+
+_Again = Annotated[
+    bool, typer.Option("--again", help="Run what is named from the beginning. If that is stopped: without it.")
+]
+_Data = Annotated[
+    Path, typer.Option("--data_folder", "--data", envvar="ATENTA_DATA", help="Data that are not shipped.")
+]
+_Outputs = Annotated[Path, typer.Option(help="Folder of the models.")]
+_RUNS = typer.Option(help="Folder of the figures.")
+_Read = TypeVar("_Read")
+_DATA, _OUTPUTS = ROOT / "outputs" / "data", ROOT / "outputs" / "results"
 
 app = typer.Typer(add_completion=False, help=__doc__, rich_markup_mode=None)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """A row of rows.yaml.
-
-    Attributes:
-        name: the name of its runs.
-        task: what it is about, in English (`en`) and Portuguese (`pt`).
-        command: the recipe with its options; `{data}` stands for the folder of data that are not shipped, `{outputs}`
-            for that of the models, `{seed}` for the seed.
-        seeds: the seeds that it is run with.
-        quick: whether a run takes less than five minutes on two cores.
-        figures: the scores in the table: `score` in metrics.json, `label`, `error` if 1 − score is shown, the `test`
-            set if it is not `test`, and the `target`, the worst figure that reaches it. None: a step that other rows
-            start from, which is not in the table.
-        answers: which of the answers in metrics.json is the model's.
-        baseline: the answer in metrics.json that is made without a model; `None` if there is none.
-        ensemble_of: another row, whose models are scored together instead of a training.
-        test_file: what an ensemble is scored on.
-        needs: rows that are run before.
-        files: files of `{data}` that must be there; those with a value are copied to it in `{outputs}`.
-        where: where these files can be had, in English and Portuguese.
-        published: figures of others: `figure`, `by`, `source`, a `note`, and `figure_of`, the number of our figure
-            that each is compared with, if not 0.
-        note: what else must be known, in English and Portuguese.
-    """
-
-    name: str
-    task: Mapping[str, str]
-    figures: Sequence[Mapping[str, Any]] = ()
-    command: str = ""
-    seeds: Sequence[int] = (42,)
-    quick: bool = False
-    answers: str = "model"
-    baseline: str | None = None
-    ensemble_of: str | None = None
-    test_file: str | None = None
-    needs: Sequence[str] = ()
-    files: Mapping[str, str | None] = field(default_factory=dict)
-    where: Mapping[str, str] = field(default_factory=dict)
-    published: Sequence[Mapping[str, Any]] = ()
-    note: Mapping[str, str] = field(default_factory=dict)
-
-
-def read_rows(path: Path = FOLDER / "rows.yaml") -> dict[str, Row]:
-    """Return the rows by their names.
-
-    Raises:
-        ValueError: If the file is no list of rows, a key is unknown or missing, a name is there twice, or a row names
-            one that is not before it.
-    """
-    try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ValueError(f"{path} cannot be read as YAML: {' '.join(str(error).split())}") from None
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
-        raise ValueError(f"{path} has no list of rows; expected `- name: …` for each row.")
-    known = {each.name for each in fields(Row)}
-    needed = {each.name for each in fields(Row) if each.default is MISSING and each.default_factory is MISSING}
-    rows: dict[str, Row] = {}
-    for given in found:
-        name = given.get("name", "a row without a name")
-        if unknown := given.keys() - known:
-            listed = ", ".join(sorted(map(str, unknown)))
-            raise ValueError(f"{path}: {name!r} has {listed}; expected some of {', '.join(sorted(known))}.")
-        if missing := needed - given.keys():
-            raise ValueError(f"{path}: {name!r} has no {', '.join(sorted(missing))}.")
-        row = Row(**given)
-        if row.name in rows:
-            raise ValueError(f"{path} has two rows {row.name!r}; expected one of each name.")
-        if missing := {*row.needs, *filter(None, [row.ensemble_of])} - rows.keys():
-            raise ValueError(f"{path}: {row.name!r} needs {', '.join(sorted(missing))}; expected rows before it.")
-        rows[row.name] = row
-    if without := [row.name for row in rows.values() if not row.command]:
-        raise ValueError(f"{path}: {', '.join(without)}: no command; expected a recipe or, of an ensemble, options.")
-    return rows
 
 
 @app.command()
@@ -112,53 +49,88 @@ def run(
     full: Annotated[
         bool, typer.Option("--full/--quick", help="All rows, or those whose runs take less than five minutes each.")
     ] = False,
-    again: Annotated[
-        bool, typer.Option("--again", help="Run the named rows from the beginning. If that is stopped: without it.")
-    ] = False,
-    data: Annotated[
-        Path, typer.Option("--data_folder", "--data", envvar="ATENTA_DATA", help="Data that are not shipped.")
-    ] = ROOT / "outputs" / "data",
-    outputs: Annotated[Path, typer.Option(help="Folder of the models.")] = ROOT / "outputs" / "results",
-    runs: Annotated[Path, typer.Option(help="Folder of the figures.")] = FOLDER / "runs",
+    again: _Again = False,
+    data: _Data = _DATA,
+    outputs: _Outputs = _OUTPUTS,
+    runs: Annotated[Path, _RUNS] = FOLDER / "runs",
     rows_file: Annotated[Path, typer.Option("--rows_file", "--rows-file", help="The rows.")] = FOLDER / "rows.yaml",
 ) -> None:
     """Run rows, and write the table. What a run prints is kept beside its model, in `<row>-<seed>.log`."""
-    rows = _rows_or_exit(rows_file)
-    if unknown := set(names or ()) - rows.keys():
-        raise SystemExit(f"No row {', '.join(sorted(unknown))}; expected some of {', '.join(rows)}.")
-    if again and not names:
-        raise SystemExit("--again without names; expected the rows that are to be run again.")
-    chosen = [rows[name] for name in names] if names else [row for row in rows.values() if full or row.quick]
-    wanted = {name for row in chosen for name in _with_needs(row, rows)}
-    # Absolute: recipes are started in the root of the project.
-    places = {"data": data.resolve(), "outputs": outputs.resolve(), "runs": runs.resolve()}
-    for name in ("outputs", "runs"):
-        places[name].mkdir(parents=True, exist_ok=True)
-    left_out: set[str] = set()
+    rows = _read_or_exit(read_rows, rows_file)
+    chosen = _chosen(names, "row", rows, again) or [row.name for row in rows.values() if full or row.quick]
     try:
-        for row in (row for row in rows.values() if row.name in wanted):
-            if reason := _reason_to_leave_out(row, places["data"], left_out):
-                left_out.add(row.name)
-                print(f"{row.name}: left out, because {reason}", flush=True)
-                continue
-            _copy_files(row, places)
-            for seed in row.seeds:
-                _run(row, rows, seed, places, again=again and row.name in (names or ()))
+        _run_all(chosen, rows, {"data": data, "outputs": outputs, "runs": runs}, again=again)
     finally:  # also what was done before a run that fails or is stopped
         _write_tables(rows, runs)
 
 
 @app.command()
-def table() -> None:
-    """Write the table from the figures of results/runs."""
-    _write_tables(_rows_or_exit(FOLDER / "rows.yaml"), FOLDER / "runs")
-
-
-def _rows_or_exit(path: Path) -> dict[str, Row]:
+def grid(
+    name: Annotated[str, typer.Argument(help=f"The grid: {' or '.join(GRIDS)}.")],
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Cells to run, `<column>_<line>`, with those that they need. None: all."),
+    ] = None,
+    again: _Again = False,
+    data: _Data = _DATA,
+    outputs: _Outputs = _OUTPUTS,
+    runs: Annotated[Path | None, _RUNS] = None,
+    grid_file: Annotated[Path | None, typer.Option("--grid_file", "--grid-file", help="The grid's file.")] = None,
+) -> None:
+    """Run cells of a grid, and write its pages. Its models, and what their runs print, are in a folder of its name."""
+    if name not in GRIDS:
+        raise SystemExit(f"No grid {name}; expected {' or '.join(GRIDS)}.")
+    found = _read_or_exit(read_grid, grid_file or FOLDER / f"{name}.yaml")
+    chosen = _chosen(names, "cell", found.rows, again) or list(found.rows)
+    runs = runs or FOLDER / name
+    if found.cores:
+        os.environ["OMP_NUM_THREADS"] = str(found.cores)  # which the runs inherit
     try:
-        return read_rows(path)
+        _run_all(chosen, found.rows, {"data": data, "outputs": outputs / name, "runs": runs}, again=again)
+    finally:
+        _write_pages(found, runs)
+
+
+@app.command()
+def table() -> None:
+    """Write the table from the figures of results/runs, and the pages of the grids from theirs."""
+    _write_tables(_read_or_exit(read_rows, FOLDER / "rows.yaml"), FOLDER / "runs")
+    for name in GRIDS:
+        _write_pages(_read_or_exit(read_grid, FOLDER / f"{name}.yaml"), FOLDER / name)
+
+
+def _read_or_exit(read: Callable[[Path], _Read], path: Path) -> _Read:
+    try:
+        return read(path)
     except ValueError as error:
         raise SystemExit(str(error)) from None
+
+
+def _chosen(names: Sequence[str] | None, kind: str, rows: Mapping[str, Row], again: bool) -> list[str]:
+    """Return the names that were given, if they are known and `--again` has some."""
+    if unknown := set(names or ()) - rows.keys():
+        raise SystemExit(f"No {kind} {', '.join(sorted(unknown))}; expected some of {', '.join(rows)}.")
+    if again and not names:
+        raise SystemExit(f"--again without names; expected the {kind}s that are to be run again.")
+    return list(names or ())
+
+
+def _run_all(names: Collection[str], rows: Mapping[str, Row], places: Mapping[str, Path], *, again: bool) -> None:
+    """Run rows, after those that they need; with `again` they are run from the beginning, and those are not."""
+    wanted = {each for name in names for each in _with_needs(rows[name], rows)}
+    # Absolute: recipes are started in the root of the project.
+    places = {name: place.resolve() for name, place in places.items()}
+    for name in ("outputs", "runs"):
+        places[name].mkdir(parents=True, exist_ok=True)
+    left_out: set[str] = set()
+    for row in (row for row in rows.values() if row.name in wanted):
+        if reason := _reason_to_leave_out(row, places["data"], left_out):
+            left_out.add(row.name)
+            print(f"{row.name}: left out, because {reason}", flush=True)
+            continue
+        _copy_files(row, places)
+        for seed in row.seeds:
+            _run(row, rows, seed, places, again=again and row.name in names)
 
 
 def _write_tables(rows: Mapping[str, Row], runs: Path) -> None:
@@ -168,9 +140,16 @@ def _write_tables(rows: Mapping[str, Row], runs: Path) -> None:
         raise SystemExit(str(error)) from None
 
 
+def _write_pages(found: Grid, runs: Path) -> None:
+    try:
+        write_pages(found, runs, FOLDER if runs == FOLDER / found.name else runs.parent)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
+
+
 def _reason_to_leave_out(row: Row, data: Path, left_out: set[str]) -> str:
     """Return why a row cannot be run, or nothing."""
-    if absent := left_out.intersection(_needs(row)):
+    if absent := left_out.intersection(row.needed):
         return f"it needs {', '.join(sorted(absent))}, which is left out"
     if missing := [name for name in row.files if not (data / name).is_file()]:
         where = f" {row.where['en']}" if row.where else ""
@@ -179,20 +158,24 @@ def _reason_to_leave_out(row: Row, data: Path, left_out: set[str]) -> str:
 
 
 def _copy_files(row: Row, places: Mapping[str, Path]) -> None:
-    """Copy the files of a row under names that have the ending of their format."""
+    """Copy the files of a row under names that have the ending of their format, and write those of samples."""
     for name, target in row.files.items():
         if target:
             (places["outputs"] / target).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(places["data"] / name, places["outputs"] / target)
-
-
-def _needs(row: Row) -> list[str]:
-    return [*row.needs, *filter(None, [row.ensemble_of])]
+    for name, target in row.samples.items():
+        sample, _, split = name.partition("/")
+        made = SAMPLES[sample].rows if sample in SAMPLES else None
+        if made is None or split not in (pairs_of := made()):
+            raise SystemExit(f"{row.name}: no sample of pairs has {name}; expected one such as accents/test.")
+        (places["outputs"] / target).parent.mkdir(parents=True, exist_ok=True)
+        lines = ["source\ttarget", *(f"{pair['source']}\t{pair['target']}" for pair in pairs_of[split])]
+        (places["outputs"] / target).write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def _with_needs(row: Row, rows: Mapping[str, Row]) -> Iterator[str]:
     yield row.name
-    for needed in _needs(row):
+    for needed in row.needed:
         yield from _with_needs(rows[needed], rows)
 
 
@@ -210,12 +193,11 @@ def _run(row: Row, rows: Mapping[str, Row], seed: int, places: Mapping[str, Path
     if of_kept == last["command"] == shown and last["done"] and not again:
         print(f"{row.name}, seed {seed}: done", flush=True)
         return
-    models = [f"{needed}-{each}" for needed in _needs(row) for each in rows[needed].seeds]
+    models = [f"{needed}-{each}" for needed in row.needed for each in rows[needed].seeds]
     if absent := [each for each in models if not (outputs / each).is_dir()]:
-        first = absent[0].rpartition("-")[0]
         raise SystemExit(
-            f"{row.name}, seed {seed}: {outputs} has no {', '.join(absent)}, only its figures are kept; "
-            f"`python -m results run {first} --again` makes it again."
+            f"{row.name}, seed {seed}: {outputs} has no {', '.join(absent)}, only its figures are kept; name "
+            f"{absent[0].rpartition('-')[0]} with --again to make it again."
         )
     folder.mkdir(parents=True, exist_ok=True)
     _write_json(state, {"command": shown, "done": False})
@@ -272,7 +254,7 @@ def _write_json(path: Path, value: Any) -> None:
 def _forget_those_that_need(row: Row, rows: Mapping[str, Row], places: Mapping[str, Path]) -> None:
     """Make rows that start from a model be run again from the beginning, because it has become another one."""
     for other in rows.values():
-        if row.name not in _needs(other):
+        if row.name not in other.needed:
             continue
         for seed in other.seeds:
             name = f"{other.name}-{seed}"

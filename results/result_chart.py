@@ -65,23 +65,31 @@ def draw_errors(path: Path, tasks: Sequence[Measured], language: str) -> None:
     axes.set_xlim(right=1)
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value, language)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value, language)))
     axes.set_xlabel(_WORDS["axis"][language])
-    axes.set_yticks(range(len(tasks)), ["\n".join(map(_wrap, task.name.split("\n"))) for task in tasks], fontsize=8)
+    axes.set_yticks(
+        range(len(tasks)), ["\n".join(map(wrap_label, task.name.split("\n"))) for task in tasks], fontsize=8
+    )
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
     handles = [Line2D([], [], linestyle="none", label=_WORDS[kind][language], **_STYLES[kind]) for kind in _STYLES]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
-    # The same figures give the same file: no date, and names that are not drawn by chance.
-    with matplotlib.rc_context({"svg.hashsalt": "errors"}):
+    write_svg(figure, path, "errors")
+
+
+def write_svg(figure: Figure, path: Path, salt: str) -> None:
+    """Write a figure as SVG; the same figure gives the same file: no date, and names that are not drawn by chance."""
+    with matplotlib.rc_context({"svg.hashsalt": salt}):
         figure.savefig(path, format="svg", metadata={"Date": None})
 
 
-def _wrap(text: str) -> str:
-    return fill(text, _WIDTH)
+def wrap_label(text: str, width: int = _WIDTH) -> str:
+    """Return a text in lines of at most so many characters."""
+    return fill(text, width)
 
 
-def _plain(value: float, language: str) -> str:
+def plain_number(value: float, language: str) -> str:
+    """Return a number with no more digits than it needs, as the language writes it."""
     text = f"{value:g}"
     return text.replace(".", ",") if language == "pt" else text

@@ -32,6 +32,7 @@ _WORDS: dict[str, dict[str, str]] = {
     },
     "how": {"en": "How each was made", "pt": "Como cada um foi feito"},
     "source": {"en": "Published", "pt": "Publicado"},
+    "sample": {"en": "{file}: the pairs of {sample}, a sample", "pt": "{file}: os pares de {sample}, uma amostra"},
     "together": {
         "en": "All runs together: {minutes} minutes.",
         "pt": "Todas as execuções juntas: {minutes} minutos.",
@@ -62,9 +63,14 @@ def write_tables(rows: Iterable[Any], runs: Path, folder: Path) -> None:
         picture.unlink(missing_ok=True)
         if len(measured) >= _FEWEST_DRAWN:
             draw_errors(picture, measured, language)
-            parts.append(f"![{_WORDS['picture'][language]}]({picture.name})")
+            parts.append(f"![{say('picture', language)}]({picture.name})")
         parts.append("\n".join(_how(rows, runs, language)))
         (folder / name).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def say(name: str, language: str, **values: Any) -> str:
+    """Return words of the tables, with values in their places."""
+    return _WORDS[name][language].format(**values)
 
 
 def read_run(path: Path) -> dict[str, Any]:
@@ -109,19 +115,24 @@ def figures_of(found: Sequence[Mapping[str, Any]], row: Any, figure: Mapping[str
     return values
 
 
+def minutes_of(found: Iterable[Mapping[str, Any]]) -> list[float]:
+    """Return the minutes of each run; 0 if it has none, as the scoring of an ensemble."""
+    return [each.get("card", {}).get("cost", {}).get("minutes") or 0.0 for each in found]
+
+
 def is_error(figure: Mapping[str, Any]) -> bool:
     """Return whether less of a figure is better."""
     return bool(figure.get("error")) or figure["score"].endswith(_LOWER_IS_BETTER)
 
 
 def _table(rows: Sequence[Any], runs: Path, language: str) -> Iterable[str]:
-    columns = _WORDS["columns"][language].split(" | ")
+    columns = say("columns", language).split(" | ")
     yield f"| {' | '.join(columns)} |"
     yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"
     total = 0.0
     for row in rows:
         found = read_runs(row, runs)
-        of_row = [each.get("card", {}).get("cost", {}).get("minutes") or 0.0 for each in found]
+        of_row = minutes_of(found)
         total += sum(of_row)
         for index, figure in enumerate(row.figures):
             values = figures_of(found, row, figure, row.answers)
@@ -131,38 +142,38 @@ def _table(rows: Sequence[Any], runs: Path, language: str) -> Iterable[str]:
             cells = [
                 row.task[language] if index == 0 else "",
                 figure["label"][language],
-                _spread(values, len(row.seeds), language) if values else _why_not(row, language),
-                _number(mean(baseline), language) if baseline else "",
+                describe_spread(values, len(row.seeds), language) if values else _why_not(row, language),
+                number_text(mean(baseline), language) if baseline else "",
                 "; ".join(_describe_published(each, language) for each in published),
-                _count(weights, language) if weights else "",
-                _number(mean(of_row), language, 1) if any(of_row) and index == 0 else "",
+                count_text(weights, language) if weights else "",
+                number_text(mean(of_row), language, 1) if any(of_row) and index == 0 else "",
                 _target(figure, values, language),
             ]
             yield f"| {' | '.join(cells)} |"
     yield ""
-    yield _WORDS["together"][language].format(minutes=_number(total, language, 0))
+    yield say("together", language, minutes=number_text(total, language, 0))
 
 
 def _why_not(row: Any, language: str) -> str:
-    return _WORDS["no data" if row.files else "not run"][language]
+    return say("no data" if row.files else "not run", language)
 
 
 def _target(figure: Mapping[str, Any], values: Sequence[float], language: str) -> str:
     target = figure.get("target")
     if target is None:
         return ""
-    said = f"{'≤' if is_error(figure) else '≥'} {_number(target, language)}"
+    said = f"{'≤' if is_error(figure) else '≥'} {number_text(target, language)}"
     if not values:
         return said
     beyond = mean(values) - target if is_error(figure) else target - mean(values)
-    return f"{said}: {_WORDS['reached' if beyond <= _TOLERANCE else 'missed'][language]}"
+    return f"{said}: {say('reached' if beyond <= _TOLERANCE else 'missed', language)}"
 
 
 def _describe_published(published: Mapping[str, Any], language: str) -> str:
     """Return a figure of others, linked to where it is published, with the size of their model if it is known."""
-    said = f"{_number(published['figure'], language)} ([{published['by']}]({published['source']}))"
+    said = f"{number_text(published['figure'], language)} ([{published['by']}]({published['source']}))"
     weights = published.get("weights")
-    return f"{said}, {_count(weights, language)} {_WORDS['weights'][language]}" if weights else said
+    return f"{said}, {count_text(weights, language)} {say('weights', language)}" if weights else said
 
 
 def _errors(rows: Sequence[Any], runs: Path, language: str) -> Iterable[Measured]:
@@ -183,41 +194,61 @@ def _errors(rows: Sequence[Any], runs: Path, language: str) -> Iterable[Measured
 
 
 def _how(rows: Sequence[Any], runs: Path, language: str) -> Iterable[str]:
-    yield f"## {_WORDS['how'][language]}"
+    yield f"## {say('how', language)}"
     for row in rows:
         yield f"\n### {row.task[language]}"
-        lines = []
-        if row.files:
-            where = f": {row.where[language]}" if row.where else ""
-            lines.append(f"- {_WORDS['files'][language]}: {', '.join(f'`{name}`' for name in row.files)}{where}")
-        for each in row.published:
-            note = f": {each['note'][language]}" if "note" in each else ""
-            lines.append(f"- {_WORDS['source'][language]}: {each['by']}, <{each['source']}>{note}")
-        for each in read_runs(row, runs):
-            about = each["run"]
-            processor = each.get("card", {}).get("cost", {}).get("processor")
-            machine = ", ".join(filter(None, [about.get("machine"), processor]))
-            versions = ", ".join(f"{name} {number}" for name, number in about.get("versions", {}).items())
-            lines.append(
-                f"- `{about['command']}`  \n  {'; '.join(filter(None, [machine, versions, about.get('date')]))}"
-            )
-        lines = list(dict.fromkeys(lines))  # two figures of one source have one note
+        lines = [*describe_data(row, language), *describe_runs(read_runs(row, runs))]
         yield from (f"\n{part}" for part in (row.note.get(language), "\n".join(lines)) if part)
 
 
-def _spread(values: Sequence[float], seeds: int, language: str) -> str:
-    partly = _WORDS["partly"][language].format(count=len(values), all=seeds) if len(values) < seeds else ""
+def describe_data(row: Any, language: str) -> list[str]:
+    """Return items of a list in Markdown: the data of a row that are not shipped, and the sources of figures."""
+    lines = []
+    if row.files:
+        where = f": {row.where[language]}" if row.where else ""
+        lines.append(f"- {say('files', language)}: {', '.join(f'`{name}`' for name in row.files)}{where}")
+    for name, target in row.samples.items():
+        lines.append(f"- {say('sample', language, file=f'`{{outputs}}/{target}`', sample=f'`{name}`')}")
+    for each in row.published:
+        note = f": {each['note'][language]}" if "note" in each else ""
+        lines.append(f"- {say('source', language)}: {each['by']}, <{each['source']}>{note}")
+    return list(dict.fromkeys(lines))  # two figures of one source have one note
+
+
+def describe_runs(found: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return items of a list in Markdown: the command of each run, the machine, the versions and the date."""
+    lines = []
+    for each in found:
+        about = each["run"]
+        processor = each.get("card", {}).get("cost", {}).get("processor")
+        machine = ", ".join(filter(None, [about.get("machine"), processor]))
+        versions = ", ".join(f"{name} {number}" for name, number in about.get("versions", {}).items())
+        lines.append(f"- `{about['command']}`  \n  {'; '.join(filter(None, [machine, versions, about.get('date')]))}")
+    return list(dict.fromkeys(lines))
+
+
+def describe_spread(values: Sequence[float], seeds: int, language: str) -> str:
+    """Return the mean of a figure, and if there are several, how many and from where to where.
+
+    Args:
+        values: the figure with each seed that was run.
+        seeds: how many there are to run.
+        language: `en` or `pt`.
+    """
+    partly = say("partly", language, count=len(values), all=seeds) if len(values) < seeds else ""
     if len(values) == 1:
-        return f"{_number(values[0], language)}{f' ({partly})' if partly else ''}"
-    low, high = (_number(value, language) for value in (min(values), max(values)))
-    said = _WORDS["spread"][language].format(count=len(values), low=low, high=high)
-    return f"{_number(mean(values), language)} ({'; '.join(filter(None, [said, partly]))})"
+        return f"{number_text(values[0], language)}{f' ({partly})' if partly else ''}"
+    low, high = (number_text(value, language) for value in (min(values), max(values)))
+    said = say("spread", language, count=len(values), low=low, high=high)
+    return f"{number_text(mean(values), language)} ({'; '.join(filter(None, [said, partly]))})"
 
 
-def _number(value: float, language: str, digits: int = 3) -> str:
+def number_text(value: float, language: str, digits: int = 3) -> str:
+    """Return a number as the language writes it."""
     text = f"{value:,.{digits}f}"
     return text.translate(str.maketrans(",.", ".,")) if language == "pt" else text
 
 
-def _count(value: int, language: str) -> str:
-    return _number(value, language, 0)
+def count_text(value: int, language: str) -> str:
+    """Return a whole number as the language writes it."""
+    return number_text(value, language, 0)

@@ -81,8 +81,10 @@ def hallucinate(
     lengths = [slot.length for of_kept in templates for template in of_kept for slot in template.slots]
     models = [model for order in _ORDERS for model in [_LetterModel(sources, order)] * _TRIES]
     invented: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
-    fruitless = 0  # rounds without a new row
-    for of_kept in cycle(templates):
+    rounds = cycle(templates)
+    fruitless = 0  # rounds in a row without a new one
+    while len(invented) < count:
+        of_kept = next(rounds)
         before = len(invented)
         for template in generator.sample(of_kept, min(len(of_kept), count - before)):
             for model in models:
@@ -91,14 +93,13 @@ def hallucinate(
                 if row["source"] not in known and key not in invented:
                     invented[key] = row
                     break
-        if len(invented) == count:
-            return list(invented.values())
         fruitless = fruitless + 1 if len(invented) == before else 0
         if fruitless == len(templates):
             raise ValueError(
                 f"Found {before} of {count} rows to invent from {max(map(len, templates))} training pairs with a "
                 "stem; expected more pairs, or longer and more varied stems: ask for fewer rows."
             )
+    return list(invented.values())
 
 
 class _Slot(NamedTuple):

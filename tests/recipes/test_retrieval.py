@@ -1,6 +1,5 @@
 """Tests of passages and queries, their vectors, the index and recall."""
 
-import json
 from itertools import permutations
 
 import numpy as np
@@ -12,27 +11,33 @@ from torch.nn.functional import normalize
 from atenta import AtentaEncoderForMaskedLM, AtentaEncoderModel, AtentaTokenizer
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.retrieval import (
+    COMBINED_EDITS,
+    EDITS,
     INDEX_NAME,
+    MODEL,
     IndexSource,
     LabelledQuery,
     chance_recall,
     choose_weight,
     combine,
+    combine_kinds,
     edit_scores,
     embed,
     fingerprint,
     has_index,
+    label_queries,
     load_index,
     mean_reciprocal_rank,
     nearest,
     nearest_texts,
     ngram_scores,
     read_folder,
+    read_misspellings,
     read_queries,
-    read_questions,
     recall,
     save_index,
 )
+from atenta.recipes.samples.misspellings import misspellings
 from support.models import tiny_model
 from support.recipes import write_lines
 from support.trainers import tiny_tokenizer
@@ -80,30 +85,23 @@ def test_queries_name_a_file_or_a_passage(folder, tmp_path):
         read_queries(wrong, passages)
 
 
-def test_each_context_is_one_passage_that_its_questions_find(tmp_path):
-    def paragraph(context, *questions):
-        answers = [{"text": "no answer", "answer_start": 0}]  # not in the context, and not used
-        return {"context": context, "qas": [{"id": q, "question": q, "answers": answers} for q in questions]}
-
-    first, second = ([paragraph("A", "a?", "b?"), paragraph("B", "c?")], [paragraph("B", "d?"), paragraph("C", "e?")])
-    for name, paragraphs in (("first", first), ("second", second)):
-        (tmp_path / f"{name}.json").write_text(json.dumps({"data": [{"paragraphs": paragraphs}]}))
-    passages, queries = read_questions([tmp_path / "first.json", tmp_path / "second.json"])
-    assert passages["text"] == ["A", "B", "C"]
-    assert passages["id"] == ["first.json:1", "first.json:2", "second.json:1"]
-    assert {query.text: passages[min(query.answers)]["text"] for query in queries} == {
-        **{"a?": "A", "b?": "A", "c?": "B", "d?": "B", "e?": "C"}
-    }
-
-
-def test_the_sample_has_all_questions_of_faquad():
-    passages, queries = read_questions()
-    assert (len(passages), len(queries)) == (249, 900)
+def test_the_sample_has_all_names_and_the_misspellings_of_its_test():
+    passages, queries = read_misspellings()
+    splits = misspellings()
+    assert (len(passages), len(queries)) == (23_820, len({row["anchor"] for row in splits["test"]}))
+    assert passages["id"] == passages["text"]
+    answers = {query.text: {passages[index]["text"] for index in query.answers} for query in queries}
+    assert all(row["positive"] in answers[row["anchor"]] for row in splits["test"])
 
 
 def test_missing_sample_data_are_explained(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"found no train\.json .* with --text_folder"):
-        read_questions([tmp_path / "train.json"])
+    with pytest.raises(FileNotFoundError, match=rf"^{tmp_path}: .* with --text_folder$"):
+        read_misspellings(tmp_path)
+
+
+def test_a_query_of_several_passages_is_answered_by_each():
+    rows = [{"anchor": "a", "positive": text} for text in "xy"]
+    assert label_queries(rows, ["y", "z", "x"]) == [LabelledQuery("a", frozenset([0, 2]))]
 
 
 @pytest.fixture(scope="module")
@@ -245,6 +243,14 @@ def test_combined_scores_do_not_depend_on_scale_and_origin():
     np.testing.assert_array_equal(nearest(combine(scores, others, 1), 5), nearest(scores, 5))
     np.testing.assert_array_equal(nearest(combine(scores, others, 0), 5), nearest(others, 5))
     assert combine(np.zeros((1, 2)), np.array([[0.0, 1.0]]), 0.5).argmax() == 1  # no query is divided by 0
+
+
+def test_the_weight_of_a_combination_is_that_of_its_first_kind():
+    model, edits = np.random.default_rng(0).random((2, 3, 5))
+    found = combine_kinds({MODEL: model, EDITS: edits}, {COMBINED_EDITS: 0.3})
+    assert list(found) == [EDITS, COMBINED_EDITS, MODEL]
+    np.testing.assert_array_equal(found[COMBINED_EDITS], combine(model, edits, 0.3))
+    assert found[MODEL] is model
 
 
 def test_the_weight_is_the_one_that_ranks_best():

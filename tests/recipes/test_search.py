@@ -1,5 +1,6 @@
 """Tests of recipes/search.py end to end: passages, the index, results and recall."""
 
+import re
 import shutil
 from contextlib import redirect_stdout
 from io import StringIO
@@ -25,6 +26,10 @@ from support.recipes import read_metrics, run_here, write_lines
 NAME = "search"
 PASSAGES = ["O gato dorme no sofá da sala.", "Um rio corre para o mar.", "A universidade abriu em março."]
 QUERIES = {"gato no sofá": 0, "rio e mar": 1, "universidade": 2}
+MISSPELLED = {
+    "train": [{"anchor": "rrio", "positive": "rio"}, {"anchor": "ri", "positive": "rio"}],
+    "test": [{"anchor": "gatto", "positive": "gato"}, {"anchor": "sofa", "positive": "sofá"}],
+}
 
 
 def save_encoder(folder, seed=0, model_class=AtentaEncoderForPreTraining):
@@ -79,6 +84,19 @@ def test_passages_and_scores_are_printed(searched, given):
         assert PASSAGES[last] not in shown
 
 
+@pytest.mark.parametrize("query", ["gatto", "GATTO"])
+def test_the_sample_is_names(given, tmp_path, monkeypatch, capsys, query):
+    monkeypatch.setattr("atenta.recipes.retrieval.misspellings", lambda folder: MISSPELLED)
+    options = arguments(model_name_or_path=given["model_name_or_path"], output_dir=tmp_path / "index")
+    run_here(NAME, tmp_path, *options, "--model_weight", 0)
+    assert f"2 queries, 3 passages\n{table(read_metrics(tmp_path / 'index')['test'])}\n" in capsys.readouterr().out
+    run_here(NAME, tmp_path, *options, "--model_weight", 0, "--num_results", 1, "--query", query)
+    _, ranked, _, shown, first = capsys.readouterr().out.splitlines()
+    assert ranked == f"Ranked by {COMBINED}; scores: standard deviations from the mean of all passages"
+    assert shown == "“gatto”"
+    assert re.fullmatch(r"  1  1\.\d{4}  gato", first)
+
+
 def test_a_long_passage_is_shortened():
     passages = {"id": ["a.txt:1", "b.txt:1"], "text": ["rio " * 1_000, "mar"]}
     lines = format_results("mar", [0.5, 0.25], passages).splitlines()
@@ -108,7 +126,13 @@ def test_a_given_weight_combines_both(searched, given, tmp_path, weight, same):
     assert scores[COMBINED] == scores[same]
 
 
-@pytest.mark.parametrize("metrics", ["", "[]", '{"weights": 1}', '{"weights": {}}', '{"test": {}}'])
+@pytest.mark.parametrize(
+    "metrics",
+    [
+        *("", "[]", '{"weights": 1}', '{"weights": {}}', '{"test": {}}', f'{{"weights": {{"{COMBINED}": 1}}}}'),
+        '{"weights": {"a + b": 1}, "tfidf_sizes": [1, 3]}',
+    ],
+)
 def test_metrics_of_other_recipes_have_no_weight(given, tmp_path, metrics):
     model = shutil.copytree(given["model_name_or_path"], tmp_path / "model")
     write_lines(model / "metrics.json", metrics)
@@ -171,7 +195,7 @@ def test_invalid_options_are_refused_before_the_model_is_loaded(given, tmp_path,
 def test_a_missing_encoder_is_explained(given, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     options = {name: value for name, value in given.items() if name != "model_name_or_path"}
-    with pytest.raises(SystemExit, match=r"outputs/pretrain_masked: .*`python recipes/pretrain_masked\.py` saves one"):
+    with pytest.raises(SystemExit, match=r"outputs/misspellings: .*`python recipes/train_embeddings\.py` saves one"):
         run_here(NAME, tmp_path, *arguments(**options))
 
 

@@ -10,9 +10,19 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
 from atenta import AtentaDecoderForCausalLM
-from atenta.recipes.retrieval import COMBINED, NGRAMS, WEIGHTS, LabelledQuery, embed
+from atenta.recipes.retrieval import (
+    COMBINED,
+    COMBINED_EDITS,
+    EDITS,
+    NGRAMS,
+    PAIRS,
+    SIZES,
+    WEIGHTS,
+    LabelledQuery,
+    embed,
+)
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
-from atenta.recipes.train_embeddings import EmbeddingArguments, add_hard_negatives, compare_searches, label_queries
+from atenta.recipes.train_embeddings import EmbeddingArguments, add_hard_negatives, compare_searches
 from support.recipes import (
     assert_complete,
     assert_reported,
@@ -30,7 +40,6 @@ from support.saved import save_with_tokenizer
 NAME = "train_embeddings"
 NAMES = ["oliveira", "nesterov", "waldemar", "mendonça", "figueira", "barbosa", "carvalho", "teixeira"]
 TESTED = ["machado", "azevedo", "pereira"]
-COMBINATIONS = {COMBINED, "model + edit distance", f"edit distance + {NGRAMS}"}
 OPTIONS = {"per_device_train_batch_size": 4, "metric_for_best_model": "mean_reciprocal_rank", "max_length": 16}
 
 
@@ -50,13 +59,14 @@ def files(tmp_path_factory):
 @pytest.fixture(scope="module")
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
-    options = {**files, **OPTIONS, "edit_distance": True, "hard_negatives": True, "output_dir": folder / "model"}
+    options = {**files, **OPTIONS, "edit_distance": True, "tfidf_sizes": [1, 2], "hard_negatives": True}
+    options["output_dir"] = folder / "model"
     return folder / "model", run_recorded(NAME, folder, *tiny(NAME, **options))
 
 
 def test_the_folder_is_complete(trained):
     folder, done = trained
-    assert_complete(folder, "AutoModel", {"chance", NGRAMS, "edit distance", *COMBINATIONS})
+    assert_complete(folder, "AutoModel", {"chance", NGRAMS, EDITS, *PAIRS})
     assert_reported(done, folder)
     assert not (folder / "eval").exists()
     assert read_metrics(folder)["card"]["rows"]["train"] == len(pairs(NAMES)) - 1  # no sample is added
@@ -65,7 +75,7 @@ def test_the_folder_is_complete(trained):
 def test_weights_are_chosen_by_validation(trained):
     folder, done = trained
     weights = read_metrics(folder)[WEIGHTS]
-    assert weights.keys() == COMBINATIONS
+    assert weights.keys() == PAIRS.keys()
     assert "chosen on 7 validation queries" in done.stdout  # of one name
 
 
@@ -92,20 +102,32 @@ def test_sentence_transformers_and_search_give_the_same_vectors(trained):
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_search_uses_the_folder_and_its_weight(trained, tmp_path, capsys):
+def test_search_finds_what_was_found_after_training(trained, files, tmp_path, capsys):
     folder, _ = trained
+    passages = [*NAMES, *TESTED]
     (tmp_path / "texts").mkdir()
-    for name in NAMES:
-        write_lines(tmp_path / "texts" / f"{name}.txt", name)
-    queries = write_lines(tmp_path / "queries.tsv", *(f"{name[1:]}\t{name}.txt" for name in NAMES))
-    given = ("--text_folder", tmp_path / "texts", "--queries_file", queries, "--model_name_or_path", folder)
-    run_here("search", tmp_path, *given, "--output_dir", tmp_path / "index")
-    weight = read_metrics(folder)[WEIGHTS][COMBINED]
-    metrics = read_metrics(tmp_path / "index")
-    assert metrics[WEIGHTS] == {COMBINED: weight}
-    assert f"weight of the model in the combination: {weight:g}\n" in capsys.readouterr().out
-    run_here("search", tmp_path, *given, "--output_dir", tmp_path / "index", "--model_weight", 0)
-    assert read_metrics(tmp_path / "index")["test"][COMBINED] == metrics["test"][NGRAMS]
+    write_lines(tmp_path / "texts" / "names.txt", *passages)
+    asked = [line.split("\t") for line in pairs(TESTED[1:])[1:]]
+    queries = write_lines(
+        tmp_path / "queries.tsv", *(f"{wrong}\tnames.txt:{passages.index(name) + 1}" for wrong, name in asked)
+    )
+    given = ("--text_folder", tmp_path / "texts", "--sample_by", "line", "--model_name_or_path", folder)
+    options = (*given, "--queries_file", queries, "--output_dir", tmp_path / "index")
+    run_here("search", tmp_path, *options)
+    found, expected = read_metrics(tmp_path / "index"), read_metrics(folder)
+    assert list(found["test"]) == list(expected["test"])
+    assert found["test"] == expected["test"]
+    assert (found[WEIGHTS], found[SIZES]) == (expected[WEIGHTS], expected[SIZES]) == (expected[WEIGHTS], [1, 2])
+    capsys.readouterr()
+
+    run_here("search", tmp_path, *options, "--model_weight", 0, "--query", "pereirra", "--num_results", 1)
+    changed = read_metrics(tmp_path / "index")
+    assert changed[WEIGHTS] == {**expected[WEIGHTS], COMBINED: 0, COMBINED_EDITS: 0}
+    assert changed["test"][COMBINED] == found["test"][NGRAMS]
+    assert changed["test"][COMBINED_EDITS] == found["test"][EDITS]
+    printed = capsys.readouterr().out
+    assert f"Ranked by {COMBINED_EDITS}; " in printed
+    assert "names.txt:11\n     pereira\n" in printed
 
 
 def test_it_starts_from_a_saved_encoder(trained, files, tmp_path):
@@ -200,11 +222,6 @@ def test_hard_negatives_look_like_the_passage_and_are_others():
         assert all(row["negative"] in NAMES and row["negative"] != row["positive"] for row in found)
     with pytest.raises(SystemExit, match="found one passage"):
         add_hard_negatives(rows.select([0]), True, seed=0)
-
-
-def test_a_query_of_several_passages_is_answered_by_each():
-    rows = Dataset.from_list([{"anchor": "a", "positive": text} for text in "xy"], TEXT_PAIRS.features)
-    assert label_queries(rows, ["y", "z", "x"]) == [LabelledQuery("a", frozenset([0, 2]))]
 
 
 def test_the_weight_of_the_test_is_that_of_the_validation():
