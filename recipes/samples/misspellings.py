@@ -36,9 +36,8 @@ def misspellings(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str,
     case, of five letters or more. An entry is in the split of its file; if several have it, in the last of test,
     validation and train. An entry of training has four misspellings, of one to three errors. Validation and test have
     1,000 entries, each misspelled once: by one or two errors, or, in the further test `hard`, by three or four. In the
-    test `random letters` one or two letters are lost, replaced or added, any letter anywhere. In training that is one
-    of the errors.
-    No misspelling is itself an entry of any split.
+    test `random letters` one or two letters are lost, replaced or added, any letter anywhere; in training that is one
+    error among the others. No misspelling is itself an entry of any split.
 
     The errors, each equally likely: a letter is replaced by a neighbour on the keyboard; a letter is doubled, or one
     of a double is lost; two letters are swapped; a letter is missing; a spelling is replaced by another that sounds
