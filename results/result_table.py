@@ -41,22 +41,22 @@ _WORDS: dict[str, dict[str, str]] = {
 
 
 def write_tables(rows: Iterable[Any], runs: Path, folder: Path) -> None:
-    """Write README.md and README.pt.md: what is in preface.md and preface.pt.md, the table, and each row's commands.
+    """Write README.md and README.pt.md: the preface, the table, what was tried and each row's commands.
 
-    A picture of the errors is written beside each, once two rows have been run.
+    The preface and what was tried are what preface.md, preface.pt.md, tried.md and tried.pt.md have. A picture of the errors is written beside each, once two rows have been run.
 
     Args:
         rows: rows of rows.yaml.
         runs: folder of the figures, `<row>-<seed>.json`.
-        folder: where the tables are written, and the prefaces are, if there are any.
+        folder: where the tables are written, and the texts around them are, if there are any.
 
     Raises:
         ValueError: If the file of a run is damaged, or lacks what the table shows.
     """
     rows = list(rows)
     for language, name in _LANGUAGES.items():
-        preface = folder / name.replace("README", "preface")
-        parts = [preface.read_text(encoding="utf-8").rstrip()] if preface.is_file() else []
+        before, after = (folder / name.replace("README", part) for part in ("preface", "tried"))
+        parts = [before.read_text(encoding="utf-8").rstrip()] if before.is_file() else []
         parts.append("\n".join(_table(rows, runs, language)))
         measured = list(_errors(rows, runs, language))
         picture = folder / _PICTURES[language]
@@ -64,6 +64,7 @@ def write_tables(rows: Iterable[Any], runs: Path, folder: Path) -> None:
         if len(measured) >= _FEWEST_DRAWN:
             draw_errors(picture, measured, language)
             parts.append(f"![{say('picture', language)}]({picture.name})")
+        parts += [after.read_text(encoding="utf-8").rstrip()] if after.is_file() else []
         parts.append("\n".join(_how(rows, runs, language)))
         (folder / name).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
