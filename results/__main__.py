@@ -5,6 +5,7 @@ choices on several tasks; each cell is such a row. A run is not repeated if its 
 folder of the grid, made by the same command. One that was stopped goes on from its last checkpoint.
 """
 
+import hashlib
 import json
 import os
 import platform
@@ -18,9 +19,11 @@ from typing import Annotated, Any, BinaryIO, TypeVar
 
 import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
+import yaml
 
 from atenta.card_facts import count_weights
 from atenta.recipes.samples import SAMPLES
+from atenta.recipes.training.config_files import CONFIGS
 from results.grid_page import write_pages
 from results.grids import Grid, read_grid
 from results.result_table import read_run, write_tables
@@ -188,9 +191,10 @@ def _run(row: Row, rows: Mapping[str, Row], seed: int, places: Mapping[str, Path
     name, outputs = f"{row.name}-{seed}", places["outputs"]
     kept, folder, state = places["runs"] / f"{name}.json", outputs / name, outputs / f"{name}.state.json"
     shown = _command(row, rows, {"data": "{data}", "outputs": "{outputs}", "seed": seed})
-    of_kept = _command_of(kept) if kept.is_file() else None
-    last = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {"command": of_kept, "done": True}
-    if of_kept == last["command"] == shown and last["done"] and not again:
+    made_by = {"command": shown, "configuration": _digest_of_configuration(shown)}
+    of_kept = _made_by(kept) if kept.is_file() else {"command": None}
+    last = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {**of_kept, "done": True}
+    if _is_made_by(of_kept, made_by) and _is_made_by(last, made_by) and last["done"] and not again:
         print(f"{row.name}, seed {seed}: done", flush=True)
         return
     models = [f"{needed}-{each}" for needed in row.needed for each in rows[needed].seeds]
@@ -200,12 +204,13 @@ def _run(row: Row, rows: Mapping[str, Row], seed: int, places: Mapping[str, Path
             f"{absent[0].rpartition('-')[0]} with --again to make it again."
         )
     folder.mkdir(parents=True, exist_ok=True)
-    _write_json(state, {"command": shown, "done": False})
+    _write_json(state, {**made_by, "done": False})
     command = shlex.split(_command(row, rows, {**places, "seed": seed}))
     if row.ensemble_of is None:
         command += ["--output_dir", str(folder)]
         # A recipe goes on with a run of the same options, and refuses to with one of others.
-        command += ["--overwrite_output_dir"] if again or last["command"] not in (None, shown) else []
+        is_other = last["command"] is not None and not _is_made_by(last, made_by)
+        command += ["--overwrite_output_dir"] if again or is_other else []
     else:
         command += ["--output", str(folder / "metrics.json")]
     print(f"\n{row.name}, seed {seed}: {shlex.join(command)}", flush=True)
@@ -220,12 +225,12 @@ def _run(row: Row, rows: Mapping[str, Row], seed: int, places: Mapping[str, Path
     told = {key: _without_places(value, places) for key, value in metrics["run"].items()}
     if own := told.get("command"):
         told["own_command"] = own  # what the recipe itself noted, to be compared with ours
-    metrics["run"] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", **told, "command": shown}
+    metrics["run"] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", **told, **made_by}
     members = [folder] if row.ensemble_of is None else [outputs / each for each in models]
     metrics["weights"] = sum(count_weights(path) for member in members for path in member.glob("model*.safetensors"))
     _forget_those_that_need(row, rows, places)
     _write_json(kept, metrics)
-    _write_json(state, {"command": shown, "done": True})
+    _write_json(state, {**made_by, "done": True})
 
 
 def _without_places(value: Any, places: Mapping[str, Path]) -> Any:
@@ -237,11 +242,31 @@ def _without_places(value: Any, places: Mapping[str, Path]) -> Any:
     return value
 
 
-def _command_of(kept: Path) -> str:
+def _made_by(kept: Path) -> dict[str, str | None]:
+    """Return the command of kept figures and the digest of its configuration, which earlier ones did not note."""
     try:
-        return read_run(kept)["run"]["command"]
+        run = read_run(kept)["run"]
     except ValueError as error:
         raise SystemExit(str(error)) from None
+    return {"command": run["command"], "configuration": run.get("configuration")}
+
+
+def _is_made_by(earlier: Mapping[str, Any], made_by: Mapping[str, str | None]) -> bool:
+    known = earlier.get("configuration") is not None
+    return earlier["command"] == made_by["command"] and (
+        not known or earlier["configuration"] == made_by["configuration"]
+    )
+
+
+def _digest_of_configuration(command: str) -> str | None:
+    """Return the digest of the options in a command's `--config`, which decide the run too; `None` without one."""
+    words = shlex.split(command)
+    if "--config" not in words:
+        return None
+    name = words[words.index("--config") + 1]
+    file = next((path for path in (ROOT / name, CONFIGS / name) if path.is_file()), None)
+    options = yaml.safe_load(file.read_text(encoding="utf-8")) if file else None  # without it, the recipe complains
+    return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
 
 def _write_json(path: Path, value: Any) -> None:

@@ -43,7 +43,8 @@ _WORDS: dict[str, dict[str, str]] = {
 def write_tables(rows: Iterable[Any], runs: Path, folder: Path) -> None:
     """Write README.md and README.pt.md: the preface, the table, what was tried and each row's commands.
 
-    The preface and what was tried are what preface.md, preface.pt.md, tried.md and tried.pt.md have. A picture of the errors is written beside each, once two rows have been run.
+    The preface and what was tried are what preface.md, preface.pt.md, tried.md and tried.pt.md have. A picture of the
+    errors is written beside each, once two rows have been run.
 
     Args:
         rows: rows of rows.yaml.

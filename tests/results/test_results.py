@@ -79,6 +79,24 @@ def test_another_command_is_run_again(places):
     assert len(run()[1]) == 3
 
 
+def test_another_configuration_is_run_again_from_the_beginning(places):
+    folder, run = places
+    config = folder / "recipe.yaml"
+    config.write_text("steps: 1  # few\n", encoding="utf-8")
+    text = (folder / "rows.yaml").read_text(encoding="utf-8")
+    (folder / "rows.yaml").write_text(text.replace("recipe.py\n", f"recipe.py --config {config}\n"), encoding="utf-8")
+    assert len(run()[1]) == 3
+    config.write_text("steps: 1\n", encoding="utf-8")  # the same options
+    assert not run()[1]
+    config.write_text("steps: 2\n", encoding="utf-8")
+    assert [line.split()[-1] for line in run()[1]] == ["--overwrite_output_dir"] * 3
+    kept = folder / "runs" / "first-1.json"
+    metrics = json.loads(kept.read_text(encoding="utf-8"))
+    assert metrics["run"].pop("configuration")
+    kept.write_text(json.dumps(metrics), encoding="utf-8")
+    assert not run()[1]  # figures of which it is not known
+
+
 def test_a_named_row_is_run_after_those_it_needs(places):
     folder, run = places
     done = run("long")[1]
