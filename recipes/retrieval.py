@@ -29,9 +29,10 @@ from atenta.recipes.tasks.documents import read_documents
 INDEX_NAME = "vectors"  # name of the index in its data set, which may have several
 RECALL_DEPTHS = (1, 5, 10)
 NGRAMS, EDITS, MODEL = "n-grams (TF-IDF)", "edit distance", "model"  # rows of tables and of metrics.json
-COMBINED, COMBINED_EDITS = f"{MODEL} + {NGRAMS}", f"{MODEL} + {EDITS}"
-PAIRS = {f"{EDITS} + {NGRAMS}": (EDITS, NGRAMS), COMBINED: (MODEL, NGRAMS), COMBINED_EDITS: (MODEL, EDITS)}
-WEIGHTS = "weights"  # in metrics.json: the weight of the first in each combination of two
+SPELLINGS, COMBINED = f"{EDITS} + {NGRAMS}", f"{MODEL} + {NGRAMS}"
+ALL = f"{MODEL} + {SPELLINGS}"
+COMBINATIONS = {SPELLINGS: (EDITS, NGRAMS), COMBINED: (MODEL, NGRAMS), ALL: (MODEL, SPELLINGS)}  # each of two
+WEIGHTS = "weights"  # in metrics.json: the weight of the first of the two in each combination
 SIZES = "tfidf_sizes"  # in metrics.json: the n-grams that the weights were chosen with
 NGRAM_SIZES = (3, 5)  # shortest and longest, for passages of whole sentences
 _WEIGHT_STEPS = 20
@@ -354,15 +355,18 @@ def combine(scores: np.ndarray, others: np.ndarray, weight: float) -> np.ndarray
 
 
 def combine_kinds(scores: Mapping[str, np.ndarray], weights: Mapping[str, float]) -> dict[str, np.ndarray]:
-    """Return the scores of each kind of search and of combinations of two, those of the model last.
+    """Return the scores of each kind of search and of combinations, those of the model last.
 
     Args:
         scores: `MODEL` and other kinds, each (queries, passages).
-        weights: The weight of the first kind in each combination, one of `PAIRS`.
+        weights: The weight of the first of the two in each combination, one of `COMBINATIONS`.
     """
-    chosen = {pair: PAIRS[pair] for pair in weights}
-    combined = {pair: combine(scores[one], scores[other], weights[pair]) for pair, (one, other) in chosen.items()}
-    return {**{kind: each for kind, each in scores.items() if kind != MODEL}, **combined, MODEL: scores[MODEL]}
+    combined = dict(scores)
+    del combined[MODEL]
+    for name, (one, other) in COMBINATIONS.items():
+        if name in weights:
+            combined[name] = combine({**scores, **combined}[one], combined[other], weights[name])
+    return {**combined, MODEL: scores[MODEL]}
 
 
 def choose_weight(scores: np.ndarray, others: np.ndarray, queries: Sequence[LabelledQuery]) -> float:

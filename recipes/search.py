@@ -25,14 +25,14 @@ from atenta.recipes.decoding.loading import load_as
 from atenta.recipes.pictures.drawing import expect_writable
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
+    ALL,
+    COMBINATIONS,
     COMBINED,
-    COMBINED_EDITS,
     EDITS,
     INDEX_NAME,
     MODEL,
     NGRAM_SIZES,
     NGRAMS,
-    PAIRS,
     RECALL_DEPTHS,
     SIZES,
     WEIGHTS,
@@ -151,12 +151,12 @@ def _search(options: SearchArguments) -> None:
     }
 
     def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
-        parts = {part for kind in kinds for part in PAIRS.get(kind, (kind,))}
+        parts = {part for kind in kinds for part in kind.split(" + ")}
         single = {kind: scorers[kind](asked) for kind in scorers if kind in parts}
-        return combine_kinds(single, {kind: weights[kind] for kind in kinds if kind in weights})
+        return combine_kinds(single, {name: weights[name] for name in weights if parts.issuperset(name.split(" + "))})
 
     if options.query:
-        best = next((pair for pair in (COMBINED_EDITS, COMBINED) if pair in weights), MODEL)
+        best = next((name for name in (ALL, COMBINED) if name in weights), MODEL)
         unit = "cosine" if best == MODEL else "standard deviations from the mean of all passages"
         print(f"Ranked by {best}; scores: {unit}")
         asked = options.query
@@ -229,12 +229,12 @@ def _noted(options: SearchArguments) -> tuple[dict[str, float], tuple[int, int]]
     """
     try:
         metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
-        weights = {pair: float(metrics[WEIGHTS][pair]) for pair in PAIRS if pair in metrics[WEIGHTS]}
+        weights = {pair: float(metrics[WEIGHTS][pair]) for pair in COMBINATIONS if pair in metrics[WEIGHTS]}
         shortest, longest = map(int, metrics[SIZES])
     except (OSError, ValueError, LookupError, TypeError):  # not of train_embeddings.py
         weights, (shortest, longest) = {}, NGRAM_SIZES
     if options.model_weight is not None:
-        combined = [pair for pair in (COMBINED, COMBINED_EDITS) if pair in weights] or [COMBINED]
+        combined = [name for name in (COMBINED, ALL) if name in weights] or [COMBINED]
         weights |= dict.fromkeys(combined, options.model_weight)
     return weights, (shortest, longest)
 

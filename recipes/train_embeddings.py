@@ -40,12 +40,12 @@ from transformers.trainer_utils import EvalLoopOutput
 from atenta.recipes.reading import DataArguments, describe_data, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
+    COMBINATIONS,
     COMBINED,
     EDITS,
     MODEL,
     NGRAM_SIZES,
     NGRAMS,
-    PAIRS,
     RECALL_DEPTHS,
     SIZES,
     WEIGHTS,
@@ -297,7 +297,7 @@ class ComparedSearches:
 
     Attributes:
         scores: For each test, the recall of each kind.
-        weights: The weight of the first kind in each combination of two.
+        weights: The weight of the first of the two in each combination.
         seconds: How long each kind took for the queries of `test`, and the model for all `passages`.
         found: The passage that the model and n-grams together find first, for each query of `test`.
     """
@@ -314,7 +314,7 @@ def compare_searches(
     embed_texts: Callable[[Sequence[str]], np.ndarray],
     options: EmbeddingArguments,
 ) -> ComparedSearches:
-    """Compare a model with n-grams, with edit distance if it is asked for, and with combinations of two of them.
+    """Compare a model with n-grams, with edit distance if it is asked for, and with combinations of them.
 
     Args:
         queries: Those of `validation`, which choose the weights of combinations, of `test` and of further tests.
@@ -332,7 +332,6 @@ def compare_searches(
 
     vectors = timed("passages", partial(embed_texts, passages))
     further = [name for name in queries if name not in ("validation", "test")]
-    pairs = {pair: kinds for pair, kinds in PAIRS.items() if options.edit_distance or EDITS not in kinds}
     for name in ("validation", *further, "test"):
         asked = [query.text for query in queries[name]]
         kinds = {NGRAMS: timed(NGRAMS, partial(ngram_scores, passages, asked, tuple(options.tfidf_sizes)))}
@@ -340,9 +339,10 @@ def compare_searches(
             kinds[EDITS] = timed(EDITS, partial(edit_scores, passages, asked))
         kinds[MODEL] = timed(MODEL, lambda asked=asked: embed_texts(asked) @ vectors.T)
         if name == "validation":
-            compared.weights = {
-                pair: choose_weight(kinds[one], kinds[other], queries[name]) for pair, (one, other) in pairs.items()
-            }
+            for combination, (one, other) in COMBINATIONS.items():
+                known = combine_kinds(kinds, compared.weights)
+                if one in known and other in known:
+                    compared.weights[combination] = choose_weight(known[one], known[other], queries[name])
             continue
         combined = combine_kinds(kinds, compared.weights)
         ranked = {kind: nearest(scores, max(RECALL_DEPTHS)) for kind, scores in combined.items()}

@@ -11,10 +11,12 @@ from torch.nn.functional import normalize
 from atenta import AtentaEncoderForMaskedLM, AtentaEncoderModel, AtentaTokenizer
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.retrieval import (
-    COMBINED_EDITS,
+    ALL,
     EDITS,
     INDEX_NAME,
     MODEL,
+    NGRAMS,
+    SPELLINGS,
     IndexSource,
     LabelledQuery,
     chance_recall,
@@ -246,10 +248,12 @@ def test_combined_scores_do_not_depend_on_scale_and_origin():
 
 
 def test_the_weight_of_a_combination_is_that_of_its_first_kind():
-    model, edits = np.random.default_rng(0).random((2, 3, 5))
-    found = combine_kinds({MODEL: model, EDITS: edits}, {COMBINED_EDITS: 0.3})
-    assert list(found) == [EDITS, COMBINED_EDITS, MODEL]
-    np.testing.assert_array_equal(found[COMBINED_EDITS], combine(model, edits, 0.3))
+    model, edits, ngrams = np.random.default_rng(0).random((3, 3, 5))
+    weights = {SPELLINGS: 0.6, ALL: 0.3}
+    found = combine_kinds({MODEL: model, EDITS: edits, NGRAMS: ngrams}, weights)
+    assert list(found) == [EDITS, NGRAMS, SPELLINGS, ALL, MODEL]
+    np.testing.assert_array_equal(found[SPELLINGS], combine(edits, ngrams, 0.6))
+    np.testing.assert_array_equal(found[ALL], combine(model, found[SPELLINGS], 0.3))
     assert found[MODEL] is model
 
 

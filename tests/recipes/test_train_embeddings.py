@@ -11,12 +11,13 @@ from transformers import AutoModel
 
 from atenta import AtentaDecoderForCausalLM
 from atenta.recipes.retrieval import (
+    ALL,
+    COMBINATIONS,
     COMBINED,
-    COMBINED_EDITS,
     EDITS,
     NGRAMS,
-    PAIRS,
     SIZES,
+    SPELLINGS,
     WEIGHTS,
     LabelledQuery,
     embed,
@@ -66,7 +67,7 @@ def trained(files, tmp_path_factory):
 
 def test_the_folder_is_complete(trained):
     folder, done = trained
-    assert_complete(folder, "AutoModel", {"chance", NGRAMS, EDITS, *PAIRS})
+    assert_complete(folder, "AutoModel", {"chance", NGRAMS, EDITS, *COMBINATIONS})
     assert_reported(done, folder)
     assert not (folder / "eval").exists()
     assert read_metrics(folder)["card"]["rows"]["train"] == len(pairs(NAMES)) - 1  # no sample is added
@@ -75,7 +76,7 @@ def test_the_folder_is_complete(trained):
 def test_weights_are_chosen_by_validation(trained):
     folder, done = trained
     weights = read_metrics(folder)[WEIGHTS]
-    assert weights.keys() == PAIRS.keys()
+    assert weights.keys() == COMBINATIONS.keys()
     assert "chosen on 7 validation queries" in done.stdout  # of one name
 
 
@@ -122,11 +123,11 @@ def test_search_finds_what_was_found_after_training(trained, files, tmp_path, ca
 
     run_here("search", tmp_path, *options, "--model_weight", 0, "--query", "pereirra", "--num_results", 1)
     changed = read_metrics(tmp_path / "index")
-    assert changed[WEIGHTS] == {**expected[WEIGHTS], COMBINED: 0, COMBINED_EDITS: 0}
+    assert changed[WEIGHTS] == {**expected[WEIGHTS], COMBINED: 0, ALL: 0}
     assert changed["test"][COMBINED] == found["test"][NGRAMS]
-    assert changed["test"][COMBINED_EDITS] == found["test"][EDITS]
+    assert changed["test"][ALL] == found["test"][SPELLINGS]
     printed = capsys.readouterr().out
-    assert f"Ranked by {COMBINED_EDITS}; " in printed
+    assert f"Ranked by {ALL}; " in printed
     assert "names.txt:11\n     pereira\n" in printed
 
 
