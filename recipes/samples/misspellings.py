@@ -36,8 +36,8 @@ def misspellings(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str,
     case, of five letters or more. An entry is in the split of its file; if several have it, in the last of test,
     validation and train. An entry of training has four misspellings, of one to three errors. Validation and test have
     1,000 entries, each misspelled once: by one or two errors, or, in the further test `hard`, by three or four. In the
-    test `random letters` one or two letters are lost, replaced or added, any letter anywhere; in training that is one
-    error among the others. No misspelling is itself an entry of any split.
+    test `random letters` one or two letters are lost, replaced or added, any letter anywhere; in training and
+    validation that is a quarter of the errors. No misspelling is itself an entry of any split.
 
     The errors, each equally likely: a letter is replaced by a neighbour on the keyboard; a letter is doubled, or one
     of a double is lost; two letters are swapped; a letter is missing; a spelling is replaced by another that sounds
@@ -65,11 +65,12 @@ def misspellings(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str,
         return [{"anchor": wrong, "positive": entry} for wrong, entry in made if wrong is not None]
 
     drawn = {split: generator.sample(entries[split], min(_HELD_OUT, len(entries[split]))) for split in SPLITS[1:]}
-    training = rows(entries["train"] * _COPIES, 1, 3, [*_ERRORS, _random_letter])
+    all_kinds = [*_ERRORS, _random_letter, _random_letter]  # it stands for letters that are replaced and added
+    training = rows(entries["train"] * _COPIES, 1, 3, all_kinds)
     generator.shuffle(training)
     return {
         "train": training,
-        "validation": rows(drawn["validation"], 1, 2),
+        "validation": rows(drawn["validation"], 1, 2, all_kinds),
         "test": rows(drawn["test"], 1, 2),
         "hard": rows(drawn["test"], 3, 4),
         "random letters": rows(drawn["test"], 1, 2, [_random_letter]),
