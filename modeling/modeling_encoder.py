@@ -89,9 +89,10 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         Args:
             input_ids: (batch, length).
             attention_mask: (batch, length), 1 for real tokens and 0 for padding.
-            token_type_ids: (batch, length), the segment of each token.
+            token_type_ids: (batch, length), the segment of each token; without them no n-grams are shared.
             position_ids: (batch, length); defaults to positions counted from the attention mask.
-            inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
+            inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size. N-grams,
+                which are found by ids, are then left out.
             kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:

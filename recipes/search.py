@@ -1,8 +1,8 @@
 """Search passages by the mean vectors of an encoder (document 5), and compare with n-grams and edit distance.
 
 Without options the passages are names and words, the queries are misspellings of a thousand of them, and the encoder
-is the one that train_embeddings.py saved. An encoder of train_embeddings.py ranks the passages together with the edit
-distance if it was compared with that, and otherwise with n-grams; others rank them alone. With --text_folder the
+is the one that train_embeddings.py saved. An encoder of train_embeddings.py ranks the passages together with n-grams,
+and with edit distance if it was compared with that; others rank them alone. With --text_folder the
 passages are those of your txt files (--sample_by line for lists of names), and --queries_file lists queries with the
 passages that answer them. The index is saved in --output_dir and reused.
 """
@@ -35,6 +35,7 @@ from atenta.recipes.retrieval import (
     NGRAMS,
     RECALL_DEPTHS,
     SIZES,
+    SPELLINGS,
     WEIGHTS,
     IndexSource,
     LabelledQuery,
@@ -143,6 +144,7 @@ def _search(options: SearchArguments) -> None:
         print("Give a --query to search for, or a --queries_file to measure recall.")
 
     weights, sizes = _noted(options)
+    is_lower = all(text == text.lower() for text in index["text"])  # names: a capital would match none of them
     vectors = index.get_index(INDEX_NAME).faiss_index.reconstruct_n(0, len(index))
     scorers = {
         NGRAMS: lambda asked: ngram_scores(index["text"], asked, sizes),
@@ -151,19 +153,17 @@ def _search(options: SearchArguments) -> None:
     }
 
     def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
+        asked = [text.lower() for text in asked] if is_lower else asked
         parts = {part for kind in kinds for part in kind.split(" + ")}
         single = {kind: scorers[kind](asked) for kind in scorers if kind in parts}
         return combine_kinds(single, {name: weights[name] for name in weights if parts.issuperset(name.split(" + "))})
 
     if options.query:
         best = next((name for name in (ALL, COMBINED) if name in weights), MODEL)
-        unit = "cosine" if best == MODEL else "standard deviations from the mean of all passages"
+        unit = "cosine" if best == MODEL else "weighted standard scores"
         print(f"Ranked by {best}; scores: {unit}")
-        asked = options.query
-        if all(text == text.lower() for text in index["text"]):  # names: a capital would match none of them
-            asked = [text.lower() for text in asked]
-        scores = score(asked, [best])[best]
-        for query, row, found in zip(asked, scores, nearest(scores, options.num_results)):
+        scores = score(options.query, [best])[best]
+        for query, row, found in zip(options.query, scores, nearest(scores, options.num_results)):
             print(f"\n{printable(format_results(query, row[found], index[found]))}")
     if queries:
         combined = score([query.text for query in queries], [NGRAMS, *weights, MODEL])
@@ -227,12 +227,17 @@ def _noted(options: SearchArguments) -> tuple[dict[str, float], tuple[int, int]]
 
     A weight that is given replaces those of the model; if none are noted, it is that of the model and n-grams.
     """
+    weights: dict[str, float] = {}
+    shortest, longest = NGRAM_SIZES
     try:
         metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
-        weights = {pair: float(metrics[WEIGHTS][pair]) for pair in COMBINATIONS if pair in metrics[WEIGHTS]}
-        shortest, longest = map(int, metrics[SIZES])
-    except (OSError, ValueError, LookupError, TypeError):  # not of train_embeddings.py
-        weights, (shortest, longest) = {}, NGRAM_SIZES
+        shortest, longest = map(int, metrics.get(SIZES, NGRAM_SIZES))
+        noted = {name: float(metrics[WEIGHTS][name]) for name in COMBINATIONS if name in metrics[WEIGHTS]}
+        weights = {name: weight for name, weight in noted.items() if 0 <= weight <= 1}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+        pass  # not of train_embeddings.py
+    if SPELLINGS not in weights:
+        weights.pop(ALL, None)  # which is made of it
     if options.model_weight is not None:
         combined = [name for name in (COMBINED, ALL) if name in weights] or [COMBINED]
         weights |= dict.fromkeys(combined, options.model_weight)

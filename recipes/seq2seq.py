@@ -171,6 +171,8 @@ def main() -> None:
     run = start_run(*options)
     data, pairs, noise, sizes, search, training = options
     if noise.denoising:
+        if sizes.tags_with_positions:
+            raise SystemExit("--tags_with_positions is about the tags of pairs: leave it out with --denoising.")
         rows, encoded, tokenizer, model, collator, about = _prepare_texts(data, sizes, noise, training)
     else:
         rows, encoded, tokenizer, model, collator, about = _prepare_pairs(data, sizes, pairs, training)

@@ -19,7 +19,6 @@ from typing import Annotated, Any, BinaryIO, TypeVar
 
 import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
-import yaml
 
 from atenta.card_facts import count_weights
 from atenta.recipes.samples import SAMPLES
@@ -27,7 +26,7 @@ from atenta.recipes.training.config_files import CONFIGS
 from results.grid_page import write_pages
 from results.grids import Grid, read_grid
 from results.result_table import read_run, write_tables
-from results.rows import FOLDER, Row, read_rows
+from results.rows import FOLDER, Row, read_rows, read_yaml
 
 ROOT = FOLDER.parent
 GRIDS = ("choices", "language_models")
@@ -192,10 +191,12 @@ def _run(row: Row, rows: Mapping[str, Row], seed: int, places: Mapping[str, Path
     kept, folder, state = places["runs"] / f"{name}.json", outputs / name, outputs / f"{name}.state.json"
     shown = _command(row, rows, {"data": "{data}", "outputs": "{outputs}", "seed": seed})
     made_by = {"command": shown, "configuration": _digest_of_configuration(shown)}
-    of_kept = _made_by(kept) if kept.is_file() else {"command": None}
-    last = json.loads(state.read_text(encoding="utf-8")) if state.is_file() else {**of_kept, "done": True}
+    of_kept = _made_by(kept) if kept.is_file() and not again else {"command": None}
+    last = _read_state(state) if state.is_file() else {**of_kept, "done": True}
     if _is_made_by(of_kept, made_by) and _is_made_by(last, made_by) and last["done"] and not again:
-        print(f"{row.name}, seed {seed}: done", flush=True)
+        unknown = made_by["configuration"] and not of_kept["configuration"]
+        noted = ", with a configuration that was not noted: --again repeats it" if unknown else ""
+        print(f"{row.name}, seed {seed}: done{noted}", flush=True)
         return
     models = [f"{needed}-{each}" for needed in row.needed for each in rows[needed].seeds]
     if absent := [each for each in models if not (outputs / each).is_dir()]:
@@ -251,6 +252,15 @@ def _made_by(kept: Path) -> dict[str, str | None]:
     return {"command": run["command"], "configuration": run.get("configuration")}
 
 
+def _read_state(path: Path) -> dict[str, Any]:
+    """Return what is known of a run that may have been stopped; a damaged file is that of one to begin anew."""
+    try:
+        state = json.loads(path.read_text(encoding="utf-8"))
+        return {"command": state["command"], "configuration": state.get("configuration"), "done": state["done"]}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return {"command": "", "configuration": None, "done": False}
+
+
 def _is_made_by(earlier: Mapping[str, Any], made_by: Mapping[str, str | None]) -> bool:
     known = earlier.get("configuration") is not None
     return earlier["command"] == made_by["command"] and (
@@ -265,7 +275,7 @@ def _digest_of_configuration(command: str) -> str | None:
         return None
     name = words[words.index("--config") + 1]
     file = next((path for path in (ROOT / name, CONFIGS / name) if path.is_file()), None)
-    options = yaml.safe_load(file.read_text(encoding="utf-8")) if file else None  # without it, the recipe complains
+    options = _read_or_exit(read_yaml, file) if file else None  # without it, the recipe complains
     return hashlib.sha256(json.dumps(options, sort_keys=True).encode()).hexdigest()
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import ceil
+from math import ceil, inf
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from results.rows import Row, expect_keys, read_named, read_yaml
 
 _LANGUAGES = ("en", "pt")
 _FIGURE = {"score", "label"}  # what a figure needs
+_TOGETHER = {"options", "test_file"}  # and models that are scored together
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +49,8 @@ class Column:
             ValueError: If one is not as expected.
         """
         _expect_texts(self.label, "label")
+        if not isinstance(self.command, str) or not self.command.strip():
+            raise ValueError(f"command is {self.command!r}; expected a recipe with its options.")
         if not isinstance(self.figure, Mapping) or not self.figure.keys() >= _FIGURE:
             raise ValueError(f"figure is {self.figure!r}; expected `score` and `label`.")
         _expect_texts(self.figure["label"], "label of figure")
@@ -56,8 +59,10 @@ class Column:
         if self.minutes is not None:
             _expect_positive(self.minutes, "minutes")
         _expect_seeds(self.seeds, "seeds", fewest=1)
-        if self.together and not {"options", "test_file"} <= self.together.keys():
-            raise ValueError(f"together is {self.together!r}; expected `options` and `test_file`.")
+        if self.together and not (
+            isinstance(self.together, Mapping) and _TOGETHER <= self.together.keys() <= {*_TOGETHER, "samples"}
+        ):
+            raise ValueError(f"together is {self.together!r}; expected `options`, `test_file` and maybe `samples`.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,11 +267,12 @@ def _expect_texts(given: Any, name: str) -> None:
 
 
 def _expect_positive(given: Any, name: str, *, whole: bool = False) -> None:
-    if isinstance(given, bool) or not isinstance(given, int if whole else int | float) or given <= 0:
+    if isinstance(given, bool) or not isinstance(given, int if whole else int | float) or not 0 < given < inf:
         raise ValueError(f"{name}: {given!r}; expected a {'whole ' if whole else ''}number above 0.")
 
 
 def _expect_seeds(given: Any, name: str, *, fewest: int) -> None:
     is_list = isinstance(given, Sequence) and not isinstance(given, str)
-    if not is_list or len(given) < fewest or not all(type(each) is int and each >= 0 for each in given):
-        raise ValueError(f"{name}: {given!r}; expected a list of whole numbers.")
+    are_seeds = is_list and all(type(each) is int and each >= 0 for each in given) and len(set(given)) == len(given)
+    if not are_seeds or len(given) < fewest:
+        raise ValueError(f"{name}: {given!r}; expected a list of different whole numbers.")

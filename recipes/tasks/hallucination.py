@@ -12,9 +12,10 @@ letters:
 - What some training row changes at the end of its lemma stays at the end of every lemma, also where lemma and form are
   equal: -ar of Portuguese `lamentar`, `lamentar`, because another row has `sondar`, `sonde`. The same holds for the
   beginning.
-- In one row two letters next to the change stay as well, in the next row one, and in the next none. Those that stay
-  show which spellings depend on them, such as c and qu in `tocar`, `toque`; those that go, that most do not. Of 100
-  Portuguese pairs with 3,000 invented ones, a model learnt more from such a mixture than from any of the three.
+- In one pass over the rows two letters next to the change stay as well, in the next pass one, and in the next none.
+  Those that stay show which spellings depend on them, such as c and qu in `tocar`, `toque`; those that go, that most
+  do not. From 100 Portuguese pairs and 3,000 invented ones, a model learnt more with such a mixture than with any of
+  the three alone.
 
 What ties distant letters together, such as vowel harmony or reduplication, is not kept.
 """
@@ -50,7 +51,8 @@ def hallucinate(
         count: The number of rows to invent.
         seed: The seed that decides, together with the rows, what is invented.
         min_stem_length: The minimum number of letters in a row that are a stem, or a part of one.
-        kept_letters: How many letters next to a change stay, in stems that are long enough: each number in turn.
+        kept_letters: How many letters next to a change stay, in stems that are long enough: one number for each pass
+            over the rows, in turn.
 
     Returns:
         `count` distinct rows with `source`, `target` and `tags`. All but the letters that are replaced is that of a
@@ -58,13 +60,15 @@ def hallucinate(
         is that of a training row.
 
     Raises:
-        ValueError: If `count` is negative, `min_stem_length` is below 1, no row has a stem, or the letters of the rows
-            do not give `count` distinct rows.
+        ValueError: If `count` is negative, `min_stem_length` is below 1, `kept_letters` has no number or one below 0,
+            no row has a stem, or the letters of the rows do not give `count` distinct rows.
     """
     if count < 0:
         raise ValueError(f"count is {count}; expected 0 or more rows to invent.")
     if min_stem_length < 1:
         raise ValueError(f"min_stem_length is {min_stem_length}; expected 1 letter or more.")
+    if not kept_letters or min(kept_letters) < 0:
+        raise ValueError(f"kept_letters is {kept_letters}; expected one number of 0 or more letters, or several.")
     if count == 0:
         return []
     templates = [each for kept in kept_letters if (each := _templates(rows, min_stem_length, kept))]

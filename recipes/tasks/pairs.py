@@ -80,9 +80,9 @@ def nearest_target(output: str, targets: Sequence[str], separator: str | None = 
     Args:
         output: The output.
         targets: The targets that are right.
-        separator: What parts the units that are edited, such as phones; None: they are characters.
+        separator: What parts the units that are edited, such as phones; None or empty: they are characters.
     """
-    processor = None if separator is None else lambda text: text.split(separator)
+    processor = (lambda text: text.split(separator)) if separator else None
     return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))
 
 

@@ -141,8 +141,23 @@ class TwoStackArguments(ModelArguments):
         default=False, metadata={"help": "feature tags count as positions, instead of sharing position 0"}
     )
 
+    def __post_init__(self) -> None:
+        """Check the options, as in [`ModelArguments`].
+
+        Raises:
+            ValueError: Also if an option of new models is given with a saved one.
+        """
+        super().__post_init__()
+        given = {
+            "rotary_cross_attention": self.rotary_cross_attention is not None,
+            "tags_with_positions": self.tags_with_positions,
+        }
+        if self.model_name_or_path is not None and any(given.values()):
+            names = " and ".join(f"--{name}" for name, is_given in given.items() if is_given)
+            raise ValueError(f"{names}: a saved model keeps its positions. Leave it out, or --model_name_or_path.")
+
     def sizes(self) -> dict[str, Any]:
-        """Return the options of a new model's configuration, which has the ids of tags instead of this one."""
+        """Return the options of a new model's configuration, which has the ids of tags instead of their option."""
         given = super().sizes()
         del given["tags_with_positions"]
         return given

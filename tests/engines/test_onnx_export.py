@@ -57,6 +57,14 @@ def test_every_head(model_class, head_folder):
     assert_same_head(head_folder(model_class))
 
 
+def test_ngrams_that_segments_share(tmp_path):
+    options = {"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "conv_kernel_size": 3}
+    model = tiny_model(AtentaEncoderForTokenClassification, **options)
+    model.save_pretrained(tmp_path)
+    export_onnx(tmp_path)
+    assert_same_head(tmp_path)
+
+
 def assert_same_logits(begin, model, steps=36, most_branches=8):
     """Follow random branches of random texts, and compare logits with a model that reads each branch again.
 

@@ -17,7 +17,7 @@ from atenta import (
     AtentaTokenizer,
 )
 from atenta.recipes import search
-from atenta.recipes.retrieval import COMBINED, embed
+from atenta.recipes.retrieval import ALL, COMBINED, embed
 from atenta.recipes.search import format_results, load_encoder
 from atenta.recipes.training.results import table
 from support.models import tiny_model
@@ -92,8 +92,8 @@ def test_the_sample_is_names(given, tmp_path, monkeypatch, capsys, query):
     assert f"2 queries, 3 passages\n{table(read_metrics(tmp_path / 'index')['test'])}\n" in capsys.readouterr().out
     run_here(NAME, tmp_path, *options, "--model_weight", 0, "--num_results", 1, "--query", query)
     _, ranked, _, shown, first = capsys.readouterr().out.splitlines()
-    assert ranked == f"Ranked by {COMBINED}; scores: standard deviations from the mean of all passages"
-    assert shown == "“gatto”"
+    assert ranked == f"Ranked by {COMBINED}; scores: weighted standard scores"
+    assert shown == f"“{query}”"
     assert re.fullmatch(r"  1  1\.\d{4}  gato", first)
 
 
@@ -129,15 +129,27 @@ def test_a_given_weight_combines_both(searched, given, tmp_path, weight, same):
 @pytest.mark.parametrize(
     "metrics",
     [
-        *("", "[]", '{"weights": 1}', '{"weights": {}}', '{"test": {}}', f'{{"weights": {{"{COMBINED}": 1}}}}'),
+        *("", "[]", '{"weights": 1}', '{"weights": {}}', '{"test": {}}', "[" * 100_000),
         '{"weights": {"a + b": 1}, "tfidf_sizes": [1, 3]}',
+        f'{{"weights": {{"{COMBINED}": NaN}}}}',
+        f'{{"weights": {{"{COMBINED}": 7}}}}',
+        f'{{"weights": {{"{ALL}": 0.5}}, "tfidf_sizes": [1, 3]}}',
+        f'{{"weights": {{"{COMBINED}": 0.5}}, "tfidf_sizes": [1, Infinity]}}',
     ],
 )
 def test_metrics_of_other_recipes_have_no_weight(given, tmp_path, metrics):
     model = shutil.copytree(given["model_name_or_path"], tmp_path / "model")
     write_lines(model / "metrics.json", metrics)
     run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": model}, output_dir=tmp_path / "index"))
-    assert COMBINED not in read_metrics(tmp_path / "index")["test"]
+    assert not {COMBINED, ALL} & read_metrics(tmp_path / "index")["test"].keys()
+
+
+def test_weights_of_an_earlier_version_are_used(given, tmp_path):
+    model = shutil.copytree(given["model_name_or_path"], tmp_path / "model")
+    write_lines(model / "metrics.json", f'{{"weights": {{"{COMBINED}": 1}}}}')  # without the lengths of n-grams
+    run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": model}, output_dir=tmp_path / "index"))
+    scores = read_metrics(tmp_path / "index")["test"]
+    assert scores[COMBINED] == scores["model"]
 
 
 @pytest.mark.parametrize("value", ["-0.1", "1.1", "nan"])

@@ -258,7 +258,7 @@ def test_an_unknown_grid_and_an_unknown_cell_are_named(places):
         (lambda grid: grid["columns"][0].update(figure={}), "'a': figure is {}; expected `score` and `label`"),
         (lambda grid: grid["columns"][0].pop("steps"), "'default': no steps on 'a'"),
         (lambda grid: grid["columns"][1].pop("together"), "'three': 'b' has no `together`"),
-        (lambda grid: grid["columns"][0].update(seeds=[]), r"'a': seeds: \[\]; expected a list of whole numbers"),
+        (lambda grid: grid["columns"][0].update(seeds=[]), r"'a': seeds: \[\]; expected a list of different"),
         (lambda grid: grid["lines"][0].update(name=3), "3 is the name of a line; expected text"),
         (lambda grid: grid["lines"][0].update(swift=2), "'default' has swift; expected some of"),
         (lambda grid: grid["lines"][1].update(speed={"a": 0}), "'better': speed: 0; expected a number above 0"),

@@ -183,6 +183,8 @@ def test_no_rows_asked_for():
     [
         ({"count": -1}, "count is -1; expected 0"),
         ({"count": 1, "min_stem_length": 0}, "min_stem_length is 0; expected 1"),
+        ({"count": 1, "kept_letters": []}, r"kept_letters is \[\]; expected one number"),
+        ({"count": 1, "kept_letters": [2, -1]}, r"kept_letters is \[2, -1\]; expected"),
     ],
 )
 def test_bad_numbers(options, message):

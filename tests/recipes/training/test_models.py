@@ -2,10 +2,15 @@
 
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoModelForSequenceClassification
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+)
 
 from atenta import AtentaEncoderForMaskedLM, AtentaTokenizer
-from atenta.recipes.training import StackArguments, label_options, load_or_create
+from atenta.recipes.training import StackArguments, TwoStackArguments, label_options, load_or_create
 from support.models import tiny_model
 
 SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 1}
@@ -34,6 +39,23 @@ def test_a_new_model_has_the_given_sizes():
     assert (config.position_embedding_type, config.dropout) == ("rotary", 0.25)
     assert (config.max_position_embeddings, config.vocab_size, config.num_labels) == (77, len(made), 3)
     assert config.id2label == LABELS["id2label"]
+
+
+def test_positions_of_tags_and_of_cross_attention():
+    def config_of(**options):
+        sizes = {name: SIZES[name] for name in list(SIZES)[:3]} | {"encoder_layers": 1, "decoder_layers": 1}
+        arguments = TwoStackArguments(**sizes, position_embedding_type="rotary", **options)
+        return load_or_create(arguments, AutoModelForSeq2SeqLM, "encoder-decoder", TEXTS, tags=["<V>"])[1].config
+
+    config = config_of()
+    assert config.rotary_cross_attention
+    assert len(config.tag_token_ids) == 1
+    config = config_of(rotary_cross_attention=False, tags_with_positions=True)
+    assert not config.rotary_cross_attention
+    assert config.tag_token_ids is None
+    for given in ({"rotary_cross_attention": False}, {"tags_with_positions": True}):
+        with pytest.raises(ValueError, match=f"--{next(iter(given))}: a saved model keeps its positions"):
+            config_of(**given, model_name_or_path="saved")
 
 
 def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
