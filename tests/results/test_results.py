@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -135,6 +137,15 @@ def test_the_table_has_means_spreads_and_targets(places):
     assert "0,800 (média de 3 sementes, 0,700 a 0,900) | 0,500 |" in portuguese
     assert "| 1,5 |" in portuguese
     assert "a machine, a processor; torch 2; 2026-11-23" in english
+
+
+def test_it_starts_in_a_process_of_its_own():
+    """Here transformers is imported already, on which it may depend."""
+    started = subprocess.run(
+        [sys.executable, "-m", "results", "--help"], cwd=runner.ROOT, capture_output=True, text=True
+    )
+    assert started.returncode == 0, started.stderr
+    assert "Commands" in started.stdout
 
 
 def test_rows_of_the_project_are_complete():
