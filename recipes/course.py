@@ -1,0 +1,41 @@
+"""The checks of the course's exercises: each notebook keeps a digest of the right answer, not the answer."""
+
+import hashlib
+import unicodedata
+from typing import Any
+
+from atenta.recipes.pictures.words import say
+
+
+def check(answer: Any, digest: str) -> bool:
+    """Print whether an answer is right, and return it.
+
+    Args:
+        answer: A number, a text, or a list or tensor of them; `...` if there is none yet. Case, spaces around a text
+            and digits after the third significant one do not count.
+        digest: What `answer_digest` returned for the right answer.
+    """
+    if answer is ...:
+        print("…", say("No answer yet: put one in place of `...`."))
+        return False
+    is_right = answer_digest(answer) == digest
+    print("✓ " + say("Right.") if is_right else "✗ " + say("Not yet: try again."))
+    return is_right
+
+
+def answer_digest(answer: Any) -> str:
+    """Return eight hexadecimal digits that are the same for all ways to write an answer.
+
+    Integers are taken exactly, other numbers to three significant digits.
+    """
+    return hashlib.sha256(_normal(answer).encode()).hexdigest()[:8]
+
+
+def _normal(answer: Any) -> str:
+    if hasattr(answer, "tolist"):  # a tensor or an array
+        answer = answer.tolist()
+    if isinstance(answer, list | tuple):
+        return "[" + ", ".join(map(_normal, answer)) + "]"
+    if isinstance(answer, int | float):
+        return str(int(answer)) if float(answer).is_integer() else f"{answer:.3g}"
+    return unicodedata.normalize("NFC", str(answer)).strip().casefold()
