@@ -246,19 +246,19 @@ SAMPLES = {
         ),
         files=("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
     ),
-    "faquad": Sample(  # there is no test file: the validation questions are also the test questions
+    "faquad": Sample(
         _about(
             {
                 "en": "It finds the answer to a question in a Portuguese text.",
                 "pt": "Encontra num texto em português a resposta a uma pergunta.",
             },
             {
-                "en": "FaQuAD (Sayama et al., 2019), CC BY 4.0; the test questions are those of the validation",
-                "pt": "FaQuAD (Sayama et al., 2019), CC BY 4.0; as perguntas do teste são as da validação",
+                "en": "FaQuAD (Sayama et al., 2019), CC BY 4.0; the test is of seven documents of its training file",
+                "pt": "FaQuAD (Sayama et al., 2019), CC BY 4.0; o teste é de sete documentos do seu arquivo de treino",
             },
             "pt",
             "cc-by-4.0",
         ),
-        files=("faquad/train.json", "faquad/dev.json"),
+        files=("faquad/train.json", "faquad/dev.json", "faquad/test.json"),
     ),
 }

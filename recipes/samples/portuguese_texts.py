@@ -136,9 +136,10 @@ def _held_out_texts() -> Iterator[str]:
         for block in read_samples(DATA / Path(path).parent, Path(path).name)[0].split("\n\n"):
             rows = (line.split("\t" if column else None) for line in block.splitlines() if line[:1] != "#")
             yield " ".join(row[column] for row in rows if len(row) > column)
-    for article in json.loads(read_samples(DATA / "faquad", "dev.json")[0])["data"]:
-        for paragraph in article["paragraphs"]:
-            yield from _SENTENCE_END.split(paragraph["context"])
+    for file in ("dev.json", "test.json"):
+        for article in json.loads(read_samples(DATA / "faquad", file)[0])["data"]:
+            for paragraph in article["paragraphs"]:
+                yield from _SENTENCE_END.split(paragraph["context"])
 
 
 def _runs_of_words(text: str) -> list[str]:

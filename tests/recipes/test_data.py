@@ -115,7 +115,7 @@ def paragraphs_of_faquad(file):
     return [paragraph for article in articles for paragraph in article["paragraphs"]]
 
 
-@pytest.mark.parametrize(("file", "sizes"), [("train.json", (211, 837, 2511)), ("dev.json", (38, 63, 198))])
+@pytest.mark.parametrize(("file", "sizes"), [("train.json", (162, 657, 1971)), ("dev.json", (38, 63, 198)), ("test.json", (49, 180, 540))])
 def test_faquad(file, sizes):
     paragraphs = paragraphs_of_faquad(file)
     questions = [question for paragraph in paragraphs for question in paragraph["qas"]]
@@ -123,5 +123,5 @@ def test_faquad(file, sizes):
 
 
 def test_paragraphs_of_faquad_are_in_one_file():
-    files = [paragraphs_of_faquad(file) for file in ("train.json", "dev.json")]
+    files = [paragraphs_of_faquad(file) for file in ("train.json", "dev.json", "test.json")]
     assert_disjoint(*({paragraph["context"] for paragraph in file} for file in files))

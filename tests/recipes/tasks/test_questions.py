@@ -111,7 +111,7 @@ def test_features():
 
 def test_wrong_offsets_of_faquad():
     wrong, corrected, left = 0, 0, []
-    for name in ("train.json", "dev.json"):
+    for name in ("train.json", "dev.json", "test.json"):
         for context, question in faquad(name):
             answers = [(answer["text"], answer["answer_start"]) for answer in question["answers"]]
             wrong += sum(context[start : start + len(text)] != text for text, start in answers)
