@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from results.result_chart import plain_number, wrap_label, write_svg
 from results.result_table import number_text
@@ -94,14 +94,13 @@ def draw_differences(path: Path, panels: Sequence[Panel], lines: Sequence[str], 
     write_svg(figure, path, "differences")
 
 
-def draw_curves(path: Path, curves: Sequence[Curve], label: str, minutes: Sequence[float], language: str) -> None:
+def draw_curves(path: Path, curves: Sequence[Curve], label: str, language: str) -> None:
     """Draw figures against minutes on a logarithmic axis, with the best of each time marked, and write them as SVG.
 
     Args:
         path: the file.
         curves: the lines.
         label: what the figures are.
-        minutes: the times that are written on the axis.
         language: `en` or `pt`.
     """
     figure = Figure(figsize=(9, 4.2), layout="constrained")
@@ -118,7 +117,7 @@ def draw_curves(path: Path, curves: Sequence[Curve], label: str, minutes: Sequen
                 said, (point.minutes, point.figure), (0, -16), textcoords="offset points", ha="center", fontsize=8
             )
     axes.set_xscale("log")
-    axes.set_xticks(minutes)
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value, language)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number_text(value, language, 2)))

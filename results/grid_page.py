@@ -184,7 +184,7 @@ def _draw_times(path: Path, grid: Grid, cells: Mapping[tuple[str, str], Cell], l
     figure = columns[0].figure
     label = figure["label"][language]
     direction = _WORDS["less" if is_error(figure) else "more"][language]
-    draw_curves(path, curves, f"{label} ({direction})", [column.minutes or 0.0 for column in columns], language)
+    draw_curves(path, curves, f"{label} ({direction})", language)
     return _WORDS["curves"][language].format(figure=label[0].upper() + label[1:])
 
 
