@@ -5,8 +5,6 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-import matplotlib
-
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_extensions"))
 
@@ -22,7 +20,12 @@ extensions = [
     "languages",
     "markdown_docstrings",
     "mathml",
+    "notebooks",
 ]
+# The project's address on GitHub, for the buttons of Colab and Binder: from ATENTA_REPOSITORY, or from `Repository` of
+# `[project.urls]` in pyproject.toml. Without one there are no buttons.
+urls = dict(url.split(", ", 1) for url in metadata.metadata("atenta").get_all("Project-URL") or [])
+repository = os.environ.get("ATENTA_REPOSITORY", urls.get("Repository", ""))
 exclude_patterns = ["_build", "README.md"]
 templates_path = ["_templates"]
 
@@ -74,10 +77,12 @@ nitpick_ignore_regex = [("py:.*", r"(?!atenta\b).*")]
 
 html_theme = "furo"
 pygments_dark_style = "github-dark"
-html_static_path = ["_static", str(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / "DejaVuSerif.ttf")]
+html_static_path = ["_static"]
 html_css_files = ["atenta.css"]
+html_js_files = [("atenta.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_copyright = False
+html_show_sphinx = False  # the theme credits it in English only
 html_sidebars = {
     "**": [
         "sidebar/brand.html",

@@ -1,9 +1,15 @@
-"""Sphinx extension that converts formulas to MathML, which browsers display without a script."""
+"""Sphinx extension that converts formulas to MathML, which browsers display without a script.
+
+For readers who have no font made for formulas it adds one of matplotlib's, with the heights of exponents set right.
+"""
 
 import re
+from pathlib import Path
 from typing import Any
 
+import matplotlib
 from docutils import nodes
+from fontTools.ttLib import TTFont
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -12,6 +18,23 @@ from sphinx.writers.html5 import HTML5Translator
 _FUNCTION = re.compile(r"(?<=<mi>)(log|ln|exp|sin|cos|tanh)</mi>(?=<m(?:i|n|sub)>)")
 _BRACED_COMMA = "<mrow><mo>&#x0002C;</mo></mrow>"
 _COMMAND = re.compile(r"\\[A-Za-z]+")
+
+_FONT = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSerif.ttf")
+# Where exponents, indices and limits are, in thousandths of the font's size. DejaVu Serif leaves most of it out, so
+# that browsers put exponents on top of what they belong to. These are the values of TeX Gyre DejaVu Math.
+HEIGHTS = {
+    "UpperLimitGapMin": 96,
+    "LowerLimitGapMin": 96,
+    "SubscriptShiftDown": 277,
+    "SubscriptTopMax": 330,
+    "SubscriptBaselineDropMin": 138,
+    "SuperscriptShiftUp": 381,
+    "SuperscriptShiftUpCramped": 312,
+    "SuperscriptBottomMin": 220,
+    "SuperscriptBaselineDropMax": 277,
+    "SubSuperscriptGapMin": 120,
+    "SuperscriptBottomMaxWithSubscript": 335,
+}
 
 logger = logging.getLogger(__name__)
 
@@ -47,8 +70,24 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
+def write_font(path: Path) -> None:
+    """Write the font of formulas."""
+    font = TTFont(_FONT)
+    for name, thousandths in HEIGHTS.items():
+        getattr(font["MATH"].table.MathConstants, name).Value = round(thousandths * font["head"].unitsPerEm / 1000)
+    font["name"].setName("Formulas", 1, 3, 1, 0x409)  # its family, no longer DejaVu Serif
+    font.save(path)
+
+
+def add_font(app: Sphinx, exception: Exception | None) -> None:
+    """Put the font beside the style sheet."""
+    if exception is None and app.builder.format == "html":
+        write_font(Path(app.outdir, "_static", "Formulas.ttf"))
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register and select this renderer of formulas."""
+    """Register and select this renderer of formulas, and add their font at the end of a build."""
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
     app.config.html_math_renderer = "mathml"
+    app.connect("build-finished", add_font)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,4 +1,4 @@
-"""Tests of the course pages: the same code in both languages, and notebooks that end with exercises and solutions."""
+"""Tests of the course pages: the same code in both languages, exercises and solutions at the end, and folds."""
 
 import ast
 import re
@@ -8,8 +8,9 @@ import jupytext
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+FOLD = re.compile(r'<details class="(?:erratum|solution)">\n<summary>[^\n]+</summary>\n\n(?s:.*?)\n\n</details>\n')
 PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
-NOTEBOOKS = [page for page in PAGES if page[0].isdigit()]
+NOTEBOOKS = sorted((page for page in PAGES if page[0].isdigit()), key=lambda page: int(page.split("_")[0]))
 LAST_SECTIONS = {"en": ["Exercises", "Solutions"], "pt": ["Exercícios", "Soluções"]}
 
 
@@ -32,6 +33,8 @@ def without_texts(code):
 
 def cells(language, page):
     """Return each code cell of a page as a tuple: number, magics, code without texts, tags."""
+    if "```{code-cell}" not in (DOCS / language / page).read_text(encoding="utf-8"):
+        return []  # where jupytext would take other code for cells
     notebook = jupytext.read(DOCS / language / page)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     return [(number, *without_texts(cell.source), cell.metadata.get("tags")) for number, cell in enumerate(code, 1)]
@@ -52,7 +55,7 @@ def test_only_texts_are_ignored_in_the_comparison():
 
 def test_every_page_exists_in_both_languages():
     assert {path.name for path in (DOCS / "pt").glob("*.md")} == set(PAGES)
-    assert [int(page.split("_")[0]) for page in NOTEBOOKS] == list(range(1, 9))
+    assert [int(page.split("_")[0]) for page in NOTEBOOKS] == list(range(1, 11))
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -83,3 +86,15 @@ def test_a_notebook_ends_with_exercises_and_their_solutions(language, page):
 def test_the_index_links_to_every_page(language, page):
     index = (DOCS / language / "index.md").read_text(encoding="utf-8")
     assert page == "index.md" or (f"]({page})" in index and f"\n{page.removesuffix('.md')}\n" in index)
+    title = re.search(r"^# (.+)$", (DOCS / language / page).read_text(encoding="utf-8"), re.MULTILINE)[1]
+    assert page not in NOTEBOOKS or f"| [{title}]({page}) |" in index
+
+
+@pytest.mark.parametrize("language", LAST_SECTIONS)
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_folded_has_a_summary_and_ends_in_its_section(language, page):
+    text = (DOCS / language / page).read_text(encoding="utf-8")
+    folds = FOLD.findall(text)
+    assert not re.search(r"</?details|</?summary", FOLD.sub("", text))
+    code = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+    assert not [fold for fold in folds if re.search(r"^#+ |<details.*<details", code.sub("", fold), re.MULTILINE)]

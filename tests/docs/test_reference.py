@@ -1,12 +1,18 @@
-"""Tests that the reference pages match the package."""
+"""Tests that the reference pages match the package, and that their examples do what they show."""
 
+import doctest
 import importlib.util
 import re
 from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
 import atenta
+from atenta.command.main import app
 
 DOCS = Path(__file__).parents[2] / "docs"
+PAGES = sorted(path.name for path in (DOCS / "api").glob("*.md"))
 
 
 def test_every_public_name_has_an_entry():
@@ -19,3 +25,21 @@ def test_the_modules_named_for_each_document_exist():
     modules = re.findall(r"`(atenta\.[\w.]+)`", (DOCS / "sources.md").read_text(encoding="utf-8"))
     assert modules
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page != "command.md"])
+def test_a_page_has_an_example_that_does_what_it_shows(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    text = (DOCS / "api" / page).read_text(encoding="utf-8")
+    examples = re.findall(r"^```python\n(>>> .*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert examples
+    for example in examples:
+        test = doctest.DocTestParser().get_doctest(example, {}, page, page, 0)
+        assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_the_example_of_the_command_does_what_it_shows():
+    text = (DOCS / "api" / "command.md").read_text(encoding="utf-8")
+    ((given, shown),) = re.findall(r'^\$ atenta restore "(.*)"\n(.*)$', text, re.MULTILINE)
+    result = CliRunner().invoke(app, ["restore", given])
+    assert (result.exit_code, result.stdout) == (0, f"{shown}\n")

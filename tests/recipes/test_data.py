@@ -115,7 +115,9 @@ def paragraphs_of_faquad(file):
     return [paragraph for article in articles for paragraph in article["paragraphs"]]
 
 
-@pytest.mark.parametrize(("file", "sizes"), [("train.json", (162, 657, 1971)), ("dev.json", (38, 63, 198)), ("test.json", (49, 180, 540))])
+@pytest.mark.parametrize(
+    ("file", "sizes"), [("train.json", (162, 657, 1971)), ("dev.json", (38, 63, 198)), ("test.json", (49, 180, 540))]
+)
 def test_faquad(file, sizes):
     paragraphs = paragraphs_of_faquad(file)
     questions = [question for paragraph in paragraphs for question in paragraph["qas"]]
