@@ -7,8 +7,8 @@ from typing import Any
 from atenta.recipes.pictures.words import say
 
 
-def check(answer: Any, digest: str) -> bool:
-    """Print whether an answer is right, and return it.
+def check(answer: Any, digest: str) -> None:
+    """Print whether an answer is right.
 
     Args:
         answer: A number, a text, or a list or tensor of them; `...` if there is none yet. Case, spaces around a text
@@ -17,10 +17,10 @@ def check(answer: Any, digest: str) -> bool:
     """
     if answer is ...:
         print("…", say("No answer yet: put one in place of `...`."))
-        return False
-    is_right = answer_digest(answer) == digest
-    print("✓ " + say("Right.") if is_right else "✗ " + say("Not yet: try again."))
-    return is_right
+    elif answer_digest(answer) == digest:
+        print("✓", say("Right."))
+    else:
+        print("✗", say("Not yet: try again."))
 
 
 def answer_digest(answer: Any) -> str:

@@ -43,7 +43,8 @@ def test_other_answers_are_wrong():
 def test_a_check_says_right_or_wrong(language, told, capsys):
     set_language(language)
     digest = answer_digest(12)
-    assert [check(answer, digest) for answer in (12, 13, ...)] == [True, False, False]
+    for answer in (12, 13, ...):
+        check(answer, digest)
     assert capsys.readouterr().out.splitlines() == told
 
 
