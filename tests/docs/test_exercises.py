@@ -1,10 +1,9 @@
-"""Tests of the exercises: three levels, checks that know the right answer, folded solutions; and how much is code."""
+"""Tests of the exercises: three levels, checks that know the right answer, and folded solutions."""
 
 import ast
 import re
 from pathlib import Path
 
-import jupytext
 import pytest
 
 from atenta.recipes.course import answer_digest
@@ -57,13 +56,3 @@ def test_no_answer_is_given_before_the_solutions(language, page):
     exercises, solutions = parts(language, page)
     assert all(isinstance(answer, ast.Name | ast.Constant) for answer, _ in checks(exercises))
     assert solutions.count('<details class="solution">') == solutions.count("</details>") > 0
-
-
-@pytest.mark.parametrize("language", LEVELS)
-@pytest.mark.parametrize("page", NOTEBOOKS)
-def test_code_is_at_most_half_of_the_lines(language, page):
-    cells = jupytext.read(DOCS / language / page).cells
-    lines = {"code": 0, "markdown": 0}
-    for cell in cells:
-        lines[cell.cell_type] += sum(bool(line.strip()) for line in cell.source.splitlines())
-    assert lines["code"] <= lines["markdown"], lines
