@@ -1,7 +1,6 @@
 """The demo's page with the model of the package and a tiny encoder-decoder, in Debian's Chromium."""
 
 import os
-import shutil
 import subprocess
 import sys
 from functools import partial
@@ -10,13 +9,12 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import expect
 
 from atenta import AtentaEncoderDecoderForConditionalGeneration
 from support.saved import save_with_tokenizer
 
 DEMO = Path(__file__).parents[2] / "demo"
-CHROMIUM = shutil.which("chromium")
 PICTURES = os.environ.get("DEMO_PICTURES")  # a folder, for people who want to look
 
 
@@ -54,17 +52,6 @@ def address(site):
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def browser():
-    """Chromium."""
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield running
-        running.close()
 
 
 @pytest.fixture

@@ -1,16 +1,13 @@
 """Tests of a page in Chromium: what is folded, what is copied, and how wide it is on a phone."""
 
-import shutil
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 DOCS = Path(__file__).parents[2] / "docs"
-CHROMIUM = shutil.which("chromium")
 LONG = "AtentaEncoderDecoderForConditionalGeneration"
 PAGE = f"""---
 jupytext:
@@ -85,16 +82,13 @@ def address(tmp_path_factory, build_site):
 
 
 @pytest.fixture(scope="module")
-def phone():
+def phone(browser):
     """Return a context of Chromium with the width of a phone."""
-    if CHROMIUM is None:
-        pytest.skip("Chromium is not installed: apt-get install chromium")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_context(
-            viewport={"width": 390, "height": 800}, permissions=["clipboard-read", "clipboard-write"]
-        )
-        browser.close()
+    context = browser.new_context(
+        viewport={"width": 390, "height": 800}, permissions=["clipboard-read", "clipboard-write"]
+    )
+    yield context
+    context.close()
 
 
 @pytest.fixture

@@ -306,6 +306,8 @@ def test_targets_that_share_a_source(layout, attn_implementation, padded):
             assert_equal(weights, of_all_positions[:, :, -1:])
 
 
+# Sources of eight tokens, here and below: some processors round the last rows of a product in another way unless their
+# number is a multiple of four, and the keys of equal sources then differ in the last bit.
 @pytest.mark.parametrize("options", [{"num_beams": 3}, {"do_sample": True, "num_return_sequences": 3}], ids=str)
 def test_each_source_is_read_once_for_all_its_targets(options, monkeypatch):
     read = []
@@ -315,7 +317,7 @@ def test_each_source_is_read_once_for_all_its_targets(options, monkeypatch):
         return scaled_dot_product_attention(query, key, value, **given)
 
     monkeypatch.setattr(nn.functional, "scaled_dot_product_attention", counted)
-    model, ids = double_model(GENERATORS[1]), texts(2, 7)
+    model, ids = double_model(GENERATORS[1]), texts(2, 8)
     model.generate(ids, max_new_tokens=6, min_new_tokens=6, **options)
     steps = read[model.config.encoder_layers :]  # each block attends to the target and then to the source
     assert set(steps[::2]) == {(6, 1, 6)}
@@ -323,12 +325,12 @@ def test_each_source_is_read_once_for_all_its_targets(options, monkeypatch):
     assert set(steps[-3::2]) == {(2, 3, 2)}
 
 
-@pytest.mark.parametrize("shape", [(2, 7), (1, 1, 1, 7)], ids=["a mask for each row", "one mask for all rows"])
+@pytest.mark.parametrize("shape", [(2, 8), (1, 1, 1, 8)], ids=["a mask for each row", "one mask for all rows"])
 @torch.no_grad()
 def test_equal_sources_with_masks_of_their_own(shape):
     """Keys and values are equal but masks may differ, which no encoder produces."""
     model, ids = double_model(GENERATORS[1]), texts(2)
-    encoded = BaseModelOutput(torch.randn(1, 7, 32, dtype=torch.float64).expand(2, -1, -1))
+    encoded = BaseModelOutput(torch.randn(1, 8, 32, dtype=torch.float64).expand(2, -1, -1))
     mask = torch.ones(shape, dtype=torch.bool)
     mask[-1, ..., 3:] = False
     given = {"encoder_outputs": encoded, "attention_mask": mask}
