@@ -29,6 +29,7 @@ from atenta.recipes.pictures.drawing import expect_writable, save_picture
 from atenta.recipes.pictures.position_maps import draw_positions
 from atenta.recipes.pictures.run_charts import draw_learning_curves
 from atenta.recipes.pictures.votes import draw_votes
+from atenta.recipes.pictures.words import set_language
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.results import table
 
@@ -55,6 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         if "output_dir" in options:
             expect_writable(options.output_dir)
+            set_language(options.language)
         options.show(options)
     except KeyboardInterrupt:
         print("\nStopped. The pictures whose paths are printed are complete.", file=sys.stderr)
@@ -199,7 +201,7 @@ def _add_curves(commands: Any) -> None:
     command = _add_command(commands, "curves", _show_curves)
     command.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of finished recipes")
     command.add_argument("--metric", default="loss", help="a validation metric that every run has (default: loss)")
-    _add_output_dir(command)
+    _add_picture_options(command)
 
 
 def _show_curves(options: argparse.Namespace) -> None:
@@ -235,16 +237,19 @@ def _add_command(
     command.set_defaults(show=show)
     if reads_model:
         command.add_argument("--model", required=True, help=f"folder of a model, or its name on the Hub. {RUNS_CODE}")
-        _add_output_dir(command)
+        _add_picture_options(command)
     return command
 
 
-def _add_output_dir(command: argparse.ArgumentParser) -> None:
+def _add_picture_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--output_dir",
         type=Path,
         default=Path("outputs/pictures"),
         help="folder of the pictures (default: %(default)s)",
+    )
+    command.add_argument(
+        "--language", choices=("en", "pt"), default="en", help="language of what is drawn (default: %(default)s)"
     )
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
+from html import escape
 from math import ceil, sqrt
 from pathlib import Path
 
@@ -16,7 +17,15 @@ from matplotlib.patches import Patch
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.modeling.attention import MultiHeadAttention
-from atenta.recipes.pictures.drawing import FONT_SIZE, draw_heatmap, heatmap_size, readable_tokens, start_of
+from atenta.recipes.pictures.drawing import (
+    FONT_SIZE,
+    draw_heatmap,
+    heatmap_size,
+    readable_tokens,
+    set_decimal_signs,
+    start_of,
+)
+from atenta.recipes.pictures.words import chosen_language, say, say_name
 
 _VISIBLE, _PADDING, _LATER = range(3)
 MASK_COLOURS = {"visible": "tab:blue", "hidden: padding": "lightgray", "hidden: a later character": "moccasin"}
@@ -60,6 +69,20 @@ class AttentionMap:
     weights: torch.Tensor
     query_labels: list[str]
     key_labels: list[str]
+
+
+@dataclass(frozen=True)
+class AttentionPage:
+    """What [`show_attention_page`] returns.
+
+    Attributes:
+        html: A frame that contains the page.
+    """
+
+    html: str = field(repr=False)
+
+    def _repr_html_(self) -> str:  # what a notebook shows
+        return self.html
 
 
 @torch.inference_mode()
@@ -154,16 +177,16 @@ def draw_attention(attention: AttentionMap, layer: int, head: int) -> Figure:
     """
     layer = _index(attention, "layer", layer, attention.weights.shape[0])
     head = _index(attention, "head", head, attention.weights.shape[1])
-    return _draw_panels(
-        attention, f"{attention.name}, layer {layer}, head {head}", {"": attention.weights[layer, head]}
-    )
+    title = say("{name}, layer {layer}, head {head}").format(name=say_name(attention.name), layer=layer, head=head)
+    return _draw_panels(attention, title, {"": attention.weights[layer, head]})
 
 
 def draw_heads(attention: AttentionMap, layer: int) -> Figure:
     """Draw all heads of a layer. Arguments and errors are those of [`draw_attention`]."""
     layer = _index(attention, "layer", layer, attention.weights.shape[0])
-    heads = {f"head {head}": weights for head, weights in enumerate(attention.weights[layer])}
-    return _draw_panels(attention, f"{attention.name}, layer {layer}", heads)
+    heads = {say("head {head}").format(head=head): weights for head, weights in enumerate(attention.weights[layer])}
+    title = say("{name}, layer {layer}").format(name=say_name(attention.name), layer=layer)
+    return _draw_panels(attention, title, heads)
 
 
 def draw_masks(
@@ -199,9 +222,9 @@ def draw_masks(
                 _reasons(one, row, tokenizer.pad_token_id),
                 readable_tokens(tokenizer, one.query_ids[row].tolist()),
                 readable_tokens(tokenizer, one.key_ids[row].tolist()),
-                title=one.name,
-                xlabel="key",
-                ylabel="query",
+                title=say_name(one.name),
+                xlabel=say("key"),
+                ylabel=say("query"),
                 cmap=ListedColormap(list(MASK_COLOURS.values())),
                 vmin=0,
                 vmax=len(MASK_COLOURS) - 1,
@@ -211,11 +234,11 @@ def draw_masks(
         # The line end leaves room for the name of the panel.
         text_panels[0].set_title(f"“{shown}”\n", loc="left", fontsize=FONT_SIZE + 2, weight="bold", parse_math=False)
     figure.legend(
-        handles=[Patch(color=colour, label=name) for name, colour in MASK_COLOURS.items()],
+        handles=[Patch(color=colour, label=say(name)) for name, colour in MASK_COLOURS.items()],
         loc="outside lower center",
         fontsize=FONT_SIZE,
     )
-    figure.suptitle("attention masks")
+    figure.suptitle(say("attention masks"))
     return figure
 
 
@@ -231,25 +254,25 @@ def write_attention_page(path: str | Path, maps: Sequence[AttentionMap]) -> Path
     Returns:
         The path.
     """
-    data = [
-        {
-            "name": one.name,
-            "queries": one.query_labels,
-            "keys": one.key_labels,
-            "weights": [
-                [[[round(weight, _PAGE_DIGITS) for weight in row] for row in head] for head in layer]
-                for layer in one.weights.tolist()
-            ],
-        }
-        for one in maps
-    ]
-    templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
-    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    page = templates.get_template("attention_page.html").render(maps=data)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(page, encoding="utf-8")
+    path.write_text(_page(maps), encoding="utf-8")
     return path
+
+
+def show_attention_page(maps: Sequence[AttentionMap]) -> AttentionPage:
+    """Return the page of [`write_attention_page`] for a notebook: a cell that ends with this call shows it.
+
+    It is part of the notebook and needs no network. It is as high as its content, and light or dark as the text around
+    it.
+
+    Args:
+        maps: The maps from [`attention_maps`] for a text.
+    """
+    title, page = say("Attention maps"), escape(_page(maps))
+    return AttentionPage(
+        f'<iframe title="{title}" style="width: 100%; height: 30em; border: 0" srcdoc="{page}"></iframe>'
+    )
 
 
 @contextmanager
@@ -329,8 +352,8 @@ def _draw_panels(attention: AttentionMap, title: str, heads: dict[str, torch.Ten
             attention.query_labels,
             attention.key_labels,
             title=name,
-            xlabel="key (attended to)",
-            ylabel="query (attends)",
+            xlabel=say("key (attended to)"),
+            ylabel=say("query (attends)"),
             norm=scale,
         )
     for axes in panels[len(heads) :]:
@@ -338,12 +361,31 @@ def _draw_panels(attention: AttentionMap, title: str, heads: dict[str, torch.Ten
     figure.colorbar(
         image,
         ax=panels[: len(heads)],
-        label="attention weight",
+        label=say("attention weight\n(square-root scale)"),
         ticks=[0, 0.01, 0.05, 0.1, 0.25, 0.5, 1],
         shrink=min(1, 4 / (down * height)),  # at most 4 inches high
     )
     figure.suptitle(title)
+    set_decimal_signs(figure)
     return figure
+
+
+def _page(maps: Sequence[AttentionMap]) -> str:
+    data = [
+        {
+            "name": say_name(one.name),
+            "queries": one.query_labels,
+            "keys": one.key_labels,
+            "weights": [
+                [[[round(weight, _PAGE_DIGITS) for weight in row] for row in head] for head in layer]
+                for layer in one.weights.tolist()
+            ],
+        }
+        for one in maps
+    ]
+    templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
+    templates.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    return templates.get_template("attention_page.html").render(maps=data, language=chosen_language(), say=say)
 
 
 def _reasons(watched: WatchedAttention, row: int, pad_token_id: int) -> torch.Tensor:

@@ -13,6 +13,7 @@ from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.decoding.steps import Candidate, DecodingStep
 from atenta.recipes.pictures.drawing import end_of, readable_text, readable_tokens, start_of
+from atenta.recipes.pictures.words import say, say_number
 
 # The picture. Its lengths are in characters unless noted otherwise.
 STEPS_PER_ROW = 7
@@ -93,30 +94,32 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
     beams = any(len(step.hypotheses) > 1 for step in steps)
 
     lines = [
-        f"starts with  {readable_text(tokenizer, prompt)}",
-        "→ chosen  ✓ allowed, not chosen" if processed else "→ chosen",
-        *["second line: after temperature, top-k, top-p and other options"] * processed,
-        *["ended: with log p / number of tokens ** length_penalty"] * beams,
+        f"{say('starts with')}  {readable_text(tokenizer, prompt)}",
+        say("→ chosen  ✓ allowed, not chosen") if processed else say("→ chosen"),
+        *[say("second line: after temperature, top-k, top-p and other options")] * processed,
+        *[say("ended: with log p / number of tokens ** length_penalty")] * beams,
         "",
-        f"step    log p  {'text so far':<{_TEXT_WIDTH}}  candidates",
+        f"{say('step'):<5}{'log p':>8}  {say('text so far'):<{_TEXT_WIDTH}}  {say('candidates')}",
     ]
     known = ()
     for step in steps:
         for rank, hypothesis in enumerate(step.hypotheses):
             text = end_of(readable_text(tokenizer, hypothesis.token_ids[len(prompt) :]), _TEXT_WIDTH)
-            head = f"{step.number if rank == 0 else '':>4}  {hypothesis.score:>7.3f}  {text:<{_TEXT_WIDTH}}  "
+            number, score = step.number if rank == 0 else "", say_number(hypothesis.score, "7.3f")
+            head = f"{number:>4}  {score}  {text:<{_TEXT_WIDTH}}  "
             for cells in _rows_of_cells(hypothesis.candidates, shown, processed, _TABLE_WIDTH - len(head)):
                 lines.append((head + cells).rstrip())
                 head = " " * len(head)
         for finished in step.finished:
             if finished not in known:
                 text = readable_text(tokenizer, finished.token_ids[len(prompt) :])
-                lines.append(f"      {finished.score:>7.3f}  {text}  ended")
+                lines.append(f"      {say_number(finished.score, '7.3f')}  {text}  {say('ended')}")
         known = step.finished
         lines += [""] * beams
     if steps[-1].finished:
         best = steps[-1].finished[0]
-        lines.append(f"result  {readable_text(tokenizer, best.token_ids)}  with score {best.score:.3f}")
+        text, score = readable_text(tokenizer, best.token_ids), say_number(best.score, ".3f")
+        lines.append(say("result  {text}  with score {score}").format(text=text, score=score))
     return "\n".join(lines)
 
 
@@ -139,7 +142,7 @@ def _draw_step(
     right = left + FULL_BAR
     text = {"fontsize": _FONT_SIZE, "va": "center", "parse_math": False, "clip_on": True}
     lane_of = {one.token_ids: lane for lane, one in enumerate(following.hypotheses)} if following else {}
-    axes.text(left, -1.1, f"step {step.number}", color="dimgray", weight="bold", **text)
+    axes.text(left, -1.1, say("step {number}").format(number=step.number), color="dimgray", weight="bold", **text)
     for lane, hypothesis in enumerate(step.hypotheses):
         top = lane * lane_height
         so_far = readable_text(tokenizer, hypothesis.token_ids[prompt_length:])
@@ -155,7 +158,7 @@ def _draw_step(
             ink = "black" if candidate.kept else "darkgray"
             weight = "bold" if candidate.chosen else "normal"
             axes.text(left + 0.02, line, start_of(token, _TOKEN_LENGTH), color=ink, weight=weight, **text)
-            axes.text(right, line, f"{candidate.probability:.2f}", color=ink, ha="right", **text)
+            axes.text(right, line, say_number(candidate.probability, ".2f"), color=ink, ha="right", **text)
             if candidate.chosen and continued in lane_of:
                 target = lane_of[continued] * lane_height
                 axes.plot([right + 0.02, step.number + 0.06], [line, target], color=colour, linewidth=1.5)
@@ -171,10 +174,10 @@ def _legend(figure: Figure) -> list[Patch | Line2D]:
     """Return an entry for each colour that occurs."""
     drawn = {to_hex(bar.get_facecolor()) for axes in figure.axes for bar in axes.patches}
     handles: list[Patch | Line2D] = [
-        Patch(color=colour, label=label) for colour, label in _BAR_LABELS.items() if colour in drawn
+        Patch(color=colour, label=say(label)) for colour, label in _BAR_LABELS.items() if colour in drawn
     ]
     if any(line.get_color() == "black" for axes in figure.axes for line in axes.lines):
-        handles.append(Line2D([], [], color="black", label="after temperature, top-k, top-p, …"))
+        handles.append(Line2D([], [], color="black", label=say("after temperature, top-k, top-p, …")))
     return handles
 
 
@@ -188,9 +191,9 @@ def _rows_of_cells(
         row = candidates[start : start + cells_per_line]
         marks = ["→" if candidate.chosen else "✓" if processed and candidate.kept else " " for candidate in row]
         yield "  ".join(
-            f"{mark} {shown[candidate.token_id]:<{token_width}} {candidate.probability:.3f}"
+            f"{mark} {shown[candidate.token_id]:<{token_width}} {say_number(candidate.probability, '.3f')}"
             for mark, candidate in zip(marks, row)
         )
         if processed:
-            figures = [f"{candidate.kept_probability:.3f}" if candidate.kept else "-" for candidate in row]
+            figures = [say_number(candidate.kept_probability, ".3f") if candidate.kept else "-" for candidate in row]
             yield "  ".join(f"{figure:>{token_width + 8}}" for figure in figures)

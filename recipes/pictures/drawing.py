@@ -12,14 +12,18 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.ticker import Formatter, LogFormatter, ScalarFormatter, StrMethodFormatter
 from numpy.typing import ArrayLike
 from transformers import PreTrainedTokenizerBase
+
+from atenta.recipes.pictures.words import chosen_language
 
 CELL = 0.2  # inches; a label of 8 points fits, so the size of a picture follows the length of the text
 FONT_SIZE = 8  # points
 _DOTS_PER_INCH = 150
 _MAX_DOTS = 12_000  # per side; the maps of a page of text would otherwise not fit in memory
 
+_FORMATTERS_OF_NUMBERS = (LogFormatter, ScalarFormatter, StrMethodFormatter)
 _WHITE_SPACE = {" ": "␣", "\n": "↵", "\t": "⇥"}
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
@@ -109,6 +113,20 @@ def draw_heatmap(
     return image
 
 
+def set_decimal_signs(figure: Figure) -> None:
+    """Put decimal commas on all axes and colour bars of a figure if the chosen language is Portuguese.
+
+    Labels that are texts, such as tokens, stay as they are.
+    """
+    if chosen_language() != "pt":
+        return
+    for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
+        if isinstance(axis.get_major_formatter(), _FORMATTERS_OF_NUMBERS):
+            axis.set_major_formatter(_DecimalComma(axis.get_major_formatter()))
+        if isinstance(axis.get_minor_formatter(), _FORMATTERS_OF_NUMBERS):
+            axis.set_minor_formatter(_DecimalComma(axis.get_minor_formatter()))
+
+
 def expect_writable(folder: Path) -> None:
     """Check that files can be written into a folder, which need not exist yet.
 
@@ -131,6 +149,26 @@ def save_picture(figure: Figure, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=min(_DOTS_PER_INCH, _MAX_DOTS / max(figure.get_size_inches())), bbox_inches="tight")
     print(path)
+
+
+class _DecimalComma(Formatter):
+    """The labels of another formatter with a decimal comma. (matplotlib's own follow the locale of the process.)"""
+
+    def __init__(self, formatter: Formatter) -> None:
+        self._formatter = formatter
+
+    def __call__(self, value: float, pos: int | None = None) -> str:
+        return _with_comma(self._formatter(value, pos))
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        return [_with_comma(label) for label in self._formatter.format_ticks(values)]
+
+    def get_offset(self) -> str:
+        return _with_comma(self._formatter.get_offset())
+
+
+def _with_comma(number: str) -> str:
+    return number.replace(".", "{,}" if "$" in number else ",")  # in a formula a bare comma has a space after it
 
 
 def _readable(token: str) -> str:

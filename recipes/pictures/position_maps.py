@@ -7,7 +7,8 @@ from torch import nn
 from transformers import PreTrainedConfig
 
 from atenta.modeling.positions import position_angles
-from atenta.recipes.pictures.drawing import FONT_SIZE, draw_heatmap
+from atenta.recipes.pictures.drawing import FONT_SIZE, draw_heatmap, set_decimal_signs
+from atenta.recipes.pictures.words import say, say_name
 
 _KINDS = ("sinusoidal", "learned", "rotary")
 
@@ -59,9 +60,9 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
     image = draw_heatmap(
         panels["V"],
         vectors,
-        title="position vectors",
-        xlabel="cosine and sine of each plane" if kind == "rotary" else "dimension",
-        ylabel="position",
+        title=say("position vectors"),
+        xlabel=say("cosine and sine of each plane") if kind == "rotary" else say("dimension"),
+        ylabel=say("position"),
         aspect="auto",
         cmap="RdBu",
         vmin=-largest,
@@ -71,16 +72,17 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
     image = draw_heatmap(
         panels["S"],
         similarity,
-        title="cosine similarity of positions",
-        xlabel="position",
-        ylabel="position",
+        title=say("cosine similarity of positions"),
+        xlabel=say("position"),
+        ylabel=say("position"),
         cmap="RdBu",
         vmin=-1,
         vmax=1,
     )
     figure.colorbar(image, ax=panels["S"])
     _draw_by_distance(panels["D"], similarity)
-    figure.suptitle(f"{kind} positions")
+    figure.suptitle(say("{kind} positions").format(kind=say_name(kind)))
+    set_decimal_signs(figure)
     return figure
 
 
@@ -89,10 +91,10 @@ def _draw_by_distance(axes: Axes, similarity: torch.Tensor) -> None:
     diagonals = [similarity.diagonal(distance) for distance in distances]
     least, most = [d.min() for d in diagonals], [d.max() for d in diagonals]
     # The edge keeps the range visible where least and most are equal.
-    axes.fill_between(distances, least, most, color="lightblue", linewidth=5, label="range")
-    axes.plot(distances, [d.mean() for d in diagonals], label="mean")
-    axes.set_title("cosine similarity by distance", fontsize=FONT_SIZE + 2)
-    axes.set_xlabel("distance", fontsize=FONT_SIZE)
+    axes.fill_between(distances, least, most, color="lightblue", linewidth=5, label=say("range"))
+    axes.plot(distances, [d.mean() for d in diagonals], label=say("mean"))
+    axes.set_title(say("cosine similarity by distance"), fontsize=FONT_SIZE + 2)
+    axes.set_xlabel(say("distance"), fontsize=FONT_SIZE)
     axes.tick_params(labelsize=FONT_SIZE)
     axes.grid(alpha=0.25)
     axes.legend(fontsize=FONT_SIZE)

@@ -8,6 +8,9 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
+from atenta.recipes.pictures.drawing import set_decimal_signs
+from atenta.recipes.pictures.words import say, say_name, say_number
+
 _FEWEST_ANSWERS = 10  # of a point in the picture of reliability
 
 _LogHistory = Sequence[Mapping[str, float]]  # `trainer.state.log_history`, or `training` in metrics.json
@@ -24,19 +27,22 @@ def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
     figure = Figure(figsize=(7, 4), layout="constrained")
     axes = figure.subplots()
     lines = []
-    for key, label in (("loss", "training loss"), ("eval_loss", "validation loss")):
+    loss = say("validation {metric}").format(metric=say_name("loss"))
+    for key, label in (("loss", say("training loss")), ("eval_loss", loss)):
         points = _points(log_history, key)
         lines += axes.plot(*zip(*points), marker=".", label=label) if points else []
-    axes.set(xlabel="training step", ylabel="loss (nats)", yscale="log")
+    axes.set(xlabel=say("training step"), ylabel=say("loss (nats), log scale"), yscale="log")
     axes.yaxis.set_major_formatter("{x:g}")  # 1 and 2, not 10⁰ and 2 × 10⁰
     axes.yaxis.set_minor_formatter(LogFormatter())
     points = _points(log_history, f"eval_{metric}")
     if points and metric != "loss":
-        name = metric.replace("_", " ")
+        name = say_name(metric)
+        label = say("validation {metric}").format(metric=name)
         right = axes.twinx()
-        lines += right.plot(*zip(*points), marker="o", color="tab:green", label=f"validation {name}")
+        lines += right.plot(*zip(*points), marker="o", color="tab:green", label=label)
         right.set_ylabel(name)
     figure.legend(handles=lines, loc="outside lower center", ncols=3)
+    set_decimal_signs(figure)
     return figure
 
 
@@ -60,10 +66,11 @@ def draw_learning_curves(log_histories: Mapping[str, _LogHistory], metric: str) 
                 f"{name} has no validation metric {metric!r}; it has: {', '.join(sorted(measured)) or 'none'}"
             )
         axes.plot(*zip(*points), marker="o", markersize=4, label=name)
-    title = f"validation {metric.replace('_', ' ')}"
-    axes.set(xlabel="training step", ylabel=f"{title} (nats)" if metric == "loss" else title)
+    title = say("validation {metric}").format(metric=say_name(metric))
+    axes.set(xlabel=say("training step"), ylabel=f"{title} (nats)" if metric == "loss" else title)
     axes.grid(alpha=0.25)
     figure.legend(loc="outside lower center", ncols=2)
+    set_decimal_signs(figure)
     return figure
 
 
@@ -80,12 +87,16 @@ def draw_scores_by_length(by_length: Mapping[str, Mapping[str, Any]], metric: st
     names = [name for name in next(iter(by_length.values())) if name != "texts"]
     for name, style in zip(names, cycle(("-", "--", "-.", ":"))):  # one line may lie on another
         points = [of_range[name][metric] for of_range in by_length.values()]
-        axes.plot(range(len(points)), points, style, marker="o", label=name)
-    labels = [f"{length}\n{of_range['texts']:,} texts" for length, of_range in by_length.items()]
+        axes.plot(range(len(points)), points, style, marker="o", label=say_name(name))
+    labels = [
+        f"{length}\n" + say("{number} texts").format(number=say_number(of_range["texts"], ","))
+        for length, of_range in by_length.items()
+    ]
     axes.set_xticks(range(len(labels)), labels)
-    axes.set(xlabel="characters of the source", ylabel=metric.replace("_", " "))
+    axes.set(xlabel=say("characters of the source"), ylabel=say_name(metric))
     axes.grid(alpha=0.25)
     figure.legend(loc="outside lower center", ncols=2)
+    set_decimal_signs(figure)
     return figure
 
 
@@ -106,14 +117,16 @@ def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], titl
     enough = counts[bins] >= min(_FEWEST_ANSWERS, counts.max())
     figure = Figure(figsize=(5, 6), layout="constrained")
     upper, lower = figure.subplots(2, height_ratios=(3, 1), sharex=True)
+    upper.plot([0, 1], [0, 1], "k:", label=say("Perfectly calibrated"))
     CalibrationDisplay.from_predictions(
-        np.asarray(is_right)[enough], np.asarray(confidence)[enough], n_bins=20, ax=upper, name=title
+        np.asarray(is_right)[enough], np.asarray(confidence)[enough], n_bins=20, ax=upper, name=title, ref_line=False
     )
-    upper.set(xlabel="", ylabel="share that is right", xlim=(0.35, 1.02), ylim=(0.35, 1.02))
+    upper.set(xlabel="", ylabel=say("share that is right"), xlim=(0.35, 1.02), ylim=(0.35, 1.02))
     upper.legend(loc="lower right")
     upper.grid(alpha=0.25)
     lower.hist(confidence, bins=20, range=(0, 1), log=True)
-    lower.set(xlabel="confidence", ylabel="characters")
+    lower.set(xlabel=say("confidence"), ylabel=say("characters\n(log scale)"))
+    set_decimal_signs(figure)
     return figure
 
 
@@ -130,9 +143,11 @@ def draw_confusion(references: Sequence[str], predictions: Sequence[str], labels
     side = 2.5 + 0.5 * len(labels)
     figure = Figure(figsize=(side + 0.5, side), layout="constrained")
     counts = confusion_matrix(references, predictions, labels=list(labels))
+    axes = figure.subplots()
     ConfusionMatrixDisplay(counts, display_labels=list(labels)).plot(
-        ax=figure.subplots(), cmap="Blues", colorbar=False, xticks_rotation="vertical" if len(labels) > 8 else 0
+        ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical" if len(labels) > 8 else 0
     )
+    axes.set(xlabel=say("Predicted label"), ylabel=say("True label"))
     return figure
 
 

@@ -7,7 +7,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta.recipes.pictures.drawing import CELL, FONT_SIZE, draw_heatmap, readable_tokens
+from atenta.recipes.pictures.drawing import CELL, FONT_SIZE, draw_heatmap, readable_tokens, set_decimal_signs
+from atenta.recipes.pictures.words import say, say_number
 
 MAX_CANDIDATES = 10
 
@@ -45,7 +46,7 @@ def draw_votes(
             raise ValueError(f"The mask has {len(feature_mask)} number(s); expected one for each of {len(ids)} tokens")
         if not all(0 <= weight <= 1 for weight in feature_mask):
             raise ValueError(f"The mask is {feature_mask}; expected numbers from 0 to 1")
-        earlier = [f"{weight:g} × {token}" for weight, token in zip(feature_mask, earlier)]
+        earlier = [f"{say_number(weight, 'g')} × {token}" for weight, token in zip(feature_mask, earlier)]
         votes = votes * torch.tensor(feature_mask[:-1], dtype=torch.float32)[:, None]
     total, candidates = votes.sum(0).sort(descending=True, stable=True)
     num_candidates = int((total > 0).sum())
@@ -54,16 +55,21 @@ def draw_votes(
             f"There are no votes: no pair of a token of {text!r} with its last one was counted, or the mask is 0"
         )
     shown = candidates[: min(num_candidates, MAX_CANDIDATES)]
-    note = f"{len(shown)} of {num_candidates} candidates"
+    note = say("{shown} of {number} candidates").format(shown=len(shown), number=num_candidates)
     distance = model.config.max_distance
     if distance is not None and distance < len(earlier):
         votes, earlier = votes[-distance:], earlier[-distance:]
-        note += f"\nno votes from more than {distance} token{'s' if distance > 1 else ''} back"
+        far = (
+            "no votes from more than {distance} tokens back"
+            if distance > 1
+            else "no votes from more than 1 token back"
+        )
+        note += "\n" + say(far).format(distance=distance)
     return _draw(
         votes[:, shown],
         earlier,
         readable_tokens(tokenizer, shown.tolist()),
-        title=f"votes for the token after “{last}”",
+        title=say("votes for the token after “{last}”").format(last=last),
         xlabel=note,
     )
 
@@ -77,11 +83,12 @@ def _draw(votes: torch.Tensor, rows: list[str], columns: list[str], *, title: st
     )
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 1])
     total = votes.sum(0, keepdim=True)
-    draw_heatmap(above, votes, rows, columns, ylabel="earlier token", aspect="auto", vmin=0, vmax=1)
-    draw_heatmap(below, total, ["sum"], columns, xlabel=xlabel, aspect="auto", cmap="Oranges", vmin=0)
+    draw_heatmap(above, votes, rows, columns, ylabel=say("earlier token"), aspect="auto", vmin=0, vmax=1)
+    draw_heatmap(below, total, [say("sum")], columns, xlabel=xlabel, aspect="auto", cmap="Oranges", vmin=0)
     _write_numbers(above, votes, 1)
     _write_numbers(below, total, total.max().item())
     figure.suptitle(title, fontsize=FONT_SIZE + 4, parse_math=False)
+    set_decimal_signs(figure)
     return figure
 
 
@@ -90,4 +97,6 @@ def _write_numbers(axes: Axes, numbers: torch.Tensor, largest: float) -> None:
     for row, column in numbers.nonzero().tolist():
         number = numbers[row, column].item()
         colour = "white" if number > 0.6 * largest else "black"
-        axes.text(column, row, f"{number:.2f}", ha="center", va="center", color=colour, fontsize=FONT_SIZE - 1)
+        axes.text(
+            column, row, say_number(number, ".2f"), ha="center", va="center", color=colour, fontsize=FONT_SIZE - 1
+        )

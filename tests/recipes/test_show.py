@@ -16,6 +16,7 @@ from atenta import (
 from atenta.recipes import show
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.decoding.steps import decoding_steps
+from atenta.recipes.pictures import words
 from atenta.recipes.pictures.decoding_charts import decoding_table
 from support.recipes import RECIPES, assert_picture
 from support.saved import save_with_tokenizer
@@ -100,6 +101,13 @@ def test_attention_has_a_picture_of_each_kind_and_a_page(run, model, arguments, 
     if model == "encoder-decoder":
         assert data[2]["queries"] == ["⟨bos⟩", *"ação"]
         assert data[2]["keys"] == [*"acao", "⟨eos⟩"]
+
+
+def test_pictures_are_drawn_in_the_language_that_is_asked_for(run, monkeypatch):
+    monkeypatch.setitem(words._chosen, "language", "en")  # and English again after a failure
+    arguments = ["decoding", "decoder", "--text", "a b", "--max_new_tokens", 2]
+    assert run(*arguments, "--language", "pt")[0].startswith("começa com  ")
+    assert run(*arguments)[0].startswith("starts with  ")
 
 
 @pytest.mark.parametrize(

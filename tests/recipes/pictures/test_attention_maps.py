@@ -24,6 +24,7 @@ from atenta.recipes.pictures.attention_maps import (
     draw_attention,
     draw_heads,
     draw_masks,
+    show_attention_page,
     watch_attention,
     write_attention_page,
 )
@@ -169,7 +170,7 @@ def test_one_head_is_drawn_with_queries_on_rows_and_keys_on_columns():
     assert [label.get_text() for label in axes.get_yticklabels()] == [*"ação"]
     assert [label.get_text() for label in axes.get_xticklabels()] == [*"a cao"]
     assert figure.get_suptitle() == "cross-attention, layer 1, head 2"
-    assert bar.get_ylabel() == "attention weight"
+    assert bar.get_ylabel() == "attention weight\n(square-root scale)"
 
 
 def test_all_heads_of_a_layer_share_one_scale():
@@ -314,3 +315,60 @@ def test_the_page_loads_nothing_from_the_network(tmp_path, hostile_map):
     ]
     assert links == ["data:,"]  # an empty icon, so that no icon is requested
     assert "http" not in path.read_text(encoding="utf-8")
+
+
+SITE = """<!DOCTYPE html><meta name=viewport content="width=device-width">
+<style>body { color: black; background: white } body[data-theme=dark] { color: white; background: black }</style>
+<body><div class="output">{}</div><p>After</p></body>"""
+
+
+@pytest.fixture
+def framed(browser, portuguese):
+    """The page in Portuguese in a notebook's cell, at the width of a phone, and what it requests from the network."""
+    page = browser.new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
+    requests = []
+    page.on("request", lambda request: requests.append(request.url))
+    page.set_content(
+        SITE.replace("{}", show_attention_page([random_map("ação", "a cao"), random_map("a", "b")])._repr_html_())
+    )
+    yield page, page.frames[1], requests
+    page.close()
+
+
+def test_a_notebook_shows_the_page_in_a_frame_as_high_as_its_content(framed):
+    page, frame, requests = framed
+    assert page.locator("iframe").get_attribute("title") == "Mapas de atenção"
+    for kind in "01":  # the second map is lower
+        frame.select_option("#kind", kind)
+        page.wait_for_function(
+            "f => f.clientHeight === Math.ceil(f.contentDocument.documentElement.getBoundingClientRect().height)",
+            arg=page.query_selector("iframe"),
+        )
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert not [url for url in requests if not url.startswith(("about:", "data:"))]
+
+
+def test_the_page_in_a_notebook_is_light_or_dark_as_the_text_around_it(framed):
+    page, frame, _ = framed
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert frame.evaluate(ground) == "rgb(255, 255, 255)"  # although the system is dark
+    page.evaluate("document.body.dataset.theme = 'dark'")
+    frame.wait_for_function(f"{ground} !== 'rgb(255, 255, 255)'")
+
+
+def test_the_page_speaks_portuguese(framed):
+    _, frame, _ = framed
+    assert frame.get_attribute("html", "lang") == "pt"
+    assert frame.inner_text("h1") == "Mapas de atenção"
+    assert frame.locator("#kind option").first.inner_text() == "atenção cruzada"
+    assert frame.inner_text("#cell") == "Aponte para uma célula para ver o peso."
+    weight = frame.evaluate("maps[0].weights[0][0][3][4]")
+    frame.locator("#map").hover(position=frame.evaluate("({ x: left + 4.5 * SIZE, y: above + 3.5 * SIZE })"))
+    assert frame.inner_text("#cell") == f"o (3) olha para o (4): {weight:.4f}".replace(".", ",")
+
+
+def test_what_a_notebook_shows_has_a_short_name():
+    page = show_attention_page([random_map("a", "b")])
+    assert repr(page) == "AttentionPage()"
+    assert page._repr_html_().count("<") == 2  # of the frame alone; the page is a text in it
