@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import jupytext
@@ -98,3 +99,20 @@ def test_what_is_folded_has_a_summary_and_ends_in_its_section(language, page):
     assert not re.search(r"</?details|</?summary", FOLD.sub("", text))
     code = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
     assert not [fold for fold in folds if re.search(r"^#+ |<details.*<details", code.sub("", fold), re.MULTILINE)]
+
+
+@pytest.mark.parametrize("language", LAST_SECTIONS)
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_code_is_at_most_half_of_the_lines_of_a_notebook(language, page):
+    lines = {"code": 0, "markdown": 0}
+    for cell in jupytext.read(DOCS / language / page).cells:
+        lines[cell.cell_type] += sum(bool(line.strip()) for line in cell.source.splitlines())
+    assert lines["code"] <= lines["markdown"]
+
+
+def test_the_diagrams_are_what_their_script_draws():
+    script = runpy.run_path(str(DOCS / "diagrams"))
+    for draw in script["DIAGRAMS"]:
+        for language in LAST_SECTIONS:
+            stored = (DOCS / "_static" / f"{draw.__name__}.{language}.svg").read_text(encoding="utf-8")
+            assert stored == draw(script["Diagram"](language))
