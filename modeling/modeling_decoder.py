@@ -84,7 +84,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             input_ids: (batch, length), the tokens that are not yet in the cache.
             attention_mask: (batch, past_length + length), 1 for real tokens and 0 for padding.
             position_ids: (batch, length); defaults to positions counted from the attention mask. If positions start
-                again at 0, and there is neither a mask nor a cache, they mark packed texts, which do not see each
+                again at 0, and neither a mask nor a cache is given, they mark packed texts, which do not see each
                 other.
             past_key_values: keys and values of past positions, in any cache class. Steps are fastest in the cache
                 that the model makes itself.
@@ -113,6 +113,14 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             )
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
+        self_attention_cache = past_key_values
+        if isinstance(past_key_values, EncoderDecoderCache):
+            self_attention_cache = past_key_values.self_attention_cache
+        # Before a cache is made, with which transformers would not look for packed texts. Only position ids given by
+        # the caller can mark them.
+        mask = create_causal_mask(
+            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
+        )
         if use_cache and past_key_values is None and not self.training:
             past_key_values = DynamicCache(config=self.config)
             if self.has_cross_attention:
@@ -120,15 +128,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             if not torch.compiler.is_exporting():  # exported programs return caches with transformers' own layers only
                 past_key_values = with_our_layers(past_key_values)
 
-        self_attention_cache = past_key_values
-        if isinstance(past_key_values, EncoderDecoderCache):
-            self_attention_cache = past_key_values.self_attention_cache
         encoder_position_embeddings = self._embed_source_positions(
             encoder_hidden_states, encoder_attention_mask, encoder_position_ids, past_key_values
-        )
-        # Only position ids given by the caller can mark packed texts.
-        mask = create_causal_mask(
-            self.config, inputs_embeds, attention_mask, self_attention_cache, position_ids=position_ids
         )
         if encoder_attention_mask is not None:
             encoder_attention_mask = create_bidirectional_mask(

@@ -155,12 +155,13 @@ def test_gradient_checkpointing_changes_neither_loss_nor_gradients(model_class, 
 
 @every_layout
 @both_implementations
-def test_packed_texts_equal_separate_ones(layout, attn_implementation):
-    """Without a mask and a cache, a text begins wherever positions start again."""
+@pytest.mark.parametrize("use_cache", [False, True])
+def test_packed_texts_equal_separate_ones(layout, attn_implementation, use_cache):
+    """If neither a mask nor a cache is given, a text begins wherever positions start again."""
     model = double_model(AtentaDecoderForCausalLM, attn_implementation=attn_implementation, **layout)
     ids = texts(1, 9)
     positions = torch.tensor([[0, 1, 2, 3, 0, 1, 2, 3, 4]])
-    packed = logits(model, ids, position_ids=positions, use_cache=False)
+    packed = logits(model, ids, position_ids=positions, use_cache=use_cache)
     assert_equal(packed, torch.cat([logits(model, ids[:, :4]), logits(model, ids[:, 4:])], dim=1))
 
 
