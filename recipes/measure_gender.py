@@ -27,7 +27,8 @@ from matplotlib.patches import Patch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.recipes.decoding.loading import RUNS_CODE, load_model
-from atenta.recipes.pictures.drawing import save_picture
+from atenta.recipes.pictures.drawing import save_picture, set_decimal_signs
+from atenta.recipes.pictures.words import say, say_number
 
 _Group = Literal["one form", "two forms", "masculine", "feminine"]
 
@@ -137,16 +138,17 @@ def right_controls(bits: Mapping[Noun, float]) -> tuple[int, int]:
 def gender_table(bits: Mapping[Noun, float], counts: Mapping[Noun, tuple[int, int]] | None = None) -> str:
     """Return a table of the bits of each noun, the probability of the masculine, and the counts in texts if given."""
     width = max(len(str(noun)) for noun in bits)
-    header = f"{'':{width}}   bits  P(masculine)"
-    lines = [header if counts is None else f"{header}  masculine  feminine in texts"]
+    header = f"{'':{width}}   bits  {say('P(masculine)')}"
+    lines = [header if counts is None else f"{header}  {say('masculine  feminine in texts')}"]
     group = None
     for noun, value in bits.items():
         if noun.group != group:
             group = noun.group
-            lines += ["", f"{group}:"]
-        line = f"{noun!s:{width}}  {value:+5.1f}  {1 / (1 + 2.0**-value):12.2f}"
+            lines += ["", f"{say(_LABELS[group])}:"]
+        probability = 1 / (1 + 2.0**-value)
+        line = f"{noun!s:{width}}  {say_number(value, '+5.1f')}  {say_number(probability, '12.2f')}"
         lines.append(line if counts is None else "{}  {:9}  {:8}".format(line, *counts[noun]))
-    return "\n".join([*lines, "", "controls with their own gender: {} of {}".format(*right_controls(bits))])
+    return "\n".join([*lines, "", say("controls with their own gender: {} of {}").format(*right_controls(bits))])
 
 
 def draw_gender(bits: Mapping[Noun, float]) -> Figure:
@@ -163,10 +165,11 @@ def draw_gender(bits: Mapping[Noun, float]) -> Figure:
     axes.invert_yaxis()
     axes.margins(y=0.01)
     axes.tick_params(axis="y", length=0, labelsize=8)
-    axes.set_xlabel("← feminine     bits     masculine →")
+    axes.set_xlabel(say("← feminine     bits     masculine →"))
     groups = dict.fromkeys(noun.group for noun in bits)
-    handles = [Patch(color=_COLOURS[group], label=_LABELS[group]) for group in groups]
+    handles = [Patch(color=_COLOURS[group], label=say(_LABELS[group])) for group in groups]
     figure.legend(handles=handles, loc="outside lower center", ncols=2, fontsize=8)
+    set_decimal_signs(figure)
     return figure
 
 

@@ -89,6 +89,15 @@ PORTUGUESE = {
     "characters\n(log scale)": "caracteres\n(escala logarítmica)",
     "Predicted label": "Rótulo previsto",
     "True label": "Rótulo verdadeiro",
+    # the gender of professions
+    "professions with one form": "profissões de uma forma",
+    "professions with two forms": "profissões de duas formas",
+    "masculine things (control)": "coisas masculinas (controle)",
+    "feminine things (control)": "coisas femininas (controle)",
+    "← feminine     bits     masculine →": "← feminino     bits     masculino →",
+    "P(masculine)": "P(masculino)",
+    "masculine  feminine in texts": "masculino  feminino nos textos",
+    "controls with their own gender: {} of {}": "controles com o seu gênero: {} de {}",
 }
 
 _chosen: dict[str, CardLanguage] = {"language": "en"}

@@ -32,6 +32,7 @@ from atenta.recipes.measure_gender import (
     measure_gender,
     right_controls,
 )
+from atenta.recipes.pictures.words import set_language
 from support.models import tiny_model
 from support.recipes import assert_picture
 from support.saved import save_with_tokenizer
@@ -141,7 +142,11 @@ def test_the_table_has_groups_bits_probabilities_and_counts():
         ["juiz", "/", "juíza", "-2.0", "0.20"],
         ["livro", "+0.0", "0.50"],
     ]
-    assert [line for line in lines if line.endswith(":")] == ["one form:", "two forms:", "masculine:"]
+    assert [line for line in lines if line.endswith(":")] == [
+        "professions with one form:",
+        "professions with two forms:",
+        "masculine things (control):",
+    ]
     assert lines[-1] == "controls with their own gender: 0 of 1"
     counted = gender_table(bits, {ARTIST: (12, 3), JUDGE: (1, 0), BOOK: (0, 0)}).splitlines()
     assert counted[0].split() == ["bits", "P(masculine)", "masculine", "feminine", "in", "texts"]
@@ -159,6 +164,20 @@ def test_the_picture_has_a_bar_per_noun_and_a_legend_of_the_groups():
     assert names == ["professions with one form", "professions with two forms", "feminine things (control)"]
     colours = [patch.get_facecolor() for patch in legend.get_patches()]
     assert colours == [bar.get_facecolor() for bar in axes.patches]
+
+
+def test_the_table_and_the_picture_in_portuguese(request):
+    request.addfinalizer(lambda: set_language("en"))
+    set_language("pt")
+    bits = {ARTIST: 1.5, HOUSE: -0.5}
+    table = gender_table(bits, {ARTIST: (12, 3), HOUSE: (0, 7)}).splitlines()
+    assert table[0].split() == ["bits", "P(masculino)", "masculino", "feminino", "nos", "textos"]
+    assert table[2:4] == ["profissões de uma forma:", "artista   +1,5          0,74         12         3"]
+    assert table[-1] == "controles com o seu gênero: 1 de 1"
+    figure = draw_gender(bits)
+    figure.draw_without_rendering()
+    assert figure.axes[0].get_xlabel() == "← feminino     bits     masculino →"
+    assert "−0,5" in [label.get_text() for label in figure.axes[0].get_xticklabels()]
 
 
 def test_names_do_not_overlap():
