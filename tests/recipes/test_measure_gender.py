@@ -177,7 +177,7 @@ def test_the_table_and_the_picture_in_portuguese(request):
     figure = draw_gender(bits)
     figure.draw_without_rendering()
     assert figure.axes[0].get_xlabel() == "← feminino     bits     masculino →"
-    assert "−0,5" in [label.get_text() for label in figure.axes[0].get_xticklabels()]
+    assert "−0,50" in [label.get_text() for label in figure.axes[0].get_xticklabels()]
 
 
 def test_names_do_not_overlap():
