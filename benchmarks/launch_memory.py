@@ -37,7 +37,7 @@ HALF = 2  # bytes of a number in bfloat16
 
 @dataclass(frozen=True)
 class Memory:
-    """What one process holds, in bytes.
+    """The memory of one process, in bytes.
 
     Attributes:
         weights: the weights that stay, also those in bfloat16 beside float32.

@@ -1,4 +1,4 @@
-"""What each kind of model does with lines: texts, labels, tags, restored characters, answers and filled masks."""
+"""Predictors for each kind of model: they turn lines into texts, labels, tags, answers or filled masks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Prediction:
 
 
 class Predictor:
-    """What a kind of model does with lines.
+    """A kind of model and what it makes of lines.
 
     Attributes:
         columns: names of the columns of a row, after `text`.

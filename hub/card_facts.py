@@ -1,4 +1,4 @@
-"""What a model card states: facts of a saved model, and those of its training, which `metrics.json` keeps."""
+"""The facts that a model card states: of a saved model, and of its training, which `metrics.json` keeps."""
 
 import json
 import math
@@ -25,7 +25,7 @@ Scores = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class ModelFacts:
-    """What a saved model is.
+    """The facts of a saved model.
 
     Attributes:
         class_name: Name of the model's class.
@@ -92,7 +92,7 @@ class ModelFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class CardFacts:
-    """What is known of a model's training, all of it optional: what is not known is left out of the card.
+    """The facts of a model's training, all of them optional: what is not known is left out of the card.
 
     Attributes:
         title: The title; by default it is made of the repository's or the folder's name.

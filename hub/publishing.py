@@ -51,7 +51,7 @@ class PushError(RuntimeError):
 
 @dataclass(frozen=True)
 class PushPlan:
-    """What a push would do to a repository.
+    """The changes that a push would make to a repository.
 
     Attributes:
         repository: Its name, with that of its owner.

@@ -125,7 +125,7 @@ class DecodingArguments:
 
 @dataclass
 class PairArguments:
-    """How the pairs of a training without --denoising are read."""
+    """The options for reading the pairs of a training without --denoising."""
 
     _argument_group_name = "pairs"
 

@@ -293,7 +293,7 @@ def _embed(
 
 @dataclass
 class ComparedSearches:
-    """How well each kind of search finds passages.
+    """The recall of each kind of search, and the weights of those that combine two.
 
     Attributes:
         scores: For each test, the recall of each kind.

@@ -1,4 +1,4 @@
-"""What a tagger of characters reads: an id and a hint for each character, and which characters have a choice."""
+"""The inputs of a tagger of characters: an id and a hint for each character, and which characters have a choice."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ NO_CHOICE = -1  # in place of a row of `CharacterCodes.allowed`
 
 
 class Vocabulary(Protocol):
-    """What restoration asks of a tokenizer: that of transformers, or `TextIds`."""
+    """A tokenizer with what restoration needs: that of transformers, or `TextIds`."""
 
     pad_token_id: int | None
     bos_token_id: int | None
@@ -33,7 +33,7 @@ class Vocabulary(Protocol):
 
 
 class TaggerConfiguration(Protocol):
-    """What restoration asks of a configuration: see `AtentaEncoderConfig`."""
+    """A configuration with what restoration needs: see `AtentaEncoderConfig`."""
 
     name_or_path: str
     character_variants: dict[str, str]

@@ -14,7 +14,7 @@ _KINDS: tuple[Quantization | None, ...] = (None, "int8")  # of ONNX files; the f
 
 @dataclass(frozen=True)
 class TaggerConfig:
-    """What the configuration of a tagger of characters says of the restoration: see `AtentaEncoderConfig`.
+    """The part of a tagger's configuration that restoration reads: see `AtentaEncoderConfig`.
 
     Attributes:
         name_or_path: its folder.

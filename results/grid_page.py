@@ -37,7 +37,7 @@ _WORDS: dict[str, dict[str, str]] = {
 
 @dataclass(frozen=True)
 class Cell:
-    """What the runs of a cell reached.
+    """The figures of the runs of a cell.
 
     Attributes:
         values: the figure with each seed.

@@ -73,7 +73,7 @@ class AttentionMap:
 
 @dataclass(frozen=True)
 class AttentionPage:
-    """What [`show_attention_page`] returns.
+    """A page of attention maps in a notebook, made by [`show_attention_page`].
 
     Attributes:
         html: A frame that contains the page.

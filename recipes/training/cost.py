@@ -1,4 +1,4 @@
-"""What a training costs: minutes, energy and CO₂, measured by codecarbon on this machine, without network."""
+"""The cost of a training: minutes, energy and CO₂, measured by codecarbon on this machine, without network."""
 
 import logging
 import time

@@ -1,4 +1,4 @@
-"""What one does with the demo's page: typing, choosing, files, the second tab, languages, sizes."""
+"""Tests of the demo's page: typing, choosing, files, the second tab, languages, sizes."""
 
 import re
 

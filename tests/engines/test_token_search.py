@@ -72,7 +72,7 @@ def search(model, ids, mask, lock=None, **options):
 
 
 def generated(model, ids, **options):
-    """What `generate` returns for one source, (1, length), without padding."""
+    """Return the output of `generate` for one source, (1, length), without padding."""
     options = {"eos_token_id": 2, "length_penalty": 1.0, **options}
     model.generation_config.max_length = None  # only the options of the call count
     output = model.generate(

@@ -1,4 +1,4 @@
-"""What the transformers backends of vLLM and SGLang ask of a model, without either of them.
+"""Tests of the demands of vLLM's and SGLang's transformers backends on a model, without either of them.
 
 Both build the base model without weights, put their own layers in place of the linear layers that the plan names, and
 call it with all requests in one row. Their attention tells the requests apart; the model passes on its arguments and

@@ -127,7 +127,7 @@ def test_lora(trained, files, tmp_path):
 
 @pytest.mark.parametrize("tags", [None, "V;PL"])
 def test_sources_of_any_characters(tmp_path, tags):
-    """What a run trains on breaks nothing that it does with it: scores, a new process, the command that it prints."""
+    """A run's data break nothing that it does with them: scores, a new process, the command that it prints."""
     sources = ["a\nb", "a\tb", "-h \x00'$(ls)", "\u2028\r\n é\u0301", "  a  b ", '"a\\n"']
     rows = [{"source": source, "target": source.upper(), **({"tags": tags} if tags else {})} for source in sources]
     data = write_jsonl(tmp_path / "pairs.jsonl", rows)

@@ -61,7 +61,7 @@ class Collection:
 
 @dataclass
 class Fault:
-    """What goes wrong with requests.
+    """An error that requests get.
 
     Attributes:
         part: A part of the path of these requests.
