@@ -32,6 +32,7 @@ _PORTUGUESE = {
     "word perplexity": "perplexidade por palavra",
     "decoder": "decodificador",
     "left as it is": "texto sem mudança",
+    "letters in context": "cada letra em seu contexto",
     "model": "modelo",
     "model, letters kept": "modelo, letras mantidas",
     "most frequent": "mais frequente",

@@ -9,12 +9,18 @@ import random
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeVar
 
 from atenta.restoration.spellings import WORD
 
+_T = TypeVar("_T")
 _Row = Mapping[str, Any]
+_AlignedRow = tuple[_Row, list[tuple[str, ...]]]  # a pair, and what each letter of its source becomes
+_MOST_UNITS = 5  # that a letter may become: enough for the endings of inflected words
+_ROUNDS = 5  # of alignment; words to phones gain nothing from more
+_WINDOWS = ((4, 4), (3, 3), (2, 3), (2, 2), (1, 2), (1, 1), (0, 1), (1, 0), (0, 0))  # letters before and after
+_BORDER = " "  # stands for what is before and after a word
 
 
 def copy_source(rows: Iterable[_Row]) -> list[str]:
@@ -48,6 +54,101 @@ def look_up(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:
         return re.sub(r"\S+", lambda word: best_spelling.get((word[0], tags), word[0]), source)
 
     return [answer(row["source"], tuple(row["tags"])) for row in rows]
+
+
+def align_letters(train: Iterable[_Row], separator: str | None = None) -> list[_AlignedRow]:
+    """Return each pair with what each letter of its `source` becomes: up to five units of its `target`, or none.
+
+    A target is divided among the letters, in order, in the way that is most probable given how often each letter
+    became what in the round before (Viterbi training). In the first round letters become one unit, and an equal one,
+    where they can. A pair is left out if its target has more than five units for each letter.
+
+    Args:
+        train: Pairs with `source` and `target`.
+        separator: The text between the units of a target; `None` if its characters are the units.
+    """
+    pairs = [(row, tuple(row["target"].split(separator) if separator else row["target"])) for row in train]
+    pairs = [(row, units) for row, units in pairs if len(units) <= _MOST_UNITS * len(row["source"])]
+    divided = [_divide(row["source"], units, _by_form) for row, units in pairs]
+    for _ in range(_ROUNDS - 1):
+        counts = Counter(became for (row, _), parts in zip(pairs, divided) for became in zip(row["source"], parts))
+        totals = Counter(letter for row, _ in pairs for letter in row["source"])
+        log_probability = {became: math.log(count / totals[became[0]]) for became, count in counts.items()}
+        divided = [_divide(row["source"], units, log_probability.get) for row, units in pairs]
+    return [(row, parts) for (row, _), parts in zip(pairs, divided)]
+
+
+def _by_form(became: tuple[str, tuple[str, ...]]) -> float:
+    letter, units = became
+    return float(units == (letter,)) - abs(len(units) - 1)
+
+
+def _divide(
+    source: str, units: tuple[str, ...], score: Callable[[tuple[str, tuple[str, ...]]], float | None]
+) -> list[tuple[str, ...]]:
+    """Return the units that each letter becomes in the division with the highest sum of scores; `None` excludes."""
+    best: dict[int, float] = {0: 0.0}  # the highest sum that ends before each unit
+    starts: list[dict[int, int]] = []  # for each letter, and where its units end, where they start
+    for remaining, letter in zip(reversed(range(len(source))), source):
+        sums: dict[int, float] = {}
+        start_of: dict[int, int] = {}
+        for start, so_far in best.items():
+            first_end = max(start, len(units) - _MOST_UNITS * remaining)  # the letters that remain take no more
+            for end in range(first_end, min(start + _MOST_UNITS, len(units)) + 1):
+                added = score((letter, units[start:end]))
+                if added is not None and (end not in sums or so_far + added > sums[end]):
+                    sums[end], start_of[end] = so_far + added, start
+        best = sums
+        starts.append(start_of)
+    parts, end = [], len(units)
+    for start_of in reversed(starts):
+        parts.append(units[start_of[end] : end])
+        end = start_of[end]
+    return parts[::-1]
+
+
+def letters_in_context(
+    aligned: Iterable[_AlignedRow], rows: Iterable[_Row], separator: str | None = None
+) -> list[str]:
+    """Return each `source` with every letter replaced by what it most often becomes between the same neighbours.
+
+    The neighbours are the four letters on each side, or as many fewer as it takes to have seen them in training, under
+    the same `tags` (as in Daelemans and van den Bosch, 1997, "Language-independent data-oriented grapheme-to-phoneme
+    conversion"). A letter that training lacks under these tags becomes what it becomes under any; one that it lacks
+    altogether is unchanged.
+
+    Args:
+        aligned: Training pairs, as `align_letters` returns them.
+        rows: Pairs with `source` and `tags`.
+        separator: The text between the units of a target; `None` if its characters are the units.
+    """
+    rows = list(rows)
+    asked = {context for row in rows for contexts in _contexts(row) for context in contexts}
+    counts: defaultdict[tuple[Any, ...], Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for row, parts in aligned:
+        for contexts, part in zip(_contexts(row), parts):
+            for context in contexts:
+                if context in asked:
+                    counts[context][part] += 1
+    best = {context: _most_frequent(parts) for context, parts in counts.items()}
+
+    def answer(row: _Row) -> str:
+        replaced = [
+            next((best[context] for context in contexts if context in best), (letter,))
+            for letter, contexts in zip(row["source"], _contexts(row))
+        ]
+        return (separator or "").join(unit for part in replaced for unit in part)
+
+    return [answer(row) for row in rows]
+
+
+def _contexts(row: _Row) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the contexts of each letter of a `source`, from the widest with its `tags` to the letter alone."""
+    tags, widest = tuple(row["tags"]), max(_WINDOWS)[0]
+    padded = _BORDER * widest + row["source"] + _BORDER * widest
+    for place, letter in enumerate(row["source"], start=widest):
+        windows = [(before, padded[place - before : place + after + 1]) for before, after in _WINDOWS]
+        yield [*((tags, *window) for window in windows), (letter,)]
 
 
 def most_frequent_spelling(
@@ -216,7 +317,7 @@ def _count_characters(texts: Iterable[str]) -> Counter[str]:
     return counts
 
 
-def _most_frequent(counts: Counter[str]) -> str:
+def _most_frequent(counts: Counter[_T]) -> _T:
     if not counts:
         raise ValueError("found nothing to count in the training rows; expected at least one")
     return counts.most_common(1)[0][0]

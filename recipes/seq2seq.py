@@ -33,7 +33,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from atenta.recipes.baselines import copy_source, look_up
+from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
@@ -212,10 +212,13 @@ def main() -> None:
             name: decode_rows(trainer, of_test, tokenizer, search, keep_letters=True)
             for name, of_test in tests.items()
         }
+    baselines = {"left as it is": copy_source, "most frequent in training": partial(look_up, rows["train"])}
+    if all(len(row["source"].split()) == 1 for of_split in rows.values() for row in of_split):
+        aligned = align_letters(rows["train"], pairs.target_separator)
+        baselines["letters in context"] = partial(letters_in_context, aligned, separator=pairs.target_separator)
     answers = {
         name: {
-            "left as it is": copy_source(of_test),
-            "most frequent in training": look_up(rows["train"], of_test),
+            **{baseline: answer(of_test) for baseline, answer in baselines.items()},
             "model": [ranked[0].text for ranked in outputs[name]],
             **({"model, letters kept": [ranked[0].text for ranked in locked[name]]} if locked else {}),
         }

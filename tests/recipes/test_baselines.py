@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta.recipes.baselines import (
+    align_letters,
     copy_source,
+    letters_in_context,
     look_up,
     majority_label,
     most_frequent_character,
@@ -64,6 +66,50 @@ TAGGED = [("ser", "sou", SG_1), ("ser", "és", SG_2)]
 )
 def test_look_up(train, source, tags, expected):
     assert look_up([pair(*row) for row in train], [pair(source, "?", tags)]) == [expected]
+
+
+def test_letters_are_aligned():
+    train = [pair("casa", "k a z a"), pair("taxa", "t a k s a"), pair("chá", "ʃ a"), pair("saxão", "s a k s ɐ̃ w̃")]
+    aligned = align_letters(train, " ")
+    assert [row for row, _ in aligned] == train
+    assert aligned[0][1] == [("k",), ("a",), ("z",), ("a",)]
+    assert aligned[1][1] == [("t",), ("a",), ("k", "s"), ("a",)]
+    assert align_letters([pair("a", "abcdef"), pair("", "a"), pair("ab", "")]) == [(pair("ab", ""), [(), ()])]
+
+
+@given(st.lists(st.tuples(st.text("abc", max_size=6), st.text("abcd", max_size=8)), max_size=6))
+def test_aligned_letters_share_out_the_target(words):
+    train = [pair(*word) for word in words]
+    aligned = align_letters(train)
+    assert [row for row, _ in aligned] == [row for row in train if len(row["target"]) <= 5 * len(row["source"])]
+    for row, parts in aligned:
+        assert len(parts) == len(row["source"])
+        assert "".join(unit for part in parts for unit in part) == row["target"]
+
+
+IN_CONTEXT = [("casa", "kaza"), ("cedo", "sedu"), ("saca", "saka"), ("dedo", "dedu", SG_1), ("dado", "dadu", SG_1)]
+
+
+@pytest.mark.parametrize(
+    ("source", "tags", "expected"),
+    [
+        ("saca", NO_TAGS, "saka"),
+        ("ceca", NO_TAGS, "seka"),  # c before e, and before a
+        ("asa", NO_TAGS, "aza"),  # s between two letters a, and at the beginning
+        ("sasa", NO_TAGS, "saza"),
+        ("dodo", SG_1, "dudu"),  # under these tags o is u
+        ("oca!", SG_1, "uka!"),  # c and a as under others; ! is new
+        ("", NO_TAGS, ""),
+    ],
+)
+def test_letters_in_context(source, tags, expected):
+    aligned = align_letters([pair(*row) for row in IN_CONTEXT])
+    assert letters_in_context(aligned, [pair(source, "?", tags)]) == [expected]
+
+
+def test_letters_in_context_join_units():
+    aligned = align_letters([pair("casa", "k a z a")], " ")
+    assert letters_in_context(aligned, [pair("saca", "?")], " ") == ["z a k a"]
 
 
 def test_scores_on_the_accents():

@@ -75,7 +75,8 @@ def test_a_recipe_runs_with_data(run_installed, tmp_path):
     done = run_installed("atenta.recipes.seq2seq", *tiny("seq2seq", **options))
     assert done.returncode == 0, done.stderr
     assert "decodes these 2 sources identically" in done.stdout
-    assert_complete(tmp_path / "model", "AutoModelForSeq2SeqLM", {"left as it is", "most frequent in training"})
+    baselines = {"left as it is", "most frequent in training", "letters in context"}
+    assert_complete(tmp_path / "model", "AutoModelForSeq2SeqLM", baselines)
 
 
 def test_accelerate_launches_a_recipe_as_a_module(run_installed, tmp_path):
