@@ -54,7 +54,7 @@ def count_alphabet(texts: Iterable[str], min_count: int = 1) -> str:
 def find_units(texts: Iterable[str], separator: str) -> list[str]:
     """Return the distinct units of texts after NFC, in code point order, each as it is in a text.
 
-    A unit begins with the separator before it, except the first of a text: `t ʃ aː` has `t`, ` ʃ` and ` aː`. The units
+    A unit begins with the separator before it, except the first: `t ʃ aː` has `"t"`, `" ʃ"` and `" aː"`. The units
     of a text joined are therefore the text.
 
     Args:

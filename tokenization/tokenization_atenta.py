@@ -90,8 +90,8 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
     lost: if special tokens in texts are split, `decode(ids, skip_special_tokens=True)` is the NFC of the text.
 
     With a `target_separator`, the known units that it parts are one token each, together with the separator before
-    them: the phones ` tʃ` and ` aː` of `ˈ tʃ aː`. A unit that is not known, or begins a text with `<`, is encoded by
-    characters.
+    them: the phones `" tʃ"` and `" aː"` of `ˈ tʃ aː`. An unknown unit, or one that begins a text with `<`, is encoded
+    by characters.
 
     Feature tags are special tokens. Add them before a text by id (`convert_tokens_to_ids(["<V>"])`); if special tokens
     are split, a text cannot contain them. An encoder's tokenizer does not split them: it reads tags and `<mask>` in
@@ -135,7 +135,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             alphabet: the characters, in the order of their ids, which start at 3.
             family: model family, which selects the input format (`INPUT_FORMATS`).
             tags: feature tags such as `<V>`; each is one token.
-            units: units of two or more characters, with the separator before them, as ` aː`; each is one token.
+            units: units of two or more characters, with the separator before them, as `" aː"`; each is one token.
             target_separator: the text that parts units; needed with `units`.
             model_max_length: largest number of tokens in a sequence with `truncation=True`; defaults to no limit.
 

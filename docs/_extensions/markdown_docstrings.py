@@ -8,7 +8,9 @@ from sphinx.application import Sphinx
 
 _FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<code>.*?)^ *```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\[`(?P<name>[\w.]+)`\]")
-_CITATION = re.compile(r"(?P<literal>`+[^`]+`+)|\b[Dd]ocuments?\s+[1-5](?:(?:,| and| or| to)\s+[1-5])*\b")
+_CITATION = re.compile(
+    r"(?P<role>:`[^`]+`)|(?P<literal>`+[^`]+`+)|\b[Dd]ocuments?\s+[1-5](?:(?:,| and| or| to)\s+[1-5])*\b"
+)
 _CITED = re.compile(r"(?:[Dd]ocument\s+)?(?P<number>[1-5])")
 
 
@@ -16,7 +18,8 @@ def to_restructured(text: str) -> str:
     """Return the text with fences as `code-block` directives and with links.
 
     [`Name`] becomes a cross-reference to the name. "document 3", and each number in "documents 2 and 3", becomes a
-    reference to the label `document-3`. Code is not searched for citations.
+    reference to the label `document-3`. Code is not searched for citations. It gets double backticks: napoleon takes
+    what is between one backtick and `<eos>` later in the line for a link with a target, and loses the text between.
     """
     pieces, end = [], 0
     for fence in _FENCE.finditer(text):
@@ -30,8 +33,10 @@ def _link(text: str) -> str:
 
 
 def _cite(citation: re.Match[str]) -> str:
-    if citation["literal"]:
+    if citation["role"]:
         return citation[0]
+    if citation["literal"]:
+        return f"``{citation['literal'].strip('`')}``"
     return _CITED.sub(r":ref:`\g<0> <document-\g<number>>`", citation[0])
 
 

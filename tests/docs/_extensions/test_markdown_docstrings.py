@@ -38,7 +38,7 @@ def test_a_citation_becomes_a_link_to_each_document():
     assert to_restructured("Documents 2 to 5.") == both
 
 
-@pytest.mark.parametrize("text", ["`document 3`", "document 10", "documents 6", "three documents"])
+@pytest.mark.parametrize("text", ["``document 3``", "document 10", "documents 6", "three documents"])
 def test_other_documents_and_literals_are_not_linked(text):
     assert to_restructured(text) == text
 
@@ -47,9 +47,14 @@ def test_code_in_a_fence_is_not_linked():
     assert ":" not in to_restructured("```python\na  # document 3, [`a`]\n```").removeprefix(".. code-block::")
 
 
-def test_other_backticks_and_brackets_stay():
-    text = "`[a]` and [b] and ``c``, `[` `]`"
-    assert to_restructured(text) == text
+def test_code_gets_two_backticks_and_brackets_stay():
+    assert to_restructured("`[a]` and [b] and ``c``, `[` `]`") == "``[a]`` and [b] and ``c``, ``[`` ``]``"
+
+
+def test_a_parameter_keeps_its_text_before_a_special_token():
+    docstring = "Args:\n    length (`int`, *optional*): highest number, `<eos>` included, of\n        a window."
+    napoleon = str(GoogleDocstring(to_restructured(docstring), Config(napoleon_use_param=False)))
+    assert "highest number, ``<eos>`` included, of\n" in napoleon
 
 
 def test_docutils_parses_the_result_without_warnings():
