@@ -47,10 +47,17 @@ def _code_block(fence: re.Match[str]) -> str:
 
 def rewrite(app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]) -> None:
     """Convert the docstring that autodoc passes as `lines`, in place."""
-    lines[:] = to_restructured("\n".join(lines)).split("\n")
+    text = "\n".join(line for line in lines if not line.startswith("Create new instance of "))  # Python's own
+    lines[:] = to_restructured(text).split("\n")
+
+
+def skip_tuple_field(app: Sphinx, what: str, name: str, obj: Any, skip: bool, options: Any) -> bool | None:
+    """Leave out the fields of a named tuple, which the class describes; Python's own docstrings only number them."""
+    return True if type(obj).__name__ == "_tuplegetter" else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect the conversion to autodoc, before napoleon parses sections."""
+    """Connect both to autodoc, the conversion before napoleon parses sections."""
     app.connect("autodoc-process-docstring", rewrite, priority=400)
+    app.connect("autodoc-skip-member", skip_tuple_field)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
