@@ -36,6 +36,7 @@ nb_execution_timeout = 300  # seconds for one cell
 nb_execution_raise_on_error = True
 nb_execution_show_tb = True
 nb_merge_streams = True
+nb_render_markdown_format = "myst"  # the default has no tables
 nb_ipywidgets_js = {}  # the default loads scripts from the network
 profile = HERE / "_build" / "ipython" / "profile_default"
 profile.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,6 @@
 """An SVG drawing: boxes, arrows, tokens, matrices and texts in one language.
 
-It lies on a light card, which reads well on a light page and on a dark one.
+It lies on a light card. On a dark page the style sheet of the site makes it dark (docs/_static/atenta.css).
 """
 
 from xml.sax.saxutils import escape
