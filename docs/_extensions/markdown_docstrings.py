@@ -56,8 +56,16 @@ def skip_tuple_field(app: Sphinx, what: str, name: str, obj: Any, skip: bool, op
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+def shorten_factories(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, signature: str | None, returned: str | None
+) -> tuple[str | None, str | None]:
+    """Return a signature with `...` for a default that a dataclass makes: lines with `<factory>` are not wrapped."""
+    return signature and signature.replace("<factory>", "..."), returned
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Connect both to autodoc, the conversion before napoleon parses sections."""
+    """Connect all to autodoc, the conversion before napoleon parses sections."""
     app.connect("autodoc-process-docstring", rewrite, priority=400)
+    app.connect("autodoc-process-signature", shorten_factories)
     app.connect("autodoc-skip-member", skip_tuple_field)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

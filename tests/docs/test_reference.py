@@ -17,7 +17,7 @@ PAGES = sorted(path.name for path in (DOCS / "api").glob("*.md"))
 
 def test_every_public_name_has_an_entry():
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
-    entries = re.findall(r"^\.\. auto(?:class|function|data):: atenta\.(\w+)(?![\w.])", pages, re.MULTILINE)
+    entries = re.findall(r"^\.\. (?:autoclass|autofunction|py:data):: atenta\.(\w+)(?![\w.])", pages, re.MULTILINE)
     assert sorted(entries) == sorted(set(atenta.__all__) - {"__version__"})
 
 
