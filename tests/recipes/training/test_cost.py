@@ -23,6 +23,7 @@ def _without_network(monkeypatch):
 
 def test_a_block_is_measured(capfd, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    before = set(threading.enumerate())
     meter = CostMeter("BRA")
     meter.start()
     sum(range(10**6))
@@ -37,9 +38,10 @@ def test_a_block_is_measured(capfd, tmp_path, monkeypatch):
     json.dumps(facts)
     assert capfd.readouterr() == ("", "")
     assert not list(tmp_path.iterdir())
-    assert not [
-        thread for thread in threading.enumerate() if isinstance(thread, threading.Timer) and thread.is_alive()
-    ]
+    timers = [thread for thread in set(threading.enumerate()) - before if isinstance(thread, threading.Timer)]
+    for timer in timers:
+        timer.join(timeout=10)  # a cancelled timer still has to wake up
+    assert not any(timer.is_alive() for timer in timers)
 
 
 def test_without_a_country_there_is_energy_and_no_co2():
