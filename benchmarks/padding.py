@@ -17,7 +17,7 @@ from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
 from atenta.recipes.training.batching import BucketBatchSampler
-from atenta.recipes.training.options import CONFIGS
+from atenta.recipes.training.parsing import CONFIGS
 from benchmarks.measuring import OURS, Settings, Target, Work
 
 PADDING_TARGET = Target(5, kind="figure")

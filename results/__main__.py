@@ -22,7 +22,7 @@ import typer
 
 from atenta.card_facts import count_weights
 from atenta.recipes.samples import SAMPLES
-from atenta.recipes.training.config_files import CONFIGS
+from atenta.recipes.training.parsing import CONFIGS
 from results.grid_page import write_pages
 from results.grids import Grid, read_grid
 from results.result_table import read_run, write_tables

@@ -7,8 +7,8 @@ from atenta.recipes.training.options import (
     Seq2SeqRecipeArguments,
     StackArguments,
     TwoStackArguments,
-    parse_arguments,
 )
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.runs import run_recipe, start_run
 from atenta.recipes.training.trainer import RecipeTrainer, Seq2SeqRecipeTrainer
 

@@ -1,18 +1,13 @@
-"""Options of the recipes: the dataclasses, and the command line that fills them."""
+"""Options of the recipes: the dataclasses that `parsing.py` fills."""
 
-import argparse
 import json
-import shutil
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, NoReturn, get_type_hints
+from typing import Annotated, Any
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
 from transformers import (
-    HfArgumentParser,
     SchedulerType,
     Seq2SeqTrainingArguments,
     Trainer,
@@ -23,25 +18,8 @@ from transformers.training_args import OptimizerNames
 
 from atenta import AtentaEncoderConfig, AtentaEncoderDecoderConfig
 from atenta.card_words import LANGUAGES
-from atenta.recipes.training.config_files import CONFIGS, read_config, suggest_option
 from atenta.recipes.training.cost import expect_country
-from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, TRAINING_RANGES
-
-# TrainingArguments has more than a hundred options. --help shows these.
-SHOWN_IN_HELP = {
-    *("output_dir", "overwrite_output_dir", "resume_from_checkpoint", "seed", "report_to", "push_to_hub"),
-    *("replace_on_hub", "card_language", "card_title", "country_iso_code"),
-    *("num_train_epochs", "max_steps", "per_device_train_batch_size", "max_tokens_per_batch"),
-    *("per_device_eval_batch_size", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
-    *("warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"),
-    *("optim", "muon_learning_rate", "muon_momentum", "muon_weight_decay"),
-    *("label_smoothing_factor", "bf16", "fp16", "gradient_checkpointing", "torch_compile"),
-    *("logging_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit"),
-    *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
-    *("average_last_checkpoints", "average_best_checkpoints"),
-}
-_OTHER_OPTIONS = "All other options of transformers.TrainingArguments are accepted too, under the same names."
-_WIDEST = 110  # columns of --help
+from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0
 
 
 @dataclass
@@ -351,95 +329,6 @@ class RecipeArguments(TrainingArguments):
 @dataclass
 class Seq2SeqRecipeArguments(RecipeArguments, Seq2SeqTrainingArguments):
     """`RecipeArguments` with transformers' options for generation during evaluation."""
-
-
-def parse_arguments(
-    *dataclasses: type, description: str, default_config: str, arguments: Sequence[str] | None = None
-) -> tuple[Any, ...]:
-    """Read the options of a recipe into its dataclasses.
-
-    Flags override the YAML file of `--config` (a flat mapping from option to value), which overrides the defaults of
-    the dataclasses.
-
-    Args:
-        dataclasses: One object of each is returned; `--help` shows the `help` of their fields.
-        description: First lines of `--help`.
-        default_config: File in `recipes/configs` that is read if `--config` is not given.
-        arguments: Used instead of the command line.
-
-    Raises:
-        SystemExit: If an option in the file or on the command line is unknown, a value has the wrong type, or options
-            contradict each other. The message names them.
-    """
-    config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    config.add_argument(
-        "--config",
-        type=Path,
-        default=CONFIGS / default_config,
-        help="YAML file of options: a path, or the name of a file in recipes/configs; flags override it",
-    )
-    parser = _Parser(
-        dataclasses,
-        description=description,
-        epilog=_OTHER_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None,
-        parents=[config],
-        usage="%(prog)s [--config FILE.yaml] [options]",
-        formatter_class=partial(_HelpFormatter, width=min(shutil.get_terminal_size().columns - 2, _WIDEST)),
-        allow_abbrev=False,
-    )
-    # The file is read before --help is printed, which then shows its values as the defaults.
-    parser.set_defaults(**read_config(config.parse_known_args(arguments)[0].config, parser, dict(parser.hints())))
-    for action in parser._actions:
-        if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
-            action.help = argparse.SUPPRESS
-    try:
-        *filled, _, unknown = parser.parse_args_into_dataclasses(
-            arguments, look_for_args_file=False, return_remaining_strings=True
-        )
-    except (ValueError, TypeError, OSError, ImportError) as error:  # transformers checks its options with all of these
-        parser.error(str(error))
-    if unknown:
-        parser.error(f"unknown option {' '.join(unknown)}; {suggest_option(unknown[0], parser)}")
-    given = {name: value for each in filled for name, value in vars(each).items()}
-    if given.get("streaming") and given.get("max_steps", 1) < 1:
-        parser.error("--streaming reads rows without end: give --max_steps")
-    if given.get("lora_rank") and (given["average_last_checkpoints"] or given["average_best_checkpoints"]):
-        parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
-    return tuple(filled)
-
-
-class _Parser(HfArgumentParser):
-    """Checks the ranges of numbers, and writes every error in one line."""
-
-    def hints(self) -> Iterator[tuple[str, Any]]:
-        """Yield the name and the type of each option."""
-        for each in self.dataclass_types:
-            yield from get_type_hints(each, include_extras=True).items()
-
-    def parse_known_args(  # type: ignore[override]  # argparse declares overloads
-        self, *arguments: Any, **options: Any
-    ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse the options, and check their ranges before the dataclasses are made."""
-        namespace, unknown = super().parse_known_args(*arguments, **options)
-        for name, hint in self.hints():
-            given = getattr(namespace, name, None)
-            allowed = next(iter(getattr(hint, "__metadata__", ())), TRAINING_RANGES.get(name))
-            for value in given if isinstance(given, list) else [given]:
-                if allowed is not None and value is not None and not allowed.holds(value):
-                    self.error(f"--{name} {value}: expected {allowed.words}")
-        return namespace, unknown
-
-    def error(self, message: str) -> NoReturn:
-        """Exit with a message, in one line."""
-        super().error(" ".join(message.split()))
-
-
-class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Shows each option once, with underscores as in YAML, and an ellipsis for its value."""
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        spelling = action.option_strings[-1] if action.dest == "help" else action.option_strings[0]
-        return spelling if action.nargs in (0, "?") else f"{spelling} {'…' if action.nargs is None else '… [… ]'}"
 
 
 def _expect_object(name: str, value: Any) -> None:

@@ -20,7 +20,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from transformers import TrainingArguments
 
-from atenta.recipes.training.options import SHOWN_IN_HELP, parse_arguments
+from atenta.recipes.training.parsing import SHOWN_IN_HELP, parse_arguments
 
 RECIPES = (
     *("seq2seq", "pretrain_causal", "pretrain_masked", "finetune_characters", "finetune_classification"),

@@ -22,7 +22,7 @@ from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
-from atenta.recipes.training.options import CONFIGS
+from atenta.recipes.training.parsing import CONFIGS
 
 TAGGED = replace(TAGGED_SENTENCES, readers={".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")})
 FORMATS = {

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.training.batching import BucketBatchSampler
-from atenta.recipes.training.options import CONFIGS
+from atenta.recipes.training.parsing import CONFIGS
 
 
 def epochs_of(lengths, epoch=0, **options):

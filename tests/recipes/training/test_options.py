@@ -18,7 +18,7 @@ from atenta.recipes.training import (
     TwoStackArguments,
     parse_arguments,
 )
-from atenta.recipes.training.options import CONFIGS, SHOWN_IN_HELP
+from atenta.recipes.training.parsing import CONFIGS, SHOWN_IN_HELP
 from atenta.recipes.training.ranges import TRAINING_RANGES
 
 both = pytest.mark.parametrize("arguments", [RecipeArguments, Seq2SeqRecipeArguments])
@@ -336,7 +336,7 @@ def test_errors_on_the_command_line(config, capsys, arguments, message):
 
 def test_a_file_here_goes_before_a_shipped_one(config, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("atenta.recipes.training.config_files.CONFIGS", tmp_path / "shipped")
+    monkeypatch.setattr("atenta.recipes.training.parsing.CONFIGS", tmp_path / "shipped")
     (tmp_path / "shipped").mkdir()
     (tmp_path / "shipped" / "task.yaml").write_text("sample: shipped\n", encoding="utf-8")
     assert parse(config, "--config", "task.yaml").sample == "shipped"

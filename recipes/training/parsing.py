@@ -1,0 +1,215 @@
+"""The command line and the YAML file of `--config`, which fill the dataclasses of options."""
+
+import argparse
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
+
+import yaml
+from transformers import HfArgumentParser, TrainingArguments
+
+from atenta.recipes.training.ranges import TRAINING_RANGES
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+# TrainingArguments has more than a hundred options. --help shows these.
+SHOWN_IN_HELP = {
+    *("output_dir", "overwrite_output_dir", "resume_from_checkpoint", "seed", "report_to", "push_to_hub"),
+    *("replace_on_hub", "card_language", "card_title", "country_iso_code"),
+    *("num_train_epochs", "max_steps", "per_device_train_batch_size", "max_tokens_per_batch"),
+    *("per_device_eval_batch_size", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
+    *("warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"),
+    *("optim", "muon_learning_rate", "muon_momentum", "muon_weight_decay"),
+    *("label_smoothing_factor", "bf16", "fp16", "gradient_checkpointing", "torch_compile"),
+    *("logging_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit"),
+    *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
+    *("average_last_checkpoints", "average_best_checkpoints"),
+}
+_OTHER_OPTIONS = "All other options of transformers.TrainingArguments are accepted too, under the same names."
+_WIDEST = 110  # columns of --help
+_NULL = "tag:yaml.org,2002:null"
+
+
+def parse_arguments(
+    *dataclasses: type, description: str, default_config: str, arguments: Sequence[str] | None = None
+) -> tuple[Any, ...]:
+    """Read the options of a recipe into its dataclasses.
+
+    Flags override the YAML file of `--config` (a flat mapping from option to value), which overrides the defaults of
+    the dataclasses.
+
+    Args:
+        dataclasses: One object of each is returned; `--help` shows the `help` of their fields.
+        description: First lines of `--help`.
+        default_config: File in `recipes/configs` that is read if `--config` is not given.
+        arguments: Used instead of the command line.
+
+    Raises:
+        SystemExit: If an option in the file or on the command line is unknown, a value has the wrong type, or options
+            contradict each other. The message names them.
+    """
+    config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    config.add_argument(
+        "--config",
+        type=Path,
+        default=CONFIGS / default_config,
+        help="YAML file of options: a path, or the name of a file in recipes/configs; flags override it",
+    )
+    parser = _Parser(
+        dataclasses,
+        description=description,
+        epilog=_OTHER_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None,
+        parents=[config],
+        usage="%(prog)s [--config FILE.yaml] [options]",
+        formatter_class=partial(_HelpFormatter, width=min(shutil.get_terminal_size().columns - 2, _WIDEST)),
+        allow_abbrev=False,
+    )
+    # The file is read before --help is printed, which then shows its values as the defaults.
+    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser, dict(parser.hints())))
+    for action in parser._actions:
+        if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
+            action.help = argparse.SUPPRESS
+    try:
+        *filled, _, unknown = parser.parse_args_into_dataclasses(
+            arguments, look_for_args_file=False, return_remaining_strings=True
+        )
+    except (ValueError, TypeError, OSError, ImportError) as error:  # transformers checks its options with all of these
+        parser.error(str(error))
+    if unknown:
+        parser.error(f"unknown option {' '.join(unknown)}; {_suggest_option(unknown[0], parser)}")
+    given = {name: value for each in filled for name, value in vars(each).items()}
+    if given.get("streaming") and given.get("max_steps", 1) < 1:
+        parser.error("--streaming reads rows without end: give --max_steps")
+    if given.get("lora_rank") and (given["average_last_checkpoints"] or given["average_best_checkpoints"]):
+        parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
+    return tuple(filled)
+
+
+class _Parser(HfArgumentParser):
+    """Checks the ranges of numbers, and writes every error in one line."""
+
+    def hints(self) -> Iterator[tuple[str, Any]]:
+        """Yield the name and the type of each option."""
+        for each in self.dataclass_types:
+            yield from get_type_hints(each, include_extras=True).items()
+
+    def parse_known_args(  # type: ignore[override]  # argparse declares overloads
+        self, *arguments: Any, **options: Any
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse the options, and check their ranges before the dataclasses are made."""
+        namespace, unknown = super().parse_known_args(*arguments, **options)
+        for name, hint in self.hints():
+            given = getattr(namespace, name, None)
+            allowed = next(iter(getattr(hint, "__metadata__", ())), TRAINING_RANGES.get(name))
+            for value in given if isinstance(given, list) else [given]:
+                if allowed is not None and value is not None and not allowed.holds(value):
+                    self.error(f"--{name} {value}: expected {allowed.words}")
+        return namespace, unknown
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a message, in one line."""
+        super().error(" ".join(message.split()))
+
+
+class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
+    """Shows each option once, with underscores as in YAML, and an ellipsis for its value."""
+
+    def _format_action_invocation(self, action: argparse.Action) -> str:
+        spelling = action.option_strings[-1] if action.dest == "help" else action.option_strings[0]
+        return spelling if action.nargs in (0, "?") else f"{spelling} {'…' if action.nargs is None else '… [… ]'}"
+
+
+class _Loader(yaml.SafeLoader):
+    """Reads 1e-5 as a number, also within the mapping of an option; in YAML 1.1 it is a text."""
+
+
+_Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"[-+]?[0-9]+(\.[0-9]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+)
+
+
+def _read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of the options in a YAML file, converted and checked as those of flags are.
+
+    Args:
+        path: The file, or the name of one in `recipes/configs`.
+        parser: Knows the options, and is told of errors; it exits with a message that names the file.
+        hints: The type of each option.
+    """
+    try:
+        found = next((each for each in (path, CONFIGS / path) if each.is_file()), None)
+        if found is None:
+            parser.error(f"--config {path}: found no such file here or in {CONFIGS}")
+        root = yaml.compose(found.read_text(encoding="utf-8"), _Loader)
+    except (OSError, UnicodeDecodeError) as error:
+        parser.error(f"--config {path}: expected a readable file in UTF-8: {error}")
+    except (yaml.YAMLError, RecursionError) as error:
+        mark = getattr(error, "problem_mark", None)
+        where = f", line {mark.line + 1}" if mark else ""
+        parser.error(f"{path}{where}: expected YAML: {getattr(error, 'problem', None) or error}")
+    if not isinstance(root, yaml.MappingNode):
+        kind = "nothing" if root is None else root.id
+        parser.error(f"{path}: expected lines of the form 'option: value', found {kind}")
+    # Reversed, because `--no_x` follows `--x` under the same name.
+    actions = {action.dest: action for action in reversed(parser._actions) if action.dest not in ("help", "config")}
+    names = [name.value for name, _ in root.value]
+    if unknown := sorted({str(name) for name in names} - actions.keys()):
+        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; {_suggest_option(unknown[0], parser)}")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        parser.error(f"{path}: more than one line for {', '.join(repeated)}; expected one")
+    values = {}
+    for name, (_, node) in zip(names, root.value):
+        try:
+            values[name] = _as_value(node, actions[name], hints[name], parser)
+        except (argparse.ArgumentError, ValueError, yaml.YAMLError) as error:
+            parser.error(f"{path}, line {node.start_mark.line + 1}: {name}: {getattr(error, 'message', error)}")
+    return values
+
+
+def _suggest_option(name: str, parser: argparse.ArgumentParser) -> str:
+    """Return the end of a message about an unknown option: the option that is spelt most like it, if one is."""
+    given = name.removeprefix("--").partition("=")[0]
+    close = get_close_matches(given, [action.dest for action in parser._actions], n=1)
+    return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
+
+
+def _as_value(node: yaml.Node, action: argparse.Action, hint: Any, parser: argparse.ArgumentParser) -> Any:
+    """Return a value as the option's flag would have it.
+
+    Plain values are converted from their text, so that 1e-3 is a number, which YAML 1.1 denies, and `no` or 010 stay
+    as they are in an option that is a text.
+
+    Raises:
+        ValueError, argparse.ArgumentError, yaml.YAMLError: If it cannot be the option's value.
+    """
+    kinds = [get_origin(each) or each for each in _members(hint)]
+    if node.tag == _NULL:
+        if type(None) not in kinds:
+            raise ValueError("expected a value, found nothing")
+        return None
+    if isinstance(node, yaml.MappingNode) and dict in kinds:
+        return yaml.constructor.SafeConstructor().construct_document(node)
+    several = list in kinds and (isinstance(node, yaml.SequenceNode) or action.nargs == "+")
+    parts = node.value if several and isinstance(node, yaml.SequenceNode) else [node]
+    if not all(isinstance(part, yaml.ScalarNode) and part.tag != _NULL for part in parts):
+        raise ValueError(f"expected {'one or more values' if list in kinds else 'one value'}, found a {node.id}")
+    values = []
+    for part in parts:
+        values.append(parser._get_value(action, part.value))
+        parser._check_value(action, values[-1])
+    return values if several else values[0]
+
+
+def _members(hint: Any) -> Iterator[Any]:
+    """Yield the types of which a type hint is the union."""
+    if get_origin(hint) is Annotated:
+        yield from _members(get_args(hint)[0])
+    elif get_origin(hint) in (Union, UnionType):
+        for each in get_args(hint):
+            yield from _members(each)
+    else:
+        yield hint
