@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from safetensors import safe_open
 from safetensors.torch import load_file
-from transformers import AutoConfig, PreTrainedModel, TrainerState
+from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
@@ -127,6 +127,24 @@ def expect_intact(checkpoints: Sequence[Path]) -> None:
                 f"{checkpoint} is damaged ({damage}), and the run ends with its weights: put the file back, or give "
                 "--resume_from_checkpoint with the last checkpoint and another choice of the weights to keep, such as "
                 "--load_best_model_at_end false or fewer --average_last_checkpoints."
+            )
+
+
+def expect_same_model(checkpoint: Path, config: PreTrainedConfig) -> None:
+    """Check that a checkpoint's positions are those of the model: its weights would fit, and give other outputs.
+
+    Raises:
+        SystemExit: If they differ.
+    """
+    if not (checkpoint / CONFIG_NAME).is_file():  # of LoRA
+        return
+    saved = AutoConfig.from_pretrained(checkpoint)
+    for name in ("rotary_cross_attention", "tag_token_ids"):
+        before, now = (getattr(each, name, None) for each in (saved, config))
+        if before != now:
+            raise SystemExit(
+                f"{checkpoint} is of a model with {name}={before}, and this run makes one with {now}. Give another "
+                "--output_dir, or --overwrite_output_dir to start from the beginning."
             )
 
 

@@ -328,7 +328,15 @@ class RecipeArguments(TrainingArguments):
 
 @dataclass
 class Seq2SeqRecipeArguments(RecipeArguments, Seq2SeqTrainingArguments):
-    """`RecipeArguments` with transformers' options for generation during evaluation."""
+    """`RecipeArguments` with transformers' options for generation during evaluation, and one of the decoder."""
+
+    decoder_mask_probability: Annotated[float, BELOW_1] = field(
+        default=0.0,
+        metadata={
+            "help": "share of the target's earlier tokens that the decoder does not see in training, which makes it "
+            "rely on the source (word dropout); they are replaced by <mask>"
+        },
+    )
 
 
 def _expect_object(name: str, value: Any) -> None:

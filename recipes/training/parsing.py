@@ -24,7 +24,7 @@ SHOWN_IN_HELP = {
     *("per_device_eval_batch_size", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
     *("warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"),
     *("optim", "muon_learning_rate", "muon_momentum", "muon_weight_decay"),
-    *("label_smoothing_factor", "bf16", "fp16", "gradient_checkpointing", "torch_compile"),
+    *("label_smoothing_factor", "decoder_mask_probability", "bf16", "fp16", "gradient_checkpointing", "torch_compile"),
     *("logging_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit"),
     *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
     *("average_last_checkpoints", "average_best_checkpoints"),

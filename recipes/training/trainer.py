@@ -17,10 +17,8 @@ from peft import PeftModel
 from torch.utils.data import DataLoader
 from tqdm.auto import tqdm
 from transformers import (
-    AutoConfig,
     EarlyStoppingCallback,
     EvalPrediction,
-    PreTrainedConfig,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     ProgressCallback,
@@ -41,6 +39,7 @@ from atenta.recipes.training.checkpoints import (
     best_of,
     delete_old_checkpoints,
     expect_intact,
+    expect_same_model,
     is_finished,
     is_listed,
     load_weights,
@@ -52,7 +51,7 @@ from atenta.recipes.training.checkpoints import (
 )
 from atenta.recipes.training.cost import TrainingCost
 from atenta.recipes.training.muon import create_muon
-from atenta.recipes.training.options import RecipeArguments
+from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
 from atenta.recipes.training.runs import Run, digest_rows
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
@@ -146,7 +145,7 @@ class RecipeTrainer(Trainer):
             self.run, checkpoint = run, run.checkpoint
             if checkpoint is not None:
                 self._expect_same_data(checkpoint)
-                _expect_same_model(checkpoint, self.model.config)
+                expect_same_model(checkpoint, self.model.config)
             if self.is_world_process_zero():
                 run.begin()
             self.accelerator.wait_for_everyone()
@@ -341,7 +340,20 @@ class RecipeTrainer(Trainer):
 
 
 class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
-    """A `RecipeTrainer` that generates during evaluation."""
+    """A `RecipeTrainer` that generates during evaluation, and may hide tokens from the decoder in training."""
+
+    args: Seq2SeqRecipeArguments
+
+    def training_step(
+        self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *arguments: Any, **options: Any
+    ) -> torch.Tensor:
+        """Replace some of the decoder's inputs by `<mask>`, never the first (word dropout: Bowman et al., 2016)."""
+        if self.args.decoder_mask_probability:
+            given = inputs["decoder_input_ids"]
+            hidden = torch.rand(given.shape, device=given.device) < self.args.decoder_mask_probability
+            hidden[:, 0] = False
+            inputs["decoder_input_ids"] = given.masked_fill(hidden, self.processing_class.mask_token_id)
+        return super().training_step(model, inputs, *arguments, **options)
 
     def evaluation_loop(self, *arguments: Any, **options: Any) -> EvalLoopOutput:
         """Evaluate each text once: `Seq2SeqTrainer` keeps the copies that pad the last batch of all processes."""
@@ -362,20 +374,6 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
         raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
-
-
-def _expect_same_model(checkpoint: Path, config: PreTrainedConfig) -> None:
-    """Check that a checkpoint's positions are those of the model: its weights would fit, and give other outputs."""
-    if not (checkpoint / "config.json").is_file():  # of LoRA
-        return
-    saved = AutoConfig.from_pretrained(checkpoint)
-    for name in ("rotary_cross_attention", "tag_token_ids"):
-        before, now = (getattr(each, name, None) for each in (saved, config))
-        if before != now:
-            raise SystemExit(
-                f"{checkpoint} is of a model with {name}={before}, and this run makes one with {now}. Give another "
-                "--output_dir, or --overwrite_output_dir to start from the beginning."
-            )
 
 
 def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:

@@ -335,6 +335,31 @@ def test_a_seed_determines_the_result(tmp_path):
     assert_same_weights(again.model, weights(first.model))
 
 
+def test_masked_decoder_inputs_are_those_of_training_alone(tmp_path):
+    start, mask = 7, tiny_tokenizer().mask_token_id
+    model = tiny(AtentaEncoderDecoderForConditionalGeneration, decoder_start_token_id=start)
+    seen = {True: [], False: []}
+
+    def note(model, _, inputs):
+        if "labels" in inputs:  # else it generates
+            before = model.prepare_decoder_input_ids_from_labels(inputs["labels"])
+            seen[model.training].append((inputs["decoder_input_ids"], before))
+
+    model.register_forward_pre_hook(note, with_kwargs=True)
+    rows = {"train": random_pairs([(40, 50)] * 64), "validation": PAIRS}
+    options = {"eval_strategy": "epoch", "per_device_train_batch_size": 16, "num_train_epochs": 1}
+    fitted(trainer_of(tmp_path, rows, model, decoder_mask_probability=0.3, **options))
+    given, before = (torch.cat(each) for each in zip(*seen[True]))
+    assert given.shape == before.shape == (64, 50)
+    masked = given == mask
+    assert torch.equal(given[~masked], before[~masked])
+    assert not masked[:, 0].any()
+    assert 0.27 < masked[:, 1:].float().mean() < 0.33
+    assert len(masked.unique(dim=0)) == 64
+    assert seen[False]
+    assert all(torch.equal(given, before) for given, before in seen[False])
+
+
 @pytest.mark.parametrize("finished", [True, False])
 def test_a_checkpoint_of_a_model_with_other_positions_is_refused(tmp_path, finished):
     model_class = AtentaEncoderDecoderForConditionalGeneration
