@@ -182,10 +182,6 @@ def main() -> None:
     can_lock = not noise.denoising and hasattr(model, "letter_lock")
     if search.keep_letters and not can_lock:
         raise SystemExit("--keep_letters needs an encoder-decoder of this package, and pairs of texts: leave it out.")
-    if training.decoder_mask_probability and tokenizer.mask_token is None:
-        raise SystemExit(
-            "--decoder_mask_probability needs a tokenizer with <mask>, and this one has none: leave it out."
-        )
     expect_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
 
     validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
