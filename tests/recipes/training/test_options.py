@@ -395,8 +395,9 @@ def test_help_is_as_wide_as_the_terminal_but_readable(columns, widest, config, m
 
 def test_help_shows_the_options_that_recipes_add():
     fixed = {"logging_nan_inf_filter", "restore_callback_states_from_checkpoint"}
-    assert set(RecipeArguments.__annotations__) - fixed <= SHOWN_IN_HELP
-    assert {field.name for field in fields(RecipeArguments)} >= SHOWN_IN_HELP
+    for arguments in (RecipeArguments, Seq2SeqRecipeArguments):
+        assert set(arguments.__annotations__) - fixed <= SHOWN_IN_HELP
+    assert {field.name for field in fields(Seq2SeqRecipeArguments)} >= SHOWN_IN_HELP
 
 
 def test_the_option_that_was_probably_meant_is_named(tmp_path, capsys):
