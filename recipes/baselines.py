@@ -10,7 +10,13 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import accumulate, pairwise
 from typing import Any, TypeVar
+
+import numpy as np
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
 
 from atenta.restoration.spellings import WORD
 
@@ -21,6 +27,10 @@ _MOST_UNITS = 5  # that a letter may become: enough for the endings of inflected
 _ROUNDS = 5  # of alignment; words to phones gain nothing from more
 _WINDOWS = ((4, 4), (3, 3), (2, 3), (2, 2), (1, 2), (1, 1), (0, 1), (1, 0), (0, 0))  # letters before and after
 _BORDER = " "  # stands for what is before and after a word
+_ORDER = 6  # characters in a row that are counted
+_OUTSIDE = -1  # stands for what is before and after a text; no code point
+_MOST_COUNTED = 20_000_000  # characters of training: a gigabyte of memory, a minute
+_MOST_LABELLED = 2_000_000  # as many with labels
 
 
 def copy_source(rows: Iterable[_Row]) -> list[str]:
@@ -212,6 +222,35 @@ def majority_label(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:
     return [label for _ in rows]
 
 
+def ngram_labels(train: Iterable[_Row], rows: Iterable[_Row]) -> list[str]:
+    """Return for each row the `label` that the n-grams of its characters make most probable.
+
+    This is multinomial naive Bayes over sequences of one to five characters, with one added to each count (as in
+    Lui and Baldwin, 2012, "langid.py", which reads bytes). The characters are those of `text` and, if it is not None,
+    of `text_pair`, with spaces around both. Training texts are counted up to the one that reaches two million
+    characters.
+
+    Raises:
+        ValueError: If there are no training rows.
+    """
+    counted, labels, total = [], [], 0
+    for row in train:
+        counted.append(_both_texts(row))
+        labels.append(row["label"])
+        total += len(counted[-1])
+        if total >= _MOST_LABELLED:
+            break
+    if not counted:
+        raise ValueError("found nothing to count in the training rows; expected at least one")
+    classifier = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(1, 5), lowercase=False), MultinomialNB())
+    asked = [_both_texts(row) for row in rows]
+    return classifier.fit(counted, labels).predict(asked).tolist() if asked else []
+
+
+def _both_texts(row: _Row) -> str:
+    return f" {row['text']} {row['text_pair'] or ''} "
+
+
 def most_frequent_tags(train: Iterable[_Row], rows: Iterable[_Row]) -> list[list[str]]:
     """Return for each of a row's `words` its most frequent tag in the `words` and `tags` of training.
 
@@ -299,6 +338,70 @@ def unigram_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list
     return [
         math.fsum(nats.get(character, log_total) for character in unicodedata.normalize("NFC", text)) for text in texts
     ]
+
+
+def ngram_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list[float]:
+    """Return the negative log-likelihood of each text in nats under counts of six characters in a row.
+
+    A character is predicted from the five before it, by interpolated Kneser-Ney smoothing with three discounts for
+    each length (Chen and Goodman, 1999, "An empirical study of smoothing techniques for language modeling"). The end
+    of a text is predicted like a character. The counts of single characters are interpolated with equal probabilities
+    for the alphabet of training, the end and any other character. Which other character it is costs nothing.
+    Characters are code points after NFC. Training texts are counted up to the one that reaches 20 million characters.
+    """
+    train, train_lengths = _join(train_texts, _MOST_COUNTED)
+    tested, lengths = _join(texts, math.inf)
+    alphabet, symbols = np.unique(np.concatenate([train, tested]), return_inverse=True)
+    seen = _predicted(train_lengths)
+    predicted = len(train) + _predicted(lengths)
+    contexts, grams = [np.zeros_like(symbols)], []  # for each length, which context each character has, and which both
+    for _ in range(_ORDER):
+        grams.append(np.unique(contexts[-1] * len(alphabet) + symbols, return_inverse=True)[1])
+        contexts.append(np.concatenate([[0], grams[-1][:-1]]))
+    probability = np.full(len(predicted), 1 / (len(np.union1d(train, [_OUTSIDE])) + 1))
+    for length, (context, gram) in enumerate(zip(contexts, grams), start=1):
+        # Shorter sequences count once for each character before them: only the longest are counted as they occur.
+        counted = seen if length == _ORDER else seen[np.unique(grams[length][seen], return_index=True)[1]]
+        count = np.bincount(gram[counted], minlength=len(symbols))
+        discount = _discounts(count)
+        of_context = np.bincount(context[counted], minlength=len(symbols))[context[predicted]]
+        distinct = counted[np.unique(gram[counted], return_index=True)[1]]
+        freed = np.bincount(context[distinct], discount[count[gram[distinct]].clip(max=3)], minlength=len(symbols))
+        own = count[gram[predicted]]
+        backed_off = own - discount[own.clip(max=3)] + freed[context[predicted]] * probability
+        probability = np.where(of_context > 0, backed_off / of_context.clip(min=1), probability)
+    ends = list(accumulate(lengths, lambda end, length: end + length + 1, initial=0))
+    return [float(-np.log(probability[start:end]).sum()) for start, end in pairwise(ends)]
+
+
+def _join(texts: Iterable[str], most: float) -> tuple[np.ndarray, list[int]]:
+    """Return the code points of texts, each after as many marks as a context is long, and the length of each."""
+    before = [_OUTSIDE] * (_ORDER - 1)
+    joined, lengths, total = [np.empty(0, dtype=int)], [], 0
+    for text in texts:
+        encoded = unicodedata.normalize("NFC", text).encode("utf-32-le", "surrogatepass")
+        joined += [before, np.frombuffer(encoded, dtype="<u4"), [_OUTSIDE]]
+        lengths.append(len(encoded) // 4)
+        total += lengths[-1]
+        if total >= most:
+            break
+    return np.concatenate(joined), lengths
+
+
+def _predicted(lengths: Iterable[int]) -> np.ndarray:
+    """Return the places of the characters and ends of joined texts."""
+    starts = accumulate(lengths, lambda start, length: start + length + _ORDER, initial=_ORDER - 1)
+    return np.concatenate([np.empty(0, dtype=int), *(np.arange(s, s + n + 1) for s, n in zip(starts, lengths))])
+
+
+def _discounts(count: np.ndarray) -> np.ndarray:
+    """Return what is taken from sequences that occur never, once, twice, and three times or more."""
+    once, *more = (max(int((count == times).sum()), 1) for times in range(1, 5))
+    ratio = once / (once + 2 * more[0])
+    found = [
+        times - (times + 1) * ratio * after / now for times, (now, after) in enumerate(zip([once, *more], more), 1)
+    ]
+    return np.array([0, *(min(max(each, 0.1), times) for times, each in enumerate(found, 1))])
 
 
 def most_frequent_character(train_texts: Iterable[str]) -> str:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
 
-from atenta.recipes.baselines import majority_label
+from atenta.recipes.baselines import majority_label, ngram_labels
 from atenta.recipes.metrics import scores
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
@@ -67,6 +67,7 @@ def main() -> None:
     output = [labels[index] for index in trainer.predict(encoded["test"]).predictions]
     compared = {
         "most frequent label": score_labels(majority_label(splits["train"], splits["test"]), gold),
+        "n-grams of characters": score_labels(ngram_labels(splits["train"], splits["test"]), gold),
         "model": score_labels(output, gold),
     }
     if trainer.is_world_process_zero():

@@ -144,6 +144,8 @@ class EmbeddingRecipeArguments(RecipeArguments, SentenceTransformerTrainingArgum
                 "--optim muon and the averages of checkpoints are not for embeddings: give --optim "
                 "adamw_torch_fused, and --load_best_model_at_end instead of an average."
             )
+        if self.input_mask_probability:
+            raise ValueError("--input_mask_probability is not for embeddings: leave it out.")
         if self.max_tokens_per_batch:
             raise ValueError(
                 "--max_tokens_per_batch is not for embeddings, whose negatives are the batch: give "

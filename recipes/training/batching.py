@@ -107,3 +107,16 @@ class BucketBatchSampler(Sampler[list[int]]):
         if sizes and size < self.num_processes:  # too few for all processes: they join the previous batch
             size += sizes.pop()
         return [*sizes, size]
+
+
+def mask_some(ids: torch.Tensor, probability: float, kept: torch.Tensor, mask_token_id: int) -> torch.Tensor:
+    """Return ids with some of them replaced by that of `<mask>` (word dropout: Bowman et al., 2016).
+
+    Args:
+        ids: (batch, length).
+        probability: Of each id to be replaced.
+        kept: True for ids that are never replaced; it broadcasts to the shape of the ids.
+        mask_token_id: Id of `<mask>`.
+    """
+    chosen = torch.rand(ids.shape, device=ids.device) < probability
+    return ids.masked_fill(chosen & ~kept, mask_token_id)

@@ -195,6 +195,13 @@ class RecipeArguments(TrainingArguments):
             "None: per_device_train_batch_size texts"
         },
     )
+    input_mask_probability: Annotated[float, BELOW_1] = field(
+        default=0.0,
+        metadata={
+            "help": "share of the input's characters (of the source, with a source and a target) that are replaced by "
+            "<mask> in training, so that few texts are not learned by heart (word dropout)"
+        },
+    )
     early_stopping_patience: Annotated[int | None, FROM_1] = field(
         default=None, metadata={"help": "stop after this many evaluations without a better score"}
     )

@@ -32,7 +32,7 @@ from transformers import (
 from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
 
-from atenta.recipes.training.batching import BucketBatchSampler
+from atenta.recipes.training.batching import BucketBatchSampler, mask_some
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
     best_checkpoints,
@@ -248,6 +248,16 @@ class RecipeTrainer(Trainer):
             loader, device=self.args.device, num_processes=1, process_index=0, put_on_device=True
         )
 
+    def training_step(
+        self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *arguments: Any, **options: Any
+    ) -> torch.Tensor:
+        """Replace some of the input's characters by `<mask>` before training on a batch."""
+        if self.args.input_mask_probability:
+            ids, tokenizer = inputs["input_ids"], self.processing_class
+            special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))
+            inputs["input_ids"] = mask_some(ids, self.args.input_mask_probability, special, tokenizer.mask_token_id)
+        return super().training_step(model, inputs, *arguments, **options)
+
     def predict(self, test_dataset: datasets.Dataset, *arguments: Any, **options: Any) -> PredictionOutput:
         """Return the outputs for rows without scoring them: `compute_metrics` is made for the validation rows."""
         compute_metrics, self.compute_metrics = self.compute_metrics, None
@@ -347,12 +357,12 @@ class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *arguments: Any, **options: Any
     ) -> torch.Tensor:
-        """Replace some of the decoder's inputs by `<mask>`, never the first (word dropout: Bowman et al., 2016)."""
+        """Replace some of the decoder's inputs by `<mask>`, never the first, before training on a batch."""
         if self.args.decoder_mask_probability:
-            given = inputs["decoder_input_ids"]
-            hidden = torch.rand(given.shape, device=given.device) < self.args.decoder_mask_probability
-            hidden[:, 0] = False
-            inputs["decoder_input_ids"] = given.masked_fill(hidden, self.processing_class.mask_token_id)
+            ids = inputs["decoder_input_ids"]
+            first = torch.arange(ids.shape[1], device=ids.device) == 0
+            mask = self.processing_class.mask_token_id
+            inputs["decoder_input_ids"] = mask_some(ids, self.args.decoder_mask_probability, first, mask)
         return super().training_step(model, inputs, *arguments, **options)
 
     def evaluation_loop(self, *arguments: Any, **options: Any) -> EvalLoopOutput:

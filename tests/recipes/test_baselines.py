@@ -16,6 +16,8 @@ from atenta.recipes.baselines import (
     most_frequent_spelling,
     most_frequent_tags,
     most_similar_sentences,
+    ngram_characters,
+    ngram_labels,
     random_spans,
     uniform_characters,
     unigram_characters,
@@ -136,6 +138,18 @@ def test_majority_label():
     assert majority_label(train, []) == []
 
 
+def labelled(text, label, text_pair=None):
+    return {"text": text, "text_pair": text_pair, "label": label}
+
+
+def test_ngrams_tell_a_label():
+    train = [labelled("nação", "pt"), labelled("canção", "pt"), labelled("nazione", "it"), labelled("canzone", "it")]
+    assert ngram_labels(train, [labelled("oração", ""), labelled("orazione", "")]) == ["pt", "it"]
+    assert ngram_labels(train, []) == []
+    train = [labelled("o", "same", "o"), labelled("o", "other", "um")]
+    assert ngram_labels(train, [labelled("a", "", "o"), labelled("a", "", "um")]) == ["same", "other"]
+
+
 def test_most_frequent_tags():
     train = [
         {"words": ["a", "casa", "a"], "tags": ["DET", "NOUN", "ADP"]},
@@ -195,6 +209,22 @@ def test_unigram_characters():
     assert nats == pytest.approx([math.log(3), math.log(2), math.log(6), math.log(3 * 2 * 2), 0])
 
 
+def test_six_characters_in_a_row():
+    # Once each: a, b and the end. The three discounts are then 0.6, 0.2 and 0.6, and of four single characters, the
+    # fourth any other, a, b and the end have (1 - 0.6) / 3 + 0.6 / 4 each. Each length keeps 0.4 of what it has seen.
+    single = 0.4 / 3 + 0.6 / 4
+    seen_in_all = 1 - 0.6**5 * (1 - single)
+    only_unlike_before = 0.6**5 * single
+    after_single = 0.4 + 0.6 * single  # "b" alone is followed by the end, no longer context is known
+    assert ngram_characters(["ab"], ["ab", "b", ""]) == pytest.approx(
+        [-3 * math.log(seen_in_all), -math.log(only_unlike_before * after_single), -math.log(only_unlike_before)]
+    )
+    assert ngram_characters(["ab"], ["é"]) == ngram_characters(["ab"], ["z"])  # any other character
+    assert ngram_characters(["a\u0303"], ["ã"]) == ngram_characters(["ã"], ["a\u0303"])
+    assert ngram_characters([], ["ab", ""]) == pytest.approx([3 * math.log(2), math.log(2)])
+    assert ngram_characters(["ab"], []) == []
+
+
 def test_characters_are_counted_after_nfc():
     assert uniform_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * math.log(2)])
     assert unigram_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * math.log(3 / 2)])
@@ -210,9 +240,10 @@ def test_probabilities_sum_to_one(train):
         assert math.fsum(math.exp(-each) for each in nats) == pytest.approx(1)
 
 
-def test_unigram_is_better_than_uniform_on_its_training_texts():
+def test_the_more_is_counted_the_better_training_texts_are_predicted():
     texts = ["não é nada", "nada"]
     assert sum(unigram_characters(texts, texts)) < sum(uniform_characters(texts, texts))
+    assert sum(ngram_characters(texts, texts)) < sum(unigram_characters(texts, texts))
 
 
 SPELT = [
@@ -253,6 +284,7 @@ def test_most_frequent_character():
     "call",
     [
         lambda: majority_label([], []),
+        lambda: ngram_labels([], []),
         lambda: most_frequent_tags([{"words": [], "tags": []}], []),
         lambda: random_spans(questions(["x"]), [], 0),
         lambda: most_frequent_character([""]),

@@ -29,7 +29,7 @@ from support.saved import save_with_tokenizer
 NAME = "finetune_classification"
 ROWS = [("casa", "nome"), ("rua", "nome"), ("lua", "nome"), ("cantar", "verbo"), ("falar", "verbo")]
 TEST = [*ROWS, ("casa", "verbo"), ("falar", "nome")]  # the last two cannot be predicted
-BASELINES = {"most frequent label"}
+BASELINES = {"most frequent label", "n-grams of characters"}
 LEARNING = {"max_steps": 60, "eval_steps": 30, "save_steps": 30, "logging_steps": 10, "hidden_size": 32}
 
 

@@ -24,7 +24,7 @@ from support.recipes import (
 NAME = "finetune_generation"
 ROWS = [("Bom dia!", "Bom dia, senhor."), ("Quem é?", "Sou eu."), ("Vens?", "Já vou!")]
 TEST = [*ROWS, ("Boa noite!", "Até amanhã.")]
-BASELINES = {"uniform characters", "unigram characters"}
+BASELINES = {"uniform characters", "unigram characters", "6-gram characters"}
 
 
 def as_dicts(rows):

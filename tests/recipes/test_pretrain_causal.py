@@ -28,7 +28,7 @@ from support.saved import save_with_tokenizer
 
 VERSE = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
 TEST = ["muita vez desperto", "e abro as janelas pálido de espanto"]
-BASELINES = {"uniform characters", "unigram characters"}
+BASELINES = {"uniform characters", "unigram characters", "6-gram characters"}
 SAMPLE = {"prompt": "Ora ", "sample_length": 20}
 
 

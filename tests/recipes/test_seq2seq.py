@@ -292,6 +292,7 @@ def test_validation_data_are_required(files, tmp_path):
         (["--num_return_sequences", "0"], "--num_return_sequences 0: expected 1 or more"),
         (["--num_return_sequences=-1"], "--num_return_sequences -1: expected 1 or more"),
         (["--max_eval_samples", "0"], "--max_eval_samples 0: expected 1 or more"),
+        (["--input_mask_probability", "1"], "--input_mask_probability 1.0: expected a number from 0 up to"),
         (["--decoder_mask_probability", "1"], "--decoder_mask_probability 1.0: expected a number from 0 up to"),
         (["--noise_density", "nan"], "--noise_density nan: expected a number above 0 and below 1"),
         (["--noise_density", "1"], "--noise_density 1.0: expected a number above 0 and below 1"),

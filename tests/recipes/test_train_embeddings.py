@@ -197,6 +197,7 @@ def test_what_is_not_possible_is_refused(files, tmp_path, given, message):
     [
         (("--optim", "muon"), "--optim muon and the averages of checkpoints are not for embeddings"),
         (("--average_best_checkpoints", "1"), "the averages of checkpoints are not for embeddings"),
+        (("--input_mask_probability", "0.2"), "--input_mask_probability is not for embeddings"),
         (("--max_tokens_per_batch", "99"), "--max_tokens_per_batch is not for embeddings"),
         (("--tfidf_sizes", "5", "3"), "--tfidf_sizes [5, 3]: expected two lengths"),
     ],

@@ -75,3 +75,7 @@ def test_a_model_is_compared_with_character_frequencies():
     assert compared["model"]["bits_per_character"] == pytest.approx(2)
     assert compared["uniform characters"]["bits_per_character"] == pytest.approx(math.log2(3))  # a, b, any other
     assert compared["unigram characters"]["bits_per_character"] == pytest.approx(math.log2(7 / 4 * 7 / 2) / 2)
+    in_order, in_disorder = (
+        compare_with_characters([1.0], ["aaab"], [text])["6-gram characters"] for text in ("ab", "ba")
+    )
+    assert in_order["bits_per_character"] < in_disorder["bits_per_character"]

@@ -335,29 +335,40 @@ def test_a_seed_determines_the_result(tmp_path):
     assert_same_weights(again.model, weights(first.model))
 
 
-def test_masked_decoder_inputs_are_those_of_training_alone(tmp_path):
-    start, mask = 7, tiny_tokenizer().mask_token_id
-    model = tiny(AtentaEncoderDecoderForConditionalGeneration, decoder_start_token_id=start)
+def test_masked_inputs_are_those_of_training_alone(tmp_path):
+    mask = tiny_tokenizer().mask_token_id
+    model = tiny(AtentaEncoderDecoderForConditionalGeneration)
     seen = {True: [], False: []}
 
     def note(model, _, inputs):
         if "labels" in inputs:  # else it generates
             before = model.prepare_decoder_input_ids_from_labels(inputs["labels"])
-            seen[model.training].append((inputs["decoder_input_ids"], before))
+            seen[model.training].append((inputs["input_ids"], inputs["decoder_input_ids"], before))
 
     model.register_forward_pre_hook(note, with_kwargs=True)
     rows = {"train": random_pairs([(40, 50)] * 64), "validation": PAIRS}
     options = {"eval_strategy": "epoch", "per_device_train_batch_size": 16, "num_train_epochs": 1}
-    fitted(trainer_of(tmp_path, rows, model, decoder_mask_probability=0.3, **options))
-    given, before = (torch.cat(each) for each in zip(*seen[True]))
-    assert given.shape == before.shape == (64, 50)
-    masked = given == mask
-    assert torch.equal(given[~masked], before[~masked])
+    fitted(trainer_of(tmp_path, rows, model, input_mask_probability=0.2, decoder_mask_probability=0.3, **options))
+    source, target, before = (torch.cat(each) for each in zip(*seen[True]))
+    assert source.shape == (64, 40)
+    masked = source == mask
+    assert (source[:, -1] == tiny_tokenizer().eos_token_id).all()  # a special token
+    given = {tuple(text) for text in rows["train"]["input_ids"]}
+    assert all(
+        any(((text == torch.tensor(each)) | hidden).all() for each in given) for text, hidden in zip(source, masked)
+    )
+    assert 0.17 < masked[:, :-1].float().mean() < 0.23
+    assert len(masked.unique(dim=0)) == 64
+    assert target.shape == before.shape == (64, 50)
+    masked = target == mask
+    assert torch.equal(target[~masked], before[~masked])
     assert not masked[:, 0].any()
     assert 0.27 < masked[:, 1:].float().mean() < 0.33
     assert len(masked.unique(dim=0)) == 64
     assert seen[False]
-    assert all(torch.equal(given, before) for given, before in seen[False])
+    for source, target, before in seen[False]:
+        assert torch.equal(target, before)
+        assert not (source == mask).any()
 
 
 @pytest.mark.parametrize("finished", [True, False])
