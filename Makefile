@@ -54,9 +54,9 @@ results-full: $(ENVIRONMENT)  ## run all rows of results/: hours; it goes on whe
 
 pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogue from scratch and from that decoder
 	.venv/bin/python recipes/pretrain_causal.py $(OPTIONS)
-	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch $(OPTIONS)
-	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained \
-		--model_name_or_path outputs/pretrain_causal $(OPTIONS)
+	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_from_scratch \
+		--model_name_or_path null $(OPTIONS)
+	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained $(OPTIONS)
 	.venv/bin/python recipes/show.py comparison outputs/dialogue_from_scratch outputs/dialogue_pretrained
 
 bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: twenty minutes

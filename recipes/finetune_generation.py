@@ -7,12 +7,13 @@
 # ///
 """Fine-tune a decoder, or train a new one, to answer prompts; the loss is computed on the answer only (document 4).
 
-By default it is trained on the plays of Machado de Assis: the prompt is a few speeches and the answer is the next one.
-With --train_file and --validation_file (tsv, csv, jsonl, parquet with columns `prompt` and `answer`) or --dataset_name
-it is trained on your own prompts. --model_name_or_path starts from a decoder of pretrain_causal.py.
+By default the decoder of pretrain_causal.py is trained on the plays of Machado de Assis: the prompt is a few speeches
+and the answer is the next one. With --train_file and --validation_file (tsv, csv, jsonl, parquet with columns `prompt`
+and `answer`) or --dataset_name it is trained on your own prompts. --model_name_or_path null trains a new decoder.
 """
 
 from functools import partial
+from pathlib import Path
 
 from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq, EvalPrediction
 
@@ -33,6 +34,7 @@ from atenta.recipes.training.logit_reductions import bits, compare_with_characte
 from atenta.recipes.training.results import save_run
 from atenta.recipes.training.trainer import expect_metric
 
+_DEFAULT_DECODER = "outputs/pretrain_causal"
 _EXAMPLES = 5  # test prompts answered at the end
 _EXAMPLE_LENGTH = 200  # maximum number of characters in such an answer
 
@@ -41,6 +43,7 @@ def main() -> None:
     """Read prompts and answers, train, score, answer some prompts, save."""
     dataclasses = (DataArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="dialogue.yaml")
+    _expect_decoder(sizes.model_name_or_path)
     run = start_run(data, sizes, training)
     splits = load_rows(data, training, PROMPTS)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
@@ -67,6 +70,14 @@ def main() -> None:
         if trainer.is_world_process_zero():
             print(printable(f"\n{text}\n  (in the data: {row['answer']})"), flush=True)
     save_run(trainer, scores=compared, about=describe_data(data, report))
+
+
+def _expect_decoder(name: str | None) -> None:
+    if name == _DEFAULT_DECODER and not Path(name, "config.json").is_file():
+        raise SystemExit(
+            f"--model_name_or_path {name}: found no config.json; expected the folder of a decoder. "
+            f"`python recipes/pretrain_causal.py` saves one there; `--model_name_or_path null` trains a new one"
+        )
 
 
 if __name__ == "__main__":

@@ -30,7 +30,10 @@ SHOWN_IN_HELP = {
     *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
     *("average_last_checkpoints", "average_best_checkpoints"),
 }
-_OTHER_OPTIONS = "All other options of transformers.TrainingArguments are accepted too, under the same names."
+_OTHER_OPTIONS = (
+    "All other options of transformers.TrainingArguments are accepted too, under the same names. "
+    "`null`, as in YAML, is no value, for options that may have none."
+)
 _WIDEST = 110  # columns of --help
 _NULL = "tag:yaml.org,2002:null"
 
@@ -97,6 +100,12 @@ class _Parser(HfArgumentParser):
         """Yield the name and the type of each option."""
         for each in self.dataclass_types:
             yield from get_type_hints(each, include_extras=True).items()
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Convert the text of a value; `null` is none, as in YAML, for an option that may have none."""
+        if arg_string == "null" and type(None) in _members(dict(self.hints()).get(action.dest)):
+            return None
+        return super()._get_value(action, arg_string)  # type: ignore[misc]  # argparse's own
 
     def parse_known_args(  # type: ignore[override]  # argparse declares overloads
         self, *arguments: Any, **options: Any

@@ -89,7 +89,7 @@ def test_training_a_pre_trained_decoder(pretrained, tmp_path, lora):
     """A tiny learning rate leaves the pre-trained weights unchanged, a larger one changes them."""
     rows = write_jsonl(tmp_path / "rows.jsonl", as_dicts(ROWS))
     options = {"train_file": rows, "validation_file": rows, "max_length": 64, "model_name_or_path": pretrained}
-    options |= {"lora_rank": 2} if lora else {}
+    options |= {"optim": "adamw_torch_fused"} | ({"lora_rank": 2} if lora else {})
     before, bits = load(pretrained, AutoModelForCausalLM)[1].state_dict(), []
     for rate in (1e-12, 0.05):
         folder = tmp_path / str(rate)
@@ -119,3 +119,11 @@ def test_a_table_with_other_columns_is_refused(tmp_path):
     table = write_lines(tmp_path / "rows.jsonl", json.dumps({"question": "Vens?", "answer": "Já vou!"}))
     reason = refusal(NAME, tmp_path, "--train_file", table, "--validation_file", table)
     assert "expected a JSON object with prompt, answer" in reason
+
+
+def test_the_decoder_of_the_sample_is_missed_before_the_data_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    default = ("--model_name_or_path", "outputs/pretrain_causal", "--train_file", tmp_path / "nothing.tsv")
+    reason = refusal(NAME, tmp_path, *default)
+    assert reason.startswith("--model_name_or_path outputs/pretrain_causal: found no config.json")
+    assert "`python recipes/pretrain_causal.py` saves one there" in reason

@@ -26,7 +26,10 @@ ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
 
 _SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32, "position_embedding_type": "rotary"}
-_STACKS = {"seq2seq": {"encoder_layers": 1, "decoder_layers": 1}}
+_STACKS = {
+    "seq2seq": {"encoder_layers": 1, "decoder_layers": 1},
+    "finetune_generation": {"num_hidden_layers": 1, "model_name_or_path": "null"},  # by default, a saved decoder
+}
 _TRAINING = {
     **{"max_steps": 4, "warmup_steps": 1, "learning_rate": 1e-2, "logging_steps": 1},
     **{"eval_strategy": "steps", "eval_steps": 2, "save_strategy": "steps", "save_steps": 2, "save_total_limit": 1},

@@ -354,6 +354,18 @@ def test_shipped_files_hold_options_of_their_recipe(file, monkeypatch, capsys):
     assert "unknown option --nothing;" in capsys.readouterr().err
 
 
+def test_null_is_no_value_for_an_option_that_may_have_none(tmp_path, capsys):
+    path = tmp_path / "config.yaml"
+    path.write_text("warmup_steps: 4\nmetric_for_best_model: loss\noutput_dir: here\n", encoding="utf-8")
+    given = {"description": "A test.", "default_config": path}
+    flags = ["--warmup_steps", "null", "--metric_for_best_model", "null", "--use_cpu", "true"]
+    (arguments,) = parse_arguments(RecipeArguments, arguments=flags, **given)
+    assert (arguments.warmup_steps, arguments.metric_for_best_model) == (None, None)
+    with pytest.raises(SystemExit):
+        parse_arguments(RecipeArguments, arguments=["--num_train_epochs", "null"], **given)
+    assert "invalid float value: 'null'" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("config", "dataclasses"),
     [
