@@ -376,11 +376,11 @@ def ngram_characters(train_texts: Iterable[str], texts: Iterable[str]) -> list[f
 
 def _join(texts: Iterable[str], most: float) -> tuple[np.ndarray, list[int]]:
     """Return the code points of texts, each after as many marks as a context is long, and the length of each."""
-    before = [_OUTSIDE] * (_ORDER - 1)
+    before, after = np.full(_ORDER - 1, _OUTSIDE), np.full(1, _OUTSIDE)
     joined, lengths, total = [np.empty(0, dtype=int)], [], 0
     for text in texts:
         encoded = unicodedata.normalize("NFC", text).encode("utf-32-le", "surrogatepass")
-        joined += [before, np.frombuffer(encoded, dtype="<u4"), [_OUTSIDE]]
+        joined += [before, np.frombuffer(encoded, dtype="<u4").astype(int), after]
         lengths.append(len(encoded) // 4)
         total += lengths[-1]
         if total >= most:
