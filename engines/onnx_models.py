@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .saved_model import learned_positions
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
@@ -118,9 +119,7 @@ class OnnxGenerator:
         past = [each for each in self.decoder.get_inputs() if each.name.startswith("past.")]
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]
         self.vocab_size = self.decoder.get_outputs()[0].shape[-1]
-        self.longest = None  # number of tokens that learned positions allow
-        if config["position_embedding_type"] == "learned":
-            self.longest = config["max_position_embeddings"]
+        self.longest = learned_positions(config)
 
     def begin(self) -> TokenModel:
         """Return the model with an empty cache, for the texts of one batch."""
