@@ -3,6 +3,7 @@
 The ONNX files are those of `onnx_export.py`.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
+WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
@@ -22,6 +24,26 @@ Quantization = Literal["int8"]
 def file_name(stem: str, quantization: Quantization | None) -> str:
     """Return the name of an ONNX file: `model.onnx`, or `model_int8.onnx`."""
     return f"{stem}_{quantization}.onnx" if quantization else f"{stem}.onnx"
+
+
+def weights_digest(folder: Path) -> str:
+    """Return the SHA-256 of a saved model's weights, in hexadecimal: that of `model.safetensors`.
+
+    Weights in several files are read one after the other, in the order of their names.
+
+    Raises:
+        FileNotFoundError: If the folder has no weights.
+    """
+    files = [folder / "model.safetensors"]
+    if not files[0].is_file():
+        files = sorted(folder.glob("model-*.safetensors"))
+    if not files:
+        raise FileNotFoundError(f"{folder} has no model.safetensors; expected the folder of a saved model.")
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
+    return digest.hexdigest()
 
 
 def key_value_names(of: str, blocks: int) -> list[str]:
