@@ -23,6 +23,11 @@ _SETTABLE = (
     *("model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype"),
     *("_attn_implementation", "_experts_implementation"),
 )
+# What transformers reads from configurations of other models: inner ones, kinds of layers, and other positions.
+_OF_OTHERS = (
+    *("decoder", "generator", "text_config", "text_encoder", "per_layer_config"),
+    *("layer_types", "mlp_layer_types", "mtp_layer_types", "rope_parameters"),
+)
 
 
 class SavedCode(NamedTuple):
@@ -152,6 +157,11 @@ class AtentaConfig(PreTrainedConfig):
         for name in options:
             if hasattr(type(self), name) and name not in _SETTABLE:
                 raise ValueError(f"{name!r} is a part of {type(self).__name__} that is no option; expected no value.")
+            if name in _OF_OTHERS and options[name] is not None:
+                raise ValueError(f"{name}={options[name]!r:.200} is for other models; expected no value.")
+        quantization = options.get("quantization_config")
+        if not (quantization is None or isinstance(quantization, dict) or hasattr(quantization, "to_dict")):
+            raise ValueError(f"quantization_config={quantization!r:.200}; expected its options by name, or null.")
         number = options.get("num_labels")
         if number is not None and not (type(number) is int and 1 <= number <= LARGEST_SIZE):
             raise ValueError(f"num_labels={number!r:.200}; expected a number from 1 to {LARGEST_SIZE}.")

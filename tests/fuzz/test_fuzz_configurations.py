@@ -30,6 +30,7 @@ import pytest
 import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
+from safetensors import SafetensorError
 from typer.testing import CliRunner
 
 import atenta
@@ -217,7 +218,8 @@ def problem(
     frames = traceback.extract_tb(error.__traceback__) if error else []
     described = f"{type(error).__name__}: {error}"
     if door in OF_TRANSFORMERS:
-        return f"in our code: {described}" if any(map(is_ours, frames)) and not is_clear(error, frames) else None
+        is_wrong = any(map(is_ours, frames)) and not isinstance(error, SafetensorError) and not is_clear(error, frames)
+        return f"in our code: {described}" if is_wrong else None
     if error is None:
         if re.search(r"\bnan\b|\bNaN\b", str(found)):
             return f"answers with NaN: {found!r:.80}"
@@ -229,7 +231,7 @@ def problem(
     elif not is_clear(error, frames):
         return described
     key = next((str(each) for each in reversed(damage.place) if isinstance(each, str)), damage.file)
-    if not any(name in message for name in (str(folder), damage.file, key, *map(str, damage.place))):
+    if not any(name in message for name in (str(folder.parent), damage.file, key, *map(str, damage.place))):
         return f"names neither the file nor {key}: {described}"
     return None
 
