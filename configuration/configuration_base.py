@@ -23,8 +23,10 @@ _SETTABLE = (
     *("model_type", "name_or_path", "num_labels", "output_attentions", "torch_dtype"),
     *("_attn_implementation", "_experts_implementation"),
 )
-# What transformers reads from configurations of other models: inner ones, kinds of layers, and other positions.
+# What transformers, or a family of ours, reads from any configuration, and checks in those of other models only.
 _OF_OTHERS = (
+    *("type_vocab_size", "ngram_sizes", "shared_ngram_sizes", "conv_kernel_size", "tag_token_ids", "length_ratios"),
+    *("character_variants", "spellings_file", "window_length"),
     *("decoder", "generator", "text_config", "text_encoder", "per_layer_config"),
     *("layer_types", "mlp_layer_types", "mtp_layer_types", "rope_parameters"),
 )
@@ -104,7 +106,12 @@ class AtentaConfig(PreTrainedConfig):
             value = config_dict.get(name)
             if value is not None and not (isinstance(value, str) and _IMPLEMENTATION.fullmatch(value)):
                 raise ValueError(f"{name}={value!r:.200} in a saved configuration; expected one of transformers' own.")
-        return super().from_dict(config_dict, **kwargs)
+        try:
+            return super().from_dict(config_dict, **kwargs)
+        except RecursionError:
+            raise ValueError(
+                "A value of the configuration is nested too deeply; expected it as it was saved."
+            ) from None
 
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs: Any) -> None:
         """Save the configuration and the code of its models. `model.save_pretrained` calls this method.
@@ -158,7 +165,7 @@ class AtentaConfig(PreTrainedConfig):
             if hasattr(type(self), name) and name not in _SETTABLE:
                 raise ValueError(f"{name!r} is a part of {type(self).__name__} that is no option; expected no value.")
             if name in _OF_OTHERS and options[name] is not None:
-                raise ValueError(f"{name}={options[name]!r:.200} is for other models; expected no value.")
+                raise ValueError(f"{name}={options[name]!r:.200} is for other models; {type(self).__name__} has none.")
         quantization = options.get("quantization_config")
         if not (quantization is None or isinstance(quantization, dict) or hasattr(quantization, "to_dict")):
             raise ValueError(f"quantization_config={quantization!r:.200}; expected its options by name, or null.")

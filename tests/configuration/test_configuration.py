@@ -235,6 +235,22 @@ def test_a_damaged_configuration_names_the_option(name, value):
         AtentaEncoderConfig.from_dict({**labels, name: value})
 
 
+def test_options_of_other_families_are_refused():
+    with pytest.raises(ValueError, match=r"spellings_file='\*\.txt' .*AtentaDecoderConfig"):
+        AtentaDecoderConfig.from_dict({"spellings_file": "*.txt"})
+    with pytest.raises(ValueError, match="type_vocab_size='5'"):
+        AtentaEncoderDecoderConfig.from_dict({"type_vocab_size": "5"})
+
+
+def test_a_value_nested_too_deeply_is_refused():
+    nested = []
+    for _ in range(5000):
+        nested = [nested]
+    for name in ("window_length", "trained_by"):
+        with pytest.raises(ValueError, match="nested"):
+            AtentaEncoderConfig.from_dict({name: nested})
+
+
 @pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "experts_implementation"])
 def test_a_saved_configuration_chooses_no_code_of_the_hub(name):
     with pytest.raises(ValueError, match=f"{name}='someone/kernel'"):

@@ -218,7 +218,8 @@ def problem(
     frames = traceback.extract_tb(error.__traceback__) if error else []
     described = f"{type(error).__name__}: {error}"
     if door in OF_TRANSFORMERS:
-        is_wrong = any(map(is_ours, frames)) and not isinstance(error, SafetensorError) and not is_clear(error, frames)
+        of_library = isinstance(error, SafetensorError) or "ignore_mismatched_sizes" in str(error)
+        is_wrong = any(map(is_ours, frames)) and not of_library and not is_clear(error, frames)
         return f"in our code: {described}" if is_wrong else None
     if error is None:
         if re.search(r"\bnan\b|\bNaN\b", str(found)):

@@ -41,7 +41,30 @@ KEYS = {
 }
 DEEP = "nested deep"  # in place of what json could not write
 VALUES = [
-    *(None, True, False, 0, 1, -1, 2, 3, 7, 64, 2**31, 10**9, 10**12, 10**30, -(10**18), 0.5, -1.5, 1e-300, 1e300),
+    *(
+        None,
+        True,
+        False,
+        0,
+        1,
+        -1,
+        2,
+        3,
+        7,
+        64,
+        900,
+        30_000,
+        900_000,
+        2**31,
+        10**9,
+        10**12,
+        10**30,
+        -(10**18),
+        0.5,
+        -1.5,
+        1e-300,
+        1e300,
+    ),
     *(math.nan, math.inf, -math.inf, "", "a", "ação", "5", "relu", "float16", "../x.txt", "/etc/passwd", "\x00", "*"),
     *(
         "\ud800",
