@@ -286,11 +286,11 @@ def load_weights(
                 output_loading_info=True,
                 **options,
             )
-            check_weights(model, info, str(folder))
     finally:
         logging.set_verbosity(verbosity)
         if has_bar:
             logging.enable_progress_bar()
+    check_weights(model, info, str(folder))
     return model.eval()
 
 

@@ -280,7 +280,7 @@ def test_a_description_is_from_the_files_alone(tmp_path):
     assert "1,415,652" in printed
     assert "model_int8.onnx" in printed
     (tmp_path / "model.safetensors").write_bytes(b"\x00")
-    assert "model.safetensors is damaged" in str(run("info", tmp_path, code=1).exception)
+    assert "cannot load the model.safetensors" in str(run("info", tmp_path, code=1).exception)
 
 
 def test_pictures_and_exports_have_their_own_options():
