@@ -36,28 +36,10 @@ Door = Callable[[Path, Box], None]
 
 torch.set_num_threads(1)
 _TEXTS = ["Nao ha", "Ola, ha sol."]
-_STEPS = [
-    "--max_steps",
-    "1",
-    "--warmup_steps",
-    "0",
-    "--per_device_train_batch_size",
-    "2",
-    "--eval_strategy",
-    "no",
-    "--save_strategy",
-    "no",
-    "--report_to",
-    "none",
-    "--disable_tqdm",
-    "true",
-    "--use_cpu",
-    "true",
-    "--overwrite_output_dir",
-    "true",
-    "--load_best_model_at_end",
-    "false",
-]
+_STEPS = (
+    "--max_steps 1 --warmup_steps 0 --per_device_train_batch_size 2 --eval_strategy no --save_strategy no --report_to "
+    "none --disable_tqdm true --use_cpu true --overwrite_output_dir true --load_best_model_at_end false"
+)
 
 
 def _write(box: Box, name: str, *lines: str) -> str:
@@ -207,7 +189,7 @@ OF_KIND: dict[str, tuple[str, Door]] = {
             "train",
             _command(
                 *("train", "seq2seq", "--model_name_or_path", "FOLDER", "--train_file", _PAIRS, "--validation_file"),
-                *(f"v{_PAIRS}", "--output_dir", "OUTPUT", *_STEPS),
+                *(f"v{_PAIRS}", "--output_dir", "OUTPUT", *_STEPS.split()),
             ),
         ),
     ),
@@ -240,7 +222,7 @@ OF_KIND: dict[str, tuple[str, Door]] = {
             transformers.Trainer,
             "train",
             _script(
-                *("train_embeddings", "--model_name_or_path", "FOLDER", "--output_dir", "OUTPUT", *_STEPS),
+                *("train_embeddings", "--model_name_or_path", "FOLDER", "--output_dir", "OUTPUT", *_STEPS.split()),
                 *("--train_file", f"train.tsv={_NAMES}", "--validation_file", f"v.tsv={_NAMES}b", "--test_file"),
                 f"test.tsv={_NAMES}c",
             ),
@@ -254,7 +236,6 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "AutoModelForQuestionAnswering": ("questions", _auto("AutoModelForQuestionAnswering")),
     "AutoModelForMaskedLM": ("masked", _auto("AutoModelForMaskedLM")),
     "AutoModel": ("masked", _auto("AutoModel")),
-    "AutoProcessor": ("texts", _auto("AutoProcessor")),
     "pipeline text2text-generation": ("texts", _pipeline("text2text-generation")),
     "pipeline question-answering": ("questions", _pipeline("question-answering")),
     "pipeline character-restoration": ("restorer", _pipeline("character-restoration")),

@@ -51,6 +51,7 @@ _PROMPT = (
     "{{ cycler.__init__.__globals__.os.system('touch MARKER') }}{{ self._TemplateReference__context.cycler.__init__"
     ".__globals__.os.popen('touch MARKER') }}{% for m in messages %}{{ m.content }}{% endfor %}"
 )
+_ESCAPES = "\x1b]0;a\x07\x1b[2J"
 
 Damage = Callable[[Path, Box], None]
 
@@ -311,6 +312,12 @@ _OF_ANY: dict[str, Damage] = {
     "auto_map of t5": _both(_ALL_CODE, _config(model_type="t5", is_encoder_decoder=True)),
     "auto_map of llama": _both(_ALL_CODE, _config(model_type="llama")),
     "auto_map of rag": _both(_ALL_CODE, _config(model_type="rag", is_encoder_decoder=True)),
+    "trust_remote_code": _both(_ALL_CODE, _config(trust_remote_code=True), _tokenizer(trust_remote_code=True)),
+    "trust_remote_code of lightglue": _config(
+        model_type="lightglue",
+        trust_remote_code=True,
+        keypoint_detector_config={**_EVIL_TYPE, "trust_remote_code": True},
+    ),
     "auto_map of a repository": _config(auto_map=_auto_map("stranger/repo--")),
     "auto_map of a repository for the tokenizer": _tokenizer(
         auto_map=_auto_map("stranger/repo--"), tokenizer_class="Evil"

@@ -36,6 +36,8 @@ def _problems(door: str, hostile: str, call: Call) -> Iterator[str]:
         yield f"showed the secret: {call.shown}"
     if pickles := [each for each in call.pushed if each.endswith(_PICKLES)]:
         yield f"pushed {pickles}"
+    if "\x1b" in (call.error or "") and door not in OF_TRANSFORMERS:
+        yield f"escapes for a terminal in {call.error[:200]!r}"
     if call.kind == "Killed":
         yield str(call.error)
     elif call.error is not None and door not in OF_TRANSFORMERS:

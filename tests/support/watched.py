@@ -95,6 +95,7 @@ class Watcher:
         before = _contents(box.root, folder)
         self.hub.requests.clear()
         self.hub.storage = Storage()
+        shutil.rmtree(box.root / "cache/modules", ignore_errors=True)
         shutil.rmtree(box.output)
         box.output.mkdir()
         with _opened_files([box.outside, box.root / "home", folder, folder / "onnx"]) as opened:
