@@ -1,6 +1,5 @@
 """A saved model with its tokenizer, in onnxruntime or torch: texts in, texts or scores out."""
 
-import json
 import os
 import warnings
 from collections import deque
@@ -17,6 +16,7 @@ import numpy as np
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, file_name
+from .saved_model import class_of, find_model, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
 from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
@@ -67,7 +67,7 @@ class Engine:
         self._model, self._generation_config, self._threads = model, generation_config, threads
         self._window_length = config.get("window_length") if config.get("is_encoder_decoder") else None
         self._characters = frozenset(tokenizer.tokens)
-        self._longest = config["max_position_embeddings"] if config["position_embedding_type"] == "learned" else None
+        self._longest = learned_positions(config)
 
     def generate(
         self,
@@ -250,7 +250,7 @@ class Engine:
                 that the model has learned.
         """
         if not isinstance(self._model, Head):
-            raise ValueError(f"{self._class_name()} generates text and has no other outputs; use `generate`.")
+            raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
         encoded = self._encode(texts, text_pairs)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
         batches = [[first, *islice(in_order, _BATCH_TOKENS // len(encoded[first]) - 1)] for first in in_order]
@@ -290,9 +290,6 @@ class Engine:
             )
         return encoded
 
-    def _class_name(self) -> str:
-        return (self.config.get("architectures") or ["This model"])[0]
-
     def _tag_ids(self, tags: Sequence[Sequence[str]] | None, count: int) -> list[list[int]]:
         """Return the ids of the feature tags of each text."""
         if tags is None:
@@ -307,10 +304,10 @@ class Engine:
 
     def _generator(self, keep_letters: bool) -> Generator:
         if not isinstance(self._model, Generator):
-            raise ValueError(f"{self._class_name()} does not generate text; use `predict`.")
+            raise ValueError(f"{class_of(self.config)} does not generate text; use `predict`.")
         if keep_letters and not self.config.get("is_encoder_decoder"):
             raise ValueError(
-                f"keep_letters=True needs a source whose letters to keep, and {self._class_name()} continues prompts; "
+                f"keep_letters=True needs a source whose letters to keep, and {class_of(self.config)} continues prompts; "
                 "leave it out."
             )
         return self._model
@@ -361,15 +358,11 @@ def load_engine(
     """
     if threads is not None and threads < 1:
         raise ValueError(f"threads={threads}; expected 1 or more.")
-    folder = Path(folder)
-    config = _read_saved(folder / "config.json")
-    if config is None:
-        raise FileNotFoundError(
-            f"{folder} has no config.json; expected the folder of a saved model. "
-            "`hf download NAME --local-dir FOLDER` fetches one from the Hub."
-        )
+    folder = find_model(folder)
+    config = read_config(folder)
     name = choose_engine(folder, engine, quantization)
-    generation_config = _read_saved(folder / "generation_config.json") or {}
+    generation_file = folder / "generation_config.json"
+    generation_config = read_saved(generation_file) if generation_file.is_file() else {}
     tokenizer = TextIds(folder)
     model: Head | Generator
     if name == "onnx":
@@ -427,14 +420,3 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
 def _is_installed(package: str) -> bool:
     return find_spec(package) is not None
 
-
-def _read_saved(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
-    try:
-        saved = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}); expected it as the model was saved.") from None
-    if not isinstance(saved, dict):
-        raise ValueError(f"{path} is damaged (found {saved!r:.40}); expected it as the model was saved.")
-    return saved

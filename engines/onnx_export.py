@@ -23,7 +23,16 @@ from transformers import PreTrainedModel
 from ..modeling import modeling_decoder, modeling_encoder_decoder
 from ..modeling.attention import MultiHeadAttention
 from ..modeling.positions import source_positions
-from .onnx_models import FORMAT, FORMAT_KEY, ONNX_FOLDER, Quantization, file_name, key_value_names
+from .onnx_models import (
+    FORMAT,
+    FORMAT_KEY,
+    ONNX_FOLDER,
+    WEIGHTS_KEY,
+    Quantization,
+    file_name,
+    key_value_names,
+    weights_digest,
+)
 from .torch_models import load_model, named_outputs
 
 OPERATOR_SET = 24  # the first with TensorScatter
@@ -233,7 +242,7 @@ def export_onnx(folder: str | os.PathLike, quantization: Quantization | None = N
     Raises:
         ValueError: If the folder has no model, or a model of another kind.
     """
-    model = load_model(folder)
+    model, digest = load_model(folder), weights_digest(Path(folder))
     target = Path(folder) / ONNX_FOLDER
     target.mkdir(exist_ok=True)
     written = []
@@ -241,6 +250,7 @@ def export_onnx(folder: str | os.PathLike, quantization: Quantization | None = N
         path = target / file_name(name, quantization)
         unfinished = path.with_suffix(".part")
         graph = export()
+        graph.model.metadata_props.add(key=WEIGHTS_KEY, value=digest)
         if quantization is None:
             onnx.save(graph.model, unfinished)
         else:

@@ -3,6 +3,7 @@
 The ONNX files are those of `onnx_export.py`.
 """
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,10 +11,12 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .saved_model import learned_positions
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
+WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
@@ -21,6 +24,26 @@ Quantization = Literal["int8"]
 def file_name(stem: str, quantization: Quantization | None) -> str:
     """Return the name of an ONNX file: `model.onnx`, or `model_int8.onnx`."""
     return f"{stem}_{quantization}.onnx" if quantization else f"{stem}.onnx"
+
+
+def weights_digest(folder: Path) -> str:
+    """Return the SHA-256 of a saved model's weights, in hexadecimal: that of `model.safetensors`.
+
+    Weights in several files are read one after the other, in the order of their names.
+
+    Raises:
+        FileNotFoundError: If the folder has no weights.
+    """
+    files = [folder / "model.safetensors"]
+    if not files[0].is_file():
+        files = sorted(folder.glob("model-*.safetensors"))
+    if not files:
+        raise FileNotFoundError(f"{folder} has no model.safetensors; expected the folder of a saved model.")
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
+    return digest.hexdigest()
 
 
 def key_value_names(of: str, blocks: int) -> list[str]:
@@ -118,9 +141,7 @@ class OnnxGenerator:
         past = [each for each in self.decoder.get_inputs() if each.name.startswith("past.")]
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]
         self.vocab_size = self.decoder.get_outputs()[0].shape[-1]
-        self.longest = None  # number of tokens that learned positions allow
-        if config["position_embedding_type"] == "learned":
-            self.longest = config["max_position_embeddings"]
+        self.longest = learned_positions(config)
 
     def begin(self) -> TokenModel:
         """Return the model with an empty cache, for the texts of one batch."""

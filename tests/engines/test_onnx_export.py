@@ -1,18 +1,21 @@
 """ONNX files compared with the torch models that they were made of."""
 
+import hashlib
+
 import numpy as np
 import onnx
 import pytest
 import torch
 
 from atenta import (
+    AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
     AtentaEncoderDecoderModel,
     AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
 )
 from atenta.engines.onnx_export import export_onnx
-from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead
+from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, weights_digest
 from atenta.engines.search_options import SearchOptions
 from atenta.engines.token_search import search_tokens
 from atenta.engines.torch_models import TorchGenerator, load_model
@@ -210,6 +213,29 @@ def test_files_say_nothing_about_this_machine(tagger_files, encoder_decoder_fold
         content = file.read_bytes()
         for part in (str(ROOT), str(file.parents[2]), "site-packages", ".py", "stack_trace"):
             assert part.encode() not in content, part
+
+
+def digest_in(path):
+    """The digest of weights that a file names."""
+    return {each.key: each.value for each in onnx.load(path).metadata_props}["atenta_weights"]
+
+
+def test_files_name_the_weights_that_they_were_made_of(tagger_files, tmp_path):
+    weights = (tagger_files[0].parents[1] / "model.safetensors").read_bytes()
+    assert {digest_in(path) for path in tagger_files} == {hashlib.sha256(weights).hexdigest()}
+
+    model = tiny_model(AtentaDecoderForCausalLM, num_hidden_layers=1)
+    model.save_pretrained(tmp_path, max_shard_size="4KB")
+    shards = sorted(tmp_path.glob("*.safetensors"))
+    assert len(shards) > 2
+    (path,) = export_onnx(tmp_path)
+    assert digest_in(path) == hashlib.sha256(b"".join(shard.read_bytes() for shard in shards)).hexdigest()
+
+
+def test_a_folder_without_weights_has_no_digest(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors") as refused:
+        weights_digest(tmp_path)
+    assert str(tmp_path) in str(refused.value)
 
 
 def save_pair_votes(folder):
