@@ -244,7 +244,8 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "pipeline fill-mask": ("masked", _pipeline("fill-mask")),
     "pipeline": ("restorer", _pipeline(None)),
 }
-DOORS = {name: door for name, (_, door) in OF_KIND.items()}
+TRUSTING = "predict --trust_remote_code"  # which runs code, as it is asked to
+DOORS = {name: door for name, (_, door) in OF_KIND.items()} | {TRUSTING: _command(*_PREDICT, "--trust_remote_code")}
 OF_TRANSFORMERS = [name for name in DOORS if name.startswith(("Auto", "pipeline"))]
 OF_PYTHON = (
     "load_engine",

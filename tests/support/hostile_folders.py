@@ -8,6 +8,7 @@ import pickle
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +38,6 @@ def __getattr__(name):
         raise AttributeError(name)
     return type(name, (), {{"from_pretrained": classmethod(lambda cls, *_, **__: cls())}})
 """
-_OURS = {
-    "texts": "atenta_encoder_decoder",
-    "decoder": "atenta_decoder",
-    **dict.fromkeys(("tagger", "questions", "masked", "restorer"), "atenta_encoder"),
-}
 _AUTO_CLASSES = (
     *("AutoConfig", "AutoModel", "AutoModelForCausalLM", "AutoModelForSeq2SeqLM", "AutoModelForMaskedLM"),
     *("AutoModelForTokenClassification", "AutoModelForQuestionAnswering", "AutoModelForSequenceClassification"),
@@ -56,25 +52,31 @@ _ESCAPES = "\x1b]0;a\x07\x1b[2J"
 Damage = Callable[[Path, Box], None]
 
 
-def save_honest(box: Box) -> None:
-    """Save a small model of each kind in `honest` of a box, and what hostile folders point to."""
-    honest = box.root / "honest"
-    save_lively(AtentaEncoderDecoderForConditionalGeneration, honest / "texts", encoder_layers=1, decoder_layers=1)
-    save_lively(AtentaDecoderForCausalLM, honest / "decoder", **LAYOUTS[1], num_hidden_layers=1)
-    small = {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.2}
-    save_head(AtentaEncoderForTokenClassification, honest / "tagger", **small)
-    save_head(AtentaEncoderForQuestionAnswering, honest / "questions")
-    save_head(AtentaEncoderForMaskedLM, honest / "masked")
-    make_restorer(spellings=Spellings(BASES, {"nao": ("não",)}), num_hidden_layers=1).save_pretrained(
-        honest / "restorer"
-    )
-    for kind in ("texts", "decoder", "tagger", "restorer"):
-        export_onnx(honest / kind)
-    shutil.copytree(honest / "texts", box.outside / "other")
+def save_honest(box: Box, *kinds: str) -> None:
+    """Save a small model of each kind, or of these, in `honest` of a box, and what hostile folders point to."""
+    for kind in kinds or _HONEST:
+        _HONEST[kind](box.root / "honest" / kind)
+        if kind not in ("questions", "masked"):
+            export_onnx(box.root / "honest" / kind)
+    save_lively(AtentaEncoderDecoderForConditionalGeneration, box.outside / "other", encoder_layers=1)
     for name in ("secret.txt", "secret.json", "tokenizer.4.0.0.json"):
         (box.outside / name).write_text(json.dumps({SECRET: SECRET}), encoding="utf-8")
-    (box.root / "passages").mkdir()
-    (box.root / "passages/a.txt").write_text("ao ceo\n\nacabo\n", encoding="utf-8")
+
+
+def _save_restorer(folder: Path) -> None:
+    spellings = Spellings(BASES, {"nao": ("não",)})
+    make_restorer(spellings=spellings, num_hidden_layers=1).save_pretrained(folder)
+
+
+_SMALL = {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.2}
+_HONEST: dict[str, Callable[[Path], Any]] = {
+    "texts": partial(save_lively, AtentaEncoderDecoderForConditionalGeneration, encoder_layers=1, decoder_layers=1),
+    "decoder": partial(save_lively, AtentaDecoderForCausalLM, **LAYOUTS[1], num_hidden_layers=1),
+    "tagger": partial(save_head, AtentaEncoderForTokenClassification, **_SMALL),
+    "questions": partial(save_head, AtentaEncoderForQuestionAnswering),
+    "masked": partial(save_head, AtentaEncoderForMaskedLM),
+    "restorer": _save_restorer,
+}
 
 
 def make_hostile(box: Box, kind: str, name: str) -> Path | None:

@@ -143,6 +143,8 @@ def watched(root: Path) -> Iterator[Watcher]:
     for name in ("home", "cache", "tmp", "work", "models", "output", "outside", "honest"):
         (root / name).mkdir(parents=True)
     (root / "home/.bashrc").write_text(f"export A={SECRET}\n", encoding="utf-8")
+    (root / "passages").mkdir()
+    (root / "passages/a.txt").write_text("ao ceo\n\nacabo\n", encoding="utf-8")
     with local_hub() as hub:
         environment = {
             **{name: value for name, value in os.environ.items() if not name.startswith(("HF_", "TRANSFORMERS_"))},
