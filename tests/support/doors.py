@@ -127,9 +127,9 @@ def _auto(name: str) -> Door:
     return run
 
 
-def _pipeline(task: str | None) -> Door:
+def _pipeline(task: str) -> Door:
     def run(folder: Path, box: Box) -> None:
-        made = pipeline(task, str(folder), device="cpu") if task else pipeline(model=str(folder), device="cpu")
+        made = pipeline(task, str(folder), device="cpu")
         if task == "question-answering":
             made(question="Ha?", context="Ola, ha sol.")
         elif task == "text-generation":
@@ -242,7 +242,6 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "pipeline text-generation": ("decoder", _pipeline("text-generation")),
     "pipeline token-classification": ("tagger", _pipeline("token-classification")),
     "pipeline fill-mask": ("masked", _pipeline("fill-mask")),
-    "pipeline": ("restorer", _pipeline(None)),
 }
 TRUSTING = "predict --trust_remote_code"  # which runs code, as it is asked to
 DOORS = {name: door for name, (_, door) in OF_KIND.items()} | {TRUSTING: _command(*_PREDICT, "--trust_remote_code")}

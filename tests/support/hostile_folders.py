@@ -47,6 +47,7 @@ _PROMPT = (
     "{{ cycler.__init__.__globals__.os.system('touch MARKER') }}{{ self._TemplateReference__context.cycler.__init__"
     ".__globals__.os.popen('touch MARKER') }}{% for m in messages %}{{ m.content }}{% endfor %}"
 )
+_SECRETS = ("secret.txt", "secret.json", "tokenizer.4.0.0.json")
 _ESCAPES = "\x1b]0;a\x07\x1b[2J"
 
 Damage = Callable[[Path, Box], None]
@@ -59,8 +60,6 @@ def save_honest(box: Box, *kinds: str) -> None:
         if kind not in ("questions", "masked"):
             export_onnx(box.root / "honest" / kind)
     save_lively(AtentaEncoderDecoderForConditionalGeneration, box.outside / "other", encoder_layers=1)
-    for name in ("secret.txt", "secret.json", "tokenizer.4.0.0.json"):
-        (box.outside / name).write_text(json.dumps({SECRET: SECRET}), encoding="utf-8")
 
 
 def _save_restorer(folder: Path) -> None:
@@ -85,6 +84,8 @@ def make_hostile(box: Box, kind: str, name: str) -> Path | None:
     needs = "spellings.txt" if name in _OF_SPELLINGS else "onnx" if name in _OF_ONNX else "config.json"
     if not (honest / needs).exists():
         return None
+    for path in (*(box.outside / each for each in _SECRETS), box.root / "home/.bashrc"):
+        path.write_text(json.dumps({SECRET: SECRET}), encoding="utf-8")
     shutil.rmtree(box.root / "models")
     folder = box.root / "models" / "model"
     shutil.copytree(honest, folder)

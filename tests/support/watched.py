@@ -142,7 +142,6 @@ def watched(root: Path) -> Iterator[Watcher]:
     box = Box(root)
     for name in ("home", "cache", "tmp", "work", "models", "output", "outside", "honest"):
         (root / name).mkdir(parents=True)
-    (root / "home/.bashrc").write_text(f"export A={SECRET}\n", encoding="utf-8")
     (root / "passages").mkdir()
     (root / "passages/a.txt").write_text("ao ceo\n\nacabo\n", encoding="utf-8")
     with local_hub() as hub:
