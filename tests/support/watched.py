@@ -92,12 +92,12 @@ class Watcher:
     def call(self, door: str, folder: Path) -> Call:
         """Call a door on a folder, and return what it did."""
         box = self.box
-        before = _contents(box.root, folder)
-        self.hub.requests.clear()
-        self.hub.storage = Storage()
         shutil.rmtree(box.root / "cache/modules", ignore_errors=True)
         shutil.rmtree(box.output)
         box.output.mkdir()
+        self.hub.requests.clear()
+        self.hub.storage = Storage()
+        before = _contents(box.root, folder)
         with _opened_files([box.outside, box.root / "home", folder, folder / "onnx"]) as opened:
             print(json.dumps([door, str(folder)]), file=self._server.stdin, flush=True)
             answer = self._server.stdout.readline()
