@@ -9,10 +9,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from transformers import AutoModelForCausalLM, AutoTokenizer, logging
+from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
-from atenta.command.predict import PredictOptions, find_folder, load_predictor
+from atenta.command.predict import PredictOptions, load_predictor
+from atenta.engines.saved_model import class_of, find_model, load_tokenizer, load_weights, read_config
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
@@ -48,12 +49,12 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
         ValueError: If the model has no such scores, or a row is malformed.
         OSError: If a file cannot be read or written, or there is no such model.
     """
-    folder = find_folder(options.model)
-    config = json.loads((folder / "config.json").read_bytes()) if folder else {}
-    kind = (config.get("architectures") or ["AutoModelForConditionalGeneration"])[0]
+    folder = find_model(options.model, with_code=options.trust_remote_code)
+    config = read_config(folder)
+    kind = class_of(config) if str(config.get("model_type")).startswith("atenta") else "ForConditionalGeneration"
     if metrics and not kind.endswith("ForConditionalGeneration"):
         raise ValueError(f"{options.model} is {kind}; --metrics is for pairs of texts: leave it out.")
-    if folder and kind.endswith("ForCausalLM"):
+    if kind.endswith("ForCausalLM"):
         rows = read_rows(test_file, _TEXTS)
         compared = {"model": _score_texts(rows, folder, options)}
     else:
@@ -129,9 +130,8 @@ def _score_texts(rows: list[Any], folder: Path, options: PredictOptions) -> dict
         raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
     if options.engine == "onnx" or options.quantization:
         raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
-    logging.disable_progress_bar()  # of loading weights
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    model = AutoModelForCausalLM.from_pretrained(folder, use_safetensors=True).eval().to(options.device or "cpu")
+    tokenizer, model = load_tokenizer(folder), load_weights(AutoModelForCausalLM, folder)
+    model.to(options.device or "cpu")
     texts = [row["text"] for row in rows]
     if isinstance(model, AtentaPairVotesForCausalLM):
         if tokenizer.unk_token is not None:  # bytes spell what is unknown to a tokenizer of characters

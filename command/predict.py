@@ -21,6 +21,7 @@ from atenta.command.predictors import (
     TextPredictor,
 )
 from atenta.command.text_lines import InputLine, LineReader, LineWriter, parse_json_line
+from atenta.engines.saved_model import class_of, find_model, load_config, load_tokenizer, load_weights, read_config
 
 _CHUNK = 512  # lines that are read, predicted and written at once
 
@@ -102,11 +103,9 @@ def predict_lines(
             writer.write("".join(results), reader)
 
 
-def _digest(model: str) -> str | None:
-    """Return the SHA-256 of what decides about a model's results; `None` for a model of others on the Hub."""
-    folder, digest = find_folder(model), hashlib.sha256()
-    if folder is None:
-        return None
+def _digest(model: str) -> str:
+    """Return the SHA-256 of what decides about a model's results."""
+    folder, digest = find_model(model), hashlib.sha256()
     for pattern in ("*.json", "*.safetensors", "*.txt", "onnx/*"):
         for path in sorted(folder.glob(pattern)):
             if path.name not in ("metrics.json", "trainer_state.json"):
@@ -165,11 +164,11 @@ def load_predictor(options: PredictOptions) -> Predictor:
         ValueError: If its kind is unknown, or an option does not fit it.
         ImportError: If an engine is not installed.
     """
-    folder = find_folder(options.model)
-    config = json.loads((folder / "config.json").read_bytes()) if folder else {}
+    folder = find_model(options.model, with_code=options.trust_remote_code)
+    config = read_config(folder)
     if not str(config.get("model_type", "")).startswith("atenta"):
-        return _load_other(options)
-    kind = (config.get("architectures") or ["?"])[0]
+        return _load_other(options, folder)
+    kind = class_of(config)
     given = [
         name
         for name, is_given, fits in (
@@ -185,19 +184,18 @@ def load_predictor(options: PredictOptions) -> Predictor:
     ]
     if given:
         raise ValueError(f"{options.model} is {kind}, which {given[0]} does not fit: leave it out.")
-    assert folder is not None
     if config.get("character_variants"):
         from atenta import CharacterRestorer
 
-        engine: Any = "onnx" if options.quantization else options.engine
-        return CharacterPredictor(CharacterRestorer.from_pretrained(folder, engine=engine), options.min_confidence)
+        chosen: Any = {"engine": options.engine, "quantization": options.quantization}
+        return CharacterPredictor(CharacterRestorer.from_pretrained(folder, **chosen), options.min_confidence)
     if kind.endswith("ForQuestionAnswering"):
-        return AnswerPredictor(_pipeline("question-answering", str(folder), device=options.device))
+        return AnswerPredictor(_pipeline("question-answering", folder, options))
     from atenta.engines.engine import choose_engine, load_engine
 
     name = choose_engine(folder, options.engine, options.quantization)  # type: ignore[arg-type]
     if kind.endswith("ForConditionalGeneration") and name == "torch":
-        return _load_pipeline(options, str(folder))
+        return _load_pipeline(options, folder)
     if options.ensemble or options.device:
         raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
@@ -259,64 +257,34 @@ def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str
     return text, [name for name in names if name]
 
 
-def find_folder(name: str) -> Path | None:
-    """Return the folder of a model: a local one, or that of a snapshot of our own models on the Hub.
-
-    Returns:
-        `None` for a model of others on the Hub, which transformers loads by its name.
-
-    Raises:
-        FileNotFoundError: If there is no such model.
-        ValueError: If its `config.json` is damaged.
-    """
-    folder = Path(name)
-    if not (folder / "config.json").is_file():
-        from atenta.recipes.decoding.loading import expect_model
-
-        try:
-            expect_model(name)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{name}: {error}") from None
-        from huggingface_hub import hf_hub_download, snapshot_download
-
-        path = Path(hf_hub_download(name, "config.json"))
-        if not str(json.loads(path.read_bytes()).get("model_type", "")).startswith("atenta"):
-            return None
-        return Path(snapshot_download(name, ignore_patterns=["*.bin", "*.pt", "checkpoint-*"]))
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except ValueError as error:
-        raise ValueError(
-            f"{folder / 'config.json'} is damaged ({error}); expected it as the model was saved."
-        ) from None
-    if not isinstance(config, dict):
-        raise ValueError(f"{folder / 'config.json'} is damaged; expected it as the model was saved.")
-    return folder
-
-
-def _pipeline(task: str, *arguments: Any, **options: Any) -> Any:
+def _pipeline(task: str, folder: Path, options: PredictOptions) -> Any:
     """Return a pipeline of transformers, whose declared tasks do not have those of this package."""
-    from transformers import logging, pipeline
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSeq2SeqLM, pipeline
 
-    logging.disable_progress_bar()  # of loading weights
+    auto_classes = {"question-answering": AutoModelForQuestionAnswering, "text2text-generation": AutoModelForSeq2SeqLM}
+    trust = {"trust_remote_code": options.trust_remote_code}
     make: Any = pipeline
-    return make(task, *arguments, **options)
+    model, tokenizer = load_weights(auto_classes[task], folder, **trust), load_tokenizer(folder, **trust)
+    return make(task, model, tokenizer=tokenizer, device=options.device, **trust)
 
 
-def _load_pipeline(options: PredictOptions, name: str) -> Predictor:
+def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
     """Load an encoder-decoder, or an ensemble, into torch."""
-    trust = {"trust_remote_code": True} if options.trust_remote_code else {}
-    loaded = _pipeline("text2text-generation", name, device=options.device, **trust)
+    loaded = _pipeline("text2text-generation", folder, options)
     if options.ensemble:
+        from transformers import pipeline
+
         from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
 
         others = [
-            _pipeline("text2text-generation", other, device=options.device, **trust) for other in options.ensemble
+            _pipeline("text2text-generation", find_model(other, with_code=options.trust_remote_code), options)
+            for other in options.ensemble
         ]
-        names = [name, *options.ensemble]
+        names = [options.model, *options.ensemble]
         check_same_vocabulary(dict(zip(names, [each.tokenizer for each in (loaded, *others)])))
         members = Ensemble([each.model for each in (loaded, *others)]).eval()
-        loaded = _pipeline("text2text-generation", members, tokenizer=loaded.tokenizer, device=options.device)
+        make: Any = pipeline
+        loaded = make("text2text-generation", members, tokenizer=loaded.tokenizer, device=options.device)
     keep = {"keep_letters": True} if options.keep_letters else {}
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
@@ -333,16 +301,14 @@ def _load_pipeline(options: PredictOptions, name: str) -> Predictor:
     return TextPredictor(generate)
 
 
-def _load_other(options: PredictOptions) -> Predictor:
+def _load_other(options: PredictOptions, folder: Path) -> Predictor:
     """Load an encoder-decoder of others."""
-    from transformers import AutoConfig
-
     import atenta  # noqa: F401
 
-    config = AutoConfig.from_pretrained(options.model, trust_remote_code=options.trust_remote_code)
+    config = load_config(folder, trust_remote_code=options.trust_remote_code)
     if not config.is_encoder_decoder:
         kind = ", ".join(config.architectures or [config.model_type])
         raise ValueError(f"{options.model} is {kind}; expected a model of atenta, or an encoder-decoder of others.")
     if options.engine == "onnx" or options.quantization:
         raise ValueError(f"{options.model} is not a model of atenta, and runs in torch: leave out the engine.")
-    return _load_pipeline(options, options.model)
+    return _load_pipeline(options, folder)

@@ -28,7 +28,7 @@ def restore_texts(
         ValueError: If a text is not UTF-8, or the model does not restore characters.
         OSError: If there is no such model, a file cannot be read, or the output cannot be written.
     """
-    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else _expect_folder(model))
+    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else model)
     for chunk in _chunks(texts, files):
         for given, each in zip(chunk, restorer.restore([str(text) for text in chunk], min_confidence)):
             record = {"text": given, "restored": each.text, "probabilities": each.probabilities.tolist()}
@@ -45,14 +45,3 @@ def _chunks(texts: Sequence[str], files: Sequence[Path]) -> Iterator[list[InputL
     lines = iter(LineReader(texts, []))
     while chunk := list(islice(lines, _CHUNK)):
         yield chunk
-
-
-def _expect_folder(model: str) -> str:
-    """Return the folder of a model.
-
-    Raises:
-        FileNotFoundError: If there is no such model.
-    """
-    from atenta.command.predict import find_folder  # which imports transformers for names on the Hub
-
-    return str(find_folder(model) or model)

@@ -15,7 +15,15 @@ import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
-from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, file_name
+from .onnx_models import (
+    ONNX_FOLDER,
+    OnnxGenerator,
+    OnnxHead,
+    Quantization,
+    count_cores,
+    export_command,
+    file_name,
+)
 from .saved_model import class_of, find_model, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
@@ -307,8 +315,8 @@ class Engine:
             raise ValueError(f"{class_of(self.config)} does not generate text; use `predict`.")
         if keep_letters and not self.config.get("is_encoder_decoder"):
             raise ValueError(
-                f"keep_letters=True needs a source whose letters to keep, and {class_of(self.config)} continues prompts; "
-                "leave it out."
+                f"keep_letters=True needs a source whose letters to keep, and {class_of(self.config)} continues "
+                "prompts; leave it out."
             )
         return self._model
 
@@ -409,14 +417,12 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
             raise ImportError(f"engine='torch' needs torch and transformers: {INSTALL['torch']}")
         return "torch"
     if not has_files:
-        option = f" --quantization {quantization}" if quantization else ""
         raise FileNotFoundError(
-            f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with `python -m "
-            f"atenta.recipes.export {folder}{option}`, which needs torch."
+            f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with torch installed, "
+            f"{export_command(folder, quantization)}"
         )
     raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
 
 
 def _is_installed(package: str) -> bool:
     return find_spec(package) is not None
-

@@ -6,12 +6,13 @@ The ONNX files are those of `onnx_export.py`.
 import hashlib
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
-from .saved_model import learned_positions
+from .saved_model import check_inside, describe_error, learned_positions
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
@@ -66,12 +67,17 @@ def open_session(path: str | os.PathLike) -> Any:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If onnxruntime cannot read it, or another version of this package wrote it.
+        ValueError: If onnxruntime cannot read it, another version of this package wrote it, or it was made of other
+            weights than those beside it.
     """
     import onnxruntime  # here, because names of files are needed where it is not installed
 
+    folder = Path(path).parent.parent
+    quantization: Quantization | None = "int8" if Path(path).stem.endswith("_int8") else None
+    again = f"Write it again: {export_command(folder, quantization)}"
     if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not there; write it with `python -m atenta.recipes.export`.")
+        raise FileNotFoundError(f"{path} is not there. {again}")
+    check_inside(Path(path), folder)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3  # errors only: they are raised too
@@ -81,17 +87,22 @@ def open_session(path: str | os.PathLike) -> Any:
             path, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
         )
     except Exception as error:  # its classes of errors share no base but Exception
-        reason = " ".join(str(error).split())
         raise ValueError(
-            f"onnxruntime {onnxruntime.__version__} cannot read {path}: {reason:.200} Write it again with `python -m "
-            "atenta.recipes.export`, or upgrade onnxruntime."
+            f"onnxruntime {onnxruntime.__version__} cannot read {path}: {describe_error(error)} {again}, or upgrade "
+            "onnxruntime."
         ) from None
-    found = session.get_modelmeta().custom_metadata_map.get(FORMAT_KEY)
-    if found != FORMAT:
-        raise ValueError(
-            f"{path} has format {found}; expected {FORMAT}. Write it again with `python -m atenta.recipes.export`."
-        )
+    metadata = session.get_modelmeta().custom_metadata_map
+    if metadata.get(FORMAT_KEY) != FORMAT:
+        raise ValueError(f"{path} has format {metadata.get(FORMAT_KEY)}; expected {FORMAT}. {again}")
+    with suppress(FileNotFoundError):  # a folder may have the ONNX files alone
+        if metadata.get(WEIGHTS_KEY) != weights_digest(folder):
+            raise ValueError(f"{path} was not made of the weights in {folder}, which are others. {again}")
     return session
+
+
+def export_command(folder: Path, quantization: Quantization | None) -> str:
+    """Return the command that writes the ONNX files of a folder."""
+    return f"atenta export {folder}" + (f" --quantization {quantization}" if quantization else "")
 
 
 class OnnxHead:
@@ -139,6 +150,8 @@ class OnnxGenerator:
             self.encoder = open_session(folder / file_name("encoder_model", quantization))
         self.start_token_id = config.get("decoder_start_token_id")
         past = [each for each in self.decoder.get_inputs() if each.name.startswith("past.")]
+        if not past:
+            raise ValueError(f"{folder} has a decoder_model without a cache; expected the files of `atenta export`.")
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]
         self.vocab_size = self.decoder.get_outputs()[0].shape[-1]
         self.longest = learned_positions(config)

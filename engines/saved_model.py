@@ -278,7 +278,7 @@ def load_weights(
     logging.set_verbosity_error()  # hides the warning that a head is left out
     logging.disable_progress_bar()  # of some milliseconds
     try:
-        with loading_errors(folder, "model"):
+        with loading_errors(folder, "model.safetensors"):
             model, info = model_class.from_pretrained(
                 folder,
                 trust_remote_code=trust_remote_code,
@@ -300,6 +300,8 @@ def loading_errors(folder: Path, part: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:  # each library has errors of its own, and that of tokenizers may be a panic of Rust
+        if isinstance(error, FileNotFoundError):
+            raise
         if isinstance(error, Exception) or type(error).__name__ == "PanicException":
             raise ValueError(
                 f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"

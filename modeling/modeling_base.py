@@ -39,9 +39,9 @@ class AtentaPreTrainedModel(PreTrainedModel):
         name = pretrained_model_name_or_path
         if kwargs.get("output_loading_info") or kwargs.get("ignore_mismatched_sizes") or name is None:
             return super().from_pretrained(name, *args, **kwargs)  # the caller judges
-        model, info = super().from_pretrained(name, *args, **{**kwargs, "output_loading_info": True})
-        check_weights(model, info, str(name))
-        return model
+        loaded: Any = super().from_pretrained(name, *args, **{**kwargs, "output_loading_info": True})
+        check_weights(loaded[0], loaded[1], str(name))
+        return loaded[0]
 
     def save_pretrained(
         self, save_directory: str | os.PathLike, is_main_process: bool = True, *args: Any, **kwargs: Any
@@ -73,7 +73,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
 def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) -> None:
     """Check that a model was loaded with all the weights that it was saved with, and that they are finite numbers.
 
-    Only the class that the configuration names has weights that must all be there: another one has a head of its own.
+    A head may be another than the saved one. Its weights are then new, and those of the saved head are left out.
 
     Args:
         model: the loaded model.
@@ -83,13 +83,16 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
     Raises:
         ValueError: If a weight is missing, unknown or of another shape, or not finite. The message names it.
     """
-    problems = {}
-    if type(model).__name__ in (model.config.architectures or []):
-        problems = {
-            "lack": info["missing_keys"],
-            "have in another shape": {key for key, *_ in info["mismatched_keys"]},
-            "have beside those of the model": info["unexpected_keys"],
-        }
+    is_saved_class = type(model).__name__ in (model.config.architectures or [])
+    is_ours, is_base = isinstance(model, AtentaPreTrainedModel), model.base_model is model
+    base = f"{model.base_model_prefix}."
+    problems = {
+        "lack": {
+            key for key in info["missing_keys"] if is_saved_class or (is_ours and (is_base or key.startswith(base)))
+        },
+        "have in another shape": {key for key, *_ in info["mismatched_keys"]},
+        "have beside those of the model": info["unexpected_keys"] if is_saved_class else (),
+    }
     problems["are not finite in"] = {
         key
         for key, weight in model.state_dict().items()

@@ -28,7 +28,6 @@ from safetensors.torch import load_file, save_file
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
 from transformers import (
-    AutoConfig,
     AutoModelForTokenClassification,
     DataCollatorForTokenClassification,
     EvalPrediction,
@@ -36,6 +35,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from atenta.engines.saved_model import find_model, load_config
 from atenta.recipes.baselines import copy_source, most_frequent_spelling
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
@@ -329,7 +329,7 @@ def _saved_spellings(sizes: StackArguments) -> Spellings | None:
     """Return the spellings of the model to start from, which it keeps, if it has any."""
     if sizes.model_name_or_path is None:
         return None
-    return load_spellings(AutoConfig.from_pretrained(sizes.model_name_or_path, trust_remote_code=False))
+    return load_spellings(load_config(find_model(sizes.model_name_or_path)))
 
 
 def _encode(

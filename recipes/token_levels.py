@@ -13,7 +13,6 @@ from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from transformers import (
     AutoModelForCausalLM,
-    AutoTokenizer,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
@@ -21,6 +20,7 @@ from transformers import (
 )
 
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
+from atenta.engines.saved_model import load_tokenizer, load_weights
 from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.reading import Rows, report_rows
 from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
@@ -88,8 +88,7 @@ class Characters(Level):
         if not Path(folder, "config.json").is_file():
             print(f"--compare_with {folder}: found no decoder; `python recipes/pretrain_causal.py` trains one")
             return {}
-        model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, use_safetensors=True).eval()
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model, tokenizer = load_weights(AutoModelForCausalLM, Path(folder)), load_tokenizer(Path(folder))
         return {"decoder": nats_by_decoder(model, tokenizer, list(rows["text"]))}
 
 
