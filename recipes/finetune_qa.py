@@ -64,6 +64,9 @@ def main() -> None:
             print(f"{name}: corrected the positions of {sum(rows['corrected']):,} answers", flush=True)
     texts = (row["question"] + row["context"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
+    # What the answers depend on, as the pipeline names it, which reads it back.
+    options = {"max_seq_len": sizes.max_length, "doc_stride": data.stride, "max_answer_len": data.max_answer_length}
+    model.config.task_specific_params = {"question-answering": {**options, "align_to_words": data.align_to_words}}
     report = report_rows(splits, training, ["question", "context"], tokenizer)
     encode = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode_rows(splits, training, encode, data.preprocessing_num_workers)
