@@ -76,11 +76,13 @@ def _best_spans(
     starts: np.ndarray, ends: np.ndarray, can_start: np.ndarray, can_end: np.ndarray, longest: int, top_k: int
 ) -> list[tuple[int, int, float]]:
     """Return the first token, the last token and the sum of the spans with the highest sums of start and end."""
-    sums = np.where(can_start[:, None] & can_end, starts[:, None] + ends, -np.inf)  # (first token, last token)
+    sums: np.ndarray = np.where(
+        can_start[:, None] & can_end, starts[:, None] + ends, -np.inf
+    )  # (first token, last token)
     is_reversed = np.tri(len(starts), k=-1, dtype=bool)  # the last token precedes the first
     is_short = np.tri(len(starts), k=longest - 1, dtype=bool)
     sums[is_reversed | ~is_short] = -np.inf
-    order = sums.argmax(keepdims=True).ravel() if top_k == 1 else np.argsort(-sums, axis=None, kind="stable")[:top_k]
+    order = [sums.argmax()] if top_k == 1 else np.argsort(-sums, axis=None, kind="stable")[:top_k]
     found = [(*np.unravel_index(each, sums.shape), sums.flat[each]) for each in order]
     return [(int(first), int(last), float(score)) for first, last, score in found if score > -np.inf]
 

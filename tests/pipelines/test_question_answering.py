@@ -134,7 +134,7 @@ def test_options_saved_with_the_model_are_read_back(answer, folder, tmp_path):
     assert saved(**asked) == unsaved(**asked, **options) != unsaved(**asked)
     assert saved(**asked, max_answer_len=9) == unsaved(**asked, **{**options, "max_answer_len": 9})
     model.config.task_specific_params["question-answering"]["doc_stride"] = "x"
-    with pytest.raises(ValueError, match="task_specific_params of the model's config.json: doc_stride='x'"):
+    with pytest.raises(ValueError, match=r"task_specific_params of .*: doc_stride='x'"):
         pipeline("question-answering", model, tokenizer=str(folder))
 
 
