@@ -5,9 +5,17 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+)
 from atenta.command.main import app
 from atenta.recipes import seq2seq
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
+from support.saved import save_with_tokenizer
 
 WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
@@ -166,3 +174,63 @@ def test_the_scores_are_those_of_the_recipe(tmp_path, monkeypatch, recipe, write
     if "model, letters kept" in expected:
         kept = evaluate(tmp_path / "model", file, "--keep_letters")["model"]
         assert kept == pytest.approx(expected["model, letters kept"], rel=1e-5, abs=1e-6)
+
+
+def saved(folder, model_class, **options):
+    save_with_tokenizer(model_class, folder / "model", **options)
+    return folder / "model"
+
+
+LABELS = {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}}
+TAGS = {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}}
+
+
+@pytest.mark.parametrize(
+    ("model_class", "options", "name", "lines", "named"),
+    [
+        (AtentaEncoderForSequenceClassification, LABELS, "rows.tsv", ["a\tpor", "b\tfra"], ["2", "'fra'", "por, ita"]),
+        (
+            *(AtentaEncoderForTokenClassification, TAGS, "rows.conll"),
+            *(["em O", "", "Rio B-PER"], ["3", "'B-PER'", "O, B-LOC"]),
+        ),
+        (AtentaEncoderDecoderForConditionalGeneration, {}, "rows.tsv", ["a\tb", "c"], ["2", "1 column(s)"]),
+        (AtentaEncoderDecoderForConditionalGeneration, {}, "rows.tsv", ["a\tb", "c\t "], ["2", "an empty target"]),
+        (AtentaEncoderDecoderForConditionalGeneration, {}, "rows.tsv", ["a\tb\tV", "c\td\tV"], ["1", "tag", "'V'"]),
+    ],
+)
+def test_a_row_that_the_model_cannot_be_scored_on_is_named(tmp_path, model_class, options, name, lines, named):
+    file = write_lines(tmp_path / name, *lines)
+    reason = evaluate(saved(tmp_path, model_class, **options), file, code=1)
+    line, *others = named
+    assert reason.startswith(f"{file}, line {line}: ")
+    assert all(each in reason for each in others)
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize(
+    ("model_class", "name"),
+    [
+        (AtentaEncoderDecoderForConditionalGeneration, "rows.tsv"),
+        (AtentaEncoderForSequenceClassification, "rows.csv"),
+        (AtentaEncoderForSequenceClassification, "rows.jsonl"),
+        (AtentaEncoderForTokenClassification, "rows.conll"),
+        (AtentaEncoderForTokenClassification, "rows.conllu"),
+        (AtentaEncoderForQuestionAnswering, "rows.json"),
+        (AtentaDecoderForCausalLM, "rows.txt"),
+    ],
+)
+def test_an_empty_file_is_refused(tmp_path, model_class, name):
+    file = tmp_path / name
+    file.write_text('{"data": []}' if name == "rows.json" else "", encoding="utf-8")
+    reason = evaluate(saved(tmp_path, model_class), file, code=1)
+    assert reason.startswith(f"{file}: found no ")
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize("name", ["nonsense", "tag_accuracy", "bits_per_character"])
+def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
+    model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
+    reason = evaluate(model, tmp_path / "nowhere.tsv", "--metrics", "chrf", "--metrics", name, code=1)
+    assert repr(name) in reason
+    assert "exact_match, " in reason
+    assert "tag_accuracy" not in reason.replace(repr(name), "")
