@@ -247,7 +247,7 @@ def _warn(engine: Any, sources: Sequence[str], found: Sequence[Sequence[Any]], k
 def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str]]:
     """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON."""
     text, tags = fields["text"], fields.get("tags")
-    if tags is not None and not has_tags:
+    if tags and not has_tags:
         raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
     if not has_tags:
         return text, []
