@@ -21,6 +21,7 @@ from atenta.command.predictors import (
     TextPredictor,
 )
 from atenta.command.text_lines import InputLine, LineReader, LineWriter, parse_json_line
+from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
 _CHUNK = 512  # lines that are read, predicted and written at once
 
@@ -218,7 +219,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags)) for each in fields))
-        found = engine.n_best(
+        found = engine.search_windows(
             texts,
             tags=tags if engine.tokenizer.tags else None,
             keep_letters=options.keep_letters,
@@ -228,21 +229,18 @@ def load_predictor(options: PredictOptions) -> Predictor:
         prompts = texts if kind.endswith("ForCausalLM") else [""] * len(texts)
         if kind.endswith("ForConditionalGeneration"):
             _warn(engine, texts, found, options.keep_letters)
-        return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, found)]
+        joined = [join_windows(*each) for each in found]
+        return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
 
     return TextPredictor(generate)
 
 
-def _warn(engine: Any, sources: Sequence[str], found: Sequence[Sequence[Any]], keep_letters: bool) -> None:
+def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:
     """Print what is suspicious about the outputs of an engine, as the pipeline warns of it."""
-    from atenta.tokenization.text_windows import TextWindow, find_problems, name_source
-
     characters = None if keep_letters else set(engine.tokenizer.tokens)
-    longest, ratios = engine.config.get("window_length"), engine.config.get("length_ratios")
-    for source, ranked, ids in zip(sources, found, engine.tokenizer.encode(sources)):
-        of_window = ratios if longest is None or len(ids) < longest else None  # they are not those of joined windows
-        outputs = [ranked if source.strip() else None]
-        for problem in find_problems([TextWindow(source, "")], outputs, [len(ids)], of_window, characters):
+    for source, (windows, outputs) in zip(sources, found):
+        lengths = [len(ids) for ids in engine.tokenizer.encode([window.text for window in windows])]
+        for problem in find_problems(windows, outputs, lengths, engine.config.get("length_ratios"), characters):
             print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
 
 

@@ -50,7 +50,8 @@ def cut_text(text: str, limit: int | None, characters: Collection[str] | None = 
 
     Args:
         text: any text.
-        limit: largest number of tokens of a window, without special tokens; with `None` the text is one window.
+        limit: largest number of tokens of a window, without special tokens; with `None` the text is one window, or
+            one gap if it is only white space.
         characters: the characters that are one token each; others are as many as they have bytes in UTF-8. By default
             every character is one token.
 
@@ -59,7 +60,7 @@ def cut_text(text: str, limit: int | None, characters: Collection[str] | None = 
         white space.
     """
     if limit is None:
-        return [TextWindow(text, "")]
+        return [TextWindow(text, "") if text.strip() else TextWindow("", text)]
 
     def count_tokens(part: str) -> int:
         if characters is None:
@@ -106,6 +107,8 @@ def join_windows(
         mean of those of the windows, weighted by their numbers of characters and `<eos>`. A joined output is finished
         if all of its windows are.
     """
+    if len(windows) == 1 and outputs[0] is not None and not windows[0].gap:
+        return list(outputs[0])
     ranks = max((len(each) for each in outputs if each is not None), default=1)
     joined = []
     for rank in range(ranks):

@@ -165,7 +165,7 @@ def test_an_engine_has_the_warnings_of_the_pipeline(folders, capsys):
     texts = ["z日ser", 'um "dia"', "ver", ""]
     lines = [line for line in run("predict", folders[0], *texts).stderr.splitlines() if line.startswith("warning: ")]
     engine = load_engine(folders[0], "torch")
-    predict._warn(engine, texts, engine.n_best(texts), keep_letters=False)
+    predict._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
     assert capsys.readouterr().err.splitlines() == lines
     assert len(lines) > 1
 

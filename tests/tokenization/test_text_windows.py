@@ -47,6 +47,7 @@ def test_where_windows_end(text, windows):
 
 def test_without_a_limit_a_text_is_one_window():
     assert cut_text("  a\nb " * 1000, None) == [("  a\nb " * 1000, "")]
+    assert [cut_text(blank, None) for blank in ("", " \n")] == [[("", "")], [("", " \n")]]
 
 
 def test_characters_outside_the_alphabet_cost_their_bytes():
