@@ -6,7 +6,6 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +19,12 @@ from atenta.command.predictors import (
     TagPredictor,
     TextPredictor,
 )
-from atenta.command.text_lines import InputLine, LineReader, LineWriter, parse_json_line
+from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, parse_json_line
+from atenta.recipes.tab_separated import tab_separated
 from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
 _CHUNK = 512  # lines that are read, predicted and written at once
+_Chunk = list[tuple[InputLine, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -91,16 +92,16 @@ def predict_lines(
         about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
     with LineWriter(output, about, resume) as writer:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
-        if written == "tsv" and not writer.done["lines"]:
-            writer.write(_tsv_row(["text", *predictor.columns]), reader)
-        for chunk in _chunks(reader, _CHUNK):
-            fields = [_fields(line, predictor, json_lines) for line in chunk]
-            predictions = predictor.predict(fields)
-            results = (
-                _format(line, each, prediction, written, json_lines)
-                for line, each, prediction in zip(chunk, fields, predictions)
-            )
-            writer.write("".join(results), reader)
+        if written == "tsv" and not writer.done["bytes"]:
+            writer.write(tab_separated(["text", *predictor.columns]))
+        lines = ((line, _fields(line, predictor, json_lines)) for line in reader)
+        for chunk in _with_bar(chunks_of(lines, _CHUNK)):
+            for given, predictions in _predict_chunk(predictor, chunk):
+                results = (
+                    _format(line, fields, prediction, written, json_lines)
+                    for (line, fields), prediction in zip(given, predictions)
+                )
+                writer.write("".join(results), given[-1][0])
 
 
 def _digest(model: str) -> str | None:
@@ -120,15 +121,33 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
 
 
-def _chunks(lines: LineReader, size: int) -> Iterator[list[InputLine]]:
+def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
     """Yield lists of lines; a bar on the terminal counts the lines."""
     from tqdm.auto import tqdm
 
-    reading = iter(lines)
     with tqdm(desc="predicting", unit="line", disable=None, delay=2, initial=0) as bar:
-        while chunk := list(islice(reading, size)):
+        for chunk in chunks:
             yield chunk
             bar.update(len(chunk))
+
+
+def _predict_chunk(predictor: Predictor, chunk: _Chunk) -> Iterator[tuple[_Chunk, list[Prediction]]]:
+    """Yield lines and their results: all at once or, if one of them is refused, those before it in parts.
+
+    Raises:
+        ValueError: If the model does not read a line. The message names it.
+    """
+    try:
+        predictions = predictor.predict([fields for _, fields in chunk])
+    except ValueError as error:
+        if len(chunk) > 1:  # halves, until the line that is refused is alone
+            half = len(chunk) // 2
+            yield from _predict_chunk(predictor, chunk[:half])
+            yield from _predict_chunk(predictor, chunk[half:])
+            return
+        where = chunk[0][0].where
+        raise ValueError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+    yield chunk, predictions
 
 
 def _fields(line: InputLine, predictor: Predictor, json_lines: bool) -> dict[str, Any]:
@@ -143,19 +162,10 @@ def _format(line: InputLine, fields: Mapping[str, Any], prediction: Prediction, 
         return json.dumps({**given, **prediction.record}, ensure_ascii=False) + "\n"
     if format == "tsv":
         text = fields.get("text", fields.get("question"))
-        return "".join(_tsv_row([text, *row]) for row in prediction.rows)
+        return "".join(tab_separated([text, *row]) for row in prediction.rows)
     if json_lines:
         return json.dumps(prediction.text, ensure_ascii=False) + "\n"
     return prediction.text + line.line_end
-
-
-def _tsv_row(cells: Sequence[Any]) -> str:
-    """Return a row, with quotes as in CSV around cells that hold a tab, a quote or a line end."""
-    import csv
-    from types import SimpleNamespace
-
-    writer: Any = csv.writer(SimpleNamespace(write=str), delimiter="\t", lineterminator="\n")
-    return writer.writerow(cells)
 
 
 def load_predictor(options: PredictOptions) -> Predictor:
@@ -322,9 +332,11 @@ def _load_pipeline(options: PredictOptions, name: str) -> Predictor:
         for each in fields:
             text, tags = _part_tags(each, bool(loaded.tags))
             texts.append(f"{text}\t{';'.join(tags)}" if tags or (loaded.tags and "\t" in text) else text)
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", UserWarning)  # or equal ones of other lines are left out
             found = loaded(texts, batch_size=options.batch_size, return_scores=True, **keep, **options.generate)
+        for each in warned:
+            print(f"warning: {each.message}", file=sys.stderr)
         rows = [each if isinstance(each, list) else [each] for each in found]
         return [[(each["generated_text"], each["score"]) for each in ranked] for ranked in rows]
 

@@ -2,11 +2,10 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 from atenta import CharacterRestorer
-from atenta.command.text_lines import InputLine, LineReader, print_results, read_whole
+from atenta.command.text_lines import InputLine, LineReader, chunks_of, print_results, read_whole
 from atenta.restoration.portuguese import MODEL_FOLDER
 
 _CHUNK = 256  # lines that are restored together
@@ -42,9 +41,7 @@ def _chunks(texts: Sequence[str], files: Sequence[Path]) -> Iterator[list[InputL
     if files:
         yield from ([read_whole(path)] for path in files)
         return
-    lines = iter(LineReader(texts, []))
-    while chunk := list(islice(lines, _CHUNK)):
-        yield chunk
+    yield from chunks_of(LineReader(texts, []), _CHUNK)
 
 
 def _expect_folder(model: str) -> str:

@@ -170,9 +170,12 @@ def test_an_engine_has_the_warnings_of_the_pipeline(folders, capsys):
     assert len(lines) > 1
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
-@pytest.mark.parametrize("format", ["text", "tsv", "jsonl"])
-def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, format):
+@pytest.mark.parametrize(
+    ("format", "chunk", "stop_after"),
+    [("text", 1, 3), ("text", 2, 3), ("tsv", 1, 3), ("tsv", 2, 1), ("jsonl", 2, 3)],
+    ids=str,
+)
+def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, format, chunk, stop_after):
     path = lines_of(tmp_path / "lines.txt", "ser\tPL\n\nver\r\nser ver\n" * 2)
     arguments = ("predict", folders[0], "--files", path, "--format", format, "--num_beams", 2)
     whole = run(*arguments).stdout_bytes
@@ -181,14 +184,14 @@ def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, fo
     calls = []
     write = text_lines.LineWriter.write
 
-    def stop_after_three(writer, text, reader):
-        if len(calls) == 3:
+    def stop(writer, text, *last):
+        if len(calls) == stop_after:
             writer._file.write(text.encode()[:2])  # half a line
             raise KeyboardInterrupt
         calls.append(text)
-        write(writer, text, reader)
+        write(writer, text, *last)
 
-    monkeypatch.setattr(text_lines.LineWriter, "write", stop_after_three)
+    monkeypatch.setattr(text_lines.LineWriter, "write", stop)
     ended = CliRunner().invoke(app, [*map(str, arguments), "--output", str(output)])
     monkeypatch.setattr(text_lines.LineWriter, "write", write)
     assert ended.exit_code == 130
@@ -196,6 +199,46 @@ def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, fo
     run(*arguments, "--output", output, "--resume")
     assert output.read_bytes() == whole
     assert not output.with_name("output.progress").exists()
+
+
+def test_lines_before_one_that_is_refused_are_written(folders, tmp_path):
+    """Also to a file, which then goes on once the line is mended."""
+    good = ["ser", "ver", '{"text": "mudar", "tags": "PL"}', "a", "b", "c"]
+    lines = [line if line[0] == "{" else json.dumps(line) for line in good]
+    whole = run("predict", folders[0], "--json_lines", "--files", lines_of(tmp_path / "whole", "\n".join(lines)))
+    path, output = tmp_path / "lines.jsonl", tmp_path / "output"
+    arguments = ("predict", folders[0], "--json_lines", "--files", path, "--output", output)
+    for place, bad in ((2, '{"text": "mudar", "tags": "SG"}'), (4, "{")):
+        lines_of(path, "\n".join([*lines[:place], bad, *lines[place + 1 :]]))
+        assert f"lines.jsonl, line {place + 1}: " in refusal(*arguments, "--resume")
+        assert output.read_bytes() == b"".join(whole.stdout_bytes.splitlines(keepends=True)[:place])
+    lines_of(path, "\n".join(lines))
+    run(*arguments, "--resume")
+    assert output.read_bytes() == whole.stdout_bytes
+
+
+@pytest.mark.parametrize(
+    ("model_class", "good", "bad"),
+    [
+        (AtentaDecoderForCausalLM, "a", "a" * 40),
+        (AtentaEncoderForSequenceClassification, "a", "a" * 40),
+        (AtentaEncoderForQuestionAnswering, '{"question": "a", "context": "b"}', '{"question": "", "context": "b"}'),
+    ],
+    ids=["prompt", "text", "question"],
+)
+def test_a_text_that_a_model_does_not_read_is_named(tmp_path, model_class, good, bad):
+    options = {"position_embedding_type": "learned", "max_position_embeddings": 30, "id2label": {0: "a", 1: "b"}}
+    save_with_tokenizer(model_class, tmp_path / "model", **options)
+    path = lines_of(tmp_path / "lines.txt", "\n".join([good, good, good, bad, good]))
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), "--files", str(path)])
+    assert result.exit_code == 1
+    assert "lines.txt, line 4: " in str(result.exception)
+    assert result.stdout == 3 * run("predict", tmp_path / "model", good).stdout + f"{result.exception}\n"
+
+
+def test_a_carriage_return_stays_in_its_row(folders):
+    found = rows(run("predict", folders[0], "se\rr", "ser", "--format", "tsv").stdout)
+    assert [row[0] for row in found] == ["se\rr", "ser"]
 
 
 def test_an_output_is_not_mixed(folders, tmp_path):
