@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atenta.command.interrupts import allow_interrupts
 from atenta.command.predictors import (
     AnswerPredictor,
     CharacterPredictor,
@@ -20,6 +21,7 @@ from atenta.command.predictors import (
     TextPredictor,
 )
 from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, parse_json_line
+from atenta.engines.search_options import SearchOptions
 from atenta.recipes.tab_separated import tab_separated
 from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
@@ -82,7 +84,9 @@ def predict_lines(
         OSError: If a file cannot be read or written, or there is no such model.
         ImportError: If an engine is not installed.
     """
+    _expect_search(options)
     predictor = load_predictor(options)
+    allow_interrupts()
     written = format or predictor.format
     if predictor.json_fields != ("text",):
         json_lines = True
@@ -102,6 +106,35 @@ def predict_lines(
                     for (line, fields), prediction in zip(given, predictions)
                 )
                 writer.write("".join(results), given[-1][0])
+
+
+def expect_device(name: str | None) -> None:
+    """Expect that torch has a device.
+
+    Raises:
+        ValueError: If it has none of this name.
+    """
+    if name is None:
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, RuntimeError) as error:  # the first without CUDA
+        raise ValueError(f"--device {name} cannot be used: {str(error).partition(chr(10))[0]}") from None
+
+
+def _expect_search(options: PredictOptions) -> None:
+    """Refuse options of generation that contradict each other or those of the model, whichever engine runs it."""
+    SearchOptions(**options.generate)
+    if not options.generate or (folder := find_folder(options.model)) is None:
+        return
+    try:
+        saved = dict(json.loads((folder / "generation_config.json").read_bytes()))
+    except (OSError, TypeError, ValueError):
+        saved = {}  # loading the model says what is wrong with the file
+    own = {name: value for name, value in saved.items() if name in SearchOptions.__dataclass_fields__}
+    SearchOptions.from_saved(own, **options.generate)
 
 
 def _digest(model: str) -> str | None:

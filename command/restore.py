@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from atenta import CharacterRestorer
+from atenta.command.interrupts import allow_interrupts
 from atenta.command.text_lines import InputLine, LineReader, chunks_of, print_results, read_whole
 from atenta.restoration.portuguese import MODEL_FOLDER
 
@@ -28,6 +29,7 @@ def restore_texts(
         OSError: If there is no such model, a file cannot be read, or the output cannot be written.
     """
     restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else _expect_folder(model))
+    allow_interrupts()
     for chunk in _chunks(texts, files):
         for given, each in zip(chunk, restorer.restore([str(text) for text in chunk], min_confidence)):
             record = {"text": given, "restored": each.text, "probabilities": each.probabilities.tolist()}

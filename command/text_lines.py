@@ -77,6 +77,8 @@ class LineReader:
         for number, text in enumerate(self._texts, start=1):
             yield f"text {number}", text.encode(errors="surrogateescape")
         names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
+        if None in names and sys.stdin is None:
+            raise ValueError("Standard input is closed: give texts or --files.")
         for name in names:
             with open(sys.stdin.fileno() if name is None else name, "rb", closefd=name is not None) as lines:
                 place = "standard input" if name is None else str(name)
@@ -246,8 +248,11 @@ class LineWriter:
 
 def print_results(text: str) -> None:
     """Write results to standard output at once; a terminal gets no control characters of theirs."""
-    sys.stdout.buffer.write((printable_lines(text) if sys.stdout.isatty() else text).encode())
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write((printable_lines(text) if sys.stdout.isatty() else text).encode())
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def printable_lines(text: str) -> str:

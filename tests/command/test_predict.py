@@ -161,13 +161,16 @@ def test_warnings_are_lines(folders):
     assert len(printed.stdout.splitlines()) == 1
 
 
-def test_an_engine_has_the_warnings_of_the_pipeline(folders, capsys):
-    texts = ["z日ser", 'um "dia"', "ver", ""]
-    lines = [line for line in run("predict", folders[0], *texts).stderr.splitlines() if line.startswith("warning: ")]
-    engine = load_engine(folders[0], "torch")
+@pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
+def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
+    """One for each line, also where lines are equal, and none for blanks that stay as they are."""
+    folder = save(tmp_path, 1, **options)
+    texts = ["z日ser", 'um "dia"', "ver", "", "z日ser", "  ver  ser ", "ver ser ver ser", " \t"]
+    lines = [line for line in run("predict", folder, *texts).stderr.splitlines() if line.startswith("warning: ")]
+    assert sum("z日ser" in line for line in lines) >= 2
+    engine = load_engine(folder, "torch")
     predict._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
     assert capsys.readouterr().err.splitlines() == lines
-    assert len(lines) > 1
 
 
 @pytest.mark.parametrize(
@@ -379,10 +382,46 @@ def test_questions_are_json_lines(tmp_path):
         (["ser", "--num_return_sequences", "3"], "--num_return_sequences 3 is more than --num_beams 1 finds"),
         (["ser", "--resume"], "--resume needs the --output"),
         (["ser", "--batch_size", "0"], "batch_size"),
+        (
+            ["ser", "--format", "text", "--num_beams", "2", "--num_return_sequences", "2"],
+            "--format text has one result",
+        ),
+        (["ser", "--engine", "torch", "--quantization", "int8"], "--quantization int8, which is of onnxruntime"),
+        (["ser", "--engine", "onnx", "--ensemble", "b"], "--engine onnx, which is of onnxruntime, and --ensemble"),
+        (["ser", "--quantization", "int8", "--device", "cpu"], "and --device, of torch"),
     ],
 )
 def test_unclear_options_are_refused_before_the_model_is_loaded(arguments, message):
     assert message in refusal("predict", "nowhere", *arguments, code=2)
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--do_sample", "--top_p", "2"], "top_p is 2.0; expected a number from 0 to 1"),
+        (["--do_sample", "--temperature", "0"], "temperature is 0.0; expected a number above 0"),
+        (["--do_sample", "--num_beams", "2"], "do_sample=True with num_beams=2"),
+        (["--temperature", ".5"], "temperature=0.5 has no effect without sampling"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else " ".join(value),
+)
+def test_options_of_generation_are_refused_whatever_the_engine(folders, engine, arguments, message):
+    assert message in refusal("predict", folders[0], "ser", "--engine", engine, *arguments)
+
+
+def test_the_model_may_sample_by_itself(tmp_path):
+    folder = save(tmp_path, 1)
+    config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    (folder / "generation_config.json").write_text(json.dumps(config | {"do_sample": True}), encoding="utf-8")
+    run("predict", folder, "ser", "--temperature", ".5")
+    assert "do_sample=True with num_beams=2" in refusal("predict", folder, "ser", "--num_beams", 2)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(name):
+    for command in (("predict", "nowhere", "a"), ("evaluate", "nowhere", "--test_file", __file__)):
+        assert refusal(*command, "--device", name).startswith(f"--device {name} cannot be used: ")
 
 
 @pytest.mark.parametrize("line", ['{"source": "ser"}', "3", "{", "[" * 100_000, "1" * 5_000, '"\\ud800"'])
