@@ -1,6 +1,5 @@
 """The end of a run: scores, tables, the learning curve, the model card and the push to the Hub."""
 
-import csv
 import json
 import math
 import os
@@ -20,6 +19,7 @@ from atenta.card_facts import CardFacts, is_of_this_package
 from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
+from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.trainer import RecipeTrainer, select_figures
 
@@ -273,9 +273,7 @@ def describe_run() -> dict[str, Any]:
 def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns as tab-separated values under their names. Texts with tabs, quotes or line ends are quoted."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        file.writelines(map(tab_separated, [tuple(columns), *zip(*columns.values(), strict=True)]))
 
 
 def _format_figure(value: float | None) -> str:
