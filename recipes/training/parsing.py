@@ -84,7 +84,9 @@ def parse_arguments(
     except (ValueError, TypeError, OSError, ImportError) as error:  # transformers checks its options with all of these
         parser.error(str(error))
     if unknown:
-        parser.error(f"unknown option {' '.join(unknown)}; {_suggest_option(unknown[0], parser)}")
+        # Their values may be secrets, as in --hub_tok.
+        named = [word.partition("=")[0] for word in unknown if word.startswith("--")] or unknown
+        parser.error(f"unknown option {' '.join(named)}; {_suggest_option(named[0], parser)}")
     given = {name: value for each in filled for name, value in vars(each).items()}
     if given.get("streaming") and given.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")

@@ -4,17 +4,19 @@ import json
 import math
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
 from atenta.card import write_model_card
+from atenta.card_command import describe_command, without_place
 from atenta.card_facts import CardFacts, is_of_this_package
 from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
@@ -39,6 +41,8 @@ _ELSEWHERE = {  # on the card, or files of this machine
     *("encoder_layers", "decoder_layers"),
 }
 _WITHOUT_EFFECT = ("logging_", "eval_", "per_device_eval", "save_", "dataloader_")  # on the weights
+
+_LAUNCHERS = {"accelerate", "accelerate-launch", "accelerate.commands.launch", "torchrun", "torch.distributed.run"}
 
 _Row = Mapping[str, Any]
 _Score = Callable[[Sequence[_Row], Sequence[str]], dict[str, float]]
@@ -203,7 +207,7 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     value = getattr(value, "value", value)  # of an enumeration
-    return value if isinstance(value, int | float | str) else str(value)
+    return value if isinstance(value, int | float) else without_place(str(value))
 
 
 def push_run(trainer: RecipeTrainer) -> None:
@@ -260,9 +264,9 @@ def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
 
 
 def describe_run() -> dict[str, Any]:
-    """Return the command of this process, the machine, the versions and the date."""
+    """Return the command of this process, without secrets and places, the machine, the versions and the date."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": describe_command(sys.argv[0], sys.argv[1:], _launcher()),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_describe_gpus()}",
         "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
         "python": platform.python_version(),
@@ -280,6 +284,21 @@ def _format_figure(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.4f}" if value < 1000 and not isinstance(value, int) else f"{value:,.0f}"
+
+
+def _launcher() -> list[str]:
+    """Return how `accelerate launch` or `torchrun` was told to start this script; nothing if it was not."""
+    options, words = sys.argv[1:], []
+    with suppress(psutil.Error):
+        words = psutil.Process(os.getppid()).cmdline()
+    start = next((index for index, word in enumerate(words) if Path(word).name in _LAUNCHERS), None)
+    if start is None or words[len(words) - len(options) :] != options:  # another process may stand between
+        processes = os.environ.get("WORLD_SIZE", "1")
+        return [] if processes == "1" else ["accelerate", "launch", "--num_processes", processes]
+    head = ["python", "-m", words[start]] if words[start - 1] == "-m" else [Path(words[start]).name]
+    program = len(sys.argv[0].split()) if sys.argv[0].startswith("atenta ") else 1
+    told = words[start + 1 : len(words) - len(options) - program]
+    return head + [word for word in told if word not in ("-m", "--module", "--no_python", "--no-python")]
 
 
 def _describe_gpus() -> str:

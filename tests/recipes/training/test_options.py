@@ -323,7 +323,7 @@ def test_options_that_transformers_cannot_read_are_refused(config, capsys):
         (["--config", "nowhere.yaml"], "nowhere.yaml: found no such file here"),
         (["--config", "."], "--config .: found no such file here"),
         (["--config", "a" * 5000], "expected a readable file"),
-        (["--learning_rat", "1"], "unknown option --learning_rat 1"),
+        (["--learning_rat", "1"], "unknown option --learning_rat"),
         (["--learning_rate", "fast"], "argument --learning_rate"),
         (["words"], "unknown option words"),
     ],

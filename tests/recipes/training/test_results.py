@@ -195,7 +195,7 @@ def test_metrics_describe_the_run(tmp_path, monkeypatch):
     metrics = json.loads(path.read_text(encoding="utf-8"))
     run = metrics.pop("run")
     assert metrics == {"ação": {"score": 0.25}}
-    assert run["command"] == "seq2seq.py --seed 3"
+    assert run["command"] == "python -m atenta.recipes.seq2seq --seed 3"
     assert run["date"] == date.today().isoformat()
     assert run["versions"]["transformers"] == version("transformers")
     assert run["python"] == ".".join(map(str, sys.version_info[:3]))
