@@ -21,7 +21,8 @@ from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import RecipeArguments
-from atenta.recipes.training.trainer import RecipeTrainer, select_figures
+from atenta.recipes.training.progress import select_figures
+from atenta.recipes.training.trainer import RecipeTrainer
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
 

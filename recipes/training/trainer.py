@@ -1,9 +1,8 @@
-"""transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and readable progress."""
+"""transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and progress in lines."""
 
 import copy
 import hashlib
 import json
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,6 @@ from accelerate.data_loader import prepare_data_loader
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
 from torch.utils.data import DataLoader
-from tqdm.auto import tqdm
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
@@ -24,10 +22,7 @@ from transformers import (
     ProgressCallback,
     Seq2SeqTrainer,
     Trainer,
-    TrainerCallback,
-    TrainerControl,
     TrainerState,
-    TrainingArguments,
 )
 from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
@@ -52,11 +47,10 @@ from atenta.recipes.training.checkpoints import (
 from atenta.recipes.training.cost import TrainingCost
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
+from atenta.recipes.training.progress import FigureLines, LogBeforeSaving
 from atenta.recipes.training.runs import Run, digest_rows
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
-# Endings of the names of durations and counters, which are not figures of the training.
-_NOT_FIGURES = ("runtime", "per_second", "flos", "epoch", "preparation_time", "model_preparation_time", "step")
 
 
 class RecipeTrainer(Trainer):
@@ -121,7 +115,7 @@ class RecipeTrainer(Trainer):
         self.length_columns = length_columns
         self.test_dataset = encoded.get("test")
         self.run = Run(training)
-        self.add_callback(_LogBeforeSaving)
+        self.add_callback(LogBeforeSaving)
         self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
             self.add_callback(EarlyStoppingCallback(training.early_stopping_patience))
@@ -384,66 +378,3 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
         raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
-
-
-def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:
-    """Return the losses, rates and scores of a log, without durations and counters."""
-    return {
-        name: value
-        for name, value in logs.items()
-        if not name.endswith(_NOT_FIGURES) and isinstance(value, int | float)
-    }
-
-
-class FigureLines(ProgressCallback):
-    """transformers' progress bar with logs as lines of text: `step 950  epoch 0.66  loss 0.0719  …`.
-
-    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves.
-    """
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Begin the bar."""
-        if state.is_world_process_zero:
-            self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
-        self.current_step = 0
-
-    def on_prediction_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *rest: Any, **kwargs: Any
-    ) -> None:
-        """Move the bar of an evaluation."""
-        if sys.stderr.isatty():
-            super().on_prediction_step(args, state, control, *rest, **kwargs)
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Write the figures above the bar."""
-        figures = select_figures(logs or {})
-        line = "  ".join(
-            f"{name.removeprefix('eval_').replace('_', ' ')} {value:.4g}"
-            for name, value in figures.items()
-            if not name.startswith("train_")
-        )
-        if self.training_bar is not None and line:
-            kind = "validation" if any(name.startswith("eval_") for name in figures) else "training  "
-            self.training_bar.write(f"{kind}  step {state.global_step:>6,}  epoch {state.epoch:.2f}  {line}")
-
-
-class _LogBeforeSaving(TrainerCallback):
-    """Logs at every checkpoint, which does not hold the losses since the last log: a resumed run would miss them."""
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> TrainerControl:
-        """Request a log if a checkpoint is requested."""
-        control.should_log |= control.should_save
-        return control
-
-    on_epoch_end = on_step_end
