@@ -238,7 +238,10 @@ class RecipeArguments(TrainingArguments):
         default=False, metadata={"help": "delete the checkpoints in output_dir and start training from the beginning"}
     )
     logging_nan_inf_filter: bool = field(
-        default=False, metadata={"help": "log the running mean instead of a loss that is NaN or infinite"}
+        default=False,
+        metadata={
+            "help": "leave batches whose loss is not finite out of an evaluation's; in training it ends the run"
+        },
     )
     restore_callback_states_from_checkpoint: bool = field(
         default=True, metadata={"help": "restore the state of early stopping too when a run is resumed"}

@@ -256,7 +256,9 @@ def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> st
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
-    text = json.dumps({**metrics, "run": describe_run()}, indent=2, ensure_ascii=False)
+    # JSON has no infinity, which a perplexity may be.
+    figures = json.loads(json.dumps({**metrics, "run": describe_run()}), parse_constant=lambda _: None)
+    text = json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 

@@ -114,14 +114,19 @@ class Run:
         """Return a sentence on what is kept if the run stops now, and on how to go on."""
         if not self.begun:
             return "Nothing was trained yet."
-        complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
-        if not complete:
+        newest = self.newest_checkpoint()
+        if newest is None:
             return "There is no checkpoint yet: the same command starts from the beginning."
         left_out = [
             f"--{name}" for name in ("overwrite_output_dir", "resume_from_checkpoint") if getattr(self.training, name)
         ]
         without = f", without {' and '.join(left_out)}," if left_out else ""
-        return f"{complete[-1]} is kept: the same command{without} goes on from there."
+        return f"{newest} is kept: the same command{without} goes on from there."
+
+    def newest_checkpoint(self) -> Path | None:
+        """Return the last complete checkpoint in the folder, if there is one."""
+        complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
+        return complete[-1] if complete else None
 
 
 _current: Run | None = None  # of this process: `run_recipe` tells what is kept of it

@@ -3,6 +3,7 @@
 import copy
 import hashlib
 import json
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +46,7 @@ from atenta.recipes.training.checkpoints import (
     write_data,
 )
 from atenta.recipes.training.cost import TrainingCost
+from atenta.recipes.training.divergence import expect_finite, norm_of_weights
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
 from atenta.recipes.training.progress import FigureLines, LogBeforeSaving
@@ -115,6 +117,7 @@ class RecipeTrainer(Trainer):
         self.length_columns = length_columns
         self.test_dataset = encoded.get("test")
         self.run = Run(training)
+        self._loss_of_step: torch.Tensor | float = 0.0
         self.add_callback(LogBeforeSaving)
         self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
@@ -178,6 +181,7 @@ class RecipeTrainer(Trainer):
             load_weights(self.model, average_checkpoints(averaged))
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft
+        self._expect_finite({"norm of the weights": norm_of_weights(self.model)})
 
     @property
     def cost(self) -> TrainingCost:
@@ -245,12 +249,21 @@ class RecipeTrainer(Trainer):
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *arguments: Any, **options: Any
     ) -> torch.Tensor:
-        """Replace some of the input's characters by `<mask>` before training on a batch."""
+        """Train on a batch, with some of the input's characters replaced by `<mask>`; add its loss to the step's."""
         if self.args.input_mask_probability:
             ids, tokenizer = inputs["input_ids"], self.processing_class
             special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))
             inputs["input_ids"] = mask_some(ids, self.args.input_mask_probability, special, tokenizer.mask_token_id)
-        return super().training_step(model, inputs, *arguments, **options)
+        loss = super().training_step(model, inputs, *arguments, **options)
+        self._loss_of_step += loss
+        return loss
+
+    def evaluation_loop(self, *arguments: Any, metric_key_prefix: str = "eval", **options: Any) -> EvalLoopOutput:
+        """Evaluate; a loss that is not finite ends the run."""
+        output = super().evaluation_loop(*arguments, metric_key_prefix=metric_key_prefix, **options)
+        if (loss := output.metrics.get(f"{metric_key_prefix}_loss")) is not None:
+            self._expect_finite({f"loss of {'validation' if metric_key_prefix == 'eval' else 'the test'}": loss})
+        return output
 
     def predict(self, test_dataset: datasets.Dataset, *arguments: Any, **options: Any) -> PredictionOutput:
         """Return the outputs for rows without scoring them: `compute_metrics` is made for the validation rows."""
@@ -302,6 +315,29 @@ class RecipeTrainer(Trainer):
             f"--output_dir, or --overwrite_output_dir to start from the beginning{resume}."
         )
 
+    def _expect_finite(self, figures: Mapping[str, float], step: int | None = None) -> None:
+        expect_finite(figures, self.state.global_step if step is None else step, self.run, self.accelerator)
+
+    def _get_grad_norm(self, model: torch.nn.Module, grad_norm: Any = None) -> float | None:
+        """Return the norm of the gradients; if it or the loss is not finite, the run ends before the optimizer's step.
+
+        With fp16, gradients may overflow while their scale is large: None then, and accelerate skips the step.
+        """
+        norm = super()._get_grad_norm(model, grad_norm)
+        norm = None if norm is None else float(norm)
+        scaler = self.accelerator.scaler
+        if norm is not None and not math.isfinite(norm) and scaler is not None and scaler.get_scale() > 1:
+            norm = None
+        loss, self._loss_of_step = float(self._loss_of_step), 0.0
+        figures = {"loss": loss, "norm of the gradient": 0.0 if norm is None else norm}
+        self._expect_finite(figures, self.state.global_step + 1)
+        return norm
+
+    def _get_num_items_in_batch(self, *arguments: Any) -> torch.Tensor | int | None:
+        """Return the number of labels, by which the loss is divided: at least 1, for texts without any."""
+        count = super()._get_num_items_in_batch(*arguments)
+        return count if count is None else torch.as_tensor(count).clamp(min=1)
+
     def _find_best_checkpoint(self, checkpoint: Path | str) -> None:
         """Look for the best checkpoint also where the folder of the run has been moved."""
         best = best_of(Path(checkpoint))
@@ -330,6 +366,7 @@ class RecipeTrainer(Trainer):
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         """Mark the checkpoint once every process has written its part, and only then delete old ones."""
+        self._expect_finite({"norm of the weights": norm_of_weights(model)})
         folder = Path(self.args.output_dir)
         checkpoint = folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         if self.args.should_save:

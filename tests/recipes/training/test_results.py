@@ -202,6 +202,13 @@ def test_metrics_describe_the_run(tmp_path, monkeypatch):
     assert "cores" in run["machine"]
 
 
+def test_metrics_are_json_where_a_figure_is_infinite(tmp_path):
+    write_metrics(tmp_path / "metrics.json", {"test": {"model": {"word_perplexity": float("inf"), "texts": 2}}})
+    text = (tmp_path / "metrics.json").read_text(encoding="utf-8")
+    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert found["test"]["model"] == {"word_perplexity": None, "texts": 2}
+
+
 def test_predictions_keep_tabs_quotes_and_line_ends(tmp_path):
     path = tmp_path / "predictions.tsv"
     write_predictions(path, {"source": ["a\tb", 'c "d"', '"'], "output": ["é\nx", "", "e\u0301\r\n"]})
