@@ -256,6 +256,9 @@ class RecipeArguments(TrainingArguments):
         expect_country(self.country_iso_code)
         for name in self._VALID_DICT_FIELDS:
             _expect_object(name, getattr(self, name))
+        if self.fp16_full_eval or self.bf16_full_eval:
+            name = "fp16_full_eval" if self.fp16_full_eval else "bf16_full_eval"
+            raise ValueError(f"--{name} would score and save a rounded model: leave it out.")
         automatic_warmup = self.warmup_steps is None
         self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
         muon = self.optim == "muon"

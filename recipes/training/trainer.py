@@ -11,6 +11,7 @@ from typing import Any
 
 import datasets
 import torch
+from accelerate import AutocastKwargs
 from accelerate.data_loader import prepare_data_loader
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
@@ -182,6 +183,11 @@ class RecipeTrainer(Trainer):
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft
         self._expect_finite({"norm of the weights": norm_of_weights(self.model)})
+        # The test is scored as the saved model will be used, without the autocast that accelerate puts around forward.
+        self.accelerator.autocast_handler = AutocastKwargs(enabled=False)
+        model = self.accelerator.unwrap_model(self.model)
+        if (forward := vars(model).pop("_original_forward", None)) is not None:
+            model.forward = forward
 
     @property
     def cost(self) -> TrainingCost:
