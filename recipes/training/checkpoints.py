@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -154,12 +154,12 @@ def set_aside(checkpoint: Path, why: str) -> Path:
     return checkpoint.rename(next(path for path in names if not path.exists()))
 
 
-def write_data(checkpoint: Path, digests: dict[str, str]) -> None:
+def write_data(checkpoint: Path, data: Mapping[str, Any]) -> None:
     """Record in a checkpoint what it was trained with."""
-    (checkpoint / _DATA).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+    (checkpoint / _DATA).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def read_data(checkpoint: Path) -> dict[str, str]:
+def read_data(checkpoint: Path) -> dict[str, Any]:
     """Return what `write_data` recorded."""
     return json.loads((checkpoint / _DATA).read_text(encoding="utf-8"))
 

@@ -176,7 +176,11 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
         "title": arguments.card_title,
         "card_language": arguments.card_language,
         "base_model": start if start and not Path(start).exists() else None,
-        "options": _describe_options(arguments, options),
+        "options": {
+            **_describe_options(arguments, options),
+            "trained_steps": trainer.state.global_step,
+            **_describe_earlier_options(trainer),
+        },
         "cost": trainer.cost.facts(),
     }
 
@@ -195,6 +199,16 @@ def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) ->
     names = dict.fromkeys([*(name for name in _MAIN_OPTIONS if name not in idle), *given])
     told = (name for name in names if name not in _ELSEWHERE and not name.startswith(_WITHOUT_EFFECT))
     return {name: _as_plain(settled[name]) for name in told if name in settled}
+
+
+def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
+    """Return the options that were changed where the run was resumed, by the last step that they held for."""
+    described = {}
+    for step, earlier in trainer.earlier_options.items():
+        now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
+        told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
+        described[f"up to step {step}"] = ", ".join(told)
+    return described
 
 
 def _as_plain(value: Any) -> Any:

@@ -13,6 +13,7 @@ import datasets
 import torch
 from accelerate import AutocastKwargs
 from accelerate.data_loader import prepare_data_loader
+from accelerate.utils import broadcast_object_list
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
 from torch.utils.data import DataLoader
@@ -38,12 +39,10 @@ from atenta.recipes.training.checkpoints import (
     expect_intact,
     expect_same_model,
     is_finished,
-    is_listed,
     load_weights,
     mark_complete,
     mark_incomplete,
     newest_checkpoints,
-    read_data,
     write_data,
 )
 from atenta.recipes.training.cost import TrainingCost
@@ -51,6 +50,14 @@ from atenta.recipes.training.divergence import expect_finite, norm_of_weights
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
 from atenta.recipes.training.progress import FigureLines, LogBeforeSaving
+from atenta.recipes.training.resuming import (
+    apply_options,
+    apply_to_callbacks,
+    changed_options,
+    earlier_options,
+    expect_same_data,
+    expect_steps_left,
+)
 from atenta.recipes.training.runs import Run, digest_rows
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
@@ -119,6 +126,8 @@ class RecipeTrainer(Trainer):
         self.test_dataset = encoded.get("test")
         self.run = Run(training)
         self._loss_of_step: torch.Tensor | float = 0.0
+        self._changed_options: dict[str, Any] = {}  # since the checkpoint that the run is resumed from
+        self.earlier_options: dict[str, dict[str, Any]] = {}  # by the number of the last step that they held for
         self.add_callback(LogBeforeSaving)
         self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
@@ -138,21 +147,21 @@ class RecipeTrainer(Trainer):
             SystemExit: If the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
                 Nothing in the folder is changed then.
         """
-        checkpoint = None
+        checkpoint, ended = None, False
         if run is not None:
             self.run, checkpoint = run, run.checkpoint
             if checkpoint is not None:
-                self._expect_same_data(checkpoint)
-                expect_same_model(checkpoint, self.model.config)
+                ended = self._expect_resumable(checkpoint)
             if self.is_world_process_zero():
                 run.begin()
             self.accelerator.wait_for_everyone()
         if checkpoint is not None and self.is_world_process_zero():
-            ended = ": training had ended there, and the model is only scored" if is_finished(checkpoint) else ""
-            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){ended}", flush=True)
-        if checkpoint is not None and is_finished(checkpoint):
+            told = ": training had ended there, and the model is only scored" if ended else ""
+            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){told}", flush=True)
+        if checkpoint is not None and ended:
             self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
             self.cost.restore(self.state.stateful_callbacks.get(TrainingCost.__name__, {}))
+            self.args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)  # which the card states
             self._find_best_checkpoint(checkpoint)
             self._load_from_checkpoint(str(checkpoint))
             if self.args.load_best_model_at_end and self.state.best_model_checkpoint:
@@ -297,29 +306,25 @@ class RecipeTrainer(Trainer):
             **{name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()},
         }
 
-    def _expect_same_data(self, checkpoint: Path) -> None:
-        """Compare what the checkpoint was trained with; `resume_from_checkpoint` lets rows differ, but not ids."""
-        if not self.is_world_process_zero():
-            return
-        if not is_listed(checkpoint):
-            print(f"{checkpoint} is of an earlier version: whether its files and data are the same is unknown.")
-            return
-        before = read_data(checkpoint)
-        changed = [name for name, digest in self.digests.items() if before.get(name) != digest]
-        if "test rows" in changed:
-            changed.remove("test rows")
-            print(f"The test rows have changed since {checkpoint} was written: they are scored now.", flush=True)
-        only_rows = all(name.endswith("rows") for name in changed)
-        if not changed:
-            return
-        if only_rows and self.args.resume_from_checkpoint:
-            print(f"{checkpoint} is resumed with other {' and '.join(changed)}.", flush=True)
-            return
-        resume = f", or --resume_from_checkpoint {checkpoint} to train it further on the new rows" if only_rows else ""
-        raise SystemExit(
-            f"{checkpoint} belongs to a run with other {' and '.join(changed)}. Give the earlier data, or another "
-            f"--output_dir, or --overwrite_output_dir to start from the beginning{resume}."
-        )
+    def _expect_resumable(self, checkpoint: Path) -> bool:
+        """Check that this run can go on from a checkpoint, and return whether training had ended there."""
+        ended, changed, earlier = is_finished(checkpoint), {}, {}
+        if self.is_world_process_zero():
+            rows = expect_same_data(checkpoint, self.digests, bool(self.args.resume_from_checkpoint))
+            changed = {
+                **changed_options(checkpoint, self.run.options),
+                **{
+                    name: "others" for name in rows if name != "test rows" and (name != "validation rows" or not ended)
+                },
+            }
+            if changed:
+                steps = self.set_initial_training_values(self.args, self.get_train_dataloader())[-1]
+                expect_steps_left(checkpoint, list(changed), steps)
+                ended = False
+            earlier = earlier_options(checkpoint, changed)
+        expect_same_model(checkpoint, self.model.config)
+        ended, self._changed_options, self.earlier_options = broadcast_object_list([ended, changed, earlier])
+        return ended
 
     def _expect_finite(self, figures: Mapping[str, float], step: int | None = None) -> None:
         expect_finite(figures, self.state.global_step if step is None else step, self.run, self.accelerator)
@@ -356,7 +361,15 @@ class RecipeTrainer(Trainer):
         trained = super()._init_training_state(max_steps, steps_in_epoch, epochs, checkpoint, trial)
         if checkpoint is not None:
             self._find_best_checkpoint(checkpoint)
+            apply_to_callbacks(self, self._changed_options)
         return trained
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Restore the states of the optimizer and the schedule; changed options take effect."""
+        groups = [dict(group) for group in self.optimizer.param_groups]
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if self._changed_options:
+            apply_options(self, groups)
 
     def _load_best_model(self) -> None:
         """Load the best weights, if they are intact."""
@@ -380,7 +393,9 @@ class RecipeTrainer(Trainer):
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            write_data(checkpoint, self.digests)
+            settled = {name: getattr(self.args, name) for name in ("learning_rate", "warmup_steps")}
+            earlier = {"options": dict(self.run.options), "settled": settled, "earlier options": self.earlier_options}
+            write_data(checkpoint, {**self.digests, **earlier})
             mark_complete(checkpoint)
             delete_old_checkpoints(folder, self.checkpoints_kept, best=self.state.best_model_checkpoint)
         self.accelerator.wait_for_everyone()

@@ -64,7 +64,8 @@ def trainer(tmp_path):
         model=model,
         save_model=save_model,
         args=arguments,
-        state=SimpleNamespace(log_history=history),
+        state=SimpleNamespace(log_history=history, global_step=2),
+        earlier_options={},
         accelerator=SimpleNamespace(unwrap_model=lambda model: model),
         is_world_process_zero=lambda: True,
         push_when_finished=False,
@@ -78,7 +79,13 @@ def test_the_folder_of_a_run(trainer, capsys):
     folder = Path(trainer.args.output_dir)
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["test"] == SCORES
-    training = {"title": None, "card_language": "en", "base_model": None, "options": {}, "cost": {"minutes": 1.5}}
+    training = {
+        "title": None,
+        "card_language": "en",
+        "base_model": None,
+        "options": {"trained_steps": 2},
+        "cost": {"minutes": 1.5},
+    }
     assert metrics["card"] == {**ABOUT, **training}
     assert metrics["training"] == [
         {"step": 1, "epoch": 0.5, "loss": 3.0, "grad_norm": 1.0},
@@ -165,7 +172,7 @@ def test_the_card_has_the_options_that_matter(trainer, monkeypatch):
     trainer.args.learning_rate, trainer.args.lr_scheduler_type = 0.5, SchedulerType.LINEAR
     assert describe_training(trainer)["options"] == {
         **{"optim": "adamw_torch_fused", "learning_rate": 0.5, "lr_scheduler_type": "linear", "max_steps": 2},
-        **{"dropout": 0.1, "seed": 42, "weight_decay": 0},
+        **{"dropout": 0.1, "seed": 42, "weight_decay": 0, "trained_steps": 2},
     }
 
 
