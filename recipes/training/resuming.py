@@ -66,7 +66,7 @@ def changed_options(checkpoint: Path, now: Mapping[str, Any]) -> dict[str, Any]:
         SystemExit: If the state in the checkpoint does not fit one of them.
     """
     before = read_data(checkpoint).get("options") if is_listed(checkpoint) else None
-    if before is None:  # of an earlier version
+    if not before or not now:  # of an earlier version, or a run that keeps no options
         return {}
     changed = {
         name: before.get(name) for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)

@@ -30,11 +30,12 @@ from transformers import (
 from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
 
-from atenta.recipes.training.batching import BucketBatchSampler, mask_some
+from atenta.recipes.reading.records import printable
+from atenta.recipes.training.batching import BucketBatchSampler, expect_within_budget, mask_some
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
-    best_checkpoints,
     best_of,
+    checkpoints_to_average,
     delete_old_checkpoints,
     expect_intact,
     expect_same_model,
@@ -42,7 +43,6 @@ from atenta.recipes.training.checkpoints import (
     load_weights,
     mark_complete,
     mark_incomplete,
-    newest_checkpoints,
     write_data,
 )
 from atenta.recipes.training.cost import TrainingCost
@@ -144,9 +144,14 @@ class RecipeTrainer(Trainer):
                 completed.
 
         Raises:
-            SystemExit: If the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
+            SystemExit: If a row is longer than a batch may be, or there are fewer than processes, or the training
+                diverges, or the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
                 Nothing in the folder is changed then.
         """
+        try:
+            self.get_train_dataloader()
+        except ValueError as error:
+            raise SystemExit(printable(str(error))) from None
         checkpoint, ended = None, False
         if run is not None:
             self.run, checkpoint = run, run.checkpoint
@@ -174,17 +179,7 @@ class RecipeTrainer(Trainer):
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
-        folder = Path(self.args.output_dir)
-        averaged = []
-        if self.args.average_last_checkpoints:
-            averaged = newest_checkpoints(folder, self.args.average_last_checkpoints)
-        elif self.args.average_best_checkpoints:
-            averaged = best_checkpoints(
-                folder,
-                self.args.average_best_checkpoints,
-                self.args.metric_for_best_model,
-                self.args.greater_is_better,
-            )
+        averaged = checkpoints_to_average(self.args)
         if averaged:
             if self.is_world_process_zero():
                 expect_intact(averaged)
@@ -238,27 +233,40 @@ class RecipeTrainer(Trainer):
             "persistent_workers": self.args.dataloader_persistent_workers,
             "prefetch_factor": self.args.dataloader_prefetch_factor,
         }
-        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         if isinstance(self.train_dataset, datasets.IterableDataset):
             rows = split_dataset_by_node(self.train_dataset, self.args.process_index, self.args.world_size)
-            rows = rows.shuffle(seed=seed, buffer_size=_SHUFFLE_BUFFER).repeat(None)
+            rows = rows.shuffle(seed=self._seed_of_batches, buffer_size=_SHUFFLE_BUFFER).repeat(None)
             collate = self._get_collator_with_removed_columns(self.data_collator, description="training")
             loader = DataLoader(rows, batch_size=self.args.per_device_train_batch_size, collate_fn=collate, **loading)
         else:
-            lengths = [list(map(len, row)) for row in zip(*map(self.train_dataset.__getitem__, self.length_columns))]
-            sampler = BucketBatchSampler(
-                lengths,
-                batch_size=self.args.per_device_train_batch_size,
-                max_tokens=self.args.max_tokens_per_batch,
-                seed=seed,
-                num_processes=self.args.world_size,
-                process_index=self.args.process_index,
-            )
             rows = self._remove_unused_columns(self.train_dataset, description="training")
-            loader = DataLoader(rows, batch_sampler=sampler, collate_fn=self.data_collator, **loading)
+            loader = DataLoader(rows, batch_sampler=self._batches, collate_fn=self.data_collator, **loading)
         # The batches are already split over the processes; accelerate only moves them to the device.
         return prepare_data_loader(
             loader, device=self.args.device, num_processes=1, process_index=0, put_on_device=True
+        )
+
+    @property
+    def _seed_of_batches(self) -> int:
+        return self.args.seed if self.args.data_seed is None else self.args.data_seed
+
+    @cached_property
+    def _batches(self) -> BucketBatchSampler:
+        """The batches of this process, of which none is over the budget."""
+        lengths = [list(map(len, row)) for row in zip(*map(self.train_dataset.__getitem__, self.length_columns))]
+
+        def text_of(index: int) -> str:
+            ids = self.train_dataset[index][self.length_columns[0]]
+            return self.processing_class.decode(ids, skip_special_tokens=True)
+
+        expect_within_budget(lengths, self.args.max_tokens_per_batch, text_of)
+        return BucketBatchSampler(
+            lengths,
+            batch_size=self.args.per_device_train_batch_size,
+            max_tokens=self.args.max_tokens_per_batch,
+            seed=self._seed_of_batches,
+            num_processes=self.args.world_size,
+            process_index=self.args.process_index,
         )
 
     def training_step(

@@ -135,7 +135,9 @@ def test_a_stream_is_repeated(tmp_path):
 
 
 def test_a_text_over_the_budget_is_refused_before_training(tmp_path):
-    with pytest.raises(ValueError, match="more than --max_tokens_per_batch 20"):
+    with pytest.raises(
+        SystemExit, match=r"^train, row 3, .*: found 22 tokens; .*--max_tokens_per_batch 20, .* 2 of the 4"
+    ):
         trainer_of(tmp_path, {"train": PAIRS}, max_tokens_per_batch=20).fit(None)
     assert not list(tmp_path.iterdir())
 
