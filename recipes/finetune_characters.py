@@ -310,15 +310,18 @@ def _create_tagger(
         "type_vocab_size": 2,  # words with and without other spellings
     }
     texts = (row[column] for row in rows for column in ("source", "target"))
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForTokenClassification,
-        "encoder",
-        texts,
-        min_count=characters.min_character_count,
-        **label_options(labels),
-        **head,
-    )
+    try:
+        tokenizer, model = load_or_create(
+            sizes,
+            AutoModelForTokenClassification,
+            "encoder",
+            texts,
+            min_count=characters.min_character_count,
+            **label_options(labels),
+            **head,
+        )
+    except ValueError as error:
+        raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
     if not getattr(model.config, "character_variants", None):
         raise SystemExit(
             f"--model_name_or_path {sizes.model_name_or_path} tags words and has no character_variants; expected an "

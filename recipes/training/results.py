@@ -23,7 +23,8 @@ from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
-from atenta.recipes.training.trainer import RecipeTrainer, select_figures
+from atenta.recipes.training.progress import select_figures
+from atenta.recipes.training.trainer import RecipeTrainer
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
 
@@ -179,7 +180,11 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
         "title": arguments.card_title,
         "card_language": arguments.card_language,
         "base_model": start if start and not Path(start).exists() else None,
-        "options": _describe_options(arguments, options),
+        "options": {
+            **_describe_options(arguments, options),
+            "trained_steps": trainer.state.global_step,
+            **_describe_earlier_options(trainer),
+        },
         "cost": trainer.cost.facts(),
     }
 
@@ -198,6 +203,16 @@ def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) ->
     names = dict.fromkeys([*(name for name in _MAIN_OPTIONS if name not in idle), *given])
     told = (name for name in names if name not in _ELSEWHERE and not name.startswith(_WITHOUT_EFFECT))
     return {name: _as_plain(settled[name]) for name in told if name in settled}
+
+
+def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
+    """Return the options that were changed where the run was resumed, by the last step that they held for."""
+    described = {}
+    for step, earlier in trainer.earlier_options.items():
+        now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
+        told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
+        described[f"up to step {step}"] = ", ".join(told)
+    return described
 
 
 def _as_plain(value: Any) -> Any:
@@ -259,7 +274,9 @@ def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> st
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
-    text = json.dumps({**metrics, "run": describe_run()}, indent=2, ensure_ascii=False)
+    # JSON has no infinity, which a perplexity may be.
+    figures = json.loads(json.dumps({**metrics, "run": describe_run()}), parse_constant=lambda _: None)
+    text = json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
