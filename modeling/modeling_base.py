@@ -84,12 +84,13 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
         ValueError: If a weight is missing, unknown or of another shape, or not finite. The message names it.
     """
     is_saved_class = type(model).__name__ in (model.config.architectures or [])
-    is_ours, is_base = isinstance(model, AtentaPreTrainedModel), model.base_model is model
-    base = f"{model.base_model_prefix}."
+    # Another head is new. So is the pooler of an encoder that was not trained on pairs of texts.
+    base = "" if model.base_model is model else f"{model.base_model_prefix}."
+    is_ours = isinstance(model, AtentaPreTrainedModel)
+    missing = set(info["missing_keys"])
+    new = {key for key in missing if not is_ours or not key.startswith(base) or key.startswith(f"{base}pooler.")}
     problems = {
-        "lack": {
-            key for key in info["missing_keys"] if is_saved_class or (is_ours and (is_base or key.startswith(base)))
-        },
+        "lack": missing if is_saved_class else missing - new,
         "have in another shape": {key for key, *_ in info["mismatched_keys"]},
         "have beside those of the model": info["unexpected_keys"] if is_saved_class else (),
     }
