@@ -298,7 +298,21 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
+    _check_types(model, folder)
     return model.eval()
+
+
+def _check_types(model: "PreTrainedModel", folder: Path) -> None:
+    """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
+    from safetensors import safe_open
+
+    saved = {}
+    for path in folder.glob("model*.safetensors"):
+        with safe_open(path, "pt") as file:
+            saved |= {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    for name, weight in model.state_dict().items():
+        if weight.is_floating_point() and not saved.get(name, "F32").startswith(("F", "BF")):
+            raise ValueError(f"{folder}/model.safetensors is damaged: {name} is of type {saved[name]}; {AS_SAVED}")
 
 
 @contextmanager
