@@ -145,7 +145,7 @@ def test_saved_and_loaded_with_its_spellings(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "content", "message"),
     [
-        ("link", b"acao", "spellings_file"),
+        ("link", b"acao", "(is a link|spellings_file)"),
         ("folder", b"", "spellings_file"),
         ("file", b"a\xff", "UTF-8"),
         ("file", "está casa".encode(), "'casa' as a spelling of 'esta'"),
