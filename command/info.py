@@ -111,7 +111,7 @@ def _count_parameters(path: Path) -> int | None:
 
 def _read_vocabulary(path: Path) -> tuple[list[str], list[str]]:
     """Return the characters and the feature tags of a tokenizer."""
-    if not path.is_file():
+    if not path.exists():
         return [], []
     with loading_errors(path.parent, path.name):
         content = read_saved(path)

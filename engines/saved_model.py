@@ -212,6 +212,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "type_vocab_size": (_is_id, "a whole number, 0 or more"),
     "decoder_start_token_id": (_is_id, "the id of a token"),
     "window_length": (_is_whole, "a whole number above 0"),
+    "task_specific_params": (
+        lambda value: isinstance(value, dict) and all(isinstance(options, dict) for options in value.values()),
+        "options for tasks",
+    ),
     "length_ratios": (
         lambda value: isinstance(value, list) and len(value) == 2 and all(_is_positive(each) for each in value),
         "two numbers above 0",
@@ -253,7 +257,10 @@ def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: 
     from transformers import AutoTokenizer
 
     with loading_errors(folder, "tokenizer"):
-        return AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
+        if not isinstance(tokenizer.model_max_length, int | float):
+            raise ValueError(f"model_max_length is {tokenizer.model_max_length!r:.40}; expected a number")
+        return tokenizer
 
 
 def load_weights(
@@ -278,10 +285,10 @@ def load_weights(
         pickles = sorted(path.name for path in folder.glob("*.bin"))
         found = f"{pickles[0]}, a pickle, which may run code when it is read" if pickles else "no weights"
         convert = (
-            ". Convert it if you trust it: python -c \"import torch, safetensors.torch as s; s.save_file(torch.load('"
-            f"{pickles[0]}', weights_only=True), 'model.safetensors', {{'format': 'pt'}})\""
+            'Convert it if you trust it: python -c "import torch, safetensors.torch as s; s.save_file(torch.load('
+            "'pytorch_model.bin', weights_only=True), 'model.safetensors', {'format': 'pt'})\""
         )
-        raise ValueError(f"{folder} has {found}; expected model.safetensors{convert if pickles else ''}")
+        raise ValueError(f"{folder} has {found}; expected model.safetensors. {convert if pickles else ''}".strip())
     verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity_error()  # hides the warning that a head is left out
     logging.disable_progress_bar()  # of some milliseconds

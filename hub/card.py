@@ -15,6 +15,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from .card_command import format_command
 from .card_facts import CardFacts, ModelFacts, Scores, auto_class_of
 from .card_words import (
     CardLanguage,
@@ -119,7 +120,7 @@ def make_card(
         worst=facts.worst_groups(),
         better=facts.better_baseline(),
         pictures=[picture for picture in _PICTURES if (folder / picture).is_file()],
-        command=_command(facts.run),
+        command=_as_code_block(format_command(facts.run["command"]), "sh") if facts.run.get("command") else None,
         versions=_versions(facts.run),
         atenta_version=facts.run.get("versions", {}).get("atenta") or version("atenta"),
         year=str(facts.run.get("date", ""))[:4],
@@ -325,11 +326,10 @@ def _quantization(folder: Path) -> str | None:
     return "int8" if names and all(name.endswith("_int8") for name in names) else None
 
 
-def _command(run: Mapping[str, Any]) -> str:
-    """Return the command of a run, in which a folder outside the current one is named without where it is."""
-    return " ".join(
-        Path(word).name if word.startswith("/") else word for word in str(run.get("command", "")).split(" ")
-    )
+def _as_code_block(text: str, language: str) -> str:
+    """Return a block of code in Markdown, whatever marks the text has."""
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def _versions(run: Mapping[str, Any]) -> str:

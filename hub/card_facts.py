@@ -4,6 +4,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,6 +15,7 @@ from . import registration  # not its names: it is half imported if it is what i
 from .configuration.configuration_base import AtentaConfig
 
 METRICS = "metrics.json"
+WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
 _DESCRIPTION = "card"  # what `metrics.json` has for the card beyond the scores
 _FEWEST_TEXTS = 20  # of a group whose score is called the worst: those of fewer texts differ by chance
 _LOWER_IS_BETTER = ("error_rate", "bits_per", "perplexity", "loss")
@@ -79,7 +81,7 @@ class ModelFacts:
             raise ValueError(
                 f"{found} is not a model of this package; expected one of its classes or a subclass of one."
             )
-        weights = sorted(folder.glob("model*.safetensors"))
+        weights = weight_files(folder)
         return cls(
             class_name=found,
             auto_class=auto_class,
@@ -250,6 +252,37 @@ def is_of_this_package(folder: str | Path) -> bool:
     except (OSError, ValueError, AttributeError):
         return False
     return model_type in {config_class.model_type for config_class in registration.AUTO_CLASSES}
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files that a loader reads a model's weights from; none if it has no weights.
+
+    Raises:
+        ValueError: If the list of several files is damaged, or names something else.
+    """
+    if (folder / WEIGHTS).is_file() or not (folder / INDEX).is_file():
+        return [path for path in [folder / WEIGHTS] if path.is_file()]
+    shards = read_object(folder / INDEX).get("weight_map")
+    names = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
+    for name in names:
+        if not isinstance(name, str) or "/" in name or not fnmatchcase(name, SHARDS):
+            raise ValueError(f"{folder / INDEX}: weight_map has {name!r}; expected names such as {SHARDS}.")
+    return [folder / name for name in sorted(set(names))]
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return what a file of a saved model holds.
+
+    Raises:
+        ValueError: If it is no JSON, or not an object.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error}); expected JSON as it was saved.") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path} is damaged; expected a JSON object, found {type(found).__name__}.")
+    return found
 
 
 def count_weights(path: Path) -> int:

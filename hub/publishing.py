@@ -1,16 +1,15 @@
 """Pushing the folder of a saved model to the Hub: the model, its tokenizer, code, card, figures and ONNX files.
 
-What is sent is named here, so that checkpoints, pickles, test data and the files of a running training stay at home. A
-repository gets one commit: it has all of the new files or none.
+What is sent is named in `push_files.py`, so that checkpoints, pickles, test data and the files of a running training
+stay at home. A repository gets one commit: it has all of the new files or none.
 """
 
 import hashlib
-import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from fnmatch import fnmatch
+from dataclasses import replace as with_changes
 from pathlib import Path
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
@@ -26,20 +25,10 @@ from huggingface_hub.errors import (
 from huggingface_hub.hf_api import RepoFile
 
 from .card import CARD, is_unedited, make_card
-from .card_facts import is_of_this_package
+from .card_facts import METRICS, CardFacts, is_of_this_package
 from .card_words import in_one_line
+from .push_files import TOKENIZER, PushFiles, is_ours, select_files
 
-_TOKENIZER = (
-    "config.json",
-    "generation_config.json",
-    "tokenizer.json",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-)
-_MODEL = ("model*.safetensors", "model.safetensors.index.json", "chat_template.jinja", "*.py")
-_ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
-_ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")
-_OURS_TO_REMOVE = (*_MODEL, *_ONNX)  # what an earlier push has left and a loader would read; other files stay
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
 _NAMES_SHOWN = 8
@@ -60,6 +49,8 @@ class PushPlan:
         changed: Files that it has with other contents, which would be replaced.
         removed: Weights, code and ONNX files that it has and the folder has not.
         unchanged: Files that it has already.
+        left_out: What the folder has and is not sent. Folders end in `/`, and links, which are not followed, are said
+            to be links.
     """
 
     repository: str
@@ -68,6 +59,7 @@ class PushPlan:
     changed: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def replaces(self) -> bool:
@@ -75,11 +67,12 @@ class PushPlan:
         return bool(self.changed or self.removed)
 
     def __str__(self) -> str:
+        left_out = f" Left out: {_list(self.left_out)}." if self.left_out else ""
         if not (self.added or self.replaces):
-            return f"{self.repository}: nothing to send, it has all {len(self.unchanged)} files already."
+            return f"{self.repository}: nothing to send, it has all {len(self.unchanged)} files already.{left_out}"
         parts = {"add": self.added, "replace": self.changed, "remove": self.removed}
         listed = "; ".join(f"{verb} {_list(names)}" for verb, names in parts.items() if names)
-        return f"{self.repository}{'' if self.exists else ' (new)'}: {listed}."
+        return f"{self.repository}{'' if self.exists else ' (new)'}: {listed}.{left_out}"
 
 
 @dataclass
@@ -137,9 +130,9 @@ def push_folder(
         The address of the repository, or of the collection.
 
     Raises:
-        PushError: If the folder holds no model, files would be replaced without `replace`, the repository's visibility
-            is another one, the token is refused or may not write there, the repository is full, or the Hub cannot be
-            reached.
+        PushError: If the folder holds no complete model with its tokenizer, files would be replaced without `replace`,
+            the repository's visibility is another one, the token is refused or may not write there, the repository is
+            full, or the Hub cannot be reached.
     """
     pushes = _prepare(folder, repo_id, private, collection, token)
     if not replace and any(each.plan.replaces for each in pushes):
@@ -192,47 +185,42 @@ def _prepare(
 ) -> list[_Push]:
     """Read the folder and the repositories, and compare them."""
     folder, api = Path(folder), HfApi(token=token)
-    if not (folder / "config.json").is_file() or not list(folder.glob("model*.safetensors")):
-        raise PushError(f"{folder}: expected the folder of a saved model, with config.json and model.safetensors.")
     with _as_push_error(repo_id):
-        repository = _full_name(api, repo_id)
-        onnx = {} if collection is None else _collect(folder, _ONNX)
-        if collection is not None and not onnx:
+        found = select_files(folder)
+        if collection is not None and not found.onnx:
             raise PushError(f"{folder} has no onnx folder for the collection: `atenta export {folder}` makes it.")
-        kinds = (*_TOKENIZER, *_MODEL, *_ABOUT, *(_ONNX if collection is None else ()))
-        files = _collect(folder, kinds) | _card(folder, repository)
-        pushes = [_compare(api, repository, files)]
+        repository = _full_name(api, repo_id)
+        sent = {name: path for name, path in found.sent.items() if collection is None or name not in found.onnx}
+        pushes = [_compare(api, repository, {**sent, **_card(folder, found, repository)})]
+        pushes[0].plan = with_changes(pushes[0].plan, left_out=found.left_out)
         if collection is not None:
             variant = f"{repository}-onnx"
-            card = {CARD: str(make_card(folder, repository=variant, base_model=repository)).encode()}
-            pushes.append(_compare(api, variant, _collect(folder, _TOKENIZER) | onnx | card))
+            card = make_card(folder, _facts(folder, found), repository=variant, base_model=repository)
+            readers = {name: path for name, path in found.sent.items() if name in TOKENIZER or name.endswith(".txt")}
+            pushes.append(_compare(api, variant, {**readers, **found.onnx, CARD: str(card).encode()}))
     for each in pushes:
         _expect_visibility(each, private)
     return pushes
 
 
-def _collect(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path | bytes]:
-    """Return the files of a model's folder that fit patterns, by their paths in the repository."""
-    names = {
-        path.relative_to(folder).as_posix(): path for path in sorted(folder.glob("*")) + sorted(folder.glob("onnx/*"))
-    }
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    wanted = (*patterns, *filter(None, [config.get("spellings_file")]))
-    return {
-        name: path
-        for name, path in names.items()
-        if path.is_file() and any("/" in pattern or "/" not in name for pattern in wanted if fnmatch(name, pattern))
-    }
-
-
-def _card(folder: Path, repository: str) -> dict[str, Path | bytes]:
+def _card(folder: Path, found: PushFiles, repository: str) -> dict[str, Path | bytes]:
     """Return the card, filled in with the repository's name unless a person has written or edited it."""
-    path = folder / CARD
-    if path.is_file() and not is_unedited(path.read_text(encoding="utf-8").partition("\n---\n")[2]):
-        return {CARD: path}
+    path = found.sent.get(CARD)
+    if path is not None:
+        try:
+            text = path.read_text(encoding="utf-8")
+        except UnicodeDecodeError as error:
+            raise PushError(f"{path}: expected a card in UTF-8 ({error})") from None
+        if not is_unedited(text.partition("\n---\n")[2]):
+            return {CARD: path}
     if not is_of_this_package(folder):
-        return {CARD: path} if path.is_file() else {}
-    return {CARD: str(make_card(folder, repository=repository)).encode()}
+        return {} if path is None else {CARD: path}
+    return {CARD: str(make_card(folder, _facts(folder, found), repository=repository)).encode()}
+
+
+def _facts(folder: Path, found: PushFiles) -> CardFacts:
+    """Return what the card states of the training, from the folder's own file only."""
+    return CardFacts.read(folder) if METRICS in found.sent else CardFacts()
 
 
 def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> _Push:
@@ -248,7 +236,7 @@ def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> 
         if isinstance(each, RepoFile)
     }
     same = {name for name, content in files.items() if name in there and _is_same(content, there[name])}
-    stale = [name for name in there if name not in files and any(fnmatch(name, each) for each in _OURS_TO_REMOVE)]
+    stale = [name for name in there if name not in files and is_ours(name)]
     plan = PushPlan(
         repository,
         exists=True,
@@ -330,10 +318,10 @@ def _explain(error: BaseException, repository: str) -> str:
         return (
             f"{repository!r} is no name of a repository: expected OWNER/NAME of letters, digits, -, _ and . ({said})"
         )
-    if isinstance(error, ValueError) and not isinstance(
-        error, HfHubHTTPError
-    ):  # of a file here, or of the card's metadata
+    if isinstance(error, ValueError) and not isinstance(error, HfHubHTTPError):  # of a file here, or of the metadata
         return said
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename} cannot be read: {error.strerror}."
     if not isinstance(error, HfHubHTTPError) or error.response is None:
         return (
             f"The connection to the Hub was lost or cannot be made ({type(error).__name__}: {said}). What was sent is "

@@ -134,6 +134,8 @@ def main() -> None:
         )
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
+    made_by = {"strip": characters.strip, "sample_by": data.sample_by}
+    model.config.task_specific_params = {"character-restoration": made_by}
     if not any(each in variants for row in rows["validation"] for each in row["source"]):
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
@@ -308,15 +310,18 @@ def _create_tagger(
         "type_vocab_size": 2,  # words with and without other spellings
     }
     texts = (row[column] for row in rows for column in ("source", "target"))
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForTokenClassification,
-        "encoder",
-        texts,
-        min_count=characters.min_character_count,
-        **label_options(labels),
-        **head,
-    )
+    try:
+        tokenizer, model = load_or_create(
+            sizes,
+            AutoModelForTokenClassification,
+            "encoder",
+            texts,
+            min_count=characters.min_character_count,
+            **label_options(labels),
+            **head,
+        )
+    except ValueError as error:
+        raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
     if not getattr(model.config, "character_variants", None):
         raise SystemExit(
             f"--model_name_or_path {sizes.model_name_or_path} tags words and has no character_variants; expected an "

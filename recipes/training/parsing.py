@@ -84,10 +84,17 @@ def parse_arguments(
     except (ValueError, TypeError, OSError, ImportError) as error:  # transformers checks its options with all of these
         parser.error(str(error))
     if unknown:
-        parser.error(f"unknown option {' '.join(unknown)}; {_suggest_option(unknown[0], parser)}")
+        # Their values may be secrets, as in --hub_tok.
+        named = [word.partition("=")[0] for word in unknown if word.startswith("--")] or unknown
+        parser.error(f"unknown option {' '.join(named)}; {_suggest_option(named[0], parser)}")
     given = {name: value for each in filled for name, value in vars(each).items()}
     if given.get("streaming") and given.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")
+    if given.get("streaming") and given.get("max_tokens_per_batch"):
+        parser.error(
+            "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null, and "
+            "--per_device_train_batch_size"
+        )
     if given.get("lora_rank") and (given["average_last_checkpoints"] or given["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
     return tuple(filled)

@@ -1,27 +1,30 @@
 """The end of a run: scores, tables, the learning curve, the model card and the push to the Hub."""
 
-import csv
 import json
 import math
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import psutil
 import torch
 
 from atenta.card import write_model_card
+from atenta.card_command import describe_command, without_place
 from atenta.card_facts import CardFacts, is_of_this_package
 from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
+from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
-from atenta.recipes.training.trainer import RecipeTrainer, select_figures
+from atenta.recipes.training.progress import select_figures
+from atenta.recipes.training.trainer import RecipeTrainer
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
 
@@ -39,6 +42,8 @@ _ELSEWHERE = {  # on the card, or files of this machine
     *("encoder_layers", "decoder_layers"),
 }
 _WITHOUT_EFFECT = ("logging_", "eval_", "per_device_eval", "save_", "dataloader_")  # on the weights
+
+_LAUNCHERS = {"accelerate", "accelerate-launch", "accelerate.commands.launch", "torchrun", "torch.distributed.run"}
 
 _Row = Mapping[str, Any]
 _Score = Callable[[Sequence[_Row], Sequence[str]], dict[str, float]]
@@ -175,7 +180,11 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
         "title": arguments.card_title,
         "card_language": arguments.card_language,
         "base_model": start if start and not Path(start).exists() else None,
-        "options": _describe_options(arguments, options),
+        "options": {
+            **_describe_options(arguments, options),
+            "trained_steps": trainer.state.global_step,
+            **_describe_earlier_options(trainer),
+        },
         "cost": trainer.cost.facts(),
     }
 
@@ -196,6 +205,16 @@ def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) ->
     return {name: _as_plain(settled[name]) for name in told if name in settled}
 
 
+def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
+    """Return the options that were changed where the run was resumed, by the last step that they held for."""
+    described = {}
+    for step, earlier in trainer.earlier_options.items():
+        now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
+        told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
+        described[f"up to step {step}"] = ", ".join(told)
+    return described
+
+
 def _as_plain(value: Any) -> Any:
     """Return the value of an option as a number or a text."""
     if isinstance(value, list | tuple):
@@ -203,7 +222,7 @@ def _as_plain(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     value = getattr(value, "value", value)  # of an enumeration
-    return value if isinstance(value, int | float | str) else str(value)
+    return value if isinstance(value, int | float) else without_place(str(value))
 
 
 def push_run(trainer: RecipeTrainer) -> None:
@@ -255,14 +274,16 @@ def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> st
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
-    text = json.dumps({**metrics, "run": describe_run()}, indent=2, ensure_ascii=False)
+    # JSON has no infinity, which a perplexity may be.
+    figures = json.loads(json.dumps({**metrics, "run": describe_run()}), parse_constant=lambda _: None)
+    text = json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
 def describe_run() -> dict[str, Any]:
-    """Return the command of this process, the machine, the versions and the date."""
+    """Return the command of this process, without secrets and places, the machine, the versions and the date."""
     return {
-        "command": shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]]),
+        "command": describe_command(sys.argv[0], sys.argv[1:], _launcher()),
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_describe_gpus()}",
         "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
         "python": platform.python_version(),
@@ -273,15 +294,28 @@ def describe_run() -> dict[str, Any]:
 def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns as tab-separated values under their names. Texts with tabs, quotes or line ends are quoted."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        file.writelines(map(tab_separated, [tuple(columns), *zip(*columns.values(), strict=True)]))
 
 
 def _format_figure(value: float | None) -> str:
     if value is None:
         return "-"
     return f"{value:.4f}" if value < 1000 and not isinstance(value, int) else f"{value:,.0f}"
+
+
+def _launcher() -> list[str]:
+    """Return how `accelerate launch` or `torchrun` was told to start this script; nothing if it was not."""
+    options, words = sys.argv[1:], []
+    with suppress(psutil.Error):
+        words = psutil.Process(os.getppid()).cmdline()
+    start = next((index for index, word in enumerate(words) if Path(word).name in _LAUNCHERS), None)
+    if start is None or words[len(words) - len(options) :] != options:  # another process may stand between
+        processes = os.environ.get("WORLD_SIZE", "1")
+        return [] if processes == "1" else ["accelerate", "launch", "--num_processes", processes]
+    head = ["python", "-m", words[start]] if words[start - 1] == "-m" else [Path(words[start]).name]
+    program = len(sys.argv[0].split()) if sys.argv[0].startswith("atenta ") else 1
+    told = words[start + 1 : len(words) - len(options) - program]
+    return head + [word for word in told if word not in ("-m", "--module", "--no_python", "--no-python")]
 
 
 def _describe_gpus() -> str:

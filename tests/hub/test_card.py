@@ -255,7 +255,7 @@ ENGLISH = (
     "- Time: 4.75 minutes",
     "- Energy: 12.3 Wh, by codecarbon 3.3.2. The processor's part is estimated from its load",
     "- CO₂: 1.21 g, with the mean electricity of this country: Brazil",
-    "- Command: `seq2seq.py --output_dir accents`",
+    "Command:\n\n```sh\npython -m atenta.recipes.seq2seq --output_dir accents\n```\n",
     "Weights: apache-2.0. Code: Apache-2.0.",
     "year = {2026}",
     "Python 3.11.7, atenta 0.1.0, torch 2.13.0",

@@ -1,15 +1,19 @@
 """A folder is pushed in one commit, without side files, asks before it replaces, and goes on after a fault."""
 
 import json
+import os
+import sys
 
 import huggingface_hub
 import pytest
 from huggingface_hub import ModelCard, constants
 from huggingface_hub.utils import _http
+from transformers import AutoModelForCausalLM
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification, publishing
 from atenta.card import write_model_card
 from atenta.card_facts import CardFacts
+from atenta.command.main import main
 from atenta.publishing import PushError, expect_pushable, plan_push, push_folder
 from support.local_hub import READER, REFUSED, Fault, local_hub
 from support.saved import save_with_tokenizer
@@ -92,13 +96,143 @@ def test_what_is_sent_and_what_stays(hub, folder):
     assert hub.storage.repositories[REPOSITORY].private
 
 
-def test_the_spellings_of_a_restorer_are_sent(hub, tmp_path):
+@pytest.fixture
+def restorer(tmp_path):
+    """The folder of a restorer of characters, which reads spellings."""
     labels = {"id2label": {0: "a", 1: "á"}, "label2id": {"a": 0, "á": 1}, "type_vocab_size": 2}
     options = {"character_variants": {"a": "aá"}, "spellings_file": "words.txt", "window_length": 30, **labels}
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path / "m", **options)
     (tmp_path / "m" / "words.txt").write_text("a", encoding="utf-8")
-    push_folder(tmp_path / "m", REPOSITORY)
-    assert hub.storage.files(REPOSITORY)["words.txt"] == b"a"
+    return tmp_path / "m"
+
+
+def test_the_spellings_of_a_restorer_are_sent(hub, restorer):
+    add_onnx(restorer)
+    push_folder(restorer, REPOSITORY, collection="Restorers")
+    for repository in (REPOSITORY, f"{REPOSITORY}-onnx"):
+        assert hub.storage.files(repository)["words.txt"] == b"a"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["*", "?ords.txt", "[w]ords.txt", ".env", ".words.txt", "options.yaml", "../words.txt", "onnx/a.txt", "", 3],
+)
+def test_spellings_of_another_name_are_refused(name, hub, restorer):
+    config = json.loads((restorer / "config.json").read_text(encoding="utf-8"))
+    (restorer / "config.json").write_text(json.dumps(config | {"spellings_file": name}), encoding="utf-8")
+    for stays in (".env", ".words.txt", "options.yaml", "training_args.bin"):
+        (restorer / stays).write_bytes(b"side")
+    message = refusal(restorer)
+    assert f"config.json: spellings_file is {name!r}" in message
+    assert not hub.requests
+
+
+def test_links_and_hidden_files_stay_and_are_named(hub, folder, tmp_path):
+    outside = tmp_path / "outside"
+    (outside / "onnx").mkdir(parents=True)
+    for name in ("secret", "onnx/model.onnx"):
+        (outside / name).write_bytes(b"outside")
+    links = {"LICENSE": "secret", "notes.png": "secret", "modeling_more.py": "secret", "onnx": "onnx"}
+    for name, target in links.items():
+        (folder / name).symlink_to(outside / target)
+    (folder / "metrics.json").replace(outside / "metrics.json")
+    (folder / "metrics.json").symlink_to(outside / "metrics.json")
+    (folder / "LICENSE.txt").symlink_to("config.json")
+    for name in (".hidden.py", ".LICENSE", ".picture.png"):
+        (folder / name).write_bytes(b"hidden")
+    (plan,) = plan_push(folder, REPOSITORY)
+    push_folder(folder, REPOSITORY)
+    sent = hub.storage.files(REPOSITORY)
+    stay = {*links, "metrics.json", "LICENSE.txt", ".hidden.py", ".LICENSE", ".picture.png", "onnx/model.onnx"}
+    assert not stay & set(sent)
+    assert b"outside" not in sent.values()
+    assert b"tales" not in sent["README.md"]  # which the metrics tell
+    linked = {f"{name} (a link)" for name in (*links, "metrics.json", "LICENSE.txt")}
+    assert linked <= set(plan.left_out)
+    assert {".hidden.py", ".env", "options.yaml", "training_args.bin", "checkpoint-2/"} <= set(plan.left_out)
+    assert set(plan.left_out).isdisjoint(sent)
+    assert "LICENSE (a link)" in str(plan)
+    with pytest.raises(PushError, match="has no onnx folder"):
+        plan_push(folder, REPOSITORY, collection="Tiny models")
+
+
+def test_the_command_says_what_stays(hub, folder, capsys):
+    (folder / "LICENSE").symlink_to("/etc/hostname")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["atenta", "push", str(folder), REPOSITORY])
+        with pytest.raises(SystemExit) as ended:
+            main()
+    assert not ended.value.code
+    printed = capsys.readouterr().out
+    assert "Left out: LICENSE (a link), .env, " in printed
+    assert "LICENSE" not in hub.storage.files(REPOSITORY)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors", "tokenizer.json"])
+def test_a_needed_file_that_is_a_link_is_refused(name, hub, folder, tmp_path):
+    (folder / name).replace(tmp_path / name)  # as in the cache of the Hub
+    (folder / name).symlink_to(tmp_path / name)
+    assert f"{name} is a link" in refusal(folder)
+    assert not hub.requests
+
+
+@pytest.mark.parametrize("name", ["README.md", "metrics.json", "LICENSE", "onnx/model.onnx", "config.json"])
+def test_what_is_no_file_is_refused(name, hub, folder):
+    add_onnx(folder)
+    (folder / name).unlink(missing_ok=True)
+    os.mkfifo(folder / name)
+    assert f"{name} is neither a file nor a folder" in refusal(folder)
+    assert not hub.requests
+
+
+def test_a_folder_that_is_incomplete(hub, folder, restorer):
+    (restorer / "words.txt").unlink()
+    assert "found no words.txt; expected the spellings" in refusal(restorer)
+    for name in ("tokenizer_config.json", "tokenizer.json"):
+        (folder / name).unlink()
+        assert f"found no {name}; expected the model's tokenizer" in refusal(folder)
+    assert not hub.requests
+
+
+def test_weights_in_several_files_are_sent_together(hub, folder):
+    AutoModelForCausalLM.from_pretrained(folder).save_pretrained(folder, max_shard_size="20KB")
+    shards = {path.name for path in folder.glob("model-*.safetensors")}
+    assert len(shards) > 1
+    stray = "model-00009-of-00009.safetensors"
+    (folder / "model.safetensors").unlink(missing_ok=True)
+    (folder / stray).write_bytes(b"of an earlier run")
+    push_folder(folder, REPOSITORY)
+    sent = set(hub.storage.files(REPOSITORY))
+    assert {name for name in sent if name.startswith("model") and "safetensors" in name} == {
+        *shards,
+        "model.safetensors.index.json",
+    }
+    (folder / min(shards)).unlink()
+    assert f"found no {min(shards)}" in refusal(folder)
+    index = json.loads((folder / "model.safetensors.index.json").read_text(encoding="utf-8"))
+    for name in ("../x.safetensors", ".env", "options.yaml", "*", None, []):
+        weight_map = dict.fromkeys(index["weight_map"], name)
+        (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
+        assert f"index.json: weight_map has {name!r}" in refusal(folder)
+
+
+def test_a_file_with_a_token_is_refused(hub, folder):
+    metrics = json.dumps({"run": {"command": f"seq2seq.py --hub_token hf_{'a1B' * 11}"}})
+    (folder / "metrics.json").write_text(metrics, encoding="utf-8")
+    message = refusal(folder)
+    assert "metrics.json has what looks like a token" in message
+    assert "a1B" not in message
+    assert not hub.requests
+
+
+def test_files_of_the_same_name_in_other_folders_of_the_repository_stay(hub, folder):
+    push_folder(folder, REPOSITORY)
+    found = hub.storage.repositories[REPOSITORY]
+    theirs = {"models/x.safetensors", "scripts/train.py", "modelling/onnx/a.onnx", ".mine.py"}
+    for name in theirs:
+        found.commits[found.head][name] = hub.storage.add(b"theirs")
+    (plan,) = plan_push(folder, REPOSITORY)
+    assert plan.removed == ()
 
 
 def test_the_card_names_the_repository_and_that_in_the_folder_stays(hub, folder):

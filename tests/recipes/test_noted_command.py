@@ -1,0 +1,124 @@
+"""What a run writes has no secrets and no places of its machine, and its card's command has the options of the run."""
+
+import io
+import shlex
+import subprocess
+import sys
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import pytest
+import yaml
+from markdown_it import MarkdownIt
+
+from atenta.recipes import pretrain_causal
+from atenta.recipes.training import parse_arguments
+from support.recipes import read_metrics, run_here, tiny, write_lines
+
+TOKEN = "hf_" + "Zy9" * 11
+TITLE = 'it\'s a `title` of $HOME, 50% *?! \n "ação" \\ #1'
+WAYS = {"option": ["--hub-token", TOKEN], "file": []}
+PUSHED = (
+    "README.md",
+    "metrics.json",
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+)
+
+
+@pytest.fixture(scope="module", params=WAYS)
+def run(request, tmp_path_factory):
+    """A finished run with a token: its folder, its options as words, and what it printed."""
+    place = tmp_path_factory.mktemp("place_of_ana")
+    text = write_lines(place / "verse.txt", *["Ora direis ouvir estrelas", ""] * 8)
+    config = {"prompt": "Ora", "sample_length": 5, "hub_token": TOKEN if request.param == "file" else None}
+    (place / "my options.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    files = dict.fromkeys(("train_file", "validation_file", "test_file"), text)
+    folder = place / "the model"
+    words = tiny("pretrain_causal", **files, max_length=64, max_steps=2, output_dir=folder, model_name_or_path="null")
+    words += ["--config", str(place / "my options.yaml"), "--card_title", TITLE, *WAYS[request.param]]
+    printed = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
+        patch.chdir(place)
+        patch.setenv("HF_TOKEN", TOKEN)
+        run_here("pretrain_causal", place, *words)
+    return folder, words, printed.getvalue()
+
+
+def test_no_file_has_the_token(run):
+    folder, _, printed = run
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert {"options.yaml", "README.md", "trainer_state.json"} <= {path.name for path in files}
+    assert not [path for path in files if TOKEN.encode() in path.read_bytes()]
+    assert TOKEN not in printed
+
+
+def test_what_is_pushed_has_no_places(run):
+    folder, _, _ = run
+    for name in (*PUSHED, "learning_curve.png"):
+        content = (folder / name).read_bytes()
+        assert str(folder.parent).encode() not in content, name
+        assert str(Path.home()).encode() not in content, name
+
+
+def test_the_command_on_the_card_gives_the_same_options(run, monkeypatch):
+    folder, words, _ = run
+    monkeypatch.chdir(folder.parent)
+    blocks = MarkdownIt("commonmark").parse((folder / "README.md").read_text(encoding="utf-8").split("\n---\n", 1)[1])
+    (command,) = (each.content for each in blocks if each.type == "fence" and each.info == "sh")
+    assert command.startswith("python -m atenta.recipes.pretrain_causal ")
+    assert shlex.split(command.replace("\\\n", " ")) == shlex.split(read_metrics(folder)["run"]["command"])
+    shown = subprocess.run(
+        ["sh", "-c", command.replace("python", "printf '%s\\0'", 1)], capture_output=True, check=True, text=True
+    ).stdout.split("\0")[2:-1]
+
+    def parse(arguments):
+        dataclasses = (
+            *(pretrain_causal.DocumentArguments, pretrain_causal.StackArguments),
+            *(pretrain_causal.SampleArguments, pretrain_causal.RecipeArguments),
+        )
+        parsed = parse_arguments(
+            *dataclasses, description="", default_config="pretrain_causal.yaml", arguments=arguments
+        )
+        return {name: value for each in parsed for name, value in vars(each).items()}
+
+    given, found = parse(words), parse(shown)
+    assert found["card_title"] == TITLE
+    files = ("train_file", "validation_file", "test_file")
+    assert [found[name] for name in files] == [["verse.txt"]] * 3
+    assert found["output_dir"] == "the model"
+    changed = {name for name in given if str(given[name]) != str(found[name])}
+    assert changed <= {*files, "output_dir", "hub_token", "logging_dir"}
+
+
+def test_the_name_of_an_abbreviated_secret_is_refused_without_its_value(tmp_path, capsys):
+    for given in (["--hub_tok", TOKEN], [f"--hub_tok={TOKEN}"]):
+        with pytest.raises(SystemExit):
+            run_here("pretrain_causal", tmp_path, "--output_dir", tmp_path / "x", *given)
+        printed = capsys.readouterr()
+        assert "--hub_tok; did you mean hub_token?" in printed.err
+        assert TOKEN not in printed.err + printed.out
+
+
+@pytest.mark.parametrize(
+    ("launcher", "shown"),
+    [
+        ([str(Path(sys.executable).parent / "accelerate"), "launch"], "accelerate launch"),
+        pytest.param(["-m", "torch.distributed.run"], "python -m torch.distributed.run", marks=pytest.mark.slow),
+    ],
+)
+def test_the_command_of_a_launcher(launcher, shown, tmp_path):
+    script = tmp_path / "mine.py"
+    script.write_text(
+        "import sys\nfrom atenta.recipes.training.results import describe_run\n"
+        "print('command:', describe_run()['command'], file=sys.stderr)\n",
+        encoding="utf-8",
+    )
+    options = ["--rdzv-endpoint", "localhost:0"] if "torch.distributed.run" in launcher else ["--cpu"]
+    words = [sys.executable, *launcher, *options, str(script), "--hub_token", TOKEN, "--title", "a b"]
+    printed = subprocess.run(words, capture_output=True, text=True, check=True).stderr
+    (command,) = (line.removeprefix("command: ") for line in printed.splitlines() if line.startswith("command: "))
+    kept = "--cpu " if "--cpu" in options else ""
+    assert command == f"{shown} {kept}mine.py --title 'a b'"
