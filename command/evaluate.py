@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
+from atenta.command.predictors import class_names
 from atenta.engines.saved_model import class_of, find_model, load_tokenizer, load_weights, read_config
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.finetune_classification import score_labels
@@ -122,7 +123,7 @@ def _find_task(options: PredictOptions, metrics: Sequence[str]) -> _Task:
         return _Task(PAIRS, partial(_score_pairs, options=options, metrics=metrics, saved=saved))
     if kind.endswith("ForCausalLM"):
         return _decoder_task(folder, options, params.get("text-generation", {}))
-    known = list(config.get("id2label", {}).values())
+    known = class_names(config).values()
     formats = {
         "ForSequenceClassification": (_with_known(LABELLED_TEXTS, "label", known), _score_labels),
         "ForTokenClassification": (_tagged_format(params.get("token-classification", {}), known), _score_tags),

@@ -93,7 +93,7 @@ class LabelPredictor(Predictor):
     columns = ("label", "probability")
 
     def __init__(self, engine: Any) -> None:
-        self._engine = engine
+        self._engine, self._labels = engine, class_names(engine.config)
         saved = (engine.config.get("task_specific_params") or {}).get("text-classification", {})
         self.reads_pairs = saved.get("text_pairs", True)  # older models do not say what they were trained on
 
@@ -106,7 +106,7 @@ class LabelPredictor(Predictor):
         found = []
         for number in range(len(fields)):
             probabilities = _softmax(outputs[number]["logits"])
-            labels = [self._engine.config["id2label"][str(index)] for index in range(len(probabilities))]
+            labels = [self._labels[str(index)] for index in range(len(probabilities))]
             best = int(probabilities.argmax())
             record = {"label": labels[best], "probabilities": dict(zip(labels, map(float, probabilities)))}
             found.append(Prediction(labels[best], [(labels[best], f"{probabilities[best]:.6f}")], record))
@@ -126,7 +126,7 @@ class TagPredictor(Predictor):
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         rows = [each.get("words") or each["text"].split() for each in fields]
-        encode, id2label = self._engine.tokenizer.encode, self._engine.config["id2label"]
+        encode, id2label = self._engine.tokenizer.encode, class_names(self._engine.config)
         outputs = iter(self._engine.predict([" ".join(words) for words in rows if words]))
         found = []
         for words in rows:
@@ -197,6 +197,11 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
+
+
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -442,7 +442,7 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
     if not has_files:
         raise FileNotFoundError(
             f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with torch installed, "
-            f"{export_command(folder, quantization)}"
+            f"{export_command(files[0])}"
         )
     raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
 

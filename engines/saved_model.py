@@ -76,7 +76,8 @@ def check_files(folder: Path) -> None:
     """Check that the files of a model are its own.
 
     Raises:
-        ValueError: If one is a link to somewhere else, or there is an adapter, whose model may be anywhere.
+        ValueError: If one is a link to somewhere else or names a file elsewhere, or there is an adapter, whose model
+            may be anywhere.
     """
     if (folder / "adapter_config.json").exists():
         raise ValueError(
@@ -86,6 +87,13 @@ def check_files(folder: Path) -> None:
     for path in [*folder.iterdir(), *(folder / "onnx").glob("*")]:
         if path.suffix in _READ or path.name == "onnx":
             check_inside(path, folder)
+    indices = [(path, "weight_map") for path in sorted(folder.glob("*.index.json"))]
+    for path, key in [*indices, (folder / "tokenizer_config.json", "fast_tokenizer_files")]:
+        names = read_saved(path).get(key) if path.is_file() else None
+        names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else [names]
+        for name in names:
+            if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w.-]*", name)):
+                raise ValueError(f"{path} is damaged: {key} has {name!r:.60}; expected names of files in the folder.")
 
 
 def check_inside(path: Path, folder: Path) -> None:
@@ -298,7 +306,21 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
+    _check_types(model, folder)
     return model.eval()
+
+
+def _check_types(model: "PreTrainedModel", folder: Path) -> None:
+    """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
+    from safetensors import safe_open
+
+    saved = {}
+    for path in folder.glob("model*.safetensors"):
+        with safe_open(path, "pt") as file:
+            saved |= {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    for name, weight in model.state_dict().items():
+        if weight.is_floating_point() and not saved.get(name, "F32").startswith(("F", "BF")):
+            raise ValueError(f"{folder}/model.safetensors is damaged: {name} is of type {saved[name]}; {AS_SAVED}")
 
 
 @contextmanager

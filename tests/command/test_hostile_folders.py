@@ -12,7 +12,7 @@ CASES = {
     "predict texts torch": ["code", "auto_map of an unknown tokenizer", "pickle for weights", "shards outside"],
     "predict ensemble": ["auto_map of everything"],
     "predict answers": ["auto_map of an unknown tokenizer"],
-    "predict characters torch": ["auto_map of an unknown tokenizer", "adapter"],
+    "predict characters torch": ["auto_map of an unknown tokenizer", "adapter", "fast_tokenizer_files"],
     "restore": [
         "auto_map as a list",
         "spellings_file at an absolute path",
