@@ -223,7 +223,12 @@ def problem(
     if error is None:
         if re.search(r"\bnan\b|\bNaN\b", str(found)):
             return f"answers with NaN: {found!r:.80}"
-        return None if found == good or damage.is_plausible else f"answers {found!r:.80} instead of {good!r:.80}"
+        is_described = door is info and damage.value == DELETED  # as far as there are files
+        return (
+            None
+            if found == good or damage.is_plausible or is_described
+            else f"answers {found!r:.80} instead of {good!r:.80}"
+        )
     message = str(error)
     if isinstance(error, Refused):
         if not message or "\n" in message or len(message) > 2000:
