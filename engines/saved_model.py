@@ -55,7 +55,7 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
         others = [] if path.exists() else sorted(each.parent.name for each in path.parent.glob(f"*/{CONFIG}"))
         beside = f"; {path.parent} has {', '.join(others)}" if others else ""
         raise FileNotFoundError(
-            f"{folder}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
+            f"{name}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
         )
     from huggingface_hub import file_exists, snapshot_download, try_to_load_from_cache
 
