@@ -1,13 +1,13 @@
 """`atenta info`: what the folder of a model is, from its files, without loading the weights."""
 
-import json
-import struct
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from atenta.command.predict import find_folder
+from safetensors import safe_open
+
+from atenta.engines.saved_model import class_of, find_model, loading_errors, read_config, read_saved
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_NAMES = 8
@@ -38,17 +38,17 @@ def describe_model(name: str) -> dict[str, Any]:
         FileNotFoundError: If there is no such model.
         ValueError: If it is a model of others, or a file is damaged.
     """
-    folder = find_folder(name)
-    if folder is None:
-        raise ValueError(f"{name} is not a model of atenta.")
-    config = json.loads((folder / "config.json").read_bytes())
-    metrics = _read_json(folder / "metrics.json") or {}
+    folder = find_model(name)
+    config = read_config(folder)
+    if not str(config.get("model_type", "")).startswith("atenta"):
+        raise ValueError(f"{name} is a model of type {config.get('model_type')}; expected one of atenta.")
+    metrics = read_saved(folder / "metrics.json") if (folder / "metrics.json").is_file() else {}
     characters, tags = _read_vocabulary(folder / "tokenizer.json")
     labels = list((config.get("id2label") or {}).values())
     is_classifier = any("Classification" in each for each in config.get("architectures") or [])
-    run = metrics.get("run", {})
+    run = _object(metrics.get("run"))
     described = {
-        "class": (config.get("architectures") or [config.get("model_type")])[0],
+        "class": class_of(config),
         "family": str(config.get("model_type", "")).removeprefix("atenta_").replace("_", "-"),
         "parameters": _count_parameters(folder / "model.safetensors"),
         "sizes": {key: config[key] for key in _SIZES if config.get(key) is not None},
@@ -57,7 +57,7 @@ def describe_model(name: str) -> dict[str, Any]:
         "tags": tags,
         "labels": labels if is_classifier and not config.get("character_variants") else [],
         "restores": config.get("character_variants") or {},
-        "scores": metrics.get("test", {}),
+        "scores": _object(metrics.get("test")),
         "trained": {key: run[key] for key in ("command", "date", "machine") if key in run},
         "onnx": sorted(path.name for path in (folder / "onnx").glob("*.onnx")),
         "files": {
@@ -89,7 +89,8 @@ def format_description(name: str, described: Mapping[str, Any]) -> str:
         found.append(("restores", ", ".join(variants[:_SHOWN_NAMES]) + more))
     for answer, scores in described.get("scores", {}).items():
         if isinstance(scores, dict):
-            figures = [f"{key.replace('_', ' ')} {value:.4g}" for key, value in scores.items() if value is not None]
+            numbers = {key: value for key, value in scores.items() if isinstance(value, int | float)}
+            figures = [f"{key.replace('_', ' ')} {value:.4g}" for key, value in numbers.items()]
             found.append(("test", f"{answer}: {', '.join(figures)}"))
     found += described.get("trained", {}).items()
     found.append(("onnx", ", ".join(described.get("onnx", [])) or "none; `atenta export` writes it"))
@@ -104,30 +105,22 @@ def _count_parameters(path: Path) -> int | None:
     """Return the number of weights, from the header of a safetensors file."""
     if not path.is_file():
         return None
-    try:
-        with path.open("rb") as file:
-            (length,) = struct.unpack("<Q", file.read(8))
-            header = json.loads(file.read(min(length, 100_000_000)))
-        return sum(prod(each["shape"]) for name, each in header.items() if name != "__metadata__")
-    except (struct.error, ValueError, KeyError, TypeError):
-        raise ValueError(f"{path} is damaged; expected the weights as they were saved.") from None
+    with loading_errors(path.parent, path.name), safe_open(path, "np") as weights:
+        return sum(prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
 
 
 def _read_vocabulary(path: Path) -> tuple[list[str], list[str]]:
     """Return the characters and the feature tags of a tokenizer."""
-    content = _read_json(path)
-    if content is None:
+    if not path.exists():
         return [], []
-    special = [each["content"] for each in content.get("added_tokens", [])]
-    characters = [token for token in content.get("model", {}).get("vocab", {}) if len(token) == 1]
-    named = {"<pad>", "<bos>", "<eos>", "<mask>", "<unk>"}
-    return sorted(characters), [token[1:-1] for token in special if token not in named]
+    with loading_errors(path.parent, path.name):
+        content = read_saved(path)
+        special = [each["content"] for each in content.get("added_tokens", [])]
+        characters = [token for token in content.get("model", {}).get("vocab", {}) if len(token) == 1]
+        named = {"<pad>", "<bos>", "<eos>", "<mask>", "<unk>"}
+        return sorted(characters), [token[1:-1] for token in special if token not in named]
 
 
-def _read_json(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
-    try:
-        return json.loads(path.read_bytes())
-    except ValueError:
-        raise ValueError(f"{path} is damaged; expected JSON as it was saved.") from None
+def _object(value: Any) -> dict[str, Any]:
+    """Return an object of a file that a person may have changed; an empty one for anything else."""
+    return value if isinstance(value, dict) else {}

@@ -1,12 +1,15 @@
 """The command `atenta`: train, predict, restore, evaluate, info, show, export and push."""
 
+import errno
+import os
 import re
 import sys
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
-from io import StringIO
+from io import StringIO, TextIOWrapper
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -15,6 +18,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
+
+from atenta.command.interrupts import allow_interrupts
+from atenta.command.text_lines import close_quietly, printable_lines
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {
@@ -36,6 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # tables of rich cut the names of options in a narrow terminal
 )
+_CANNOT_WRITE = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF)
 _PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 Model = Annotated[str, typer.Argument(help="Folder of a saved model, or its name on the Hub.")]
@@ -139,7 +146,9 @@ def train(
         )
     module = _import(f"atenta.recipes.{recipe}", "recipes")
     sys.argv = [f"atenta train {recipe}", *context.args]
-    import_module("atenta.recipes.training").run_recipe(module.main)
+    run_recipe = import_module("atenta.recipes.training").run_recipe
+    allow_interrupts()
+    run_recipe(module.main)
 
 
 @app.command(short_help="Use a model on lines of text.")
@@ -193,7 +202,10 @@ def predict(
     asked, beams = num_return_sequences or 1, num_beams or 1
     if asked > beams and not do_sample:
         raise typer.BadParameter(f"--num_return_sequences {asked} is more than --num_beams {beams} finds: raise it.")
+    if asked > 1 and format == "text":
+        raise typer.BadParameter(f"--format text has one result for each line, not {asked}: give tsv or jsonl.")
     _expect_sources(texts, files)
+    _expect_one_engine(engine, quantization, device, ensemble)
     if resume and output is None:
         raise typer.BadParameter("--resume needs the --output that it goes on with.")
     generate = {
@@ -205,8 +217,9 @@ def predict(
         "top_p": top_p,
     }
     with _errors_in_a_line():
-        from atenta.command.predict import PredictOptions, predict_lines
+        from atenta.command.predict import PredictOptions, expect_device, predict_lines
 
+        expect_device(device)
         options = PredictOptions(
             model,
             engine,
@@ -279,10 +292,13 @@ def evaluate(
     trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Score a model on a file: pairs, labels, tags, questions, restored characters, or texts for a decoder."""
+    _expect_one_engine(engine, quantization, device, ensemble)
     with _errors_in_a_line():
         module = _import("atenta.command.evaluate", "recipes")
-        from atenta.command.predict import PredictOptions
+        from atenta.command.predict import PredictOptions, expect_device
 
+        allow_interrupts()
+        expect_device(device)
         generate = {} if num_beams is None else {"num_beams": num_beams}
         options = PredictOptions(
             *(model, engine, quantization, device, trust_remote_code, batch_size, generate),
@@ -302,7 +318,6 @@ def info(
         from json import dumps
 
         from atenta.command.info import describe_model, format_description
-        from atenta.command.text_lines import printable_lines
 
         described = describe_model(model)
         print(
@@ -316,14 +331,18 @@ def info(
 def show(context: typer.Context) -> None:
     """Draw what a model does: attention, decoding, masks, positions, curves. See `atenta show --help`."""
     sys.argv[0] = "atenta show"  # which its help names
-    _import("atenta.recipes.show", "recipes").main(context.args)
+    module = _import("atenta.recipes.show", "recipes")
+    allow_interrupts()
+    module.main(context.args)
 
 
 @app.command(short_help="Write ONNX files, which run without torch.", context_settings=_PASSED_ON)
 def export(context: typer.Context) -> None:
     """Write a model as ONNX files, which run without torch, and compare the answers. See `atenta export --help`."""
     sys.argv[0] = "atenta export"  # which its help names
-    _import("atenta.recipes.export", "onnx").main(context.args)
+    module = _import("atenta.recipes.export", "onnx")
+    allow_interrupts()
+    module.main(context.args)
 
 
 @app.command(short_help="Push a model to the Hub.")
@@ -341,10 +360,11 @@ def push(
     with _errors_in_a_line():
         from atenta.publishing import plan_push, push_folder
 
+        allow_interrupts()
         plans = plan_push(folder, repository, private=not public, collection=collection)
         print("\n".join(map(str, plans)))
         if any(plan.replaces for plan in plans) and not replace:
-            if not sys.stdin.isatty():
+            if sys.stdin is None or not sys.stdin.isatty():
                 raise ValueError("The repository has files that differ: give --replace, or another repository.")
             typer.confirm("Replace these files?", abort=True)
             replace = True
@@ -354,8 +374,15 @@ def push(
 def _expect_sources(texts: list[str] | None, files: list[Path] | None) -> None:
     if texts and files:
         raise typer.BadParameter("found texts and --files; expected one of them.")
-    if missing := [path for path in files or [] if not path.is_file()]:
+    if missing := [path for path in files or [] if not path.exists() or path.is_dir()]:
         raise typer.BadParameter(f"--files {missing[0]}: found no such file.")
+
+
+def _expect_one_engine(engine: str, quantization: str | None, device: str | None, ensemble: list[str] | None) -> None:
+    of_onnx = f"--quantization {quantization}" if quantization else "--engine onnx" if engine == "onnx" else None
+    of_torch = "--engine torch" if engine == "torch" else "--ensemble" if ensemble else "--device" if device else None
+    if of_onnx and of_torch:
+        raise typer.BadParameter(f"found {of_onnx}, which is of onnxruntime, and {of_torch}, of torch: give one.")
 
 
 def _import(module: str, extra: str) -> Any:
@@ -371,8 +398,6 @@ def _import(module: str, extra: str) -> Any:
 @contextmanager
 def _errors_in_a_line() -> Any:
     """Turn errors that a user can mend into one line and exit status 1, and broken pipes into silence."""
-    from atenta.command.text_lines import close_quietly, printable_lines
-
     try:
         yield
         sys.stdout.flush()
@@ -386,10 +411,30 @@ def _errors_in_a_line() -> Any:
         raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
 
 
+@contextmanager
+def _standard_streams() -> Iterator[None]:
+    """Expect a standard output, show what a terminal lacks as escapes, and notice at the end what is not written."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # or warnings would be written to standard output
+    if sys.stdout is None:
+        raise SystemExit("Standard output is closed: open it, such as with >/dev/null.")
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE or error.filename is not None:
+            raise
+        close_quietly()
+        is_pipe = isinstance(error, BrokenPipeError)
+        raise SystemExit(1 if is_pipe else f"Standard output cannot be written: {error.strerror}.") from None
+
+
 def main() -> None:
     """Run the command."""
-    app(prog_name="atenta")
-
-
-if __name__ == "__main__":
-    main()
+    with _standard_streams():
+        app(prog_name="atenta")

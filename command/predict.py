@@ -6,10 +6,10 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from atenta.command.interrupts import allow_interrupts
 from atenta.command.predictors import (
     AnswerPredictor,
     CharacterPredictor,
@@ -20,9 +20,22 @@ from atenta.command.predictors import (
     TagPredictor,
     TextPredictor,
 )
-from atenta.command.text_lines import InputLine, LineReader, LineWriter, parse_json_line
+from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, parse_json_line
+from atenta.engines.saved_model import (
+    class_of,
+    find_model,
+    load_config,
+    load_tokenizer,
+    load_weights,
+    read_config,
+    read_saved,
+)
+from atenta.engines.search_options import SearchOptions
+from atenta.recipes.tab_separated import tab_separated
+from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
 _CHUNK = 512  # lines that are read, predicted and written at once
+_Chunk = list[tuple[InputLine, dict[str, Any]]]
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,9 @@ def predict_lines(
         OSError: If a file cannot be read or written, or there is no such model.
         ImportError: If an engine is not installed.
     """
+    _expect_search(options)
     predictor = load_predictor(options)
+    allow_interrupts()
     written = format or predictor.format
     if predictor.json_fields != ("text",):
         json_lines = True
@@ -90,23 +105,48 @@ def predict_lines(
         about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
     with LineWriter(output, about, resume) as writer:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
-        if written == "tsv" and not writer.done["lines"]:
-            writer.write(_tsv_row(["text", *predictor.columns]), reader)
-        for chunk in _chunks(reader, _CHUNK):
-            fields = [_fields(line, predictor, json_lines) for line in chunk]
-            predictions = predictor.predict(fields)
-            results = (
-                _format(line, each, prediction, written, json_lines)
-                for line, each, prediction in zip(chunk, fields, predictions)
-            )
-            writer.write("".join(results), reader)
+        if written == "tsv" and not writer.done["bytes"]:
+            writer.write(tab_separated(["text", *predictor.columns]))
+        lines = ((line, _fields(line, predictor, json_lines)) for line in reader)
+        for chunk in _with_bar(chunks_of(lines, _CHUNK)):
+            for given, predictions in _predict_chunk(predictor, chunk):
+                results = (
+                    _format(line, fields, prediction, written, json_lines)
+                    for (line, fields), prediction in zip(given, predictions)
+                )
+                writer.write("".join(results), given[-1][0])
 
 
-def _digest(model: str) -> str | None:
-    """Return the SHA-256 of what decides about a model's results; `None` for a model of others on the Hub."""
-    folder, digest = find_folder(model), hashlib.sha256()
-    if folder is None:
-        return None
+def expect_device(name: str | None) -> None:
+    """Expect that torch has a device.
+
+    Raises:
+        ValueError: If it has none of this name.
+    """
+    if name is None:
+        return
+    import torch
+
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, RuntimeError) as error:  # the first without CUDA
+        raise ValueError(f"--device {name} cannot be used: {str(error).partition(chr(10))[0]}") from None
+
+
+def _expect_search(options: PredictOptions) -> None:
+    """Refuse options of generation that contradict each other or those of the model, whichever engine runs it."""
+    SearchOptions(**options.generate)
+    file = find_model(options.model) / "generation_config.json"
+    if not options.generate or not file.is_file():
+        return
+    saved = read_saved(file)
+    own = {name: value for name, value in saved.items() if name in SearchOptions.__dataclass_fields__}
+    SearchOptions.from_saved(own, **options.generate)
+
+
+def _digest(model: str) -> str:
+    """Return the SHA-256 of what decides about a model's results."""
+    folder, digest = find_model(model), hashlib.sha256()
     for pattern in ("*.json", "*.safetensors", "*.txt", "onnx/*"):
         for path in sorted(folder.glob(pattern)):
             if path.name not in ("metrics.json", "trainer_state.json"):
@@ -119,15 +159,33 @@ def _plain(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
 
 
-def _chunks(lines: LineReader, size: int) -> Iterator[list[InputLine]]:
+def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
     """Yield lists of lines; a bar on the terminal counts the lines."""
     from tqdm.auto import tqdm
 
-    reading = iter(lines)
     with tqdm(desc="predicting", unit="line", disable=None, delay=2, initial=0) as bar:
-        while chunk := list(islice(reading, size)):
+        for chunk in chunks:
             yield chunk
             bar.update(len(chunk))
+
+
+def _predict_chunk(predictor: Predictor, chunk: _Chunk) -> Iterator[tuple[_Chunk, list[Prediction]]]:
+    """Yield lines and their results: all at once or, if one of them is refused, those before it in parts.
+
+    Raises:
+        ValueError: If the model does not read a line. The message names it.
+    """
+    try:
+        predictions = predictor.predict([fields for _, fields in chunk])
+    except ValueError as error:
+        if len(chunk) > 1:  # halves, until the line that is refused is alone
+            half = len(chunk) // 2
+            yield from _predict_chunk(predictor, chunk[:half])
+            yield from _predict_chunk(predictor, chunk[half:])
+            return
+        where = chunk[0][0].where
+        raise ValueError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
+    yield chunk, predictions
 
 
 def _fields(line: InputLine, predictor: Predictor, json_lines: bool) -> dict[str, Any]:
@@ -142,19 +200,10 @@ def _format(line: InputLine, fields: Mapping[str, Any], prediction: Prediction, 
         return json.dumps({**given, **prediction.record}, ensure_ascii=False) + "\n"
     if format == "tsv":
         text = fields.get("text", fields.get("question"))
-        return "".join(_tsv_row([text, *row]) for row in prediction.rows)
+        return "".join(tab_separated([text, *row]) for row in prediction.rows)
     if json_lines:
         return json.dumps(prediction.text, ensure_ascii=False) + "\n"
     return prediction.text + line.line_end
-
-
-def _tsv_row(cells: Sequence[Any]) -> str:
-    """Return a row, with quotes as in CSV around cells that hold a tab, a quote or a line end."""
-    import csv
-    from types import SimpleNamespace
-
-    writer: Any = csv.writer(SimpleNamespace(write=str), delimiter="\t", lineterminator="\n")
-    return writer.writerow(cells)
 
 
 def load_predictor(options: PredictOptions) -> Predictor:
@@ -165,11 +214,11 @@ def load_predictor(options: PredictOptions) -> Predictor:
         ValueError: If its kind is unknown, or an option does not fit it.
         ImportError: If an engine is not installed.
     """
-    folder = find_folder(options.model)
-    config = json.loads((folder / "config.json").read_bytes()) if folder else {}
+    folder = find_model(options.model, with_code=options.trust_remote_code)
+    config = read_config(folder)
     if not str(config.get("model_type", "")).startswith("atenta"):
-        return _load_other(options)
-    kind = (config.get("architectures") or ["?"])[0]
+        return _load_other(options, folder)
+    kind = class_of(config)
     given = [
         name
         for name, is_given, fits in (
@@ -185,19 +234,18 @@ def load_predictor(options: PredictOptions) -> Predictor:
     ]
     if given:
         raise ValueError(f"{options.model} is {kind}, which {given[0]} does not fit: leave it out.")
-    assert folder is not None
     if config.get("character_variants"):
         from atenta import CharacterRestorer
 
-        engine: Any = "onnx" if options.quantization else options.engine
-        return CharacterPredictor(CharacterRestorer.from_pretrained(folder, engine=engine), options.min_confidence)
+        chosen: Any = {"engine": options.engine, "quantization": options.quantization}
+        return CharacterPredictor(CharacterRestorer.from_pretrained(folder, **chosen), options.min_confidence)
     if kind.endswith("ForQuestionAnswering"):
-        return AnswerPredictor(_pipeline("question-answering", str(folder), device=options.device))
+        return AnswerPredictor(_pipeline("question-answering", folder, options))
     from atenta.engines.engine import choose_engine, load_engine
 
     name = choose_engine(folder, options.engine, options.quantization)  # type: ignore[arg-type]
     if kind.endswith("ForConditionalGeneration") and name == "torch":
-        return _load_pipeline(options, str(folder))
+        return _load_pipeline(options, folder)
     if options.ensemble or options.device:
         raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
@@ -218,7 +266,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags)) for each in fields))
-        found = engine.n_best(
+        found = engine.search_windows(
             texts,
             tags=tags if engine.tokenizer.tags else None,
             keep_letters=options.keep_letters,
@@ -228,28 +276,25 @@ def load_predictor(options: PredictOptions) -> Predictor:
         prompts = texts if kind.endswith("ForCausalLM") else [""] * len(texts)
         if kind.endswith("ForConditionalGeneration"):
             _warn(engine, texts, found, options.keep_letters)
-        return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, found)]
+        joined = [join_windows(*each) for each in found]
+        return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
 
     return TextPredictor(generate)
 
 
-def _warn(engine: Any, sources: Sequence[str], found: Sequence[Sequence[Any]], keep_letters: bool) -> None:
+def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:
     """Print what is suspicious about the outputs of an engine, as the pipeline warns of it."""
-    from atenta.tokenization.text_windows import TextWindow, find_problems, name_source
-
     characters = None if keep_letters else set(engine.tokenizer.tokens)
-    longest, ratios = engine.config.get("window_length"), engine.config.get("length_ratios")
-    for source, ranked, ids in zip(sources, found, engine.tokenizer.encode(sources)):
-        of_window = ratios if longest is None or len(ids) < longest else None  # they are not those of joined windows
-        outputs = [ranked if source.strip() else None]
-        for problem in find_problems([TextWindow(source, "")], outputs, [len(ids)], of_window, characters):
+    for source, (windows, outputs) in zip(sources, found):
+        lengths = [len(ids) for ids in engine.tokenizer.encode([window.text for window in windows])]
+        for problem in find_problems(windows, outputs, lengths, engine.config.get("length_ratios"), characters):
             print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
 
 
 def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str]]:
     """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON."""
     text, tags = fields["text"], fields.get("tags")
-    if tags is not None and not has_tags:
+    if tags and not has_tags:
         raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
     if not has_tags:
         return text, []
@@ -259,64 +304,34 @@ def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str
     return text, [name for name in names if name]
 
 
-def find_folder(name: str) -> Path | None:
-    """Return the folder of a model: a local one, or that of a snapshot of our own models on the Hub.
-
-    Returns:
-        `None` for a model of others on the Hub, which transformers loads by its name.
-
-    Raises:
-        FileNotFoundError: If there is no such model.
-        ValueError: If its `config.json` is damaged.
-    """
-    folder = Path(name)
-    if not (folder / "config.json").is_file():
-        from atenta.recipes.decoding.loading import expect_model
-
-        try:
-            expect_model(name)
-        except FileNotFoundError as error:
-            raise FileNotFoundError(f"{name}: {error}") from None
-        from huggingface_hub import hf_hub_download, snapshot_download
-
-        path = Path(hf_hub_download(name, "config.json"))
-        if not str(json.loads(path.read_bytes()).get("model_type", "")).startswith("atenta"):
-            return None
-        return Path(snapshot_download(name, ignore_patterns=["*.bin", "*.pt", "checkpoint-*"]))
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-    except ValueError as error:
-        raise ValueError(
-            f"{folder / 'config.json'} is damaged ({error}); expected it as the model was saved."
-        ) from None
-    if not isinstance(config, dict):
-        raise ValueError(f"{folder / 'config.json'} is damaged; expected it as the model was saved.")
-    return folder
-
-
-def _pipeline(task: str, *arguments: Any, **options: Any) -> Any:
+def _pipeline(task: str, folder: Path, options: PredictOptions) -> Any:
     """Return a pipeline of transformers, whose declared tasks do not have those of this package."""
-    from transformers import logging, pipeline
+    from transformers import AutoModelForQuestionAnswering, AutoModelForSeq2SeqLM, pipeline
 
-    logging.disable_progress_bar()  # of loading weights
+    auto_classes = {"question-answering": AutoModelForQuestionAnswering, "text2text-generation": AutoModelForSeq2SeqLM}
+    trust = {"trust_remote_code": options.trust_remote_code}
     make: Any = pipeline
-    return make(task, *arguments, **options)
+    model, tokenizer = load_weights(auto_classes[task], folder, **trust), load_tokenizer(folder, **trust)
+    return make(task, model, tokenizer=tokenizer, device=options.device, **trust)
 
 
-def _load_pipeline(options: PredictOptions, name: str) -> Predictor:
+def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
     """Load an encoder-decoder, or an ensemble, into torch."""
-    trust = {"trust_remote_code": True} if options.trust_remote_code else {}
-    loaded = _pipeline("text2text-generation", name, device=options.device, **trust)
+    loaded = _pipeline("text2text-generation", folder, options)
     if options.ensemble:
+        from transformers import pipeline
+
         from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
 
         others = [
-            _pipeline("text2text-generation", other, device=options.device, **trust) for other in options.ensemble
+            _pipeline("text2text-generation", find_model(other, with_code=options.trust_remote_code), options)
+            for other in options.ensemble
         ]
-        names = [name, *options.ensemble]
+        names = [options.model, *options.ensemble]
         check_same_vocabulary(dict(zip(names, [each.tokenizer for each in (loaded, *others)])))
         members = Ensemble([each.model for each in (loaded, *others)]).eval()
-        loaded = _pipeline("text2text-generation", members, tokenizer=loaded.tokenizer, device=options.device)
+        make: Any = pipeline
+        loaded = make("text2text-generation", members, tokenizer=loaded.tokenizer, device=options.device)
     keep = {"keep_letters": True} if options.keep_letters else {}
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
@@ -324,25 +339,25 @@ def _load_pipeline(options: PredictOptions, name: str) -> Predictor:
         for each in fields:
             text, tags = _part_tags(each, bool(loaded.tags))
             texts.append(f"{text}\t{';'.join(tags)}" if tags or (loaded.tags and "\t" in text) else text)
-        with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *_, **__: print(f"warning: {message}", file=sys.stderr)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", UserWarning)  # or equal ones of other lines are left out
             found = loaded(texts, batch_size=options.batch_size, return_scores=True, **keep, **options.generate)
+        for each in warned:
+            print(f"warning: {each.message}", file=sys.stderr)
         rows = [each if isinstance(each, list) else [each] for each in found]
         return [[(each["generated_text"], each["score"]) for each in ranked] for ranked in rows]
 
     return TextPredictor(generate)
 
 
-def _load_other(options: PredictOptions) -> Predictor:
+def _load_other(options: PredictOptions, folder: Path) -> Predictor:
     """Load an encoder-decoder of others."""
-    from transformers import AutoConfig
-
     import atenta  # noqa: F401
 
-    config = AutoConfig.from_pretrained(options.model, trust_remote_code=options.trust_remote_code)
+    config = load_config(folder, trust_remote_code=options.trust_remote_code)
     if not config.is_encoder_decoder:
         kind = ", ".join(config.architectures or [config.model_type])
         raise ValueError(f"{options.model} is {kind}; expected a model of atenta, or an encoder-decoder of others.")
     if options.engine == "onnx" or options.quantization:
         raise ValueError(f"{options.model} is not a model of atenta, and runs in torch: leave out the engine.")
-    return _load_pipeline(options, options.model)
+    return _load_pipeline(options, folder)

@@ -28,28 +28,55 @@ class Predictor:
     Attributes:
         columns: names of the columns of a row, after `text`.
         json_fields: the fields that a JSON line must have.
+        reads_pairs: whether a JSON line may have a second text, `text_pair`.
         format: the format by default.
     """
 
     columns: Sequence[str] = ()
     json_fields: Sequence[str] = ("text",)
+    reads_pairs = False
     format = "text"
 
     def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return the results for lines, each given by its fields."""
+        """Return the results for lines, each given by its fields and by `where` it is.
+
+        Raises:
+            ValueError: If the model cannot read a line. The message begins with the place of the first such line.
+        """
+        try:
+            for each in fields:
+                self._check_pair(each.get("text_pair"))
+            return self._predict(fields)
+        except ValueError as error:
+            if len(fields) > 1:  # one of them is to blame
+                middle = len(fields) // 2
+                return self.predict(fields[:middle]) + self.predict(fields[middle:])
+            place = fields[0]["where"] if fields else ""
+            if str(error).startswith(place):
+                raise
+            raise ValueError(f"{place}: {error}") from None
+
+    def _check_pair(self, text_pair: Any) -> None:
+        if text_pair is None:
+            return
+        if not self.reads_pairs:
+            raise ValueError(f"found the text_pair {text_pair!r:.80}; expected none: the model reads single texts.")
+        if not isinstance(text_pair, str):
+            raise ValueError(f"found the text_pair {text_pair!r:.80}; expected a text.")
+
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         raise NotImplementedError
 
 
 class TextPredictor(Predictor):
-    """An encoder-decoder or a decoder: the generated texts."""
+    """An encoder-decoder or a decoder: the generated texts, best first."""
 
     columns = ("output", "score")
 
     def __init__(self, generate: Callable[[list[Mapping[str, Any]]], list[list[tuple[str, float]]]]) -> None:
         self._generate = generate
 
-    def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return the texts that the model generates for each line, best first."""
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         return [
             Prediction(
                 ranked[0][0] if ranked else "",
@@ -61,19 +88,25 @@ class TextPredictor(Predictor):
 
 
 class LabelPredictor(Predictor):
-    """A classifier: the label and its probability."""
+    """A classifier of texts, or of pairs of texts: the most probable label."""
 
     columns = ("label", "probability")
 
     def __init__(self, engine: Any) -> None:
-        self._engine = engine
+        self._engine, self._labels = engine, class_names(engine.config)
+        saved = (engine.config.get("task_specific_params") or {}).get("text-classification", {})
+        self.reads_pairs = saved.get("text_pairs", True)  # older models do not say what they were trained on
 
-    def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return the most probable label of each line."""
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
+        outputs: dict[int, Any] = {}  # by the number of the line: texts and pairs are read apart
+        for is_pair in (False, True):
+            of_kind = {n: each for n, each in enumerate(fields) if (each.get("text_pair") is not None) == is_pair}
+            texts, pairs = ([each.get(name) for each in of_kind.values()] for name in ("text", "text_pair"))
+            outputs |= zip(of_kind, self._engine.predict(texts, pairs if is_pair else None))
         found = []
-        for outputs in self._engine.predict([each["text"] for each in fields]):
-            probabilities = _softmax(outputs["logits"])
-            labels = [self._engine.config["id2label"][str(index)] for index in range(len(probabilities))]
+        for number in range(len(fields)):
+            probabilities = _softmax(outputs[number]["logits"])
+            labels = [self._labels[str(index)] for index in range(len(probabilities))]
             best = int(probabilities.argmax())
             record = {"label": labels[best], "probabilities": dict(zip(labels, map(float, probabilities)))}
             found.append(Prediction(labels[best], [(labels[best], f"{probabilities[best]:.6f}")], record))
@@ -81,17 +114,19 @@ class LabelPredictor(Predictor):
 
 
 class TagPredictor(Predictor):
-    """A tagger of words, which white space parts: the tag of each, read at its first character, as in training."""
+    """A tagger of words, which white space parts: the tag of each, read at its first character, as in training.
+
+    As text, each word has a line, as in CoNLL files.
+    """
 
     columns = ("word", "tag", "probability")
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
 
-    def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return the words of each line with their tags; as text, a line for each word, as in CoNLL files."""
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         rows = [each.get("words") or each["text"].split() for each in fields]
-        encode, id2label = self._engine.tokenizer.encode, self._engine.config["id2label"]
+        encode, id2label = self._engine.tokenizer.encode, class_names(self._engine.config)
         outputs = iter(self._engine.predict([" ".join(words) for words in rows if words]))
         found = []
         for words in rows:
@@ -111,15 +146,14 @@ class TagPredictor(Predictor):
 
 
 class CharacterPredictor(Predictor):
-    """A tagger of characters: the restored text."""
+    """A tagger of characters: the restored text, and in JSON the probability of each character."""
 
     columns = ("restored",)
 
     def __init__(self, restorer: Any, min_confidence: float) -> None:
         self._restorer, self._min_confidence = restorer, min_confidence
 
-    def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return the restored text of each line, and in JSON the probability of each character."""
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         restored = self._restorer.restore([each["text"] for each in fields], self._min_confidence)
         return [
             Prediction(
@@ -138,23 +172,21 @@ class AnswerPredictor(Predictor):
     def __init__(self, answer: Any) -> None:
         self._answer = answer
 
-    def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return the best answer to each question."""
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         rows = [{name: each[name] for name in self.json_fields} for each in fields]
         names = ("answer", "start", "end", "score")
         return [Prediction(each["answer"], [[each[name] for name in names]], each) for each in self._answer(rows)]
 
 
 class MaskPredictor(Predictor):
-    """An encoder that fills in masks: the text with the most probable character at each `<mask>`."""
+    """An encoder that fills in masks: the text with the most probable character at each `<mask>`, all at once."""
 
     columns = ("filled",)
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
 
-    def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        """Return each line with its masks filled in, all at once."""
+    def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         texts = [each["text"] for each in fields]
         tokenizer, found = self._engine.tokenizer, []
         for ids, outputs in zip(tokenizer.encode(texts), self._engine.predict(texts)):
@@ -165,6 +197,11 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
+
+
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from pathlib import Path
 
 from atenta import CharacterRestorer
-from atenta.command.text_lines import InputLine, LineReader, print_results, read_whole
+from atenta.command.interrupts import allow_interrupts
+from atenta.command.text_lines import InputLine, LineReader, chunks_of, print_results, read_whole
 from atenta.restoration.portuguese import MODEL_FOLDER
 
 _CHUNK = 256  # lines that are restored together
@@ -28,7 +28,8 @@ def restore_texts(
         ValueError: If a text is not UTF-8, or the model does not restore characters.
         OSError: If there is no such model, a file cannot be read, or the output cannot be written.
     """
-    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else _expect_folder(model))
+    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else model)
+    allow_interrupts()
     for chunk in _chunks(texts, files):
         for given, each in zip(chunk, restorer.restore([str(text) for text in chunk], min_confidence)):
             record = {"text": given, "restored": each.text, "probabilities": each.probabilities.tolist()}
@@ -42,17 +43,4 @@ def _chunks(texts: Sequence[str], files: Sequence[Path]) -> Iterator[list[InputL
     if files:
         yield from ([read_whole(path)] for path in files)
         return
-    lines = iter(LineReader(texts, []))
-    while chunk := list(islice(lines, _CHUNK)):
-        yield chunk
-
-
-def _expect_folder(model: str) -> str:
-    """Return the folder of a model.
-
-    Raises:
-        FileNotFoundError: If there is no such model.
-    """
-    from atenta.command.predict import find_folder  # which imports transformers for names on the Hub
-
-    return str(find_folder(model) or model)
+    yield from chunks_of(LineReader(texts, []), _CHUNK)

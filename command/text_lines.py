@@ -6,11 +6,14 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
+
+_Item = TypeVar("_Item")
 
 
 class InputLine(str):
@@ -19,10 +22,14 @@ class InputLine(str):
     Attributes:
         where: what messages call it, such as `texts.txt, line 3`.
         line_end: what follows it in the output: a line feed, after a carriage return if the text had one.
+        lines: number of lines that were read, with this one.
+        digest: SHA-256 of them, as an object of `hashlib`.
     """
 
     where: str
     line_end: str
+    lines: int
+    digest: Any
 
     def __new__(cls, text: str, where: str, line_end: str = "\n") -> "InputLine":
         """Return the text with its place."""
@@ -36,10 +43,6 @@ class LineReader:
 
     Only a line feed ends a line. A carriage return before it is not part of the text, and is written again after the
     result.
-
-    Attributes:
-        lines: number of lines that were read.
-        digest: SHA-256 of what was read.
     """
 
     def __init__(
@@ -47,12 +50,6 @@ class LineReader:
     ) -> None:
         """Prepare to read; with `skip`, so many lines are read first and must have the `expected` digest."""
         self._texts, self._files, self._skip, self._expected = texts, files, skip, expected
-        self.lines, self._hash = 0, hashlib.sha256()
-
-    @property
-    def digest(self) -> str:
-        """Return the SHA-256 of the lines that were read, in hexadecimal."""
-        return self._hash.hexdigest()
 
     def __iter__(self) -> Iterator[InputLine]:
         """Yield the lines after those to skip.
@@ -60,30 +57,51 @@ class LineReader:
         Raises:
             ValueError: If a line is not UTF-8, or the lines to skip are not as before.
         """
+        lines, digest = 0, hashlib.sha256()
         for where, content in self._read():
-            self.lines += 1
-            self._hash.update(content + b"\n")
-            if self.lines > self._skip:
-                yield _decode(content, where)
-            elif self.lines == self._skip and self.digest != self._expected:
+            lines += 1
+            digest.update(content + b"\n")
+            if lines > self._skip:
+                line = _decode(content, where)
+                line.lines, line.digest = lines, digest.copy()
+                yield line
+            elif lines == self._skip and digest.hexdigest() != self._expected:
                 raise ValueError(
                     f"The first {self._skip} lines are not those that the output was made from; expected the same "
                     "input: give it, or leave out --resume and write to another file."
                 )
-        if self.lines < self._skip:
-            raise ValueError(
-                f"Found {self.lines} lines; the output has results of {self._skip}: it is of another input."
-            )
+        if lines < self._skip:
+            raise ValueError(f"Found {lines} lines; the output has results of {self._skip}: it is of another input.")
 
     def _read(self) -> Iterator[tuple[str, bytes]]:
         for number, text in enumerate(self._texts, start=1):
             yield f"text {number}", text.encode(errors="surrogateescape")
         names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
+        if None in names and sys.stdin is None:
+            raise ValueError("Standard input is closed: give texts or --files.")
         for name in names:
             with open(sys.stdin.fileno() if name is None else name, "rb", closefd=name is not None) as lines:
                 place = "standard input" if name is None else str(name)
                 for number, line in enumerate(lines, start=1):
                     yield f"{place}, line {number}", line.removesuffix(b"\n")
+
+
+def chunks_of(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
+    """Yield lists of so many items; where an error ends them, first those that came before it."""
+    reading = iter(items)
+    while True:
+        chunk, problem = [], None
+        try:
+            for item in islice(reading, size):
+                chunk.append(item)  # what came before an error is kept
+        except (OSError, ValueError) as error:
+            problem = error
+        if chunk:
+            yield chunk
+        if problem is not None:
+            raise problem
+        if len(chunk) < size:
+            return
 
 
 def _decode(content: bytes, where: str) -> InputLine:
@@ -204,14 +222,16 @@ class LineWriter:
         """Return the writer."""
         return self
 
-    def write(self, text: str, reader: LineReader) -> None:
-        """Write the results of all lines that were read, and note how far they go."""
+    def write(self, text: str, last: InputLine | None = None) -> None:
+        """Write results, and note that they go as far as the line `last`, or not further than those before."""
         if self._output is None or self._progress is None:
             print_results(text)
         else:
             self._file.write(text.encode())
             self._file.flush()
-            self.done = {"lines": reader.lines, "digest": reader.digest, "bytes": self._file.tell()}
+            if last is not None:
+                self.done |= {"lines": last.lines, "digest": last.digest.hexdigest()}
+            self.done["bytes"] = self._file.tell()
             part = self._progress.with_name(f"{self._progress.name}.part")
             part.write_text(json.dumps({"about": self._about, **self.done}, ensure_ascii=False), encoding="utf-8")
             part.replace(self._progress)
@@ -228,8 +248,11 @@ class LineWriter:
 
 def print_results(text: str) -> None:
     """Write results to standard output at once; a terminal gets no control characters of theirs."""
-    sys.stdout.buffer.write((printable_lines(text) if sys.stdout.isatty() else text).encode())
-    sys.stdout.buffer.flush()
+    try:
+        sys.stdout.buffer.write((printable_lines(text) if sys.stdout.isatty() else text).encode())
+        sys.stdout.buffer.flush()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, "standard output") from None
 
 
 def printable_lines(text: str) -> str:

@@ -1,10 +1,16 @@
 """Configuration of the encoder family."""
 
-import math
+import re
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_transformer import AtentaTransformerConfig
+from .configuration_transformer import LARGEST_POSITION, AtentaTransformerConfig
+
+MOST_NEIGHBOURS = 1000  # tokens of an n-gram or a convolution
+# The name of a text file in any system: no folder, drive, hidden file, pattern or device, and no file of another kind,
+# such as config.json.
+_TEXT_FILE = re.compile(r"(?!(con|prn|aux|nul|com\d|lpt\d)\.)[^\W_][\w-]{0,60}\.txt", re.IGNORECASE)
+_TEMPERATURES = (1e-6, 1e6)  # between which float32 neither overflows nor underflows
 
 
 @strict
@@ -30,8 +36,8 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
         num_words (`int`, defaults to 0): number of words that pre-training predicts as a whole, besides characters.
         character_variants (`dict[str, str]`, *optional*): for a tagger of characters, the characters that each
             character with a choice may become, such as `{"a": "aàáâã", "e": "eéê"}`; all others never change.
-        spellings_file (`str`, *optional*): file beside the weights with the spellings of words that a tagger of
-            characters reads.
+        spellings_file (`str`, *optional*): name of the file beside the weights with the spellings of words that a
+            tagger of characters reads, such as `"spellings.txt"`: letters, digits, `_` and `-`, and the ending `.txt`.
         window_length (`int`, *optional*): number of characters that a tagger of characters was trained to read at a
             time; longer texts are read in windows.
         confidence_temperature (`float`, defaults to 1.0): divides the logits of a tagger of characters, so that its
@@ -67,46 +73,66 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
 
         Raises:
             ValueError: If `type_vocab_size` is negative, `character_variants` are not characters or have no
-                `window_length`, n-grams or convolution have impossible sizes, or as in [`AtentaTransformerConfig`].
+                `window_length`, `spellings_file` is not the name of a text file, n-grams or convolution have
+                impossible sizes, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         self._validate_variants()
         self._validate_local_context()
-        if self.type_vocab_size < 0:
-            raise ValueError(f"type_vocab_size={self.type_vocab_size}; expected 0 (no segments) or more.")
+        self._validate_count("type_vocab_size", 0, hint=" (no segments)")
 
     def _validate_local_context(self) -> None:
         for name in ("ngram_sizes", "shared_ngram_sizes"):
             sizes = getattr(self, name)
-            if sizes is not None and (len(set(sizes)) < len(sizes) or not sizes or min(sizes) < 1):
-                raise ValueError(f"{name}={sizes}; expected different numbers of tokens from 1, such as [2, 3, 4].")
+            if sizes is None:
+                continue
+            if len(set(sizes)) < len(sizes) or not sizes or min(sizes) < 1 or max(sizes) > MOST_NEIGHBOURS:
+                raise ValueError(
+                    f"{name}={sizes!r:.200}; expected different numbers of tokens from 1 to {MOST_NEIGHBOURS}, "
+                    "such as [2, 3, 4]."
+                )
         if self.shared_ngram_sizes and self.type_vocab_size < 2:
             raise ValueError(
                 f"shared_ngram_sizes compare two segments, and type_vocab_size={self.type_vocab_size}; expected 2."
             )
-        if self.ngram_buckets < 1:
-            raise ValueError(f"ngram_buckets={self.ngram_buckets}; expected at least 1 vector.")
+        self._validate_count("ngram_buckets", 1, LARGEST_POSITION)
         kernel = self.conv_kernel_size
         if kernel is not None and (kernel < 1 or kernel % 2 == 0):
             raise ValueError(f"conv_kernel_size={kernel}; expected an odd number of tokens, such as 7.")
-        if self.num_words < 0:
-            raise ValueError(f"num_words={self.num_words}; expected 0 (no words) or more.")
+        self._validate_count("conv_kernel_size", 1, MOST_NEIGHBOURS)
+        self._validate_count("num_words", 0, LARGEST_POSITION, " (no words)")
 
     def _validate_variants(self) -> None:
-        if self.window_length is not None and self.window_length < 1:
-            raise ValueError(f"window_length={self.window_length}; expected at least 1 character.")
-        if not 0 < self.confidence_temperature < math.inf:
+        self._validate_count("window_length", 1, hint=" character")
+        if self.spellings_file is not None and not _TEXT_FILE.fullmatch(self.spellings_file):
             raise ValueError(
-                f"confidence_temperature={self.confidence_temperature}; expected a finite number above 0."
+                f"spellings_file={self.spellings_file!r:.200}; expected the name of a text file beside the weights, "
+                "such as 'spellings.txt'."
+            )
+        least, largest = _TEMPERATURES
+        if not least <= self.confidence_temperature <= largest:
+            raise ValueError(
+                f"confidence_temperature={self.confidence_temperature!r:.200}; expected a finite number above 0, from "
+                f"{least} to {largest}."
             )
         if self.character_variants is None:
             return
         if self.window_length is None:
             raise ValueError("character_variants need a window_length, the number of characters read at a time.")
+        if not self.character_variants:
+            raise ValueError("character_variants={}; expected a character or more, or null for a tagger of words.")
+        for index, label in self.id2label.items():
+            if not _is_character(label):
+                raise ValueError(f"id2label has {index}: {label!r:.80}; expected one character, as in the variants.")
         labels = set(self.id2label.values())
         for character, variants in self.character_variants.items():
-            if len(character) != 1 or not variants or not set(variants) <= labels:
+            if not _is_character(character) or not variants or not set(variants) <= labels:
                 raise ValueError(
-                    f"character_variants has {character!r}: {variants!r}; expected one character, and one or more "
-                    f"that are labels: {''.join(sorted(labels))!r:.200}."
+                    f"character_variants has {character!r:.80}: {variants!r:.80}; expected one character, and one or "
+                    f"more that are labels: {''.join(sorted(labels))!r:.200}."
                 )
+
+
+def _is_character(text: str) -> bool:
+    """Return whether a text is one character that UTF-8 has, which has no surrogates."""
+    return len(text) == 1 and not "\ud800" <= text <= "\udfff"

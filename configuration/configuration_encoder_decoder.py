@@ -5,7 +5,7 @@ from typing import Any
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_transformer import STACK_PLAN, AtentaTransformerConfig
+from .configuration_transformer import MOST_LAYERS, STACK_PLAN, AtentaTransformerConfig
 
 
 @strict
@@ -85,14 +85,13 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
                 f"rotary_cross_attention=True with position_embedding_type={self.position_embedding_type!r}; expected "
                 "'rotary'. Choose rotary positions, or leave rotary_cross_attention out."
             )
-        if self.window_length is not None and self.window_length < 1:
-            raise ValueError(f"window_length={self.window_length}; expected at least 1 token.")
+        self._validate_count("window_length", 1, hint=" token")
         ratios = self.length_ratios
         if ratios is not None and not (len(ratios) == 2 and 0 <= ratios[0] <= ratios[1] < math.inf):
             raise ValueError(
-                f"length_ratios={ratios}; expected two finite numbers, the lowest ratio of target tokens to source "
-                "tokens and the highest."
+                f"length_ratios={ratios!r:.200}; expected two finite numbers, the lowest ratio of target tokens to "
+                "source tokens and the highest."
             )
 
-    def _sizes(self) -> tuple[str, ...]:
-        return (*super()._sizes(), "decoder_layers")
+    def _sizes(self) -> dict[str, int]:
+        return {**super()._sizes(), "decoder_layers": MOST_LAYERS}

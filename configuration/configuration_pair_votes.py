@@ -1,13 +1,12 @@
 """Configuration of the pair-votes model."""
 
-import math
-
 from huggingface_hub.dataclasses import strict
 
 from .configuration_base import AtentaConfig
 
-LARGEST_VOCABULARY = 2_097_151  # triples of ids are counted as single int64 numbers: vocab_size**3 must be below 2**63
+MOST_COUNTED = 2**63 - 1  # an int64
 LEAST_SMOOTHING = 1e-12  # anything less, times the share of a rare token, could underflow in float32: a logit of -inf
+MOST_SMOOTHING = 1e12  # beside which votes are lost
 
 
 @strict
@@ -52,15 +51,11 @@ class AtentaPairVotesConfig(AtentaConfig):
             ValueError: As described in the class docstring.
         """
         super().validate_architecture()
-        if self.vocab_size > LARGEST_VOCABULARY:
+        self._validate_count("max_distance", 1, MOST_COUNTED, ", or None for no limit")
+        if not LEAST_SMOOTHING <= self.smoothing <= MOST_SMOOTHING:
             raise ValueError(
-                f"vocab_size={self.vocab_size}; expected at most {LARGEST_VOCABULARY}, the most tokens whose triples "
-                "can be counted."
+                f"smoothing={self.smoothing!r:.200}; expected a finite number of at least {LEAST_SMOOTHING}, and at "
+                f"most {MOST_SMOOTHING}."
             )
-        if self.max_distance is not None and self.max_distance < 1:
-            raise ValueError(f"max_distance={self.max_distance}; expected at least 1, or None for no limit.")
-        if not LEAST_SMOOTHING <= self.smoothing < math.inf:
-            raise ValueError(f"smoothing={self.smoothing}; expected a finite number of at least {LEAST_SMOOTHING}.")
         for name in ("num_pairs", "num_triples"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"{name}={getattr(self, name)}; expected 0 (nothing counted) or more.")
+            self._validate_count(name, 0, MOST_COUNTED, " (nothing counted)")

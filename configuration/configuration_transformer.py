@@ -1,11 +1,19 @@
 """Configuration shared by the three Transformer families: names, defaults and checks of the hyper-parameters."""
 
-import math
 from typing import Any, Literal
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_base import AtentaConfig
+from .configuration_base import LARGEST_SIZE, AtentaConfig
+
+MOST_LAYERS = 1000  # in a stack; the deepest published Transformers have as many (Wang et al., 2024, "DeepNet")
+LARGEST_POSITION = 100_000_000
+# The ranges in which float32 neither overflows nor underflows.
+_FINITE = (
+    ("layer_norm_eps", 1e-30, 1.0),
+    ("position_embedding_theta", 1e-3, 1e12),
+    ("initializer_range", 1e-30, 1e6),
+)
 
 # How tensor parallelism splits a stack of blocks. Each process holds some heads, some columns of the feed-forward
 # network and the embeddings of some tokens. The output layer, which may be tied to the embeddings, is split by tokens
@@ -27,7 +35,8 @@ class AtentaTransformerConfig(AtentaConfig):
 
     The defaults are the base model of document 4 (Vaswani et al., 2017, table 3): 6 layers, width 512, 8 heads,
     feed-forward width 2048, dropout 0.1, ReLU, LayerNorm after the residual, sinusoidal positions. For the
-    vocabulary's options, see [`AtentaConfig`].
+    vocabulary's options, see [`AtentaConfig`]. Widths and numbers of heads are at most 1,000,000, layers 1,000 and
+    learned positions 100,000,000, so that a damaged configuration is refused before memory is taken.
 
     Args:
         hidden_size (`int`, defaults to 512): width of the vectors between blocks; d_model in the documents.
@@ -101,9 +110,10 @@ class AtentaTransformerConfig(AtentaConfig):
             probability = getattr(self, name, None)
             if probability is not None and not 0 <= probability < 1:
                 raise ValueError(f"{name}={probability}; expected a probability from 0 up to, but not including, 1.")
-        for name in ("layer_norm_eps", "position_embedding_theta", "initializer_range"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name}={getattr(self, name)}; expected a finite number above 0.")
+        for name, least, largest in _FINITE:
+            if not least <= getattr(self, name) <= largest:
+                value = getattr(self, name)
+                raise ValueError(f"{name}={value}; expected a finite number above 0, from {least} to {largest}.")
         if self.position_embedding_type == "sinusoidal" and self.hidden_size % 2:
             raise ValueError(
                 f"hidden_size={self.hidden_size} is odd; expected an even number for sinusoidal positions, which pair "
@@ -116,16 +126,14 @@ class AtentaTransformerConfig(AtentaConfig):
             )
         self._validate_activation()
 
-    def _sizes(self) -> tuple[str, ...]:
-        return (
-            *super()._sizes(),
-            "hidden_size",
-            "num_hidden_layers",
-            "num_attention_heads",
-            "head_dim",
-            "intermediate_size",
-            "max_position_embeddings",
-        )
+    def _sizes(self) -> dict[str, int]:
+        widths = ("hidden_size", "num_attention_heads", "head_dim", "intermediate_size")
+        return {
+            **super()._sizes(),
+            **dict.fromkeys(widths, LARGEST_SIZE),
+            "num_hidden_layers": MOST_LAYERS,
+            "max_position_embeddings": LARGEST_POSITION,
+        }
 
     def _validate_activation(self) -> None:
         # Imported here because it imports torch, which configurations do not need.

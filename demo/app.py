@@ -6,7 +6,6 @@ The kind of model in the folder chooses the page, which is served to this machin
 """
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,7 @@ import gradio as gr
 
 from atenta import CharacterRestorer, load_engine
 from atenta.command.predictors import TagPredictor
+from atenta.engines.saved_model import class_of, read_config
 
 # Pieces of a text with what is marked on each, as Gradio's HighlightedText takes them.
 Marked = list[tuple[str, str | None]]
@@ -34,13 +34,8 @@ def make_page(folder: Path) -> gr.Interface:
         FileNotFoundError: If there is no such folder, or it has no model.
         ValueError: If its model is of another kind, or damaged.
     """
-    try:
-        config = json.loads((folder / "config.json").read_bytes())
-        kind = (config.get("architectures") or ["unknown class"])[0]
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{folder} has no config.json; expected the folder of a saved model.") from None
-    except (ValueError, AttributeError) as error:  # no JSON, no UTF-8, no object
-        raise ValueError(f"{folder}/config.json is damaged ({error}); expected it as the model was saved.") from None
+    config = read_config(folder)
+    kind = class_of(config)
     if config.get("character_variants"):
         return restoration_page(folder)
     if kind.endswith("ForTokenClassification"):

@@ -1,6 +1,5 @@
 """A saved model with its tokenizer, in onnxruntime or torch: texts in, texts or scores out."""
 
-import json
 import os
 import warnings
 from collections import deque
@@ -16,7 +15,16 @@ import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
-from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, file_name
+from .onnx_models import (
+    ONNX_FOLDER,
+    OnnxGenerator,
+    OnnxHead,
+    Quantization,
+    count_cores,
+    export_command,
+    file_name,
+)
+from .saved_model import AS_SAVED, class_of, find_model, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
 from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
@@ -65,9 +73,9 @@ class Engine:
         self.name, self.config, self.tokenizer = name, config, tokenizer
         self.can_generate = isinstance(model, Generator)
         self._model, self._generation_config, self._threads = model, generation_config, threads
-        self._window_length = config.get("window_length") if config.get("is_encoder_decoder") else None
+        self._reads_sources = bool(config.get("is_encoder_decoder"))  # a decoder reads prompts, which are not cut
         self._characters = frozenset(tokenizer.tokens)
-        self._longest = config["max_position_embeddings"] if config["position_embedding_type"] == "learned" else None
+        self._longest = learned_positions(config)
 
     def generate(
         self,
@@ -82,7 +90,7 @@ class Engine:
 
         Texts of similar lengths are generated together, and the answers come in the order of the texts. Sources longer
         than the `window_length` that the model notes in training are cut at the ends of sentences or words, and their
-        outputs joined; an empty one then gives an empty text.
+        outputs joined. A source that is empty or only white space gives itself; an empty prompt is continued.
 
         Args:
             texts: a text, or a list or tuple of texts.
@@ -111,7 +119,7 @@ class Engine:
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]
         cut = sum(not each.finished for each in best)
-        if cut and self.config.get("is_encoder_decoder"):
+        if cut and self._reads_sources:
             warnings.warn(
                 f"{cut} of {len(best)} outputs reached the largest length without <eos>, and were cut off there. "
                 "Raise max_new_tokens, or cut the texts into parts.",
@@ -144,6 +152,23 @@ class Engine:
             TypeError: As in [`Engine.generate`].
             ValueError: As in [`Engine.generate`], or if `batch_size` is below 1.
         """
+        found = self.search_windows(texts, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
+        return [join_windows(*each) for each in found]
+
+    def search_windows(
+        self,
+        texts: Sequence[str],
+        *,
+        tags: Sequence[Sequence[str]] | None = None,
+        keep_letters: bool = False,
+        batch_size: int = 32,
+        **options: Any,
+    ) -> list[tuple[list[TextWindow], list[Sequence[GeneratedText] | None]]]:
+        """Return the windows of each text and their outputs, best first, which [`Engine.n_best`] joins.
+
+        Arguments and errors are those of [`Engine.n_best`]. A window that is empty has `None` as its outputs; a prompt
+        is one window, and is continued even if it is empty.
+        """
         if batch_size < 1:
             raise ValueError(f"batch_size={batch_size}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
@@ -155,10 +180,10 @@ class Engine:
             found = self._search(generator, search, encoded, keep_letters, batch_size)
             return [[self._as_output(each) for each in ranked] for ranked in found]
 
-        if not self._window_length:
-            return generate(list(range(len(texts))), list(texts))
         cuts = [self._cut(text) for text in texts]
-        return [join_windows(*each) for each in zip(cuts, generate_windows(cuts, generate))]
+        if self._reads_sources:
+            return list(zip(cuts, generate_windows(cuts, generate)))
+        return [(windows, [ranked]) for windows, ranked in zip(cuts, generate([*range(len(texts))], list(texts)))]
 
     def _as_output(self, found: FoundTokens) -> GeneratedText:
         text = self.tokenizer.decode(found.token_ids)
@@ -166,7 +191,10 @@ class Engine:
 
     def _cut(self, text: str) -> list[TextWindow]:
         """Return the windows of a text: the text itself, if the model has no longest length that it knows well."""
-        return cut_text(text, self._window_length and self._window_length - 1, self._characters)
+        if not self._reads_sources:
+            return [TextWindow(text, "")]
+        longest = self.config.get("window_length")
+        return cut_text(text, longest and longest - 1, self._characters)
 
     def _search(
         self,
@@ -186,7 +214,7 @@ class Engine:
             inputs = self._inputs([encoded[number] for number in numbers], search, keep_letters)
             limits = inputs["limits"]
             if self._longest is not None:  # a text that has ended must not be read on beside others beyond its limit
-                read = 1 if self.config.get("is_encoder_decoder") else inputs["attention_mask"].sum(-1)
+                read = 1 if self._reads_sources else inputs["attention_mask"].sum(-1)
                 inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
             for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
                 possible = [output for output in outputs if output.score > _IMPOSSIBLE]
@@ -226,7 +254,7 @@ class Engine:
 
         def stream_windows() -> Iterator[str]:
             for (part, gap), token_ids in zip(windows, found):
-                if part or not self._window_length:
+                if part or not self._reads_sources:
                     yield from self.tokenizer.stream(token_ids)
                 yield from gap
 
@@ -250,7 +278,7 @@ class Engine:
                 that the model has learned.
         """
         if not isinstance(self._model, Head):
-            raise ValueError(f"{self._class_name()} generates text and has no other outputs; use `generate`.")
+            raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
         encoded = self._encode(texts, text_pairs)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
         batches = [[first, *islice(in_order, _BATCH_TOKENS // len(encoded[first]) - 1)] for first in in_order]
@@ -290,9 +318,6 @@ class Engine:
             )
         return encoded
 
-    def _class_name(self) -> str:
-        return (self.config.get("architectures") or ["This model"])[0]
-
     def _tag_ids(self, tags: Sequence[Sequence[str]] | None, count: int) -> list[list[int]]:
         """Return the ids of the feature tags of each text."""
         if tags is None:
@@ -307,11 +332,11 @@ class Engine:
 
     def _generator(self, keep_letters: bool) -> Generator:
         if not isinstance(self._model, Generator):
-            raise ValueError(f"{self._class_name()} does not generate text; use `predict`.")
-        if keep_letters and not self.config.get("is_encoder_decoder"):
+            raise ValueError(f"{class_of(self.config)} does not generate text; use `predict`.")
+        if keep_letters and not self._reads_sources:
             raise ValueError(
-                f"keep_letters=True needs a source whose letters to keep, and {self._class_name()} continues prompts; "
-                "leave it out."
+                f"keep_letters=True needs a source whose letters to keep, and {class_of(self.config)} continues "
+                "prompts; leave it out."
             )
         return self._model
 
@@ -321,9 +346,8 @@ class Engine:
 
     def _inputs(self, encoded: Sequence[Sequence[int]], search: SearchOptions, keep_letters: bool) -> dict[str, Any]:
         """Return the arguments of a search over some texts."""
-        is_translation = self.config.get("is_encoder_decoder")
-        input_ids, attention_mask = self.tokenizer.pad(encoded, "right" if is_translation else "left")
-        limits = search.new_token_limits([1 if is_translation else len(ids) for ids in encoded])
+        input_ids, attention_mask = self.tokenizer.pad(encoded, "right" if self._reads_sources else "left")
+        limits = search.new_token_limits([1 if self._reads_sources else len(ids) for ids in encoded])
         lock = None
         if keep_letters:
             lock = LetterLock(self._base_letters, self.tokenizer.special_ids, self.tokenizer.eos_token_id, input_ids)
@@ -361,16 +385,16 @@ def load_engine(
     """
     if threads is not None and threads < 1:
         raise ValueError(f"threads={threads}; expected 1 or more.")
-    folder = Path(folder)
-    config = _read_saved(folder / "config.json")
-    if config is None:
-        raise FileNotFoundError(
-            f"{folder} has no config.json; expected the folder of a saved model. "
-            "`hf download NAME --local-dir FOLDER` fetches one from the Hub."
-        )
+    folder = find_model(folder)
+    config = read_config(folder)
     name = choose_engine(folder, engine, quantization)
-    generation_config = _read_saved(folder / "generation_config.json") or {}
+    generation_file = folder / "generation_config.json"
+    generation_config = read_saved(generation_file) if generation_file.is_file() else {}
     tokenizer = TextIds(folder)
+    if config.get("type_vocab_size") and "token_type_ids" not in tokenizer.model_input_names:
+        raise ValueError(
+            f"{folder}/tokenizer_config.json is damaged: model_input_names lacks token_type_ids; {AS_SAVED}"
+        )
     model: Head | Generator
     if name == "onnx":
         files = folder / ONNX_FOLDER
@@ -416,25 +440,12 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
             raise ImportError(f"engine='torch' needs torch and transformers: {INSTALL['torch']}")
         return "torch"
     if not has_files:
-        option = f" --quantization {quantization}" if quantization else ""
         raise FileNotFoundError(
-            f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with `python -m "
-            f"atenta.recipes.export {folder}{option}`, which needs torch."
+            f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with torch installed, "
+            f"{export_command(files[0])}"
         )
     raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
 
 
 def _is_installed(package: str) -> bool:
     return find_spec(package) is not None
-
-
-def _read_saved(path: Path) -> dict[str, Any] | None:
-    if not path.is_file():
-        return None
-    try:
-        saved = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{path} is damaged ({error}); expected it as the model was saved.") from None
-    if not isinstance(saved, dict):
-        raise ValueError(f"{path} is damaged (found {saved!r:.40}); expected it as the model was saved.")
-    return saved

@@ -3,17 +3,22 @@
 The ONNX files are those of `onnx_export.py`.
 """
 
+import hashlib
 import os
+import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from .saved_model import check_inside, describe_error, learned_positions
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
+WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
@@ -21,6 +26,26 @@ Quantization = Literal["int8"]
 def file_name(stem: str, quantization: Quantization | None) -> str:
     """Return the name of an ONNX file: `model.onnx`, or `model_int8.onnx`."""
     return f"{stem}_{quantization}.onnx" if quantization else f"{stem}.onnx"
+
+
+def weights_digest(folder: Path) -> str:
+    """Return the SHA-256 of a saved model's weights, in hexadecimal: that of `model.safetensors`.
+
+    Weights in several files are read one after the other, in the order of their names.
+
+    Raises:
+        FileNotFoundError: If the folder has no weights.
+    """
+    files = [folder / "model.safetensors"]
+    if not files[0].is_file():
+        files = sorted(folder.glob("model-*.safetensors"))
+    if not files:
+        raise FileNotFoundError(f"{folder} has no model.safetensors; expected the folder of a saved model.")
+    digest = hashlib.sha256()
+    for path in files:
+        with path.open("rb") as file:
+            hashlib.file_digest(file, lambda: digest)
+    return digest.hexdigest()
 
 
 def key_value_names(of: str, blocks: int) -> list[str]:
@@ -43,12 +68,15 @@ def open_session(path: str | os.PathLike) -> Any:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If onnxruntime cannot read it, or another version of this package wrote it.
+        ValueError: If onnxruntime cannot read it, another version of this package wrote it, or it was made of other
+            weights than those beside it.
     """
     import onnxruntime  # here, because names of files are needed where it is not installed
 
+    again = f"Write it again: {export_command(Path(path))}"
     if not Path(path).is_file():
-        raise FileNotFoundError(f"{path} is not there; write it with `python -m atenta.recipes.export`.")
+        raise FileNotFoundError(f"{path} is not there. {again}")
+    check_inside(Path(path), Path(path).parent.parent)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3  # errors only: they are raised too
@@ -58,17 +86,35 @@ def open_session(path: str | os.PathLike) -> Any:
             path, options, providers=["CPUExecutionProvider"], disabled_optimizers=["SkipLayerNormFusion"]
         )
     except Exception as error:  # its classes of errors share no base but Exception
-        reason = " ".join(str(error).split())
         raise ValueError(
-            f"onnxruntime {onnxruntime.__version__} cannot read {path}: {reason:.200} Write it again with `python -m "
-            "atenta.recipes.export`, or upgrade onnxruntime."
+            f"onnxruntime {onnxruntime.__version__} cannot read {path}: {describe_error(error)} {again}, or upgrade "
+            "onnxruntime."
         ) from None
     found = session.get_modelmeta().custom_metadata_map.get(FORMAT_KEY)
     if found != FORMAT:
-        raise ValueError(
-            f"{path} has format {found}; expected {FORMAT}. Write it again with `python -m atenta.recipes.export`."
-        )
+        raise ValueError(f"{path} has format {found}; expected {FORMAT}. {again}")
+    check_export(Path(path))
     return session
+
+
+def check_export(path: Path) -> None:
+    """Check that an ONNX file was made of the weights beside it. A folder may also have the ONNX files alone.
+
+    Raises:
+        ValueError: If the weights are others: the model was trained again.
+    """
+    folder = path.parent.parent
+    # As protocol buffers write an entry of the metadata. Neither onnx nor onnxruntime may be installed.
+    made_of = re.search(rb"%b\x12\x40([0-9a-f]{64})" % WEIGHTS_KEY.encode(), path.read_bytes())
+    with suppress(FileNotFoundError):
+        digest = weights_digest(folder)
+        if made_of is None or made_of[1].decode() != digest:
+            raise ValueError(f"{path} was not made of the weights in {folder}. Write it again: {export_command(path)}")
+
+
+def export_command(path: Path) -> str:
+    """Return the command that writes an ONNX file of a saved model."""
+    return f"atenta export {path.parent.parent}" + (" --quantization int8" if path.stem.endswith("_int8") else "")
 
 
 class OnnxHead:
@@ -116,11 +162,11 @@ class OnnxGenerator:
             self.encoder = open_session(folder / file_name("encoder_model", quantization))
         self.start_token_id = config.get("decoder_start_token_id")
         past = [each for each in self.decoder.get_inputs() if each.name.startswith("past.")]
+        if not past:
+            raise ValueError(f"{folder} has a decoder_model without a cache; expected the files of `atenta export`.")
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]
         self.vocab_size = self.decoder.get_outputs()[0].shape[-1]
-        self.longest = None  # number of tokens that learned positions allow
-        if config["position_embedding_type"] == "learned":
-            self.longest = config["max_position_embeddings"]
+        self.longest = learned_positions(config)
 
     def begin(self) -> TokenModel:
         """Return the model with an empty cache, for the texts of one batch."""

@@ -4,7 +4,7 @@ import json
 import os
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from ..tokenization.text_checks import check_texts
+from .saved_model import loading_errors, read_saved
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _CHARACTER_DECODER = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}
@@ -42,19 +43,20 @@ class TextIds:
 
     def __init__(self, folder: str | os.PathLike) -> None:
         path, config_path = (Path(folder) / name for name in ("tokenizer.json", "tokenizer_config.json"))
-        parts, config = _read_json(path), _read_json(config_path)
-        try:
+        parts, config = read_saved(path), read_saved(config_path)
+        for key, (is_right, expected) in _CHECKS.items():
+            if not is_right(config.get(key)):
+                raise ValueError(f"{config_path} is damaged: {key} is {config.get(key)!r:.60}; expected {expected}.")
+        with loading_errors(path.parent, path.name):
             self._backend = Tokenizer.from_str(json.dumps(parts))
-        except Exception as error:  # the library raises nothing more special
-            raise ValueError(f"{path} is damaged ({error}); expected it as the tokenizer was saved.") from None
-        vocabulary = self.get_vocab()
+            vocabulary = self.get_vocab()
         if parts.get("decoder") != _CHARACTER_DECODER or {*vocabulary.values()} != {*range(len(vocabulary))}:
             raise ValueError(f"{path} is of another kind of tokenizer; expected one that AtentaTokenizer has saved.")
         self._backend.no_padding()
         self._backend.no_truncation()
         self._backend.encode_special_tokens = bool(config.get("split_special_tokens", False))
-        self.model_input_names: list[str] = config.get("model_input_names", ["input_ids", "attention_mask"])
-        self.padding_side: Literal["left", "right"] = config.get("padding_side", "right")
+        self.model_input_names: list[str] = config.get("model_input_names") or ["input_ids", "attention_mask"]
+        self.padding_side: Literal["left", "right"] = config.get("padding_side") or "right"
         self.tokens: list[str] = sorted(vocabulary, key=vocabulary.__getitem__)
         special = {name: _content(config.get(f"{name}_token")) for name in ("pad", "bos", "eos", "mask")}
         for name, token in special.items():
@@ -168,29 +170,21 @@ class TextIds:
         return self._backend.encode_batch_fast(list(zip(texts, text_pairs)))
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    """Return a file's object.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is damaged.
-    """
-    try:
-        parts = json.loads(path.read_bytes())
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{path.parent} has no {path.name}; expected the folder of a model with its tokenizer."
-        ) from None
-    except ValueError as error:  # of JSON or UTF-8
-        raise ValueError(f"{path} is damaged ({error}); expected it as the tokenizer was saved.") from None
-    if not isinstance(parts, dict):
-        raise ValueError(f"{path} is damaged (found {parts!r:.40}); expected it as the tokenizer was saved.")
-    return parts
-
-
-def _content(token: str | dict[str, Any] | None) -> str | None:
+def _content(token: Any) -> str:
     """Return the text of a special token, which older versions of transformers saved with its options."""
-    return token["content"] if isinstance(token, dict) else token
+    return str(token.get("content") if isinstance(token, dict) else token)
+
+
+_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+# What is read of `tokenizer_config.json`, besides the special tokens.
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "split_special_tokens": (lambda value: value is None or isinstance(value, bool), "true or false"),
+    "padding_side": (lambda value: value in (None, "left", "right"), '"left" or "right"'),
+    "model_input_names": (
+        lambda value: value is None or (isinstance(value, list) and {*map(str, value)} <= _INPUTS),
+        f"some of {', '.join(sorted(_INPUTS))}",
+    ),
+}
 
 
 def expect_texts(texts: Sequence[str], name: str = "texts") -> None:

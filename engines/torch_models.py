@@ -1,6 +1,5 @@
 """Models in torch behind the interface of the engines: the engine without an export."""
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from transformers.utils import ModelOutput
 from ..modeling import modeling_decoder, modeling_encoder, modeling_encoder_decoder, modeling_encoder_pretraining
 from ..modeling.modeling_encoder_decoder import AtentaEncoderDecoderModel
 from ..modeling.positions import source_positions
+from .saved_model import class_of, load_weights, read_config
 from .token_search import TokenModel
 
 
@@ -24,15 +24,11 @@ def load_model(folder: str | os.PathLike) -> PreTrainedModel:
         folder: folder of an encoder, a decoder or an encoder-decoder of this package.
 
     Raises:
-        ValueError: If the folder has no model, or a model of another kind.
+        FileNotFoundError: If the folder has no model.
+        ValueError: If it has a model of another kind, or a damaged one.
     """
-    config_file = Path(folder) / "config.json"
-    if not config_file.is_file():
-        raise ValueError(f"{folder} has no config.json; expected the folder of a saved model.")
-    try:
-        name, *_ = json.loads(config_file.read_bytes()).get("architectures") or ["unknown"]
-    except (ValueError, AttributeError) as error:
-        raise ValueError(f"{config_file} is damaged ({error}); expected it as the model was saved.") from None
+    folder = Path(folder)
+    name = class_of(read_config(folder))
     modules = (modeling_encoder, modeling_encoder_pretraining, modeling_decoder, modeling_encoder_decoder)
     model_class = next((found for module in modules if (found := getattr(module, name, None))), None)
     is_model = isinstance(model_class, type) and issubclass(model_class, PreTrainedModel)
@@ -41,11 +37,7 @@ def load_model(folder: str | os.PathLike) -> PreTrainedModel:
             f"{folder} has a model of class {name}; expected an encoder, a decoder, or an encoder-decoder with an "
             "output layer, of this package."
         )
-    try:
-        return model_class.from_pretrained(folder, dtype=torch.float32, use_safetensors=True).eval()
-    except Exception as error:  # each library has errors of its own for a damaged file
-        reason = " ".join(str(error).split())
-        raise ValueError(f"The model of {folder} is damaged ({reason:.200}); expected it as it was saved.") from None
+    return load_weights(model_class, folder, dtype=torch.float32)
 
 
 def named_outputs(outputs: ModelOutput) -> dict[str, torch.Tensor]:

@@ -1,5 +1,5 @@
 """`python -m atenta`, the same as the command `atenta`."""
 
-from atenta.command.main import main
+from atenta.command.start import main
 
 main()

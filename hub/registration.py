@@ -6,7 +6,7 @@ Importing this module registers them.
 from importlib import import_module
 
 import transformers
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel, TokenizersBackend
 
 from .configuration.configuration_base import AtentaConfig
 from .configuration.configuration_decoder import AtentaDecoderConfig
@@ -71,9 +71,11 @@ PIPELINES: dict[str, tuple[str, str]] = {
 
 
 def _register_auto_classes() -> None:
-    """Register the models with `AutoConfig`, `AutoModel` and the other auto classes, without remote code."""
+    """Register the models and their tokenizer with transformers' auto classes, without remote code."""
     for config_class, models in AUTO_CLASSES.items():
         AutoConfig.register(config_class.model_type, config_class, exist_ok=True)
+        # Otherwise a folder's tokenizer_config.json can make transformers ask whether to run code, on standard input.
+        AutoTokenizer.register(config_class, tokenizer_class=TokenizersBackend, exist_ok=True)
         for auto_class, model_class in models.items():
             getattr(transformers, auto_class).register(config_class, model_class, exist_ok=True)
 

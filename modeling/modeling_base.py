@@ -1,11 +1,14 @@
-"""The base class of all models: saving, pushing to the Hub, and the hook that writes model cards."""
+"""The base class of all models: loading, saving, pushing to the Hub, and the hook that writes model cards."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+import torch
 from transformers import PreTrainedModel
+
+_SHOWN_WEIGHTS = 5
 
 
 class AtentaPreTrainedModel(PreTrainedModel):
@@ -15,6 +18,30 @@ class AtentaPreTrainedModel(PreTrainedModel):
     # push, the repository. The package sets it (hub/card.py). This file may not import the writer, because copies
     # of this file are saved with every model, without the writer. In those copies it stays None: no card is written.
     card_writer: ClassVar[Callable[[PreTrainedModel, Path, str | None], None] | None] = None
+
+    @classmethod
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | os.PathLike | None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Load a saved model, and check that all of its weights are there.
+
+        transformers would give random values to weights that a file lacks. That is right for a new head on a saved
+        encoder, and wrong for a model that is loaded as the class that it was saved as.
+
+        Args:
+            pretrained_model_name_or_path: folder, or name on the Hub; `None` with a `state_dict`.
+            args: as in transformers.
+            kwargs: as in transformers. With `output_loading_info` or `ignore_mismatched_sizes` nothing is checked.
+
+        Raises:
+            ValueError: If weights of the saved class are missing, unknown or of another shape, or not finite.
+        """
+        name = pretrained_model_name_or_path
+        if kwargs.get("output_loading_info") or kwargs.get("ignore_mismatched_sizes") or name is None:
+            return super().from_pretrained(name, *args, **kwargs)  # the caller judges
+        loaded: Any = super().from_pretrained(name, *args, **{**kwargs, "output_loading_info": True})
+        check_weights(loaded[0], loaded[1], str(name))
+        return loaded[0]
 
     def save_pretrained(
         self, save_directory: str | os.PathLike, is_main_process: bool = True, *args: Any, **kwargs: Any
@@ -41,3 +68,41 @@ class AtentaPreTrainedModel(PreTrainedModel):
         writer = type(self).card_writer
         if writer is not None:
             writer(self, Path(folder), repo_id)
+
+
+def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) -> None:
+    """Check that a model was loaded with all the weights that it was saved with, and that they are finite numbers.
+
+    A head may be another than the saved one. Its weights are then new, and those of the saved head are left out.
+
+    Args:
+        model: the loaded model.
+        info: what transformers reports with `output_loading_info`.
+        name: of its folder or repository, for the message.
+
+    Raises:
+        ValueError: If a weight is missing, unknown or of another shape, or not finite. The message names it.
+    """
+    is_saved_class = type(model).__name__ in (model.config.architectures or [])
+    # Another head is new. So is the pooler of an encoder that was not trained on pairs of texts.
+    base = "" if model.base_model is model else f"{model.base_model_prefix}."
+    is_ours = isinstance(model, AtentaPreTrainedModel)
+    missing = set(info["missing_keys"])
+    new = {key for key in missing if not is_ours or not key.startswith(base) or key.startswith(f"{base}pooler.")}
+    problems = {
+        "lack": missing if is_saved_class else missing - new,
+        "have in another shape": {key for key, *_ in info["mismatched_keys"]},
+        "have beside those of the model": info["unexpected_keys"] if is_saved_class else (),
+    }
+    problems["are not finite in"] = {
+        key
+        for key, weight in model.state_dict().items()
+        if weight.is_floating_point() and not weight.is_meta and not torch.isfinite(weight).all()
+    }
+    for problem, keys in problems.items():
+        if keys:
+            more = f" and {len(keys) - _SHOWN_WEIGHTS} more" if len(keys) > _SHOWN_WEIGHTS else ""
+            raise ValueError(
+                f"The weights of {name} {problem} {', '.join(sorted(keys)[:_SHOWN_WEIGHTS])}{more}; expected all of "
+                f"those of {type(model).__name__} as they were saved: save the model again, or fetch it again."
+            )

@@ -3,7 +3,7 @@
 transformers 5 has dropped its own. It is saved with the models of this package, and runs without the package.
 """
 
-import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -14,48 +14,95 @@ from ..tokenization.offsets import character_span
 from .saved_pipeline import SavedPipeline
 
 _WINDOWS_AT_ONCE = 16
-_SPANS_OF_WORDS = 10  # spans that are looked at for each answer, because several may be extended to the same words
 _NO_ANSWER = 0  # the position of <bos>, or [CLS], for no answer (Devlin et al., 2019, section 4.3)
-_WORD = re.compile(r"\w+|[^\w\s]")  # what `align_to_words` extends an answer to
 
 
 class AnswerSpan(NamedTuple):
-    """Tokens of a window that answer a question.
+    """A part of a context that answers a question.
 
     Attributes:
-        first: index of the first token.
-        last: index of the last token, which is included.
-        score: what the start of the first and the end of the last add up to.
+        start: its first character.
+        end: the character after its last.
+        score: log p(start) + log p(end), each a softmax over the tokens of the context in a window, and `<bos>`.
     """
 
-    first: int
-    last: int
+    start: int
+    end: int
     score: float
 
 
-def best_spans(
-    starts: np.ndarray, ends: np.ndarray, inside: np.ndarray, max_answer_length: int, top_k: int = 1
-) -> list[AnswerSpan]:
-    """Return the spans with the highest sums of start and end, best first.
+def answers_in_window(
+    start_logits: np.ndarray,
+    end_logits: np.ndarray,
+    context: str,
+    offsets: Sequence[tuple[int, int]],
+    max_answer_len: int,
+    align_to_words: bool = True,
+    top_k: int = 1,
+) -> tuple[list[AnswerSpan], float]:
+    """Return the best answers in a window of a context, best first, and the score of having none.
 
     Args:
-        starts: (length,), how well an answer starts at each token: logits or log-probabilities.
-        ends: (length,), how well it ends there.
-        inside: indices of the tokens that may be in an answer, in order.
-        max_answer_length: largest number of tokens of a span.
-        top_k: number of spans.
+        start_logits: (length,), how well an answer starts at each token of the window; padding may follow.
+        end_logits: (length,), how well it ends there.
+        context: the whole context.
+        offsets: (start, end) of each token in the context, and (0, 0) outside it.
+        max_answer_len: largest number of tokens of an answer.
+        align_to_words: whether an answer begins and ends with whole words or signs. It does not where a window is
+            within a word.
+        top_k: number of answers; there may be fewer.
     """
-    sums = starts[inside, None] + ends[inside]  # (first token, last token)
-    is_reversed = np.tri(len(inside), k=-1, dtype=bool)  # the last token precedes the first
-    is_short = np.tri(len(inside), k=max_answer_length - 1, dtype=bool)
+    places = np.array(offsets)
+    inside = np.flatnonzero(places[:, 1] > places[:, 0])
+    starts, ends = (_log_softmax(logits, np.append(inside, _NO_ANSWER)) for logits in (start_logits, end_logits))
+    no_answer = float(starts[_NO_ANSWER] + ends[_NO_ANSWER])
+    starts, ends, places = starts[inside], ends[inside], places[inside]
+    is_new = np.append(True, places[1:, 0] != places[:-1, 0])  # all bytes of a character have its place
+    can_start, can_end = is_new, np.append(is_new[1:], True)
+    found: list[tuple[int, int, float]] = []
+    if align_to_words:
+        is_first, is_last = _word_borders(context, places)
+        found = _best_spans(starts, ends, can_start & is_first, can_end & is_last, max_answer_len, top_k)
+    if not found:
+        found = _best_spans(starts, ends, can_start, can_end, max_answer_len, top_k)
+    answers = []
+    for first, last, score in found:
+        span = character_span(context, offsets, int(inside[first]), int(inside[last]))
+        answers.append(AnswerSpan(span.start, span.end, score))
+    return answers, no_answer
+
+
+def _best_spans(
+    starts: np.ndarray, ends: np.ndarray, can_start: np.ndarray, can_end: np.ndarray, longest: int, top_k: int
+) -> list[tuple[int, int, float]]:
+    """Return the first token, the last token and the sum of the spans with the highest sums of start and end."""
+    sums: np.ndarray = np.where(
+        can_start[:, None] & can_end, starts[:, None] + ends, -np.inf
+    )  # (first token, last token)
+    is_reversed = np.tri(len(starts), k=-1, dtype=bool)  # the last token precedes the first
+    is_short = np.tri(len(starts), k=longest - 1, dtype=bool)
     sums[is_reversed | ~is_short] = -np.inf
-    order = sums.argmax(keepdims=True).ravel() if top_k == 1 else np.argsort(-sums, axis=None, kind="stable")[:top_k]
+    order = [sums.argmax()] if top_k == 1 else np.argsort(-sums, axis=None, kind="stable")[:top_k]
     found = [(*np.unravel_index(each, sums.shape), sums.flat[each]) for each in order]
-    return [
-        AnswerSpan(int(inside[first]), int(inside[last]), float(score))
-        for first, last, score in found
-        if score > -np.inf
-    ]
+    return [(int(first), int(last), float(score)) for first, last, score in found if score > -np.inf]
+
+
+def _word_borders(context: str, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return which tokens begin a word or are a sign, and which end one, (tokens,) each, without white space."""
+    kinds = [unicodedata.category(character)[0] for character in context]
+    in_word = np.array([kind in "LMN" or each == "_" for kind, each in zip(kinds, context)] + [False])
+    is_mark = np.array([kind == "M" for kind in kinds] + [False])
+    is_space = np.array([character.isspace() for character in context])
+    starts, ends = places.T
+    after = ends.copy()
+    has_no_token = np.append(starts[1:] != ends[:-1], True)  # what follows, such as a mark composed with its letter
+    for number in np.flatnonzero(has_no_token & is_mark[ends]):
+        while is_mark[after[number]]:
+            after[number] += 1
+    # Before the first character is the last element, no word.
+    is_first = ~(in_word[starts] & in_word[starts - 1]) & ~is_space[starts]
+    is_last = ~(in_word[ends - 1] & in_word[after]) & ~is_space[ends - 1]
+    return is_first, is_last
 
 
 class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
@@ -68,7 +115,8 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
     The score is p(start) · p(end), each a softmax over the tokens of the context in one window, and `<bos>`. Texts
     that do not fit are read in windows that overlap; the same span has the score of its best window.
 
-    Options, of the call or the pipeline:
+    Options, of the call or the pipeline. Those that the model was scored with are saved in its configuration, under
+    `question-answering` of `task_specific_params`; the defaults below are for models that have none there.
 
     - `top_k`: number of answers; there may be fewer. 1 by default.
     - `max_seq_len`: tokens of a window with the question; 512 by default, or fewer if the tokenizer has a limit.
@@ -76,7 +124,8 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
     - `max_answer_len`: largest number of tokens of an answer; 15 by default for word pieces, 60 for characters.
     - `max_question_len`: questions with more tokens are refused; no limit by default.
     - `handle_impossible_answer`: whether "no answer" is one of the answers: from 0 to 0, and an empty text.
-    - `align_to_words`: whether an answer is extended to whole words and signs, such as `Rio` for `io`. Yes by default.
+    - `align_to_words`: whether an answer begins and ends with whole words or signs: `Rio`, not `io`. Yes by default;
+      not for languages written without spaces.
     - `batch_size`: number of questions that are read together.
 
     Example:
@@ -98,6 +147,12 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             )
         if not self.tokenizer.is_fast:
             raise ValueError(f"{type(self.tokenizer).__name__} has no offsets; give a fast tokenizer.")
+        saved = getattr(self.model.config, "task_specific_params", None) or {}
+        try:
+            _, options, _ = self._sanitize_parameters(**saved.get("question-answering", {}))
+        except (AttributeError, TypeError, ValueError) as error:
+            raise ValueError(f"task_specific_params of the model's config.json: {error}") from None
+        self._forward_params = options | self._forward_params
 
     def __call__(self, *args: Any, question: Any = None, context: Any = None, **kwargs: Any) -> Any:
         """Answer questions; the class says what the options are and what is returned.
@@ -147,8 +202,8 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
         }
         for name, value in sizes.items():
             least = 0 if name == "doc_stride" else 1
-            if value is not None and value < least:
-                raise ValueError(f"{name}={value}; expected {least} or more.")
+            if value is not None and (not isinstance(value, int) or value < least):
+                raise ValueError(f"{name}={value!r}; expected {least} or more.")
         choices = {"handle_impossible_answer": handle_impossible_answer, "align_to_words": align_to_words}
         given = {name: value for name, value in (sizes | choices).items() if value is not None}
         return {}, given, {} if top_k is None else {"top_k": top_k}
@@ -195,31 +250,23 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
         rows = encoded.pop("overflow_to_sample_mapping")
         offsets = encoded.pop("offset_mapping")
         spans: list[dict[tuple[int, int], float]] = [{} for _ in questions]
-        no_answer = [1.0] * len(questions)
+        no_answer = [0.0] * len(questions)
         for number, starts, ends in self._logits(encoded):
             row = rows[number]
-            is_context = np.array([sequence == 1 for sequence in encoded.sequence_ids(number)])
-            widths = np.diff(np.array(offsets[number]), axis=1)[:, 0]
-            inside = np.flatnonzero(is_context & (widths > 0))
-            counted = np.append(inside, _NO_ANSWER)
-            starts, ends = _log_softmax(starts, counted), _log_softmax(ends, counted)
-            if align_to_words:
-                texts = [contexts[row][slice(*offsets[number][token])] for token in inside]
-                starts[inside], ends[inside] = (
-                    np.where([text.isspace() for text in texts], -np.inf, values[inside]) for values in (starts, ends)
-                )
-            no_answer[row] = min(no_answer[row], float(np.exp(starts[_NO_ANSWER] + ends[_NO_ANSWER])))
-            wanted = top_k * _SPANS_OF_WORDS if align_to_words else top_k
-            for found in best_spans(starts, ends, inside, longest, wanted):
-                span = character_span(contexts[row], offsets[number], found.first, found.last)
-                place = _align(contexts[row], *span) if align_to_words else (span.start, span.end)
-                spans[row][place] = max(spans[row].get(place, 0.0), float(np.exp(found.score)))
+            places = [
+                place if sequence == 1 else (0, 0)
+                for place, sequence in zip(offsets[number], encoded.sequence_ids(number))
+            ]
+            found, none = answers_in_window(starts, ends, contexts[row], places, longest, align_to_words, top_k)
+            no_answer[row] = min(no_answer[row], none)
+            for start, end, score in found:
+                spans[row][start, end] = max(spans[row].get((start, end), -np.inf), score)
         if handle_impossible_answer:
             for of_question, score in zip(spans, no_answer):
                 of_question[0, 0] = score
         answers = [
             [
-                {"score": score, "start": start, "end": end, "answer": context[start:end]}
+                {"score": float(np.exp(score)), "start": start, "end": end, "answer": context[start:end]}
                 for (start, end), score in sorted(found.items(), key=lambda item: -item[1])[:top_k]
             ]
             for context, found in zip(contexts, spans)
@@ -264,13 +311,3 @@ def _log_softmax(logits: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Return logits as log-probabilities over the tokens that are counted."""
     largest = logits[counted].max()
     return logits - largest - np.log(np.exp(logits[counted] - largest).sum())
-
-
-def _align(context: str, start: int, end: int) -> tuple[int, int]:
-    """Return the start and end of the words and signs that a span has a part of."""
-    for word in _WORD.finditer(context):
-        if word.start() < end and word.end() > start:
-            start, end = min(start, word.start()), max(end, word.end())
-        elif word.start() >= end:
-            break
-    return start, end

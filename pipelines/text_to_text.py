@@ -201,12 +201,11 @@ class TextToTextPipeline(SavedPipeline):
         batch = self.tokenizer.pad({"input_ids": list(encoded)}, return_tensors="pt").to(self.device)
         options = {"return_dict_in_generate": True, "output_scores": return_scores or keep_letters, **options}
         saved = self.model.generation_config
-        if options.get("max_new_tokens") is not None:
-            options.setdefault("max_length", None)  # or transformers warns that both are set
-        if keep_letters:
+        if keep_letters:  # which decide how long an output is
             options["logits_processor"] = self.model.letter_lock(self.tokenizer, batch["input_ids"])
-            longest = options.pop("max_length", None) or saved.max_length or 0
-            options["max_length"] = max(longest, batch["input_ids"].shape[1] + 1)
+            options |= {"max_length": None, "max_new_tokens": batch["input_ids"].shape[1]}
+        elif options.get("max_new_tokens") is not None:
+            options.setdefault("max_length", None)  # or transformers warns that both are set
         elif not {"max_length", "max_new_tokens", "generation_config"} & options.keys() and not (
             {"max_length", "max_new_tokens"} & saved.to_diff_dict().keys()
         ):

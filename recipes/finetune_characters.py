@@ -28,7 +28,6 @@ from safetensors.torch import load_file, save_file
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
 from transformers import (
-    AutoConfig,
     AutoModelForTokenClassification,
     DataCollatorForTokenClassification,
     EvalPrediction,
@@ -36,6 +35,7 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
+from atenta.engines.saved_model import find_model, load_config
 from atenta.recipes.baselines import copy_source, most_frequent_spelling
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
@@ -134,6 +134,8 @@ def main() -> None:
         )
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
+    made_by = {"strip": characters.strip, "sample_by": data.sample_by}
+    model.config.task_specific_params = {"character-restoration": made_by}
     if not any(each in variants for row in rows["validation"] for each in row["source"]):
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
@@ -308,15 +310,18 @@ def _create_tagger(
         "type_vocab_size": 2,  # words with and without other spellings
     }
     texts = (row[column] for row in rows for column in ("source", "target"))
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForTokenClassification,
-        "encoder",
-        texts,
-        min_count=characters.min_character_count,
-        **label_options(labels),
-        **head,
-    )
+    try:
+        tokenizer, model = load_or_create(
+            sizes,
+            AutoModelForTokenClassification,
+            "encoder",
+            texts,
+            min_count=characters.min_character_count,
+            **label_options(labels),
+            **head,
+        )
+    except ValueError as error:
+        raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
     if not getattr(model.config, "character_variants", None):
         raise SystemExit(
             f"--model_name_or_path {sizes.model_name_or_path} tags words and has no character_variants; expected an "
@@ -329,7 +334,7 @@ def _saved_spellings(sizes: StackArguments) -> Spellings | None:
     """Return the spellings of the model to start from, which it keeps, if it has any."""
     if sizes.model_name_or_path is None:
         return None
-    return load_spellings(AutoConfig.from_pretrained(sizes.model_name_or_path, trust_remote_code=False))
+    return load_spellings(load_config(find_model(sizes.model_name_or_path)))
 
 
 def _encode(

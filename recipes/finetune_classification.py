@@ -49,6 +49,8 @@ def main() -> None:
     head = label_options(label_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
+    has_pairs = any(row["text_pair"] is not None for row in chain(*splits.values()))
+    model.config.task_specific_params = {"text-classification": {"text_pairs": has_pairs}}
     columns = ["text", "text_pair"]
     report = report_rows(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
     encode = partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id)

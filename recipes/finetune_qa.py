@@ -12,16 +12,16 @@ By default it is trained on FaQuAD (Sayama et al., 2019), questions on Brazilian
 read in windows that overlap by --stride characters. Answers are cut from the unchanged context.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.baselines import most_similar_sentences, random_spans
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions
 from atenta.recipes.training import (
     EncoderArguments,
@@ -64,6 +64,9 @@ def main() -> None:
             print(f"{name}: corrected the positions of {sum(rows['corrected']):,} answers", flush=True)
     texts = (row["question"] + row["context"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
+    # What the answers depend on, as the pipeline names it, which reads it back.
+    options = {"max_seq_len": sizes.max_length, "doc_stride": data.stride, "max_answer_len": data.max_answer_length}
+    model.config.task_specific_params = {"question-answering": {**options, "align_to_words": data.align_to_words}}
     report = report_rows(splits, training, ["question", "context"], tokenizer)
     encode = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode_rows(splits, training, encode, data.preprocessing_num_workers)
@@ -92,9 +95,9 @@ def main() -> None:
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
 
 
-def score_answers(output: Sequence[str], rows: Rows) -> dict[str, float]:
+def score_answers(output: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     """Return exact match and F1 of answers, each compared with all accepted answers."""
-    return scores(["squad"], predictions=output, references=[answers["text"] for answers in rows["answers"]])
+    return scores(["squad"], predictions=output, references=[row["answers"]["text"] for row in rows])
 
 
 if __name__ == "__main__":

@@ -57,6 +57,7 @@ def main() -> None:
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
+    model.config.task_specific_params = {"token-classification": {"tag_column": data.tag_column}}
     report = report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
     encode = partial(encode_tagged, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)

@@ -148,6 +148,7 @@ def main() -> None:
         model, by_distance = _fit_best(sizes, rows, tokenizer)
     finally:
         meter.stop()
+    model.config.task_specific_params = {"text-generation": {"sample_by": data.sample_by}}
     print(f"validation\n{table(by_distance)}\n", flush=True)
 
     test = rows["test"]

@@ -26,7 +26,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta.recipes.decoding.loading import RUNS_CODE, load_model
+from atenta.recipes.decoding.loading import TRUST_REMOTE_CODE, load_model
 from atenta.recipes.pictures.drawing import save_picture, set_decimal_signs
 from atenta.recipes.pictures.words import say, say_number
 
@@ -176,8 +176,8 @@ def draw_gender(bits: Mapping[Noun, float]) -> Figure:
 def main() -> None:
     """Measure the model that the command line names."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    about = f"folder of a causal language model, or its name on the Hub. {RUNS_CODE}"
-    parser.add_argument("--model", required=True, help=about)
+    parser.add_argument("--model", required=True, help="folder of a causal language model, or its name on the Hub")
+    parser.add_argument("--trust_remote_code", action="store_true", help=TRUST_REMOTE_CODE)
     parser.add_argument("--text_files", nargs="+", type=Path, default=[], help="UTF-8 texts to count the nouns in")
     parser.add_argument("--picture", type=Path, help="file for a picture of the result, such as gender.png")
     options = parser.parse_args()
@@ -189,7 +189,7 @@ def main() -> None:
             texts.append(file.read_text(encoding="utf-8"))
         except UnicodeDecodeError as error:
             parser.error(f"--text_files: {file} is not UTF-8 text: {error}")
-    tokenizer, model = load_model(options.model)
+    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
     if model.config.is_encoder_decoder or not model.can_generate():
         sys.exit(f"{options.model} holds {type(model).__name__}; expected a causal language model")
     bits = measure_gender(model, tokenizer)

@@ -371,7 +371,7 @@ def _word_f1(answer: list[str], accepted: list[str]) -> float:
     return 2 * common / (len(answer) + len(accepted)) if common else 0.0
 
 
-METRICS: dict[str, type[evaluate.Metric]] = {
+METRICS: dict[str, type[_Metric]] = {
     "accuracy": Accuracy,
     "macro_f1": MacroF1,
     "exact_match": ExactMatch,
@@ -387,6 +387,9 @@ METRICS: dict[str, type[evaluate.Metric]] = {
     "entity_f1": EntityF1,
     "squad": Squad,
 }
+
+PAIR_METRICS = [name for name, metric in METRICS.items() if metric._inputs == (_TEXT, _TEXT)]
+"""The metrics of a text with a text."""
 
 
 def _in_nfc(texts: Sequence[str]) -> list[str]:

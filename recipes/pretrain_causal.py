@@ -61,8 +61,12 @@ def main() -> None:
     report = report_rows(splits, training, ["text"], tokenizer)
     packing = partial(pack, tokenizer=tokenizer, block_size=sizes.max_length)
     packed = encode_rows(splits, training, packing, data.preprocessing_num_workers)
+    # The test in one process, as `atenta evaluate` reads it back: which documents share rows depends on the processes.
+    packed |= encode_rows({"test": splits["test"]}, training, packing)
     packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
     model.generation_config.max_length = sizes.max_length  # the default is 20
+    scored_by = {"sample_by": data.sample_by, "block_size": sizes.max_length}
+    model.config.task_specific_params = {"text-generation": scored_by}
     collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:

@@ -42,7 +42,7 @@ from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.hallucination import hallucinate
-from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, merge_targets, nearest_target, tag_tokens
+from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, merge_targets, score_pairs, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,
@@ -178,6 +178,11 @@ def main() -> None:
         rows, encoded, tokenizer, model, collator, about = _prepare_pairs(data, sizes, pairs, training)
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
     model.generation_config.max_length = 2 * longest  # the default is 20
+    model.generation_config.num_beams = 1  # for evaluation during training, also of a model that was saved with beams
+    # What the scores depend on, and `atenta evaluate` reads back.
+    scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
+    scored_by |= {"target_separator": pairs.target_separator, "denoising": noise.denoising}
+    model.config.task_specific_params = {"text2text-generation": scored_by}
     training.predict_with_generate = True
     can_lock = not noise.denoising and hasattr(model, "letter_lock")
     if search.keep_letters and not can_lock:
@@ -199,6 +204,7 @@ def main() -> None:
     )
     trainer.fit(run)
 
+    trainer.model.generation_config.num_beams = search.num_beams  # saved with the model, which is used as it is scored
     merge = merge_targets if pairs.several_targets and not noise.denoising else list
     tests = {name: merge(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     locked: dict[str, list[list[GeneratedText]]] = {}
@@ -225,13 +231,7 @@ def main() -> None:
         for name, of_test in tests.items()
     }
 
-    def score(of_test: Sequence[Mapping[str, Any]], given: Sequence[str]) -> dict[str, float]:
-        references = [
-            nearest_target(text, row.get("targets", [row["target"]]), pairs.target_separator)
-            for text, row in zip(given, of_test)
-        ]
-        return scores(search.metrics, predictions=given, references=references)
-
+    score = partial(score_pairs, metrics=search.metrics, separator=pairs.target_separator)
     compared = {name: compare(score, tests[name], answers[name]) for name in tests}
     sources, gold = ([row[column] for row in tests["test"]] for column in ("source", "target"))
     tags = [" ".join(row["tags"]) for row in tests["test"]]

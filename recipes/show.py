@@ -15,7 +15,7 @@ from transformers import set_seed
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.modeling.positions import LearnedPositions
-from atenta.recipes.decoding.loading import RUNS_CODE, load_model
+from atenta.recipes.decoding.loading import TRUST_REMOTE_CODE, load_model
 from atenta.recipes.decoding.steps import decoding_steps
 from atenta.recipes.pictures.attention_maps import (
     attention_maps,
@@ -79,7 +79,7 @@ def _add_attention(commands: Any) -> None:
 
 def _show_attention(options: argparse.Namespace) -> None:
     """Draw attention weights, and write attention.html to browse all layers and heads."""
-    tokenizer, model = load_model(options.model)
+    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
     maps = attention_maps(model, tokenizer, options.text, options.target)
     if options.head is None:
         figures = [draw_heads(one, options.layer) for one in maps]
@@ -119,7 +119,7 @@ def _show_decoding(options: argparse.Namespace) -> None:
     sampling = {name: value for name, value in sampling.items() if value is not None}
     if sampling and not options.do_sample:
         raise ValueError(f"--{', --'.join(sampling)}: used only for sampling; add --do_sample")
-    tokenizer, model = load_model(options.model)
+    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
     if not model.can_generate():
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected a model that generates")
     model.generation_config.max_length = None  # --max_new_tokens is the limit
@@ -152,7 +152,7 @@ def _add_masks(commands: Any) -> None:
 
 def _show_masks(options: argparse.Namespace) -> None:
     """Draw the attention masks of a padded batch."""
-    tokenizer, model = load_model(options.model)
+    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
     save_picture(draw_masks(model, tokenizer, options.text, options.target), options.output_dir / "masks.png")
 
 
@@ -165,7 +165,7 @@ def _show_positions(options: argparse.Namespace) -> None:
     """Draw the position vectors and their similarity, one picture per table of learned positions."""
     if options.length < 1:
         raise ValueError(f"--length is {options.length}; expected 1 or more")
-    _, model = load_model(options.model)
+    _, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
     tables: dict[str, Any] = {
         name: part.weight for name, part in model.named_modules() if isinstance(part, LearnedPositions)
     }
@@ -191,7 +191,7 @@ def _add_votes(commands: Any) -> None:
 
 def _show_votes(options: argparse.Namespace) -> None:
     """Draw the votes of each earlier token for the next one, in a pair-votes model (document 1)."""
-    tokenizer, model = load_model(options.model)
+    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
     if not isinstance(model, AtentaPairVotesForCausalLM):
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected AtentaPairVotesForCausalLM")
     save_picture(draw_votes(model, tokenizer, options.text, options.feature_mask), options.output_dir / "votes.png")
@@ -236,7 +236,8 @@ def _add_command(
     command = commands.add_parser(name, help=show.__doc__, description=show.__doc__)
     command.set_defaults(show=show)
     if reads_model:
-        command.add_argument("--model", required=True, help=f"folder of a model, or its name on the Hub. {RUNS_CODE}")
+        command.add_argument("--model", required=True, help="folder of a model, or its name on the Hub")
+        command.add_argument("--trust_remote_code", action="store_true", help=TRUST_REMOTE_CODE)
         _add_picture_options(command)
     return command
 

@@ -2,18 +2,20 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from datasets.config import DEFAULT_MAX_BATCH_SIZE
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 from torch.nn.functional import cross_entropy
 from torch.utils.data import DataLoader
 from transformers import (
     AutoModelForCausalLM,
-    AutoTokenizer,
+    DataCollatorForSeq2Seq,
     PreTrainedModel,
     PreTrainedTokenizerBase,
     PreTrainedTokenizerFast,
@@ -21,6 +23,7 @@ from transformers import (
 )
 
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
+from atenta.engines.saved_model import load_tokenizer, load_weights
 from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.reading import Rows, report_rows
 from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
@@ -88,8 +91,7 @@ class Characters(Level):
         if not Path(folder, "config.json").is_file():
             print(f"--compare_with {folder}: found no decoder; `python recipes/pretrain_causal.py` trains one")
             return {}
-        model = AutoModelForCausalLM.from_pretrained(folder, trust_remote_code=False, use_safetensors=True).eval()
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
+        model, tokenizer = load_weights(AutoModelForCausalLM, Path(folder)), load_tokenizer(Path(folder))
         return {"decoder": nats_by_decoder(model, tokenizer, list(rows["text"]))}
 
 
@@ -209,30 +211,57 @@ def nats_by_votes(model: AtentaPairVotesForCausalLM, documents: Iterable[Sequenc
 
 
 def nats_by_decoder(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, texts: Sequence[str], batch_size: int = 32
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    texts: Sequence[str],
+    batch_size: int = 32,
+    block_size: int | None = None,
 ) -> float:
     """Return the negative log-likelihood of documents in nats for a decoder.
 
-    The documents are packed into rows of the length that the decoder was trained on, as in pretrain_causal.py.
+    The documents are packed into rows, as in pretrain_causal.py.
 
     Args:
-        model: A decoder of this package, trained on rows of `max_position_embeddings` tokens.
+        model: A decoder of this package.
         tokenizer: The decoder's tokenizer, of characters.
         texts: The documents; their ends are predicted too.
         batch_size: Number of rows in a batch.
+        block_size: Tokens of a row; by default `max_position_embeddings`, as of a decoder that was new in training.
     """
-    rows = pack({"text": list(texts)}, tokenizer, model.config.max_position_embeddings)["input_ids"]
+    together = range(0, len(texts), DEFAULT_MAX_BATCH_SIZE)  # packed together in training
+    batches = ({"text": list(texts[start : start + DEFAULT_MAX_BATCH_SIZE])} for start in together)
+    size = block_size or model.config.max_position_embeddings
+    rows = [{"input_ids": row} for batch in batches for row in pack(batch, tokenizer, size)["input_ids"]]
+    special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
+    return sum(_nats_of_rows(model, rows, partial(collate_packed, **special), batch_size))
 
-    def collate(some_rows: list[Any]) -> dict[str, torch.Tensor]:
-        special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id}
-        return collate_packed([{"input_ids": row} for row in some_rows], **special)
 
-    nats = 0.0
-    for batch in DataLoader(rows, batch_size, collate_fn=collate):
+def nats_of_answers(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    rows: Sequence[Mapping[str, list[int]]],
+    batch_size: int,
+) -> list[float]:
+    """Return the negative log-likelihood of each answer to a prompt in nats, as in finetune_generation.py.
+
+    Args:
+        model: A decoder.
+        tokenizer: Its tokenizer.
+        rows: `input_ids` and `labels`, as `encode_prompts` returns them.
+        batch_size: Number of rows in a batch.
+    """
+    return _nats_of_rows(model, rows, DataCollatorForSeq2Seq(tokenizer), batch_size)
+
+
+def _nats_of_rows(
+    model: PreTrainedModel, rows: Sequence[Any], collate: Callable[[list[Any]], Any], batch_size: int
+) -> list[float]:
+    nats: list[float] = []
+    for batch in DataLoader(rows, batch_size, collate_fn=collate):  # type: ignore[arg-type]
         batch = {name: values.to(model.device) for name, values in batch.items()}
         labels = batch.pop("labels")
         with torch.inference_mode():
-            nats += nats_of_texts(model(**batch, use_cache=False).logits, labels).sum().item()
+            nats += nats_of_texts(model(**batch, use_cache=False).logits, labels).tolist()
     return nats
 
 

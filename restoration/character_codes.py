@@ -121,14 +121,23 @@ def load_spellings(config: TaggerConfiguration, **hub_options: Any) -> Spellings
 
     Raises:
         OSError: If the configuration names a file that is not there.
+        ValueError: If what it names is no file in the folder of the model, or as in [`Spellings.load`].
     """
     name = getattr(config, "spellings_file", None)
     if name is None:
         return None
-    path = Path(config.name_or_path, hub_options.get("subfolder") or "", name)
+    if not isinstance(name, str) or not name or Path(name).name != name:
+        raise ValueError(f"spellings_file={name!r:.200} in {config.name_or_path}; expected the name of a file there.")
+    folder = Path(config.name_or_path, hub_options.get("subfolder") or "")
+    path = folder / name
     if not Path(config.name_or_path).is_dir():
         from transformers.utils import cached_file
 
         hub_options.setdefault("revision", getattr(config, "_commit_hash", None))
         path = cached_file(config.name_or_path, name, **hub_options)
+    elif not path.exists():
+        raise FileNotFoundError(f"{path}, which config.json names as spellings_file, is not there.")
+    elif not path.is_file() or path.resolve().parent != (folder / "config.json").resolve().parent:
+        # Where files are links, as in the cache of the Hub, all of a model lead to one folder.
+        raise ValueError(f"{path}, which config.json names as spellings_file, is no file in that folder.")
     return Spellings.load(path, base_characters(config.character_variants))

@@ -1,13 +1,13 @@
 """A saved tagger of characters without torch: what its `config.json` says, and its ONNX file in onnxruntime."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, file_name
+from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, export_command, file_name
+from ..engines.saved_model import AS_SAVED, class_of, read_config
 
 _KINDS: tuple[Quantization | None, ...] = (None, "int8")  # of ONNX files; the first one that is there is taken
 
@@ -35,23 +35,27 @@ class TaggerConfig:
             FileNotFoundError: If there is none.
             ValueError: If it is damaged, or is of another kind of model.
         """
-        path = Path(folder) / "config.json"
-        try:
-            saved = json.loads(path.read_bytes())
-            variants, kind = saved.get("character_variants"), saved.get("architectures") or ["unknown class"]
-        except FileNotFoundError:
-            raise FileNotFoundError(f"{folder} has no config.json; expected the folder of a model.") from None
-        except (ValueError, AttributeError) as error:  # no JSON, no UTF-8, no object
-            raise ValueError(f"{path} is damaged ({error}); expected it as the model was saved.") from None
+        saved = read_config(Path(folder))
+        variants = saved.get("character_variants")
         if not variants:
             raise ValueError(
-                f"{folder} has a model of {kind[0]} and no character_variants; expected a model that "
+                f"{folder} has a model of {class_of(saved)} and no character_variants; expected a model that "
                 "recipes/finetune_characters.py has trained. A tagger of words has none."
+            )
+        for key in ("id2label", "window_length"):
+            if saved.get(key) is None:
+                raise ValueError(f"{folder}/config.json is damaged: it has no {key}; {AS_SAVED}.")
+        labels = {int(index): label for index, label in saved["id2label"].items()}
+        listed = {*labels.values()}
+        if max(map(len, listed)) != 1 or not listed.issuperset("".join(variants.values())):
+            raise ValueError(
+                f"{folder}/config.json is damaged: id2label has {[*listed]!r:.60}; expected the characters that "
+                "character_variants names."
             )
         return cls(
             name_or_path=str(folder),
             character_variants=variants,
-            id2label={int(index): label for index, label in saved["id2label"].items()},
+            id2label=labels,
             window_length=saved["window_length"],
             confidence_temperature=saved.get("confidence_temperature", 1.0),
             spellings_file=saved.get("spellings_file"),
@@ -62,7 +66,9 @@ class OnnxTagger:
     """A tagger of characters in onnxruntime, which any number of threads may run at once.
 
     Args:
-        folder: a saved tagger with an ONNX file: `onnx/model.onnx`, or `onnx/model_int8.onnx` if it is the only one.
+        folder: a saved tagger with an ONNX file.
+        quantization: `"int8"` for `onnx/model_int8.onnx`. By default it is `onnx/model.onnx`, or that in int8 if it is
+            the only one.
 
     Raises:
         ImportError: If onnxruntime is not installed.
@@ -73,23 +79,23 @@ class OnnxTagger:
         config: the configuration.
     """
 
-    def __init__(self, folder: str | os.PathLike) -> None:
+    def __init__(self, folder: str | os.PathLike, quantization: Quantization | None = None) -> None:
         self.config = TaggerConfig.from_folder(folder)
-        files = _onnx_files(folder)
+        files = _onnx_files(folder, quantization)
         if not files:
             raise FileNotFoundError(
-                f"{folder} has no file {ONNX_FOLDER}/{file_name('model', None)}; write it: "
-                f"python -m atenta.recipes.export {folder}"
+                f"{folder} has no file {ONNX_FOLDER}/{file_name('model', quantization)}; write it: "
+                f"{export_command(Path(folder, ONNX_FOLDER, file_name('model', quantization)))}"
             )
         if not _has_onnxruntime():
             raise ImportError("engine='onnx' needs onnxruntime, which is not installed: pip install \"atenta[onnx]\"")
-        quantization, path = files[0]
-        self._head = OnnxHead(path.parent, quantization)
+        kind, path = files[0]
+        self._head = OnnxHead(path.parent, kind)
         labels = {each.name: each.shape[-1] for each in self._head.session.get_outputs()}.get("logits")
         if labels != len(self.config.id2label):
             raise ValueError(
                 f"{path} does not have the {len(self.config.id2label)} labels of {folder}/config.json; write it "
-                f"again: python -m atenta.recipes.export {folder}"
+                f"again: {export_command(path)}"
             )
 
     def run(self, input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
@@ -109,8 +115,12 @@ def prefers_onnx(folder: str | os.PathLike) -> bool:
     return bool(_onnx_files(folder)) and _has_onnxruntime()
 
 
-def _onnx_files(folder: str | os.PathLike) -> list[tuple[Quantization | None, Path]]:
-    files = [(kind, Path(folder) / ONNX_FOLDER / file_name("model", kind)) for kind in _KINDS]
+def _onnx_files(
+    folder: str | os.PathLike, quantization: Quantization | None = None
+) -> list[tuple[Quantization | None, Path]]:
+    """Return the ONNX files of a folder that may be taken, the preferred one first, each with its quantization."""
+    kinds = _KINDS if quantization is None else (quantization,)
+    files = [(kind, Path(folder) / ONNX_FOLDER / file_name("model", kind)) for kind in kinds]
     return [(kind, path) for kind, path in files if path.is_file()]
 
 

@@ -9,7 +9,8 @@ from .restorer import CharacterRestorer
 from .window_reader import RestoredText
 
 _LOADING = Lock()
-MODEL_FOLDER = Path(__file__).with_name("portuguese_accents")
+# An editable install is made of links, and a model whose files are links is refused.
+MODEL_FOLDER = Path(__file__).resolve().with_name("portuguese_accents")
 
 
 def restore_accents(

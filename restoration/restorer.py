@@ -1,11 +1,11 @@
 """`CharacterRestorer`: a saved tagger of characters, in onnxruntime or in torch."""
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from ..engines.onnx_models import count_cores
+from ..engines.onnx_models import Quantization, count_cores
+from ..engines.saved_model import find_model, load_tokenizer, load_weights
 from ..engines.text_ids import TextIds
 from .character_codes import Vocabulary, load_spellings
 from .onnx_tagger import OnnxTagger, TaggerConfig, prefers_onnx
@@ -19,7 +19,6 @@ __all__ = ["CharacterRestorer", "RestoredText"]
 
 TaggerEngine = Literal["auto", "onnx", "torch"]
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
-_HUB_NAME = re.compile(r"(\w[\w.-]*/)?\w[\w.-]*")  # other names are those of folders
 
 
 class CharacterRestorer(WindowReader):
@@ -53,15 +52,22 @@ class CharacterRestorer(WindowReader):
 
     @classmethod
     def from_pretrained(
-        cls, name_or_path: str | os.PathLike, *, engine: TaggerEngine = "auto", **kwargs: Any
+        cls,
+        name_or_path: str | os.PathLike,
+        *,
+        engine: TaggerEngine = "auto",
+        quantization: Quantization | None = None,
+        **kwargs: Any,
     ) -> "CharacterRestorer":
         """Load a model with its tokenizer and its spellings, from a folder or from the Hub.
 
         Args:
             name_or_path: folder, or repository on the Hub.
-            engine: `"onnx"` runs the ONNX file of a folder in onnxruntime, which needs no torch and is faster,
-                `"torch"` the weights in torch. `"auto"` takes onnxruntime if it is installed, the folder has an ONNX
-                file and no options are for the model.
+            engine: `"onnx"` runs an ONNX file in onnxruntime, which needs no torch and is faster, `"torch"` the
+                weights in torch. `"auto"` takes onnxruntime if it is installed, the model has an ONNX file and no
+                options are for torch.
+            quantization: `"int8"` for the ONNX file that was exported so. By default it is taken only if it is the
+                only one.
             kwargs: as in transformers' `from_pretrained`, such as `revision`; those that are not about the Hub are
                 for the model, and so for torch.
 
@@ -73,21 +79,18 @@ class CharacterRestorer(WindowReader):
         """
         if engine not in get_args(TaggerEngine):
             raise ValueError(f"engine={engine!r}; expected one of {', '.join(map(repr, get_args(TaggerEngine)))}.")
-        hub_options = {name: kwargs[name] for name in _HUB_OPTIONS if name in kwargs}
-        folder = _find_folder(name_or_path, hub_options.get("subfolder"))
-        for_model = sorted(kwargs.keys() - hub_options.keys())
+        if quantization not in (None, "int8") or (quantization and engine == "torch"):
+            raise ValueError(f"quantization={quantization!r} with engine={engine!r}; expected 'int8' for ONNX files.")
+        hub_options = {name: kwargs.pop(name) for name in _HUB_OPTIONS if name in kwargs}
+        folder = find_model(name_or_path, **hub_options)
+        TaggerConfig.from_folder(folder)
         if engine == "auto":
-            engine = "onnx" if folder and not for_model and prefers_onnx(folder) else "torch"
+            engine = "onnx" if quantization or (prefers_onnx(folder) and not kwargs) else "torch"
         if engine == "torch":
-            return cls(*_load_in_torch(name_or_path, hub_options, kwargs))
-        if for_model:
-            raise ValueError(f"engine='onnx' does not have {', '.join(for_model)}; expected engine='torch' with it.")
-        if folder is None:
-            raise ValueError(
-                f"engine='onnx' runs the files of a folder, and there is none named {name_or_path}; download it: "
-                f"hf download {name_or_path} --local-dir FOLDER"
-            )
-        model = OnnxTagger(folder)
+            return cls(*_load_in_torch(folder, kwargs))
+        if kwargs:
+            raise ValueError(f"engine='onnx' does not have {', '.join(kwargs)}; expected engine='torch' with it.")
+        model = OnnxTagger(folder, quantization)
         return cls(model, TextIds(folder), load_spellings(model.config))
 
     def save_pretrained(self, save_directory: str | os.PathLike) -> None:
@@ -105,45 +108,14 @@ class CharacterRestorer(WindowReader):
 
 
 def _load_in_torch(
-    name_or_path: str | os.PathLike, hub_options: dict[str, Any], kwargs: dict[str, Any]
+    folder: Path, options: dict[str, Any]
 ) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase", Spellings | None]:
     try:
         import torch  # noqa: F401, without it transformers has no models
-        from transformers import AutoModelForTokenClassification, AutoTokenizer
-        from transformers.utils import logging
+        from transformers import AutoModelForTokenClassification
     except ImportError:
         raise ImportError(
             "engine='torch' needs torch and transformers, which are not installed: pip install atenta"
         ) from None
-    hides_bar = Path(name_or_path).is_dir() and logging.is_progress_bar_enabled()
-    if hides_bar:
-        logging.disable_progress_bar()  # of some milliseconds
-    try:
-        model = AutoModelForTokenClassification.from_pretrained(name_or_path, **kwargs)
-    finally:
-        if hides_bar:
-            logging.enable_progress_bar()
-    tokenizer = AutoTokenizer.from_pretrained(name_or_path, **hub_options)
-    return model, tokenizer, load_spellings(model.config, **hub_options)
-
-
-def _find_folder(name_or_path: str | os.PathLike, subfolder: str | None) -> Path | None:
-    """Return the folder of a tagger of characters; `None` if the name may be a repository's on the Hub.
-
-    The Hub is not asked for names that look like those of folders here.
-
-    Raises:
-        FileNotFoundError: If there is no such folder, and the name cannot be a repository's.
-        ValueError: If the folder has another kind of model, or its configuration is damaged.
-    """
-    path = Path(name_or_path)
-    if path.is_dir():
-        folder = path / (subfolder or "")
-        TaggerConfig.from_folder(folder)
-        return folder
-    in_folder = path.parent != Path() and path.parent.is_dir()
-    if path.exists() or in_folder or not _HUB_NAME.fullmatch(str(name_or_path)):
-        raise FileNotFoundError(
-            f"{name_or_path} is no folder; expected the folder of a tagger of characters, or a name on the Hub."
-        )
-    return None
+    model = load_weights(AutoModelForTokenClassification, folder, **options)
+    return model, load_tokenizer(folder), load_spellings(model.config)

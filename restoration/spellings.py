@@ -82,11 +82,21 @@ class Spellings:
 
         Raises:
             OSError: If the file cannot be read.
+            ValueError: If it is no text in UTF-8, or a line has spellings of different words.
         """
-        lines = Path(path).read_text(encoding="utf-8").split("\n")
+        try:
+            lines = Path(path).read_text(encoding="utf-8").split("\n")
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path} is damaged ({error}); expected the spellings of words in UTF-8.") from None
         rows = [row for row in map(tuple, map(str.split, lines)) if row]
         loaded = cls(bases, {})
-        bare = loaded._bare("\n".join(row[0] for row in rows)).split("\n")  # all at once, which is faster
+        # All at once, which is faster.
+        bare = loaded._bare("\n".join(row[0] for row in rows)).split("\n")
+        others = [(word, spelling) for word, row in zip(bare, rows) for spelling in row[1:]]
+        bare_others = loaded._bare("\n".join(spelling for _, spelling in others)).split("\n")
+        for (word, spelling), bare_other in zip(others, bare_others):
+            if bare_other != word:
+                raise ValueError(f"{path} has {spelling!r:.80} as a spelling of {word!r:.80}; expected the same word.")
         loaded._spellings = dict(zip(bare, rows))
         return loaded
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 # White space that windows do not hold: all but single spaces between words.
 GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
+_MOST_COMPOSED = 4  # characters that NFC makes one
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\Z")
 
 
@@ -50,7 +51,8 @@ def cut_text(text: str, limit: int | None, characters: Collection[str] | None = 
 
     Args:
         text: any text.
-        limit: largest number of tokens of a window, without special tokens; with `None` the text is one window.
+        limit: largest number of tokens of a window, without special tokens; with `None` the text is one window, or
+            one gap if it is only white space.
         characters: the characters that are one token each; others are as many as they have bytes in UTF-8. By default
             every character is one token.
 
@@ -59,7 +61,7 @@ def cut_text(text: str, limit: int | None, characters: Collection[str] | None = 
         white space.
     """
     if limit is None:
-        return [TextWindow(text, "")]
+        return [TextWindow(text, "") if text.strip() else TextWindow("", text)]
 
     def count_tokens(part: str) -> int:
         if characters is None:
@@ -106,6 +108,8 @@ def join_windows(
         mean of those of the windows, weighted by their numbers of characters and `<eos>`. A joined output is finished
         if all of its windows are.
     """
+    if len(windows) == 1 and outputs[0] is not None and not windows[0].gap:
+        return list(outputs[0])
     ranks = max((len(each) for each in outputs if each is not None), default=1)
     joined = []
     for rank in range(ranks):
@@ -163,22 +167,37 @@ def name_source(text: str) -> str:
 
 def _fill_windows(piece: str, limit: int, count_tokens: Callable[[str], int]) -> Iterator[TextWindow]:
     """Yield the windows of a text with single spaces, each with the space or nothing that follows it."""
-    words = piece.split(" ")
-    while words and words != [""]:
-        fitting = _count_fitting((count_tokens(word) + 1 for word in words), limit + 1)
-        if fitting == len(words):
-            yield TextWindow(" ".join(words), "")
+
+    def count_word(word: str) -> int:  # not more of it than can fit, for the sake of time
+        return count_tokens(word) if len(word) <= _MOST_COMPOSED * limit else limit + 1
+
+    words, start = piece.split(" ") if piece else [], 0
+    while start < len(words):
+        *parts, words[start] = _cut_word(words[start], limit, count_tokens)
+        yield from (TextWindow(part, "") for part in parts)
+        costs = (count_word(words[place]) + 1 for place in range(start, len(words)))
+        end = start + max(_count_fitting(costs, limit + 1), 1)
+        if end == len(words):
+            yield TextWindow(" ".join(words[start:]), "")
             return
-        if fitting:
-            taken = next((n for n in range(fitting, 0, -1) if _SENTENCE_END.search(words[n - 1])), fitting)
-            yield TextWindow(" ".join(words[:taken]), " ")
-            del words[:taken]
-        else:
-            end = _count_fitting(map(count_tokens, words[0]), limit)
-            while end > 1 and unicodedata.combining(words[0][end]):  # a letter is not parted from its marks
-                end -= 1
-            yield TextWindow(words[0][: max(end, 1)], "")
-            words[0] = words[0][max(end, 1) :]
+        end = next((place for place in range(end, start, -1) if _SENTENCE_END.search(words[place - 1])), end)
+        yield TextWindow(" ".join(words[start:end]), " ")
+        start = end
+
+
+def _cut_word(word: str, limit: int, count_tokens: Callable[[str], int]) -> Iterator[str]:
+    """Yield the parts of a word that does not fit into a window, and last what does."""
+    start, last = 0, len(word) - 1
+    while start < last and (last - start >= _MOST_COMPOSED * limit or count_tokens(word[start:]) > limit):
+        fitting = _count_fitting(map(count_tokens, word[start : start + limit]), limit)
+        end = min(start + fitting, last)
+        # A letter is not parted from its marks, together with which it may have more bytes than apart.
+        while end > start + 1 and (unicodedata.combining(word[end]) or count_tokens(word[start:end]) > limit):
+            end -= 1
+        end = max(end, start + 1)
+        yield word[start:end]
+        start = end
+    yield word[start:]
 
 
 def _count_fitting(costs: Iterable[int], limit: int) -> int:

@@ -1,6 +1,5 @@
 """Splits of checked rows from files or from a Hub data set, cached on disk or streamed."""
 
-import csv
 import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from datasets.exceptions import DatasetGenerationError
 from atenta.recipes.reading.file_formats import read_table
 from atenta.recipes.reading.records import BadRow, Record, printable
 from atenta.recipes.samples.files import SPLITS
+from atenta.recipes.tab_separated import tab_separated
 
 Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
 _Reader = Callable[[str], Iterator[Record | BadRow]]
@@ -283,9 +283,7 @@ def _report_bad_rows(bad: Sequence[tuple[str, str]], path: Path) -> None:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(["where", "problem"])
-        writer.writerows(bad)
+        file.writelines(map(tab_separated, [("where", "problem"), *bad]))
     print(f"{len(bad):,} malformed rows are left out, listed in {path}", flush=True)
     for where, problem in bad[:_PRINTED_BAD_ROWS]:
         print(printable(f"  {where}: {problem}"))

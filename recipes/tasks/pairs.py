@@ -9,6 +9,7 @@ from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 
@@ -84,6 +85,23 @@ def nearest_target(output: str, targets: Sequence[str], separator: str | None = 
     """
     processor = (lambda text: text.split(separator)) if separator else None
     return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))
+
+
+def score_pairs(
+    rows: Sequence[Mapping[str, Any]], outputs: Sequence[str], metrics: Sequence[str], separator: str | None = None
+) -> dict[str, float]:
+    """Return the scores of outputs, each against the nearest of its row's `targets`, or its only `target`.
+
+    Args:
+        rows: Pairs, of which [`merge_targets`] may have made one.
+        outputs: An output for each.
+        metrics: Names of metrics of texts.
+        separator: As in [`nearest_target`].
+    """
+    references = [
+        nearest_target(text, row.get("targets", [row["target"]]), separator) for text, row in zip(outputs, rows)
+    ]
+    return scores(metrics, predictions=outputs, references=references)
 
 
 def measure_lengths(

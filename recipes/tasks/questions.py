@@ -8,6 +8,7 @@ from datasets import Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from atenta import character_span
+from atenta.pipelines.question_answering import answers_in_window
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_squad
 from atenta.recipes.reading.records import expect_name, expect_text
@@ -172,7 +173,7 @@ def answers_from_logits(
     max_answer_length: int,
     align_to_words: bool = False,
 ) -> list[str]:
-    """Return the best answer to each question: the span with the highest sum of logits in all windows of its context.
+    """Return the best answer to each question, in all windows of its context, as the pipeline does.
 
     Args:
         start_logits: (windows, length); values after the end of a window are padding.
@@ -180,8 +181,7 @@ def answers_from_logits(
         windows: The output of `encode_questions`, in the order of the logits.
         rows: The questions, with their `id` and `context`.
         max_answer_length: The maximum tokens of an answer.
-        align_to_words: Whether answers begin and end with whole words or signs; not for languages written without
-            spaces.
+        align_to_words: Whether answers begin and end with whole words or signs.
 
     Returns:
         One answer for each of `rows`, a substring of its context.
@@ -199,26 +199,10 @@ def answers_from_logits(
         )
     best = dict.fromkeys(contexts, (-np.inf, ""))
     for window, of_start, of_end in zip(windows, start_logits, end_logits):
-        context, offsets = contexts[window["example_id"]], window["offset_mapping"]
-        inside = _tokens_of_context(offsets)
-        scores = of_start[inside, None] + of_end[inside]  # (first token, last token)
-        reversed_order = np.tri(len(inside), k=-1, dtype=bool)  # the last token precedes the first
-        short_enough = np.tri(len(inside), k=max_answer_length - 1, dtype=bool)
-        scores[reversed_order | ~short_enough] = -np.inf
-        if align_to_words:
-            aligned = np.logical_and.outer(*_word_edges(context, np.array(offsets)[inside])) & (scores > -np.inf)
-            scores[~aligned & aligned.any()] = -np.inf  # a window in a very long word has no whole one
-        first, last = np.unravel_index(scores.argmax(), scores.shape)
-        if scores[first, last] > best[window["example_id"]][0]:
-            span = character_span(context, offsets, int(inside[first]), int(inside[last]))
-            best[window["example_id"]] = scores[first, last], context[span.start : span.end]
+        id_, context = window["example_id"], contexts[window["example_id"]]
+        offsets = window["offset_mapping"]
+        found, _ = answers_in_window(of_start, of_end, context, offsets, max_answer_length, align_to_words)
+        for start, end, score in found:
+            if score > best[id_][0]:
+                best[id_] = score, context[start:end]
     return [answer for _, answer in best.values()]
-
-
-def _word_edges(context: str, offsets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return which tokens, (tokens, 2) places in the context, begin a word or are a sign, and which end one."""
-    in_word = np.array([character.isalnum() for character in context] + [False])
-    inner = in_word[offsets[:, 0]]
-    is_start = ~(inner & in_word[offsets[:, 0] - 1])  # before the first character is the last element, no word
-    is_end = ~(inner & in_word[offsets[:, 1]])
-    return is_start, is_end

@@ -1,10 +1,11 @@
 """Batches of texts of similar length within a token budget, with little padding."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch.utils.data import Sampler
 
+_SHOWN_CHARACTERS = 40  # of a row that is refused
 _MUCH_PADDING = 0.05  # share of padding at which a batch ends once it is half full
 
 
@@ -107,6 +108,31 @@ class BucketBatchSampler(Sampler[list[int]]):
         if sizes and size < self.num_processes:  # too few for all processes: they join the previous batch
             size += sizes.pop()
         return [*sizes, size]
+
+
+def expect_within_budget(
+    lengths: Sequence[Sequence[int]], max_tokens: int | None, text_of: Callable[[int], str]
+) -> None:
+    """Check that each training row fits in a batch.
+
+    Args:
+        lengths: The number of tokens of each row: (rows, parts).
+        max_tokens: The maximum number of tokens in a batch, if there is one.
+        text_of: Returns the text of a row, whose beginning the message shows.
+
+    Raises:
+        ValueError: If a row does not fit.
+    """
+    longest = max(map(sum, lengths), default=0)
+    if max_tokens is None or longest <= max_tokens:
+        return
+    sums = list(map(sum, lengths))
+    index, longer = sums.index(longest), sum(each > max_tokens for each in sums)
+    raise ValueError(
+        f"train, row {index}, which begins with {text_of(index)[:_SHOWN_CHARACTERS]!r}: found {longest:,} tokens; "
+        f"expected at most --max_tokens_per_batch {max_tokens:,}, as in all but {longer:,} of the {len(sums):,} rows. "
+        "Raise it, or shorten the texts."
+    )
 
 
 def mask_some(ids: torch.Tensor, probability: float, kept: torch.Tensor, mask_token_id: int) -> torch.Tensor:

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
+
+from atenta.recipes.training.options import RecipeArguments
 
 # A file in the folder of a complete checkpoint, created last and deleted first: the JSON list of the other files with
 # their sizes and SHA-256. Earlier versions wrote an empty one, and no `data.json`.
@@ -154,12 +156,12 @@ def set_aside(checkpoint: Path, why: str) -> Path:
     return checkpoint.rename(next(path for path in names if not path.exists()))
 
 
-def write_data(checkpoint: Path, digests: dict[str, str]) -> None:
+def write_data(checkpoint: Path, data: Mapping[str, Any]) -> None:
     """Record in a checkpoint what it was trained with."""
-    (checkpoint / _DATA).write_text(json.dumps(digests, indent=1) + "\n", encoding="utf-8")
+    (checkpoint / _DATA).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
 
 
-def read_data(checkpoint: Path) -> dict[str, str]:
+def read_data(checkpoint: Path) -> dict[str, Any]:
     """Return what `write_data` recorded."""
     return json.loads((checkpoint / _DATA).read_text(encoding="utf-8"))
 
@@ -186,6 +188,17 @@ def delete_old_checkpoints(folder: Path, limit: int | None, best: str | None) ->
     for checkpoint in checkpoints_of(folder)[:-limit] if limit else []:
         if best is None or checkpoint.name != Path(best).name:
             delete_checkpoint(checkpoint)
+
+
+def checkpoints_to_average(training: RecipeArguments) -> list[Path]:
+    """Return the checkpoints whose mean a run ends with; none if it ends with single ones."""
+    folder = Path(training.output_dir)
+    if training.average_last_checkpoints:
+        return newest_checkpoints(folder, training.average_last_checkpoints)
+    if training.average_best_checkpoints:
+        named = training.metric_for_best_model
+        return best_checkpoints(folder, training.average_best_checkpoints, named, training.greater_is_better)
+    return []
 
 
 def newest_checkpoints(folder: Path, n: int) -> list[Path]:

@@ -5,11 +5,11 @@ from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.configuration.configuration_base import AtentaConfig
-from atenta.recipes.decoding.loading import expect_model
+from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments
 
@@ -62,20 +62,18 @@ def load_or_create(
     else:
         named = options.model_name_or_path
         try:
-            expect_model(named)
-            saved = AutoConfig.from_pretrained(named, trust_remote_code=False)
+            folder = find_model(named)
+            saved = load_config(folder)
             expected = _CONFIGURATIONS[family]
             # Models of other packages are accepted if their type has the task's head and the option that is set below.
             fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
             if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
                 raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
-            tokenizer = AutoTokenizer.from_pretrained(named, trust_remote_code=False)
+            tokenizer = load_tokenizer(folder)
             if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
                 head = {}
-            model = auto_class.from_pretrained(
-                named, dropout=options.dropout, trust_remote_code=False, use_safetensors=True, **head
-            )
-        except Exception as error:  # each library has errors of its own for a damaged file
+            model = load_weights(auto_class, folder, dropout=options.dropout, **head)
+        except (OSError, ValueError) as error:
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
     if options.lora_rank is not None:
         model = add_lora(model, options.lora_rank)

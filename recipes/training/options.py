@@ -238,7 +238,10 @@ class RecipeArguments(TrainingArguments):
         default=False, metadata={"help": "delete the checkpoints in output_dir and start training from the beginning"}
     )
     logging_nan_inf_filter: bool = field(
-        default=False, metadata={"help": "log the running mean instead of a loss that is NaN or infinite"}
+        default=False,
+        metadata={
+            "help": "leave batches whose loss is not finite out of an evaluation's; in training it ends the run"
+        },
     )
     restore_callback_states_from_checkpoint: bool = field(
         default=True, metadata={"help": "restore the state of early stopping too when a run is resumed"}
@@ -253,6 +256,9 @@ class RecipeArguments(TrainingArguments):
         expect_country(self.country_iso_code)
         for name in self._VALID_DICT_FIELDS:
             _expect_object(name, getattr(self, name))
+        if self.fp16_full_eval or self.bf16_full_eval:
+            name = "fp16_full_eval" if self.fp16_full_eval else "bf16_full_eval"
+            raise ValueError(f"--{name} would score and save a rounded model: leave it out.")
         automatic_warmup = self.warmup_steps is None
         self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
         muon = self.optim == "muon"

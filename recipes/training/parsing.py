@@ -90,6 +90,11 @@ def parse_arguments(
     given = {name: value for each in filled for name, value in vars(each).items()}
     if given.get("streaming") and given.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")
+    if given.get("streaming") and given.get("max_tokens_per_batch"):
+        parser.error(
+            "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null, and "
+            "--per_device_train_batch_size"
+        )
     if given.get("lora_rank") and (given["average_last_checkpoints"] or given["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
     return tuple(filled)

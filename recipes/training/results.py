@@ -1,6 +1,5 @@
 """The end of a run: scores, tables, the learning curve, the model card and the push to the Hub."""
 
-import csv
 import json
 import math
 import os
@@ -19,11 +18,14 @@ import torch
 from atenta.card import write_model_card
 from atenta.card_command import describe_command, without_place
 from atenta.card_facts import CardFacts, is_of_this_package
+from atenta.engines.onnx_models import ONNX_FOLDER, check_export
 from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
+from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
-from atenta.recipes.training.trainer import RecipeTrainer, select_figures
+from atenta.recipes.training.progress import select_figures
+from atenta.recipes.training.trainer import RecipeTrainer
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
 
@@ -123,6 +125,12 @@ def save_run(
     if not trainer.is_world_process_zero():
         return
     folder = Path(trainer.args.output_dir)
+    for path in (folder / ONNX_FOLDER).glob("*.onnx"):
+        try:
+            check_export(path)
+        except ValueError:
+            path.unlink()
+            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
@@ -179,7 +187,11 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
         "title": arguments.card_title,
         "card_language": arguments.card_language,
         "base_model": start if start and not Path(start).exists() else None,
-        "options": _describe_options(arguments, options),
+        "options": {
+            **_describe_options(arguments, options),
+            "trained_steps": trainer.state.global_step,
+            **_describe_earlier_options(trainer),
+        },
         "cost": trainer.cost.facts(),
     }
 
@@ -198,6 +210,16 @@ def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) ->
     names = dict.fromkeys([*(name for name in _MAIN_OPTIONS if name not in idle), *given])
     told = (name for name in names if name not in _ELSEWHERE and not name.startswith(_WITHOUT_EFFECT))
     return {name: _as_plain(settled[name]) for name in told if name in settled}
+
+
+def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
+    """Return the options that were changed where the run was resumed, by the last step that they held for."""
+    described = {}
+    for step, earlier in trainer.earlier_options.items():
+        now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
+        told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
+        described[f"up to step {step}"] = ", ".join(told)
+    return described
 
 
 def _as_plain(value: Any) -> Any:
@@ -259,7 +281,9 @@ def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> st
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
     """Write the figures of a run as JSON, with the command, the machine, the versions and the date."""
-    text = json.dumps({**metrics, "run": describe_run()}, indent=2, ensure_ascii=False)
+    # JSON has no infinity, which a perplexity may be.
+    figures = json.loads(json.dumps({**metrics, "run": describe_run()}), parse_constant=lambda _: None)
+    text = json.dumps(figures, indent=2, ensure_ascii=False, allow_nan=False)
     path.write_text(text + "\n", encoding="utf-8")
 
 
@@ -277,9 +301,7 @@ def describe_run() -> dict[str, Any]:
 def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write columns as tab-separated values under their names. Texts with tabs, quotes or line ends are quoted."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t", lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        file.writelines(map(tab_separated, [tuple(columns), *zip(*columns.values(), strict=True)]))
 
 
 def _format_figure(value: float | None) -> str:

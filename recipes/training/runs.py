@@ -38,7 +38,7 @@ from atenta.recipes.training.options import RecipeArguments
 _OPTIONS = "options.yaml"
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 # Options that may change when a run is resumed: they have no effect on training.
-_INCIDENTAL = {
+INCIDENTAL = {
     *("output_dir", "resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name"),
     *("logging_dir", "disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
     *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "replace_on_hub"),
@@ -114,14 +114,19 @@ class Run:
         """Return a sentence on what is kept if the run stops now, and on how to go on."""
         if not self.begun:
             return "Nothing was trained yet."
-        complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
-        if not complete:
+        newest = self.newest_checkpoint()
+        if newest is None:
             return "There is no checkpoint yet: the same command starts from the beginning."
         left_out = [
             f"--{name}" for name in ("overwrite_output_dir", "resume_from_checkpoint") if getattr(self.training, name)
         ]
         without = f", without {' and '.join(left_out)}," if left_out else ""
-        return f"{complete[-1]} is kept: the same command{without} goes on from there."
+        return f"{newest} is kept: the same command{without} goes on from there."
+
+    def newest_checkpoint(self) -> Path | None:
+        """Return the last complete checkpoint in the folder, if there is one."""
+        complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
+        return complete[-1] if complete else None
 
 
 _current: Run | None = None  # of this process: `run_recipe` tells what is kept of it
@@ -174,7 +179,7 @@ def start_run(*options: Any) -> Run:
         datasets.disable_progress_bars()
     set_seed(training.seed)
     now = {"processes": training.world_size}
-    now |= {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in _INCIDENTAL}
+    now |= {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in INCIDENTAL}
     if _current is not None:
         _current.end()
     _current = Run(training, now)
@@ -236,7 +241,7 @@ def checkpoint_to_resume(
         raise SystemExit(
             f"{complete[-1]} belongs to a run with other options ({changed}), which {folder / _OPTIONS} holds. Give "
             "another --output_dir, or --overwrite_output_dir to start from the beginning, or "
-            "--resume_from_checkpoint to resume with the changed options."
+            f"--resume_from_checkpoint {complete[-1]} to train further with the changed options."
         )
     checkpoint, damaged = newest_intact(complete, with_best=training.load_best_model_at_end)
     if checkpoint is None:
@@ -278,7 +283,7 @@ def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
             f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give another "
             "--output_dir, or --overwrite_output_dir to start from the beginning."
         ) from None
-    names = sorted((before.keys() | now.keys()) - _INCIDENTAL)
+    names = sorted((before.keys() | now.keys()) - INCIDENTAL)
     changed = [
         f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names if before.get(name) != now.get(name)
     ]

@@ -1,9 +1,9 @@
-"""transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and readable progress."""
+"""transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and progress in lines."""
 
 import copy
 import hashlib
 import json
-import sys
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -11,11 +11,12 @@ from typing import Any
 
 import datasets
 import torch
+from accelerate import AutocastKwargs
 from accelerate.data_loader import prepare_data_loader
+from accelerate.utils import broadcast_object_list
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
 from torch.utils.data import DataLoader
-from tqdm.auto import tqdm
 from transformers import (
     EarlyStoppingCallback,
     EvalPrediction,
@@ -24,39 +25,42 @@ from transformers import (
     ProgressCallback,
     Seq2SeqTrainer,
     Trainer,
-    TrainerCallback,
-    TrainerControl,
     TrainerState,
-    TrainingArguments,
 )
 from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
 
-from atenta.recipes.training.batching import BucketBatchSampler, mask_some
+from atenta.recipes.reading.records import printable
+from atenta.recipes.training.batching import BucketBatchSampler, expect_within_budget, mask_some
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
-    best_checkpoints,
     best_of,
+    checkpoints_to_average,
     delete_old_checkpoints,
     expect_intact,
     expect_same_model,
     is_finished,
-    is_listed,
     load_weights,
     mark_complete,
     mark_incomplete,
-    newest_checkpoints,
-    read_data,
     write_data,
 )
 from atenta.recipes.training.cost import TrainingCost
+from atenta.recipes.training.divergence import expect_finite, norm_of_weights
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
+from atenta.recipes.training.progress import FigureLines, LogBeforeSaving
+from atenta.recipes.training.resuming import (
+    apply_options,
+    apply_to_callbacks,
+    changed_options,
+    earlier_options,
+    expect_same_data,
+    expect_steps_left,
+)
 from atenta.recipes.training.runs import Run, digest_rows
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
-# Endings of the names of durations and counters, which are not figures of the training.
-_NOT_FIGURES = ("runtime", "per_second", "flos", "epoch", "preparation_time", "model_preparation_time", "step")
 
 
 class RecipeTrainer(Trainer):
@@ -121,7 +125,10 @@ class RecipeTrainer(Trainer):
         self.length_columns = length_columns
         self.test_dataset = encoded.get("test")
         self.run = Run(training)
-        self.add_callback(_LogBeforeSaving)
+        self._loss_of_step: torch.Tensor | float = 0.0
+        self._changed_options: dict[str, Any] = {}  # since the checkpoint that the run is resumed from
+        self.earlier_options: dict[str, dict[str, Any]] = {}  # by the number of the last step that they held for
+        self.add_callback(LogBeforeSaving)
         self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
             self.add_callback(EarlyStoppingCallback(training.early_stopping_patience))
@@ -137,24 +144,29 @@ class RecipeTrainer(Trainer):
                 completed.
 
         Raises:
-            SystemExit: If the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
+            SystemExit: If a row is longer than a batch may be, or there are fewer than processes, or the training
+                diverges, or the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
                 Nothing in the folder is changed then.
         """
-        checkpoint = None
+        try:
+            self.get_train_dataloader()
+        except ValueError as error:
+            raise SystemExit(printable(str(error))) from None
+        checkpoint, ended = None, False
         if run is not None:
             self.run, checkpoint = run, run.checkpoint
             if checkpoint is not None:
-                self._expect_same_data(checkpoint)
-                expect_same_model(checkpoint, self.model.config)
+                ended = self._expect_resumable(checkpoint)
             if self.is_world_process_zero():
                 run.begin()
             self.accelerator.wait_for_everyone()
         if checkpoint is not None and self.is_world_process_zero():
-            ended = ": training had ended there, and the model is only scored" if is_finished(checkpoint) else ""
-            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){ended}", flush=True)
-        if checkpoint is not None and is_finished(checkpoint):
+            told = ": training had ended there, and the model is only scored" if ended else ""
+            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){told}", flush=True)
+        if checkpoint is not None and ended:
             self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
             self.cost.restore(self.state.stateful_callbacks.get(TrainingCost.__name__, {}))
+            self.args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)  # which the card states
             self._find_best_checkpoint(checkpoint)
             self._load_from_checkpoint(str(checkpoint))
             if self.args.load_best_model_at_end and self.state.best_model_checkpoint:
@@ -167,23 +179,19 @@ class RecipeTrainer(Trainer):
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
-        folder = Path(self.args.output_dir)
-        averaged = []
-        if self.args.average_last_checkpoints:
-            averaged = newest_checkpoints(folder, self.args.average_last_checkpoints)
-        elif self.args.average_best_checkpoints:
-            averaged = best_checkpoints(
-                folder,
-                self.args.average_best_checkpoints,
-                self.args.metric_for_best_model,
-                self.args.greater_is_better,
-            )
+        averaged = checkpoints_to_average(self.args)
         if averaged:
             if self.is_world_process_zero():
                 expect_intact(averaged)
             load_weights(self.model, average_checkpoints(averaged))
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft
+        self._expect_finite({"norm of the weights": norm_of_weights(self.model)})
+        # The test is scored as the saved model will be used, without the autocast that accelerate puts around forward.
+        self.accelerator.autocast_handler = AutocastKwargs(enabled=False)
+        model = self.accelerator.unwrap_model(self.model)
+        if (forward := vars(model).pop("_original_forward", None)) is not None:
+            model.forward = forward
 
     @property
     def cost(self) -> TrainingCost:
@@ -225,38 +233,60 @@ class RecipeTrainer(Trainer):
             "persistent_workers": self.args.dataloader_persistent_workers,
             "prefetch_factor": self.args.dataloader_prefetch_factor,
         }
-        seed = self.args.seed if self.args.data_seed is None else self.args.data_seed
         if isinstance(self.train_dataset, datasets.IterableDataset):
             rows = split_dataset_by_node(self.train_dataset, self.args.process_index, self.args.world_size)
-            rows = rows.shuffle(seed=seed, buffer_size=_SHUFFLE_BUFFER).repeat(None)
+            rows = rows.shuffle(seed=self._seed_of_batches, buffer_size=_SHUFFLE_BUFFER).repeat(None)
             collate = self._get_collator_with_removed_columns(self.data_collator, description="training")
             loader = DataLoader(rows, batch_size=self.args.per_device_train_batch_size, collate_fn=collate, **loading)
         else:
-            lengths = [list(map(len, row)) for row in zip(*map(self.train_dataset.__getitem__, self.length_columns))]
-            sampler = BucketBatchSampler(
-                lengths,
-                batch_size=self.args.per_device_train_batch_size,
-                max_tokens=self.args.max_tokens_per_batch,
-                seed=seed,
-                num_processes=self.args.world_size,
-                process_index=self.args.process_index,
-            )
             rows = self._remove_unused_columns(self.train_dataset, description="training")
-            loader = DataLoader(rows, batch_sampler=sampler, collate_fn=self.data_collator, **loading)
+            loader = DataLoader(rows, batch_sampler=self._batches, collate_fn=self.data_collator, **loading)
         # The batches are already split over the processes; accelerate only moves them to the device.
         return prepare_data_loader(
             loader, device=self.args.device, num_processes=1, process_index=0, put_on_device=True
         )
 
+    @property
+    def _seed_of_batches(self) -> int:
+        return self.args.seed if self.args.data_seed is None else self.args.data_seed
+
+    @cached_property
+    def _batches(self) -> BucketBatchSampler:
+        """The batches of this process, of which none is over the budget."""
+        lengths = [list(map(len, row)) for row in zip(*map(self.train_dataset.__getitem__, self.length_columns))]
+
+        def text_of(index: int) -> str:
+            ids = self.train_dataset[index][self.length_columns[0]]
+            return self.processing_class.decode(ids, skip_special_tokens=True)
+
+        expect_within_budget(lengths, self.args.max_tokens_per_batch, text_of)
+        return BucketBatchSampler(
+            lengths,
+            batch_size=self.args.per_device_train_batch_size,
+            max_tokens=self.args.max_tokens_per_batch,
+            seed=self._seed_of_batches,
+            num_processes=self.args.world_size,
+            process_index=self.args.process_index,
+        )
+
     def training_step(
         self, model: torch.nn.Module, inputs: dict[str, torch.Tensor], *arguments: Any, **options: Any
     ) -> torch.Tensor:
-        """Replace some of the input's characters by `<mask>` before training on a batch."""
+        """Train on a batch, with some of the input's characters replaced by `<mask>`; add its loss to the step's."""
         if self.args.input_mask_probability:
             ids, tokenizer = inputs["input_ids"], self.processing_class
             special = torch.isin(ids, torch.tensor(tokenizer.all_special_ids, device=ids.device))
             inputs["input_ids"] = mask_some(ids, self.args.input_mask_probability, special, tokenizer.mask_token_id)
-        return super().training_step(model, inputs, *arguments, **options)
+        loss = super().training_step(model, inputs, *arguments, **options)
+        self._loss_of_step += loss
+        return loss
+
+    def evaluation_loop(self, *arguments: Any, metric_key_prefix: str = "eval", **options: Any) -> EvalLoopOutput:
+        """Evaluate; a loss that is not finite ends the run."""
+        output = super().evaluation_loop(*arguments, metric_key_prefix=metric_key_prefix, **options)
+        if (loss := output.metrics.get(f"{metric_key_prefix}_loss")) is not None:
+            self._expect_finite({f"loss of {'validation' if metric_key_prefix == 'eval' else 'the test'}": loss})
+        return output
 
     def predict(self, test_dataset: datasets.Dataset, *arguments: Any, **options: Any) -> PredictionOutput:
         """Return the outputs for rows without scoring them: `compute_metrics` is made for the validation rows."""
@@ -284,29 +314,48 @@ class RecipeTrainer(Trainer):
             **{name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()},
         }
 
-    def _expect_same_data(self, checkpoint: Path) -> None:
-        """Compare what the checkpoint was trained with; `resume_from_checkpoint` lets rows differ, but not ids."""
-        if not self.is_world_process_zero():
-            return
-        if not is_listed(checkpoint):
-            print(f"{checkpoint} is of an earlier version: whether its files and data are the same is unknown.")
-            return
-        before = read_data(checkpoint)
-        changed = [name for name, digest in self.digests.items() if before.get(name) != digest]
-        if "test rows" in changed:
-            changed.remove("test rows")
-            print(f"The test rows have changed since {checkpoint} was written: they are scored now.", flush=True)
-        only_rows = all(name.endswith("rows") for name in changed)
-        if not changed:
-            return
-        if only_rows and self.args.resume_from_checkpoint:
-            print(f"{checkpoint} is resumed with other {' and '.join(changed)}.", flush=True)
-            return
-        resume = f", or --resume_from_checkpoint {checkpoint} to train it further on the new rows" if only_rows else ""
-        raise SystemExit(
-            f"{checkpoint} belongs to a run with other {' and '.join(changed)}. Give the earlier data, or another "
-            f"--output_dir, or --overwrite_output_dir to start from the beginning{resume}."
-        )
+    def _expect_resumable(self, checkpoint: Path) -> bool:
+        """Check that this run can go on from a checkpoint, and return whether training had ended there."""
+        ended, changed, earlier = is_finished(checkpoint), {}, {}
+        if self.is_world_process_zero():
+            rows = expect_same_data(checkpoint, self.digests, bool(self.args.resume_from_checkpoint))
+            changed = {
+                **changed_options(checkpoint, self.run.options),
+                **{
+                    name: "others" for name in rows if name != "test rows" and (name != "validation rows" or not ended)
+                },
+            }
+            if changed:
+                steps = self.set_initial_training_values(self.args, self.get_train_dataloader())[-1]
+                expect_steps_left(checkpoint, list(changed), steps)
+                ended = False
+            earlier = earlier_options(checkpoint, changed)
+        expect_same_model(checkpoint, self.model.config)
+        ended, self._changed_options, self.earlier_options = broadcast_object_list([ended, changed, earlier])
+        return ended
+
+    def _expect_finite(self, figures: Mapping[str, float], step: int | None = None) -> None:
+        expect_finite(figures, self.state.global_step if step is None else step, self.run, self.accelerator)
+
+    def _get_grad_norm(self, model: torch.nn.Module, grad_norm: Any = None) -> float | None:
+        """Return the norm of the gradients; if it or the loss is not finite, the run ends before the optimizer's step.
+
+        With fp16, gradients may overflow while their scale is large: None then, and accelerate skips the step.
+        """
+        norm = super()._get_grad_norm(model, grad_norm)
+        norm = None if norm is None else float(norm)
+        scaler = self.accelerator.scaler
+        if norm is not None and not math.isfinite(norm) and scaler is not None and scaler.get_scale() > 1:
+            norm = None
+        loss, self._loss_of_step = float(self._loss_of_step), 0.0
+        figures = {"loss": loss, "norm of the gradient": 0.0 if norm is None else norm}
+        self._expect_finite(figures, self.state.global_step + 1)
+        return norm
+
+    def _get_num_items_in_batch(self, *arguments: Any) -> torch.Tensor | int | None:
+        """Return the number of labels, by which the loss is divided: at least 1, for texts without any."""
+        count = super()._get_num_items_in_batch(*arguments)
+        return count if count is None else torch.as_tensor(count).clamp(min=1)
 
     def _find_best_checkpoint(self, checkpoint: Path | str) -> None:
         """Look for the best checkpoint also where the folder of the run has been moved."""
@@ -320,7 +369,15 @@ class RecipeTrainer(Trainer):
         trained = super()._init_training_state(max_steps, steps_in_epoch, epochs, checkpoint, trial)
         if checkpoint is not None:
             self._find_best_checkpoint(checkpoint)
+            apply_to_callbacks(self, self._changed_options)
         return trained
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        """Restore the states of the optimizer and the schedule; changed options take effect."""
+        groups = [dict(group) for group in self.optimizer.param_groups]
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if self._changed_options:
+            apply_options(self, groups)
 
     def _load_best_model(self) -> None:
         """Load the best weights, if they are intact."""
@@ -336,6 +393,7 @@ class RecipeTrainer(Trainer):
 
     def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
         """Mark the checkpoint once every process has written its part, and only then delete old ones."""
+        self._expect_finite({"norm of the weights": norm_of_weights(model)})
         folder = Path(self.args.output_dir)
         checkpoint = folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         if self.args.should_save:
@@ -343,7 +401,9 @@ class RecipeTrainer(Trainer):
         super()._save_checkpoint(model, trial)
         self.accelerator.wait_for_everyone()
         if self.args.should_save:
-            write_data(checkpoint, self.digests)
+            settled = {name: getattr(self.args, name) for name in ("learning_rate", "warmup_steps")}
+            earlier = {"options": dict(self.run.options), "settled": settled, "earlier options": self.earlier_options}
+            write_data(checkpoint, {**self.digests, **earlier})
             mark_complete(checkpoint)
             delete_old_checkpoints(folder, self.checkpoints_kept, best=self.state.best_model_checkpoint)
         self.accelerator.wait_for_everyone()
@@ -384,66 +444,3 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
         raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
-
-
-def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:
-    """Return the losses, rates and scores of a log, without durations and counters."""
-    return {
-        name: value
-        for name, value in logs.items()
-        if not name.endswith(_NOT_FIGURES) and isinstance(value, int | float)
-    }
-
-
-class FigureLines(ProgressCallback):
-    """transformers' progress bar with logs as lines of text: `step 950  epoch 0.66  loss 0.0719  …`.
-
-    Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves.
-    """
-
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
-        """Begin the bar."""
-        if state.is_world_process_zero:
-            self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
-        self.current_step = 0
-
-    def on_prediction_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *rest: Any, **kwargs: Any
-    ) -> None:
-        """Move the bar of an evaluation."""
-        if sys.stderr.isatty():
-            super().on_prediction_step(args, state, control, *rest, **kwargs)
-
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Write the figures above the bar."""
-        figures = select_figures(logs or {})
-        line = "  ".join(
-            f"{name.removeprefix('eval_').replace('_', ' ')} {value:.4g}"
-            for name, value in figures.items()
-            if not name.startswith("train_")
-        )
-        if self.training_bar is not None and line:
-            kind = "validation" if any(name.startswith("eval_") for name in figures) else "training  "
-            self.training_bar.write(f"{kind}  step {state.global_step:>6,}  epoch {state.epoch:.2f}  {line}")
-
-
-class _LogBeforeSaving(TrainerCallback):
-    """Logs at every checkpoint, which does not hold the losses since the last log: a resumed run would miss them."""
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> TrainerControl:
-        """Request a log if a checkpoint is requested."""
-        control.should_log |= control.should_save
-        return control
-
-    on_epoch_end = on_step_end

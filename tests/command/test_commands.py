@@ -88,6 +88,53 @@ def test_light_commands_import_neither_torch_nor_transformers(arguments):
     assert done.stdout
 
 
+@pytest.mark.parametrize(
+    ("command", "status", "printed"),
+    [
+        ("--help >/dev/full", 1, "Standard output cannot be written: No space left on device."),
+        ("info MODEL >/dev/full", 1, "No space left on device"),
+        ("restore a >/dev/full", 1, "No space left on device: 'standard output'"),
+        ("restore a >&-", 1, "Standard output is closed"),
+        ("restore <&-", 1, "Standard input is closed: give texts or --files."),
+        ("restore a 2>&-", 0, ""),
+        ("info MODEL >/dev/null", 0, ""),  # of which "→" is not in ASCII
+    ],
+)
+def test_streams_that_are_closed_full_or_in_ascii(command, status, printed):
+    command = f"'{sys.executable}' -m atenta {command.replace('MODEL', str(MODEL_FOLDER))}"
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment)
+    assert done.returncode == status, done.stderr
+    assert printed in done.stderr
+    assert done.stderr.count("\n") == status  # lines
+
+
+def test_pipes_are_files(tmp_path):
+    (tmp_path / "a.txt").write_text("A acao", encoding="utf-8")
+    script = "'{0}' -m atenta restore --files <(cat a.txt) && '{0}' -m atenta predict '{1}' --files /dev/stdin < a.txt"
+    command = ["bash", "-c", script.format(sys.executable, MODEL_FOLDER)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout == restore_accents("A acao") * 2 + "\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"),
+    [("typer", ["--help"]), ("numpy", ["restore", "a"]), ("torch", ["predict", MODEL_FOLDER, "a", "--device", "cpu"])],
+)
+def test_a_command_is_stopped_while_it_imports(module, arguments):
+    script = (
+        "import signal, sys\n"
+        "class Stopping:\n"
+        "    def find_spec(name, *_):\n"
+        f"        if name == {module!r}: signal.raise_signal(signal.SIGINT)\n"
+        "sys.meta_path.insert(0, Stopping)\n"
+        "from atenta.command.start import main\n"
+        "main()"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "\nStopped.\n")
+
+
 def test_recipes_are_listed_and_named():
     listed = run("train").stdout
     assert all(f"  {name} " in listed for name in RECIPES)
@@ -280,7 +327,7 @@ def test_a_description_is_from_the_files_alone(tmp_path):
     assert "1,415,652" in printed
     assert "model_int8.onnx" in printed
     (tmp_path / "model.safetensors").write_bytes(b"\x00")
-    assert "model.safetensors is damaged" in str(run("info", tmp_path, code=1).exception)
+    assert "cannot load the model.safetensors" in str(run("info", tmp_path, code=1).exception)
 
 
 def test_pictures_and_exports_have_their_own_options():

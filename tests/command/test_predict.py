@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 
+import huggingface_hub
 import pytest
 import torch
 from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
@@ -161,18 +162,24 @@ def test_warnings_are_lines(folders):
     assert len(printed.stdout.splitlines()) == 1
 
 
-def test_an_engine_has_the_warnings_of_the_pipeline(folders, capsys):
-    texts = ["z日ser", 'um "dia"', "ver", ""]
-    lines = [line for line in run("predict", folders[0], *texts).stderr.splitlines() if line.startswith("warning: ")]
-    engine = load_engine(folders[0], "torch")
-    predict._warn(engine, texts, engine.n_best(texts), keep_letters=False)
+@pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
+def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
+    """One for each line, also where lines are equal, and none for blanks that stay as they are."""
+    folder = save(tmp_path, 1, **options)
+    texts = ["z日ser", 'um "dia"', "ver", "", "z日ser", "  ver  ser ", "ver ser ver ser", " \t"]
+    lines = [line for line in run("predict", folder, *texts).stderr.splitlines() if line.startswith("warning: ")]
+    assert sum("z日ser" in line for line in lines) >= 2
+    engine = load_engine(folder, "torch")
+    predict._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
     assert capsys.readouterr().err.splitlines() == lines
-    assert len(lines) > 1
 
 
-@pytest.mark.parametrize("chunk", [1, 2])
-@pytest.mark.parametrize("format", ["text", "tsv", "jsonl"])
-def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, format):
+@pytest.mark.parametrize(
+    ("format", "chunk", "stop_after"),
+    [("text", 1, 3), ("text", 2, 3), ("tsv", 1, 3), ("tsv", 2, 1), ("jsonl", 2, 3)],
+    ids=str,
+)
+def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, format, chunk, stop_after):
     path = lines_of(tmp_path / "lines.txt", "ser\tPL\n\nver\r\nser ver\n" * 2)
     arguments = ("predict", folders[0], "--files", path, "--format", format, "--num_beams", 2)
     whole = run(*arguments).stdout_bytes
@@ -181,14 +188,14 @@ def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, fo
     calls = []
     write = text_lines.LineWriter.write
 
-    def stop_after_three(writer, text, reader):
-        if len(calls) == 3:
+    def stop(writer, text, *last):
+        if len(calls) == stop_after:
             writer._file.write(text.encode()[:2])  # half a line
             raise KeyboardInterrupt
         calls.append(text)
-        write(writer, text, reader)
+        write(writer, text, *last)
 
-    monkeypatch.setattr(text_lines.LineWriter, "write", stop_after_three)
+    monkeypatch.setattr(text_lines.LineWriter, "write", stop)
     ended = CliRunner().invoke(app, [*map(str, arguments), "--output", str(output)])
     monkeypatch.setattr(text_lines.LineWriter, "write", write)
     assert ended.exit_code == 130
@@ -196,6 +203,46 @@ def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, chunk, fo
     run(*arguments, "--output", output, "--resume")
     assert output.read_bytes() == whole
     assert not output.with_name("output.progress").exists()
+
+
+def test_lines_before_one_that_is_refused_are_written(folders, tmp_path):
+    """Also to a file, which then goes on once the line is mended."""
+    good = ["ser", "ver", '{"text": "mudar", "tags": "PL"}', "a", "b", "c"]
+    lines = [line if line[0] == "{" else json.dumps(line) for line in good]
+    whole = run("predict", folders[0], "--json_lines", "--files", lines_of(tmp_path / "whole", "\n".join(lines)))
+    path, output = tmp_path / "lines.jsonl", tmp_path / "output"
+    arguments = ("predict", folders[0], "--json_lines", "--files", path, "--output", output)
+    for place, bad in ((2, '{"text": "mudar", "tags": "SG"}'), (4, "{")):
+        lines_of(path, "\n".join([*lines[:place], bad, *lines[place + 1 :]]))
+        assert f"lines.jsonl, line {place + 1}: " in refusal(*arguments, "--resume")
+        assert output.read_bytes() == b"".join(whole.stdout_bytes.splitlines(keepends=True)[:place])
+    lines_of(path, "\n".join(lines))
+    run(*arguments, "--resume")
+    assert output.read_bytes() == whole.stdout_bytes
+
+
+@pytest.mark.parametrize(
+    ("model_class", "good", "bad"),
+    [
+        (AtentaDecoderForCausalLM, "a", "a" * 40),
+        (AtentaEncoderForSequenceClassification, "a", "a" * 40),
+        (AtentaEncoderForQuestionAnswering, '{"question": "a", "context": "b"}', '{"question": "", "context": "b"}'),
+    ],
+    ids=["prompt", "text", "question"],
+)
+def test_a_text_that_a_model_does_not_read_is_named(tmp_path, model_class, good, bad):
+    options = {"position_embedding_type": "learned", "max_position_embeddings": 30, "id2label": {0: "a", 1: "b"}}
+    save_with_tokenizer(model_class, tmp_path / "model", **options)
+    path = lines_of(tmp_path / "lines.txt", "\n".join([good, good, good, bad, good]))
+    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), "--files", str(path)])
+    assert result.exit_code == 1
+    assert "lines.txt, line 4: " in str(result.exception)
+    assert result.stdout == 3 * run("predict", tmp_path / "model", good).stdout + f"{result.exception}\n"
+
+
+def test_a_carriage_return_stays_in_its_row(folders):
+    found = rows(run("predict", folders[0], "se\rr", "ser", "--format", "tsv").stdout)
+    assert [row[0] for row in found] == ["se\rr", "ser"]
 
 
 def test_an_output_is_not_mixed(folders, tmp_path):
@@ -284,6 +331,43 @@ def test_labels_are_those_of_transformers_pipeline(tmp_path):
     assert run("predict", tmp_path, "casa").stdout.strip() == expected[0]["label"]
 
 
+def test_labels_of_pairs_are_those_of_transformers_pipeline(tmp_path):
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, num_labels=3)
+    pairs = [{"text": "casa", "text_pair": pair} for pair in ("città", None, "rua")]
+    path = lines_of(tmp_path / "pairs.jsonl", "".join(json.dumps(pair) + "\n" for pair in pairs))
+    classify = pipeline("text-classification", str(tmp_path), device="cpu")
+    printed = run("predict", tmp_path, "--json_lines", "--files", path, "--format", "jsonl").stdout
+    for line, pair in zip(printed.splitlines(), pairs, strict=True):
+        expected = classify(pair)
+        assert json.loads(line)["label"] == expected["label"]
+        assert json.loads(line)["probabilities"][expected["label"]] == pytest.approx(expected["score"], abs=1e-5)
+
+
+def short(model_class):
+    """Options of a model that generates, for a short text."""
+    return ("--max_new_tokens", 2) if model_class.can_generate() else ()
+
+
+@pytest.mark.parametrize(
+    ("model_class", "fields"),
+    [
+        (AtentaEncoderForTokenClassification, {"text": "a"}),
+        (AtentaEncoderForMaskedLM, {"text": "a<mask>"}),
+        (AtentaEncoderForQuestionAnswering, {"question": "a", "context": "b"}),
+        (AtentaEncoderDecoderForConditionalGeneration, {"text": "a"}),
+        (AtentaDecoderForCausalLM, {"text": "a"}),
+        (AtentaEncoderForSequenceClassification, {"text": "a"}),
+    ],
+)
+def test_a_pair_for_a_model_of_single_texts_is_named(tmp_path, model_class, fields):
+    single = {"task_specific_params": {"text-classification": {"text_pairs": False}}}
+    save_with_tokenizer(model_class, tmp_path, **single)
+    lines = [fields, {**fields, "text_pair": "rua"}]
+    path = lines_of(tmp_path / "lines.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    reason = refusal("predict", tmp_path, "--json_lines", "--files", path, *short(model_class))
+    assert reason.startswith(f"{path}, line 2: found the text_pair 'rua'")
+
+
 def test_tags_are_read_at_the_first_character_of_each_word(tmp_path):
     names = {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}}
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, **names)
@@ -328,6 +412,34 @@ def test_questions_are_json_lines(tmp_path):
     assert "expected an object with 'context'" in refusal("predict", tmp_path, '{"question": "a"}')
 
 
+LEARNED = {"position_embedding_type": "learned", "max_position_embeddings": 8}
+
+
+@pytest.mark.parametrize(
+    ("model_class", "options", "good", "bad"),
+    [
+        (AtentaEncoderForSequenceClassification, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderForTokenClassification, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderForMaskedLM, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaDecoderForCausalLM, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderDecoderForConditionalGeneration, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderForQuestionAnswering, {}, {"question": "a", "context": "b"}, {"question": " ", "context": "b"}),
+        (AtentaEncoderForQuestionAnswering, {}, {"question": "a", "context": "b"}, {"question": "a", "context": ""}),
+        (
+            *(AtentaEncoderForQuestionAnswering, {}),
+            *({"question": "a", "context": "b"}, {"question": "a" * 500, "context": "b"}),
+        ),
+    ],
+)
+def test_a_text_that_the_model_cannot_read_is_named_by_its_line(tmp_path, model_class, options, good, bad):
+    save_with_tokenizer(model_class, tmp_path, **options)
+    lines = [good, good, bad, good, bad]
+    path = lines_of(tmp_path / "lines.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    reason = refusal("predict", tmp_path, "--json_lines", "--files", path, *short(model_class))
+    assert reason.startswith(f"{path}, line 3: ")
+    assert reason.count(str(path)) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -336,10 +448,46 @@ def test_questions_are_json_lines(tmp_path):
         (["ser", "--num_return_sequences", "3"], "--num_return_sequences 3 is more than --num_beams 1 finds"),
         (["ser", "--resume"], "--resume needs the --output"),
         (["ser", "--batch_size", "0"], "batch_size"),
+        (
+            ["ser", "--format", "text", "--num_beams", "2", "--num_return_sequences", "2"],
+            "--format text has one result",
+        ),
+        (["ser", "--engine", "torch", "--quantization", "int8"], "--quantization int8, which is of onnxruntime"),
+        (["ser", "--engine", "onnx", "--ensemble", "b"], "--engine onnx, which is of onnxruntime, and --ensemble"),
+        (["ser", "--quantization", "int8", "--device", "cpu"], "and --device, of torch"),
     ],
 )
 def test_unclear_options_are_refused_before_the_model_is_loaded(arguments, message):
     assert message in refusal("predict", "nowhere", *arguments, code=2)
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--do_sample", "--top_p", "2"], "top_p is 2.0; expected a number from 0 to 1"),
+        (["--do_sample", "--temperature", "0"], "temperature is 0.0; expected a number above 0"),
+        (["--do_sample", "--num_beams", "2"], "do_sample=True with num_beams=2"),
+        (["--temperature", ".5"], "temperature=0.5 has no effect without sampling"),
+    ],
+    ids=lambda value: None if isinstance(value, str) else " ".join(value),
+)
+def test_options_of_generation_are_refused_whatever_the_engine(folders, engine, arguments, message):
+    assert message in refusal("predict", folders[0], "ser", "--engine", engine, *arguments)
+
+
+def test_the_model_may_sample_by_itself(tmp_path):
+    folder = save(tmp_path, 1)
+    config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
+    (folder / "generation_config.json").write_text(json.dumps(config | {"do_sample": True}), encoding="utf-8")
+    run("predict", folder, "ser", "--temperature", ".5")
+    assert "do_sample=True with num_beams=2" in refusal("predict", folder, "ser", "--num_beams", 2)
+
+
+@pytest.mark.parametrize("name", ["nonsense", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused(name):
+    for command in (("predict", "nowhere", "a"), ("evaluate", "nowhere", "--test_file", __file__)):
+        assert refusal(*command, "--device", name).startswith(f"--device {name} cannot be used: ")
 
 
 @pytest.mark.parametrize("line", ['{"source": "ser"}', "3", "{", "[" * 100_000, "1" * 5_000, '"\\ud800"'])
@@ -359,10 +507,8 @@ def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
 
 @pytest.mark.parametrize("name", ["outputs/acents", "./acents", "a/b/c"])
 def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, name):
-    from atenta.recipes.decoding import loading
-
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(loading, "file_exists", lambda *_: pytest.fail("the Hub was asked"))
+    monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: pytest.fail("the Hub was asked"))
     assert refusal("predict", name, "a").startswith(f"{name}: found no config.json there; expected the folder")
 
 

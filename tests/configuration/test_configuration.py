@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 
 import pytest
 from huggingface_hub.errors import StrictDataclassError
@@ -123,7 +124,7 @@ def test_errors_give_the_value_and_what_is_allowed(config_class, options, messag
 @pytest.mark.parametrize(
     ("config_class", "options", "message"),
     [
-        (AtentaEncoderConfig, {"type_vocab_size": -1}, r"type_vocab_size=-1; expected 0 \(no segments\) or more"),
+        (AtentaEncoderConfig, {"type_vocab_size": -1}, r"type_vocab_size=-1; expected at least 0 \(no segments\)"),
         (
             AtentaEncoderConfig,
             {"classifier_dropout": 1.5},
@@ -157,6 +158,109 @@ def test_errors_give_the_value_and_what_is_allowed(config_class, options, messag
 def test_errors_of_one_family(config_class, options, message):
     with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
         config_class(**options)
+
+
+DAMAGED = {
+    "spellings_file": [
+        *(
+            "../.bashrc",
+            "a/b.txt",
+            "/etc/passwd",
+            "/dev/zero",
+            "..",
+            ".",
+            "",
+            ".hidden.txt",
+            "a\\b.txt",
+            "C:a.txt",
+            "*.txt",
+        ),
+        *(
+            "config.json",
+            "a.py",
+            "model.safetensors",
+            "nul.txt",
+            "a\nb.txt",
+            "a.txt\x00",
+            "~.txt",
+            "[a].txt",
+            5,
+            ["a.txt"],
+        ),
+    ],
+    "window_length": [-1, 10**12, math.nan, True, "8"],
+    "id2label": [{}, {"a": "O"}, {"1": "O"}, {"0": 5}, ["O"], {"0": "O", "00": "P"}],
+    "label2id": [{"O": "a"}, {"O": -1}, {"O": [0]}, ["O"]],
+    "num_labels": [0, -1, 10**12, 2.0, "2", True, []],
+    "dtype": ["float33", "load", "nn", 5, ["float32"]],
+    "torch_dtype": ["float33", {}],
+    "architectures": ["AtentaEncoderModel", [5]],
+    "problem_type": ["guess", []],
+    "auto_map": [
+        *("x", [], {"AutoConfig": 5}, {"AutoConfig": "/tmp/code.Class"}),
+        *({"AutoConfig": "../code.Class"}, {"AutoModel": "a/b.Class"}, {"AutoTokenizer": ["a.A", "../b.B"]}),
+    ],
+    "custom_pipelines": [
+        None,
+        5,
+        ["a"],
+        {"a": None},
+        {"a": {"impl": "../code.Class"}},
+        {"a": {"impl": "a.A", "pt": "x"}},
+    ],
+    "is_encoder_decoder": [True, None, "no"],
+    "save_pretrained": [5],
+    "quantization_config": [5, []],
+    "text_config": [{}],
+    "layer_types": [["full_attention"], math.nan],
+    "rope_parameters": ["a"],
+    "__class__": ["x"],
+    "num_hidden_layers": [10**9, 10**30, math.inf],
+    "hidden_size": [10**9],
+    "vocab_size": [10**9],
+    "max_position_embeddings": [10**30],
+    "position_embedding_theta": [10**400, 1e300, 1e-300],
+    "eos_token_id": [[], [True], {}],
+    "ngram_sizes": [[10**9], [True], [[]], {}],
+    "conv_kernel_size": [10**9 + 1],
+    "confidence_temperature": [1e-300, 1e300, 10**400, True],
+    "character_variants": [{}, {"a": 5}, {"a": ["a"]}, "a", {"\ud800": "a"}, {"a": ""}],
+}
+
+
+@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGED.items() for value in values])
+def test_a_damaged_configuration_names_the_option(name, value):
+    labels = {"id2label": {"0": "a", "1": "á"}, "window_length": 8} if name == "character_variants" else {}
+    with pytest.raises((ValueError, StrictDataclassError), match=re.escape(name)):
+        AtentaEncoderConfig.from_dict({**labels, name: value})
+
+
+def test_options_of_other_families_are_refused():
+    with pytest.raises(ValueError, match=r"spellings_file='\*\.txt' .*AtentaDecoderConfig"):
+        AtentaDecoderConfig.from_dict({"spellings_file": "*.txt"})
+    with pytest.raises(ValueError, match="type_vocab_size='5'"):
+        AtentaEncoderDecoderConfig.from_dict({"type_vocab_size": "5"})
+
+
+def test_a_value_nested_too_deeply_is_refused():
+    nested = []
+    for _ in range(5000):
+        nested = [nested]
+    for name in ("window_length", "trained_by"):
+        with pytest.raises(ValueError, match="nested"):
+            AtentaEncoderConfig.from_dict({name: nested})
+
+
+@pytest.mark.parametrize("name", ["attn_implementation", "_attn_implementation", "experts_implementation"])
+def test_a_saved_configuration_chooses_no_code_of_the_hub(name):
+    with pytest.raises(ValueError, match=f"{name}='someone/kernel'"):
+        AtentaEncoderConfig.from_dict({name: "someone/kernel"})
+    assert AtentaEncoderConfig.from_dict({name: "eager"})._attn_implementation in ("eager", None)
+
+
+def test_a_configuration_says_where_it_was_loaded_from(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "atenta_encoder", "_name_or_path": "/etc"}')
+    assert AutoConfig.from_pretrained(tmp_path).name_or_path == str(tmp_path)
 
 
 @every_config

@@ -27,7 +27,7 @@ def test_defaults():
         ({"smoothing": -1.0}, r"smoothing=-1\.0"),
         ({"smoothing": float("inf")}, r"smoothing=inf"),
         ({"smoothing": float("nan")}, r"smoothing=nan"),
-        ({"num_pairs": -1}, r"num_pairs=-1; expected 0 \(nothing counted\) or more"),
+        ({"num_pairs": -1}, r"num_pairs=-1; expected at least 0 \(nothing counted\)"),
         ({"num_triples": -1}, r"num_triples=-1"),
         ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary"),
         ({"smothing": 1.0}, r"has no option 'smothing'\. Did you mean 'smoothing'\?"),

@@ -9,7 +9,7 @@ from tokenizers import BertWordPieceTokenizer
 from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast, pipeline
 
 from atenta import AtentaEncoderForQuestionAnswering, AtentaEncoderForTokenClassification
-from atenta.pipelines.question_answering import best_spans
+from atenta.pipelines.question_answering import answers_in_window
 from atenta.recipes.tasks.questions import answers_from_logits, encode_questions
 from support.clean_process import run_function
 from support.saved import save_with_tokenizer
@@ -35,27 +35,31 @@ def answer(folder):
 
 
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 5), st.integers(0, 2**32 - 1))
-def test_best_spans_are_the_best_of_all(length, longest, top_k, seed):
+def test_answers_in_a_window_are_the_best_of_all(length, longest, top_k, seed):
     values = np.random.default_rng(seed)
     starts, ends = values.normal(size=length + 2), values.normal(size=length + 2)
-    inside = np.arange(1, length + 1)
+    inside = range(1, length + 1)
     every = sorted(((starts[i] + ends[j], i, j) for i in inside for j in inside if i <= j < i + longest), reverse=True)
-    found = best_spans(starts, ends, inside, longest, top_k)
-    assert [(each.first, each.last) for each in found] == [(i, j) for _, i, j in every[:top_k]]
+    offsets = [(0, 0), *((place, place + 1) for place in range(length)), (0, 0)]
+    context = "abcdefghijklm"[:length]
+    found, _ = answers_in_window(starts, ends, context, offsets, longest, align_to_words=False, top_k=top_k)
+    assert [(each.start, each.end) for each in found] == [(i - 1, j) for _, i, j in every[:top_k]]
 
 
-def test_the_answer_is_that_of_the_recipe(answer):
-    """Without words, and with the recipe's windows, the best sum of logits within a window is the recipe's answer."""
-    row = {"id": "1", "question": QUESTION, "context": CONTEXT[:60], "answers": {"text": [], "answer_start": []}}
-    batch = {name: [value] for name, value in row.items()}
-    windows = encode_questions(batch, answer.tokenizer, 512, 128)
-    inputs = {name: torch.tensor(windows[name]) for name in ("input_ids", "attention_mask", "token_type_ids")}
+@pytest.mark.parametrize("align_to_words", [False, True])
+def test_the_answer_is_that_of_the_recipe(answer, align_to_words):
+    """With the windows of the recipe, of which several are needed."""
+    row = {"id": "1", "question": QUESTION, "context": CONTEXT, "answers": {"text": [], "answer_start": []}}
+    windows = encode_questions({name: [value] for name, value in row.items()}, answer.tokenizer, 80, 30)
+    names = ("input_ids", "attention_mask", "token_type_ids")
+    inputs = answer.tokenizer.pad({name: windows[name] for name in names}, return_tensors="pt")
     with torch.no_grad():
         outputs = answer.model(**inputs)
-    listed = [{name: windows[name][0] for name in ("example_id", "offset_mapping")}]
-    (expected,) = answers_from_logits(outputs.start_logits.numpy(), outputs.end_logits.numpy(), listed, [row], 30)
-    found = answer(question=QUESTION, context=CONTEXT[:60], align_to_words=False, max_answer_len=30)
-    assert found["answer"] == expected
+    logits = outputs.start_logits.numpy(), outputs.end_logits.numpy()
+    listed = [dict(zip(windows, values)) for values in zip(*windows.values())]
+    (expected,) = answers_from_logits(*logits, listed, [row], 30, align_to_words)
+    options = {"max_seq_len": 80, "doc_stride": 30, "max_answer_len": 30}
+    assert answer(question=QUESTION, context=CONTEXT, align_to_words=align_to_words, **options)["answer"] == expected
 
 
 def test_the_shapes_are_those_of_transformers_4(answer):
@@ -116,6 +120,22 @@ def test_answers_are_whole_words_unless_asked_otherwise(answer):
         before, after = CONTEXT[each["start"] - 1 : each["start"]], CONTEXT[each["end"] : each["end"] + 1]
         assert not (text[0].isalnum() and before.isalnum())
         assert not (text[-1].isalnum() and after.isalnum())
+
+
+def test_options_saved_with_the_model_are_read_back(answer, folder, tmp_path):
+    options = {"max_seq_len": 80, "doc_stride": 30, "max_answer_len": 7, "align_to_words": False}
+    model = answer.model.__class__.from_pretrained(folder)
+    model.config.task_specific_params = {"question-answering": options}
+    model.save_pretrained(tmp_path)
+    answer.tokenizer.save_pretrained(tmp_path)
+    unsaved = pipeline("question-answering", str(folder), device="cpu")
+    saved = pipeline("question-answering", str(tmp_path), device="cpu")
+    asked = {"question": QUESTION, "context": CONTEXT, "top_k": 20}
+    assert saved(**asked) == unsaved(**asked, **options) != unsaved(**asked)
+    assert saved(**asked, max_answer_len=9) == unsaved(**asked, **{**options, "max_answer_len": 9})
+    model.config.task_specific_params["question-answering"]["doc_stride"] = "x"
+    with pytest.raises(ValueError, match=r"task_specific_params of .*: doc_stride='x'"):
+        pipeline("question-answering", model, tokenizer=str(folder))
 
 
 @pytest.mark.parametrize(

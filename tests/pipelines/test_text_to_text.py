@@ -114,6 +114,7 @@ def test_long_texts_are_cut_joined_and_equal_to_the_engine(tmp_path, engine):
     pipe = load(folder)
     locked = [each["generated_text"] for each in pipe(TEXTS, keep_letters=True)]
     assert locked == TEXTS
+    assert pipe(TEXTS, keep_letters=True, max_new_tokens=2) == pipe(TEXTS, keep_letters=True)
     found = [each["generated_text"] for each in pipe(TEXTS, num_beams=3)]
     assert found == load_engine(folder, engine).generate(TEXTS, num_beams=3)
     assert found[1:3] == ["", "  "]

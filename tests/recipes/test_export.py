@@ -90,12 +90,12 @@ def test_answers_that_differ_are_counted(models, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nowhere"], "nowhere has no config.json; expected the folder of a saved model"),
+        (["nowhere"], "nowhere: found no such folder here"),
         (["{models}/decoder", "--texts", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
         (["{models}/decoder", "--texts", "{models}/empty.txt"], "empty.txt is empty; expected one text in each line"),
         (["{models}/decoder", "--texts", "{models}/latin.txt"], "latin.txt is not a text in UTF-8; expected one"),
         (["{models}/decoder", "--texts", "{models}/long.txt"], "A text has 101 tokens; expected at most the 64 posit"),
-        (["{models}/bare"], "bare has no tokenizer.json; expected the folder of a model with its tokenizer"),
+        (["{models}/bare"], "bare has no tokenizer.json; expected"),
     ],
 )
 def test_refusals_are_one_line(arguments, message, models):

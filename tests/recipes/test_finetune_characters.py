@@ -186,6 +186,8 @@ def test_refusals(files, texts, tmp_path):
     same = write_lines(tmp_path / "same.tsv", "a\ta")
     assert "tags words" in refusal(NAME, tmp_path, *_words(tmp_path), *_named(files))
     assert "found no character" in refusal(NAME, tmp_path, "--train_file", same, "--validation_file", same)
+    rare = refusal(NAME, tmp_path, *_named(files), "--min_character_count", 1000)
+    assert rare.startswith("--min_character_count 1000: No character occurs 1000 times")
 
 
 def test_texts_to_strip_have_to_be_named(tmp_path):

@@ -299,6 +299,7 @@ def test_validation_data_are_required(files, tmp_path):
         (["--mean_span_length", "inf"], "--mean_span_length inf: expected 1 or more"),
         (["--hidden_size", "30", "--num_attention_heads", "4"], "does not divide hidden_size=30"),
         (["--lora_rank", "2", "--average_last_checkpoints", "1"], "--lora_rank and an average exclude each other"),
+        (["--streaming"], "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null"),
         (["--streaming", "--max_steps=-1"], "--streaming reads rows without end: give --max_steps"),
         (["--optim", "adamw_bnb_8bit"], "--optim adamw_bnb_8bit: You need to install"),
         (["--optim", "adamw_torch", "--optim_args", "fast"], "with --optim_args fast: not enough values"),

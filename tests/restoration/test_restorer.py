@@ -142,6 +142,41 @@ def test_saved_and_loaded_with_its_spellings(tmp_path):
         CharacterRestorer.from_pretrained(tmp_path)
 
 
+@pytest.mark.parametrize(
+    ("kind", "content", "message"),
+    [
+        ("link", b"acao", "(is a link|spellings_file)"),
+        ("folder", b"", "spellings_file"),
+        ("file", b"a\xff", "UTF-8"),
+        ("file", "está casa".encode(), "'casa' as a spelling of 'esta'"),
+        ("file", "está estas".encode(), "'estas' as a spelling of 'esta'"),
+    ],
+)
+def test_damaged_spellings_are_refused(tmp_path, kind, content, message):
+    make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)})).save_pretrained(tmp_path / "model")
+    path = tmp_path / "model" / "spellings.txt"
+    path.unlink()
+    if kind == "link":
+        (tmp_path / "outside.txt").write_bytes(content)
+        path.symlink_to(tmp_path / "outside.txt")
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.write_bytes(content)
+    with pytest.raises(ValueError, match=f"spellings.txt.*{message}"):
+        CharacterRestorer.from_pretrained(tmp_path / "model")
+
+
+def test_spellings_are_loaded_from_the_cache_of_the_hub(tmp_path):
+    restorer = make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)}))
+    restorer.save_pretrained(tmp_path / "blobs")
+    snapshot = tmp_path / "snapshots" / "0"
+    snapshot.mkdir(parents=True)
+    for path in (tmp_path / "blobs").iterdir():
+        (snapshot / path.name).symlink_to(path)
+    assert CharacterRestorer.from_pretrained(snapshot).restore([TEXT])[0].text == restorer.restore([TEXT])[0].text
+
+
 def _use_pipeline(folder, text):
     from transformers import pipeline
 

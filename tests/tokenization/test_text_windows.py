@@ -1,9 +1,13 @@
 """Windows of long texts: where they end, what they leave out, and how their outputs are joined."""
 
+import itertools
+import unicodedata
+
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from atenta.tokenization import text_windows
 from atenta.tokenization.text_windows import (
     GeneratedText,
     TextWindow,
@@ -28,6 +32,70 @@ def test_windows_joined_are_the_text(text, limit, characters):
         assert cut_text(window, 10**9) == [(window, "")]  # nothing but single spaces inside
 
 
+def cut_slowly(piece, limit, count_tokens):
+    """Return the windows of a text without other white space than single spaces: each time, of all that is left."""
+    words, windows = piece.split(" "), []
+    while words and words != [""]:
+        totals = itertools.accumulate(count_tokens(word) + 1 for word in words)
+        fitting = sum(total <= limit + 1 for total in totals)
+        if fitting == len(words):
+            return [*windows, (" ".join(words), "")]
+        if fitting:
+            ends = [place for place in range(1, fitting + 1) if text_windows._SENTENCE_END.search(words[place - 1])]
+            taken = max(ends, default=fitting)
+            windows.append((" ".join(words[:taken]), " "))
+            del words[:taken]
+        else:
+            end = sum(total <= limit for total in itertools.accumulate(map(count_tokens, words[0])))
+            while end > 1 and unicodedata.combining(words[0][end]):
+                end -= 1
+            windows.append((words[0][: max(end, 1)], ""))
+            words[0] = words[0][max(end, 1) :]
+    return windows
+
+
+WORDS = st.text(st.sampled_from("ab.!?e\u0301\u0323é日\U0001f600”\u1100\u1161"), min_size=1, max_size=40)
+
+
+@given(st.lists(WORDS, min_size=1).map(" ".join), st.integers(4, 20), st.sampled_from([None, "ab.!? eé"]))
+@example("日" * 100 + " a. b", 9, "ab. ")
+def test_windows_are_those_of_all_that_is_left_each_time(text, limit, characters):
+    def count_tokens(part):
+        if characters is None:
+            return len(part)
+        normal = unicodedata.normalize("NFC", part)
+        return sum(1 if each in characters else len(each.encode()) for each in normal)
+
+    assert cut_text(text, limit, characters) == cut_slowly(text, limit, count_tokens)
+
+
+@pytest.mark.parametrize("text", ["日", "a", "e\u0301", "ab ", "a. b b b "])
+def test_the_work_grows_with_the_text(text):
+    class Counting(set):
+        looked_up = 0
+
+        def __contains__(self, character):
+            Counting.looked_up += 1
+            return super().__contains__(character)
+
+    counts = []
+    for times in (500, 2000):
+        Counting.looked_up = 0
+        cut_text(text * times, 20, Counting("ab. é"))
+        counts.append(Counting.looked_up / times)
+    assert counts[1] < 1.1 * counts[0]
+
+
+def test_letters_with_marks_may_have_more_bytes_than_apart():
+    """Of the alphabet "e\u0303", ẽ is not: it has three bytes, and would be two tokens if it were not composed."""
+    assert cut_text("e\u0303" * 7, 10, "e\u0303") == [("e\u0303" * 3, "")] * 2 + [("e\u0303", "")]
+    assert cut_text("e\u0303" * 5, 10, "e\u0303") == [("e\u0303" * 3, ""), ("e\u0303" * 2, "")]
+
+
+def test_a_character_with_more_bytes_than_a_window_has_is_one():
+    assert cut_text("日 b", 2, "b ") == [("日", " "), ("b", "")]
+
+
 @pytest.mark.parametrize(
     ("text", "windows"),
     [
@@ -47,6 +115,7 @@ def test_where_windows_end(text, windows):
 
 def test_without_a_limit_a_text_is_one_window():
     assert cut_text("  a\nb " * 1000, None) == [("  a\nb " * 1000, "")]
+    assert [cut_text(blank, None) for blank in ("", " \n")] == [[("", "")], [("", " \n")]]
 
 
 def test_characters_outside_the_alphabet_cost_their_bytes():

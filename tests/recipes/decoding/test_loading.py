@@ -1,5 +1,6 @@
 """Loading of saved models by the class that fits them."""
 
+import huggingface_hub
 import pytest
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
 
@@ -12,8 +13,8 @@ from atenta import (
     AtentaEncoderModel,
     AtentaTokenizer,
 )
-from atenta.recipes.decoding import loading
-from atenta.recipes.decoding.loading import expect_model, load_model
+from atenta.engines.saved_model import find_model
+from atenta.recipes.decoding.loading import load_model
 from support.models import assert_close, tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc"], family="decoder")
@@ -78,26 +79,26 @@ def test_a_misspelt_folder_is_refused_with_the_names_next_to_it(tmp_path):
 def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, name):
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(loading, "file_exists", lambda *_: pytest.fail("the Hub was asked"))
+    monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: pytest.fail("the Hub was asked"))
     with pytest.raises(FileNotFoundError, match=r"found no config\.json there"):
-        expect_model(name)
+        find_model(name)
 
 
-def test_the_hub_is_asked_once(monkeypatch):
+def test_the_hub_is_asked_once(monkeypatch, tmp_path):
     answers = {"nobody/nothing": False, "somebody/something": True}
-    monkeypatch.setattr(loading, "file_exists", lambda name, _: answers.pop(name))
-    expect_model("somebody/something")
+    monkeypatch.setattr(huggingface_hub, "file_exists", lambda name, *_, **options: answers.pop(name))
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name, **options: str(tmp_path))
+    assert find_model("somebody/something") == tmp_path
     with pytest.raises(FileNotFoundError, match="found no such folder here, and no such model on the Hub"):
-        expect_model("nobody/nothing")
+        find_model("nobody/nothing")
     assert not answers
 
 
 @pytest.mark.parametrize(
     ("file", "damage", "part"),
     [
-        ("config.json", b"[]", "config.json"),
         ("config.json", b'{"model_type": "\\u001b[31m"}', "config.json"),
-        ("model.safetensors", b"", "model"),
+        ("model.safetensors", b"", "model.safetensors"),
         ("tokenizer.json", b"{", "tokenizer"),
     ],
 )

@@ -263,9 +263,11 @@ def test_best_span_equals_exhaustive_search(seed):
         for index, window in enumerate(windows):
             if window["example_id"] == row["id"]:
                 end, offsets = len(window["input_ids"]) - 1, window["offset_mapping"]
+                shares = [np.exp(logits[index]) for logits in (starts, ends)]
+                shares = [each / each[[0, *range(8, end)]].sum() for each in shares]  # of <bos> and the context
                 for first in range(8, end):
                     for last in range(first, min(first + 4, end)):
-                        score = starts[index, first] + ends[index, last]
+                        score = shares[0][first] * shares[1][last]
                         spans.append((score, offsets[first][0], offsets[last][1]))
         _, start, end = max(spans)
         expected.append(row["context"][start:end])
@@ -297,6 +299,17 @@ def test_answers_are_whole_words(context, first, last, answer):
     starts[0, inside], ends[0, inside] = -places[0], -places[1]
     assert answers_from_logits(starts, ends, windows, [row], 20, align_to_words=True) == [answer]
     assert answers_from_logits(starts, ends, windows, [row], 20) == [context[first : last + 1]]
+
+
+def test_marks_that_are_composed_with_their_letters_are_within_words():
+    context = "a cafe\u0301s, ate\u0301"
+    (window,) = windows_of([row_of(context, 0, 1)], 64, 4)
+    logits = np.zeros((2, 1, len(window["input_ids"])))
+    first = window["offset_mapping"].index((2, 3))  # the c of cafés
+    logits[:, 0, [first, first + 3]] = [9, 2], [2, 9]  # caf and é would be best
+    assert answers_from_logits(*logits, [window], [row_of(context, 0, 1)], 20, align_to_words=True) == ["cafe\u0301s"]
+    logits[:, 0, [-4, -3, -2]] = [20, 20, 0], [0, 0, 20]
+    assert answers_from_logits(*logits, [window], [row_of(context, 0, 1)], 20, align_to_words=True) == ["ate\u0301"]
 
 
 def test_a_window_inside_a_long_word_has_an_answer():

@@ -1,5 +1,6 @@
 """Batches of texts of similar length."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.training.batching import BucketBatchSampler
 from atenta.recipes.training.parsing import CONFIGS
+from support.recipes import refusal, write_lines
+from support.trainers import random_pairs, trainer_of
 
 
 def epochs_of(lengths, epoch=0, **options):
@@ -111,3 +114,32 @@ def test_less_than_a_twentieth_of_the_samples_is_padding(task):
     lengths = [(len(source) + 1, len(target) + 1) for source, target in pairs]  # each with its <eos>
     sampler = BucketBatchSampler(lengths, batch_size=1, max_tokens=options["max_tokens_per_batch"])
     assert sampler.padding_share() < 0.05
+
+
+LONG_ROWS = {
+    "seq2seq": ["a\tb", "uma frase longa\tuma frase longa"],
+    "finetune_classification": ["text\tlabel", "a\tx", "uma frase longa\ty"],
+    "finetune_characters": ["à\tá", "uma frase longa á\tuma frase longa à"],
+    "pretrain_causal": ["uma frase longa", "a"],
+}
+
+
+@pytest.mark.parametrize("name", LONG_ROWS)
+def test_the_longest_row_over_the_budget_is_named(name, tmp_path):
+    suffix = "txt" if name.startswith("pretrain") else "tsv"
+    data = write_lines(tmp_path / f"rows.{suffix}", *LONG_ROWS[name])
+    named = {"train_file": data, "validation_file": data, "max_tokens_per_batch": 8}
+    arguments = ["--min_variant_count", 1, "--min_character_count", 1] if name == "finetune_characters" else []
+    message = refusal(
+        name, tmp_path, *[each for pair in named.items() for each in (f"--{pair[0]}", pair[1])], *arguments
+    )
+    assert re.match(r"train, row \d, which begins with '.*frase longa.*': found \d+ tokens; expected at most", message)
+    assert "--max_tokens_per_batch 8" in message
+    assert not list((tmp_path / "refused").glob("*.yaml"))
+
+
+def test_fewer_texts_than_processes_are_one_line(tmp_path, monkeypatch):
+    trainer = trainer_of(tmp_path, {"train": random_pairs([(3, 2)])})
+    monkeypatch.setattr(type(trainer.args), "world_size", 2)
+    with pytest.raises(SystemExit, match="Found 1 texts to train on; expected at least one for each process"):
+        trainer.fit(None)

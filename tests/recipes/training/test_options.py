@@ -103,6 +103,7 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"lr_scheduler_kwargs": "{power: 2}"}, "--lr_scheduler_kwargs {power: 2}: expected a JSON object"),
         ({"lr_scheduler_kwargs": "[1]"}, "expected a JSON object"),
         ({"fsdp_config": "nowhere.json"}, "--fsdp_config nowhere.json: expected a JSON object"),
+        ({"bf16_full_eval": True}, "--bf16_full_eval would score and save a rounded model"),
     ],
 )
 def test_contradicting_options_are_refused(arguments, options, message):

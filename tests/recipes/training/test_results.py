@@ -64,7 +64,8 @@ def trainer(tmp_path):
         model=model,
         save_model=save_model,
         args=arguments,
-        state=SimpleNamespace(log_history=history),
+        state=SimpleNamespace(log_history=history, global_step=2),
+        earlier_options={},
         accelerator=SimpleNamespace(unwrap_model=lambda model: model),
         is_world_process_zero=lambda: True,
         push_when_finished=False,
@@ -78,7 +79,13 @@ def test_the_folder_of_a_run(trainer, capsys):
     folder = Path(trainer.args.output_dir)
     metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
     assert metrics["test"] == SCORES
-    training = {"title": None, "card_language": "en", "base_model": None, "options": {}, "cost": {"minutes": 1.5}}
+    training = {
+        "title": None,
+        "card_language": "en",
+        "base_model": None,
+        "options": {"trained_steps": 2},
+        "cost": {"minutes": 1.5},
+    }
     assert metrics["card"] == {**ABOUT, **training}
     assert metrics["training"] == [
         {"step": 1, "epoch": 0.5, "loss": 3.0, "grad_norm": 1.0},
@@ -165,7 +172,7 @@ def test_the_card_has_the_options_that_matter(trainer, monkeypatch):
     trainer.args.learning_rate, trainer.args.lr_scheduler_type = 0.5, SchedulerType.LINEAR
     assert describe_training(trainer)["options"] == {
         **{"optim": "adamw_torch_fused", "learning_rate": 0.5, "lr_scheduler_type": "linear", "max_steps": 2},
-        **{"dropout": 0.1, "seed": 42, "weight_decay": 0},
+        **{"dropout": 0.1, "seed": 42, "weight_decay": 0, "trained_steps": 2},
     }
 
 
@@ -200,6 +207,13 @@ def test_metrics_describe_the_run(tmp_path, monkeypatch):
     assert run["versions"]["transformers"] == version("transformers")
     assert run["python"] == ".".join(map(str, sys.version_info[:3]))
     assert "cores" in run["machine"]
+
+
+def test_metrics_are_json_where_a_figure_is_infinite(tmp_path):
+    write_metrics(tmp_path / "metrics.json", {"test": {"model": {"word_perplexity": float("inf"), "texts": 2}}})
+    text = (tmp_path / "metrics.json").read_text(encoding="utf-8")
+    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
+    assert found["test"]["model"] == {"word_perplexity": None, "texts": 2}
 
 
 def test_predictions_keep_tabs_quotes_and_line_ends(tmp_path):

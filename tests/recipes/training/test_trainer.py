@@ -20,8 +20,9 @@ from atenta import (
 from atenta.recipes.training import RecipeArguments, RecipeTrainer, start_run
 from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, is_finished, step_of
 from atenta.recipes.training.models import add_lora
+from atenta.recipes.training.progress import FigureLines, select_figures
 from atenta.recipes.training.runs import Run
-from atenta.recipes.training.trainer import FigureLines, expect_metric, select_figures
+from atenta.recipes.training.trainer import expect_metric
 from support.models import assert_close, named, tiny_model
 from support.trainers import in_float64, random_pairs, random_texts, tiny, tiny_tokenizer, trainer_of
 
@@ -134,7 +135,9 @@ def test_a_stream_is_repeated(tmp_path):
 
 
 def test_a_text_over_the_budget_is_refused_before_training(tmp_path):
-    with pytest.raises(ValueError, match="more than --max_tokens_per_batch 20"):
+    with pytest.raises(
+        SystemExit, match=r"^train, row 3, .*: found 22 tokens; .*--max_tokens_per_batch 20, .* 2 of the 4"
+    ):
         trainer_of(tmp_path, {"train": PAIRS}, max_tokens_per_batch=20).fit(None)
     assert not list(tmp_path.iterdir())
 

@@ -1,0 +1,11 @@
+"""Where the command `atenta` starts: it can be stopped before it imports what takes time."""
+
+from atenta.command.interrupts import stop_at_once
+
+
+def main() -> None:
+    """Run the command."""
+    stop_at_once()
+    from atenta.command.main import main as run
+
+    run()

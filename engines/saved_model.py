@@ -1,0 +1,345 @@
+"""The door to a saved model: its folder, here or on the Hub, checked before anything of it runs.
+
+Everything that opens a saved model comes through here, so that one rule holds everywhere: weights are safetensors and
+complete, no code in the folder is run unless it is asked for, and a damaged file is one line that names it. Without
+`load_…`, neither torch nor transformers is imported.
+"""
+
+import json
+import math
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+CONFIG = "config.json"
+AS_SAVED = "expected it as the model was saved"
+_HUB_NAME = re.compile(r"(?!outputs/)(\w[\w.-]*/)?\w[\w.-]*")  # other names are those of folders
+_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "onnx/*.onnx")  # what is read of a repository
+_READ = tuple({Path(pattern).suffix for pattern in _FILES})
+
+
+def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_options: Any) -> Path:
+    """Return the folder of a saved model: the one of this name, or that of its files in the cache of the Hub.
+
+    The Hub is asked once: offline, transformers tries for 45 seconds. It is not asked for names that look like those
+    of folders, because a misspelt one may be that of a stranger's repository.
+
+    Args:
+        name: a folder, or a repository on the Hub.
+        with_code: whether the Python code of a repository is fetched too.
+        hub_options: as in `snapshot_download`, such as `revision`, and `subfolder` as in `from_pretrained`.
+
+    Raises:
+        FileNotFoundError: If there is no such model.
+        ValueError: If a file of the folder is a link to somewhere else, or the model is not whole without another.
+    """
+    subfolder = hub_options.pop("subfolder", None) or ""
+    folder = Path(name, subfolder)
+    if not (folder / CONFIG).is_file():
+        folder = _fetch(str(name), folder, with_code, hub_options) / subfolder
+    check_files(folder)
+    return folder
+
+
+def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, Any]) -> Path:
+    path = Path(name)
+    in_folder = path.parent != Path() and path.parent.is_dir()
+    if path.exists() or in_folder or not _HUB_NAME.fullmatch(name):
+        others = [] if path.exists() else sorted(each.parent.name for each in path.parent.glob(f"*/{CONFIG}"))
+        beside = f"; {path.parent} has {', '.join(others)}" if others else ""
+        raise FileNotFoundError(
+            f"{folder}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
+        )
+    from huggingface_hub import file_exists, snapshot_download, try_to_load_from_cache
+
+    asked = {key: value for key, value in hub_options.items() if key in ("revision", "token")}
+    in_cache = {key: value for key, value in hub_options.items() if key in ("revision", "cache_dir")}
+    try:
+        known = isinstance(try_to_load_from_cache(name, CONFIG, **in_cache), str) or file_exists(name, CONFIG, **asked)
+    except Exception as error:  # the errors of the library that asks the Hub differ from version to version
+        raise FileNotFoundError(
+            f"{name}: found no such folder here, and the Hub cannot be reached ({describe_error(error)})"
+        ) from None
+    if not known:
+        raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub")
+    return Path(snapshot_download(name, allow_patterns=[*_FILES, *(["*.py"] if with_code else [])], **hub_options))
+
+
+def check_files(folder: Path) -> None:
+    """Check that the files of a model are its own.
+
+    Raises:
+        ValueError: If one is a link to somewhere else or names a file elsewhere, or there is an adapter, whose model
+            may be anywhere.
+    """
+    if (folder / "adapter_config.json").exists():
+        raise ValueError(
+            f"{folder} has an adapter_config.json, which names the model that it belongs to; expected a whole model: "
+            "merge the adapter into it (peft's merge_and_unload), and save it."
+        )
+    for path in [*folder.iterdir(), *(folder / "onnx").glob("*")]:
+        if path.suffix in _READ or path.name == "onnx":
+            check_inside(path, folder)
+    indices = [(path, "weight_map") for path in sorted(folder.glob("*.index.json"))]
+    for path, key in [*indices, (folder / "tokenizer_config.json", "fast_tokenizer_files")]:
+        names = read_saved(path).get(key) if path.is_file() else None
+        names = list(names.values()) if isinstance(names, dict) else names if isinstance(names, list) else [names]
+        for name in names:
+            if name is not None and not (isinstance(name, str) and re.fullmatch(r"\w[\w.-]*", name)):
+                raise ValueError(f"{path} is damaged: {key} has {name!r:.60}; expected names of files in the folder.")
+
+
+def check_inside(path: Path, folder: Path) -> None:
+    """Check that a file of a model's folder is not a link to somewhere else.
+
+    The files of a repository in the cache of the Hub are links into that cache.
+
+    Raises:
+        ValueError: If it is.
+    """
+    home, real = folder.resolve(), path.resolve()
+    cache = home.parent.parent if home.parent.name == "snapshots" else home
+    if not real.is_relative_to(home) and not real.is_relative_to(cache / "blobs"):
+        raise ValueError(f"{path} is a link to {real}; expected a file of the model's own: copy it into {folder}.")
+
+
+def read_saved(path: Path) -> dict[str, Any]:
+    """Return the object that a JSON file of a saved model holds.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is damaged.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path.parent} has no {path.name}; expected the folder of a saved model")
+    try:
+        saved = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:  # of JSON or UTF-8
+        raise ValueError(f"{path} is damaged ({describe_error(error)}); {AS_SAVED}") from None
+    if not isinstance(saved, dict):
+        raise ValueError(f"{path} is damaged (found {saved!r:.40}); {AS_SAVED}")
+    return saved
+
+
+def read_config(folder: Path) -> dict[str, Any]:
+    """Return the configuration of a saved model, with the values checked that are read without transformers.
+
+    Raises:
+        FileNotFoundError: If the folder has none.
+        ValueError: If it is damaged. The message names the key.
+    """
+    path = folder / CONFIG
+    try:
+        config = read_saved(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"{folder} has no {CONFIG}; expected the folder of a saved model. `hf download NAME --local-dir FOLDER` "
+            "fetches one from the Hub."
+        ) from None
+    for key, (is_right, expected) in _CHECKS.items():
+        value = config.get(key)
+        if value is not None and not is_right(value):
+            raise ValueError(f"{path} is damaged: {key} is {value!r:.60}; expected {expected}.")
+    return config
+
+
+def class_of(config: Mapping[str, Any]) -> str:
+    """Return the name of the class of a saved model."""
+    return (config.get("architectures") or ["unknown class"])[0]
+
+
+def learned_positions(config: Mapping[str, Any]) -> int | None:
+    """Return the number of positions that a model has learned and cannot go beyond; `None` without such a limit."""
+    if config.get("position_embedding_type") != "learned":
+        return None
+    if "max_position_embeddings" not in config:
+        raise ValueError("config.json has learned positions and no max_position_embeddings; " + AS_SAVED)
+    return config["max_position_embeddings"]
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and 1 <= value <= sys.maxsize
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= sys.maxsize
+
+
+def _is_positive(value: Any) -> bool:
+    return type(value) in (int, float) and 0 < value < math.inf
+
+
+def _are_labels(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and {*value} == {str(index) for index in range(len(value))}
+        and all(isinstance(label, str) for label in value.values())
+    )
+
+
+def _are_variants(value: Any) -> bool:
+    return isinstance(value, dict) and all(
+        len(character) == 1 and isinstance(variants, str) and variants for character, variants in value.items()
+    )
+
+
+def is_file_name(value: Any) -> bool:
+    """Return whether a value is the name of a file in the same folder, on every system, and of no file with a role."""
+    return isinstance(value, str) and re.fullmatch(r"\w[\w-]*\.txt", value) is not None
+
+
+# The keys that are read without transformers, whose configurations check all of them.
+_CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "model_type": (lambda value: isinstance(value, str), "the name of a type of models"),
+    "architectures": (
+        lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+        "a list of names of classes",
+    ),
+    "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
+    "position_embedding_type": (
+        lambda value: value in ("sinusoidal", "learned", "rotary"),
+        '"sinusoidal", "learned" or "rotary"',
+    ),
+    "max_position_embeddings": (_is_whole, "a whole number above 0"),
+    "vocab_size": (_is_whole, "a whole number above 0"),
+    "type_vocab_size": (_is_id, "a whole number, 0 or more"),
+    "decoder_start_token_id": (_is_id, "the id of a token"),
+    "window_length": (_is_whole, "a whole number above 0"),
+    "task_specific_params": (
+        lambda value: isinstance(value, dict) and all(isinstance(options, dict) for options in value.values()),
+        "options for tasks",
+    ),
+    "length_ratios": (
+        lambda value: isinstance(value, list) and len(value) == 2 and all(_is_positive(each) for each in value),
+        "two numbers above 0",
+    ),
+    "id2label": (_are_labels, 'a name for each number from 0: {"0": …, "1": …}'),
+    "character_variants": (_are_variants, "for each character, those that it may become"),
+    "confidence_temperature": (_is_positive, "a finite number above 0"),
+    "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
+}
+
+
+def load_config(folder: Path, *, trust_remote_code: bool = False) -> "PreTrainedConfig":
+    """Load the configuration of a saved model of any type into transformers.
+
+    Args:
+        folder: the model's folder.
+        trust_remote_code: whether code in the folder is run if the type of the model is not known.
+
+    Raises:
+        ValueError: If it is damaged, or its type is not known.
+    """
+    from transformers import AutoConfig
+
+    with loading_errors(folder, CONFIG):
+        return AutoConfig.from_pretrained(folder, trust_remote_code=trust_remote_code)
+
+
+def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: Any) -> "PreTrainedTokenizerBase":
+    """Load the tokenizer of a saved model of any type.
+
+    Args:
+        folder: the model's folder.
+        trust_remote_code: whether code in the folder is run if the class of the tokenizer is not known.
+        options: as in `AutoTokenizer.from_pretrained`.
+
+    Raises:
+        ValueError: If it is damaged, or its class is not known.
+    """
+    from transformers import AutoTokenizer
+
+    with loading_errors(folder, "tokenizer"):
+        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
+        if not isinstance(tokenizer.model_max_length, int | float):
+            raise ValueError(f"model_max_length is {tokenizer.model_max_length!r:.40}; expected a number")
+        return tokenizer
+
+
+def load_weights(
+    model_class: Any, folder: Path, *, trust_remote_code: bool = False, **options: Any
+) -> "PreTrainedModel":
+    """Load a saved model into torch, in evaluation mode.
+
+    Args:
+        model_class: its class, or an auto class of transformers.
+        folder: its folder.
+        trust_remote_code: whether code in the folder is run if the type of the model is not known.
+        options: as in `from_pretrained`.
+
+    Raises:
+        ValueError: If the weights are not safetensors, not all there, or damaged.
+    """
+    from transformers.utils import logging
+
+    from ..modeling.modeling_base import check_weights
+
+    if not any(folder.glob("*.safetensors")):
+        pickles = sorted(path.name for path in folder.glob("*.bin"))
+        found = f"{pickles[0]}, a pickle, which may run code when it is read" if pickles else "no weights"
+        convert = (
+            'Convert it if you trust it: python -c "import torch, safetensors.torch as s; s.save_file(torch.load('
+            "'pytorch_model.bin', weights_only=True), 'model.safetensors', {'format': 'pt'})\""
+        )
+        raise ValueError(f"{folder} has {found}; expected model.safetensors. {convert if pickles else ''}".strip())
+    verbosity, has_bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()  # hides the warning that a head is left out
+    logging.disable_progress_bar()  # of some milliseconds
+    try:
+        with loading_errors(folder, "model.safetensors"):
+            model, info = model_class.from_pretrained(
+                folder,
+                trust_remote_code=trust_remote_code,
+                use_safetensors=True,
+                output_loading_info=True,
+                **options,
+            )
+    finally:
+        logging.set_verbosity(verbosity)
+        if has_bar:
+            logging.enable_progress_bar()
+    check_weights(model, info, str(folder))
+    _check_types(model, folder)
+    return model.eval()
+
+
+def _check_types(model: "PreTrainedModel", folder: Path) -> None:
+    """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
+    from safetensors import safe_open
+
+    saved = {}
+    for path in folder.glob("model*.safetensors"):
+        with safe_open(path, "pt") as file:
+            saved |= {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    for name, weight in model.state_dict().items():
+        if weight.is_floating_point() and not saved.get(name, "F32").startswith(("F", "BF")):
+            raise ValueError(f"{folder}/model.safetensors is damaged: {name} is of type {saved[name]}; {AS_SAVED}")
+
+
+@contextmanager
+def loading_errors(folder: Path, part: str) -> Iterator[None]:
+    """Turn what a library raises for a damaged file into one line with the folder and the part of the model."""
+    try:
+        yield
+    except BaseException as error:  # each library has errors of its own, and that of tokenizers may be a panic of Rust
+        if isinstance(error, FileNotFoundError):
+            raise
+        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
+            raise ValueError(
+                f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"
+            ) from None
+        raise
+
+
+def describe_error(error: BaseException) -> str:
+    """Return what an error of a library says, on one line and with escapes for what is not printable."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = text if len(text) <= 300 else f"{text[:299]}…"
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

@@ -1,0 +1,236 @@
+"""`atenta evaluate`: the scores of each recipe's run, found again from the saved model alone; and what is refused."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForQuestionAnswering,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+)
+from atenta.command.main import app
+from atenta.recipes import seq2seq
+from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
+from support.saved import save_with_tokenizer
+
+WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
+VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
+CONTEXTS = [
+    "Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.",
+    "Eça nasceu na Póvoa, e Pessoa em Lisboa.",
+]
+
+
+def evaluate(folder, file, *arguments, code=0):
+    """Return the scores of a model, or why there are none."""
+    output = file.with_suffix(".scores")
+    given = ["evaluate", folder, "--test_file", file, "--output", output, *arguments]
+    result = CliRunner().invoke(app, list(map(str, given)))
+    assert result.exit_code == code, (result.output, result.exception)
+    return str(result.exception) if code else json.loads(output.read_text(encoding="utf-8"))["test"]
+
+
+def labelled(folder):
+    rows = [{"text": text, "label": str(len(text) % 2)} for text in WORDS]
+    return write_jsonl(folder / "rows.jsonl", rows)
+
+
+def paired(folder):
+    """What the label is only the second text says; some rows have none."""
+    rows = [{"text": "o", "text_pair": text, "label": str(number % 2)} for number, text in enumerate(WORDS)]
+    return write_jsonl(folder / "rows.jsonl", [*rows, {"text": "a", "label": "0"}])
+
+
+def entities(folder):
+    return write_lines(
+        folder / "rows.conll", "Machado B-PER", "de I-PER", "Assis I-PER", "leu O", "", "no O", "Rio B-LOC"
+    )
+
+
+def relations(folder):
+    """Of which `upos` and `deprel` have other names."""
+    words = [("Vive", "VERB", 0, "root"), ("em", "ADP", 4, "case"), ("o", "DET", 4, "det"), ("Rio", "PROPN", 1, "obl")]
+    lines = [
+        f"{number}\t{word}\t_\t{tag}\t_\t_\t{head}\t{relation}\t_\t_"
+        for number, (word, tag, head, relation) in enumerate(words, start=1)
+    ]
+    return write_lines(folder / "rows.conllu", *lines, "", *lines[:1], "")
+
+
+def questions(folder):
+    asked = [
+        (0, "Quando?", "1839"),
+        (0, "Onde?", "no Ceará"),
+        (1, "Quem?", "Pessoa"),
+        (1, "Onde?", "na Póvoa"),
+    ]
+    rows = [
+        {
+            "id": str(number),
+            "question": question,
+            "context": CONTEXTS[of],
+            "answers": {"text": [answer], "answer_start": [CONTEXTS[of].index(answer)]},
+        }
+        for number, (of, question, answer) in enumerate(asked)
+    ]
+    return write_jsonl(folder / "rows.jsonl", rows)
+
+
+def pairs(folder):
+    return write_lines(folder / "rows.tsv", *(f"{word}\t{word[::-1]}" for word in WORDS))
+
+
+def tagged_pairs(folder):
+    rows = [{"source": word, "target": f"{word}s", "tags": "N;PL"} for word in WORDS]
+    return write_jsonl(folder / "rows.jsonl", [*rows, {"source": "a\tPL", "target": "b"}])  # no tag, but a part of it
+
+
+def pronunciations(folder):
+    rows = ["casa\tk a z ɐ", "chá\tʃ a", "tia\tt͡ʃ i ɐ", "tia\tt i ɐ", "sol\ts ɔ w", "mar\tm a ʁ"]
+    return write_lines(folder / "rows.tsv", *rows)
+
+
+def sentences(folder):
+    """Of which one is longer than nearly all of training."""
+    rows = [f"{verse.lower()}\t{verse.upper()}" for verse in VERSES]
+    return write_lines(folder / "rows.tsv", *rows, f"{' '.join(VERSES)}\t{' '.join(VERSES)}".lower())
+
+
+def accents(folder):
+    return write_lines(folder / "rows.tsv", "nao e so\tnão é só", "acao\tação", "casa\tcasa", "e ela\te ela")
+
+
+def texts(folder):
+    return write_lines(folder / "rows.txt", *VERSES, "", *VERSES[::-1])
+
+
+def tables(folder):
+    return write_jsonl(folder / "rows.jsonl", [{"text": "\n\n".join(VERSES)}, {"text": "\n".join(VERSES)}])
+
+
+def prompts(folder):
+    return write_jsonl(folder / "rows.jsonl", [{"prompt": each, "answer": each[::-1]} for each in VERSES])
+
+
+WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20}
+METRICS = {"metrics": ["character_error_rate", "chrf"], "metric_for_best_model": "character_error_rate"}
+BEAMS = {**METRICS, "num_beams": 3}
+PHONES = {"metrics": ["phone_error_rate"], "metric_for_best_model": "phone_error_rate", "num_beams": 3}
+RELATIONS = {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"}
+COUNTS = {"min_variant_count": 1, "min_character_count": 1, "min_spelling_count": 1}
+STRIPPED = {**COUNTS, "strip": ["case"], "sample_by": "line"}
+VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "write", "options"),
+    [
+        pytest.param("finetune_classification", labelled, {"max_steps": 40}, id="labels"),
+        pytest.param("finetune_classification", paired, {"max_steps": 40}, id="labels of pairs"),
+        pytest.param("finetune_tagging", entities, {}, id="entities"),
+        pytest.param(
+            "finetune_tagging",
+            relations,
+            {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"},
+            id="another column",
+        ),
+        pytest.param("finetune_qa", questions, WINDOWS, id="questions"),
+        pytest.param("finetune_qa", questions, WINDOWS | {"align_to_words": False}, id="parts of words"),
+        pytest.param("finetune_characters", accents, COUNTS, id="characters"),
+        pytest.param("finetune_characters", texts, STRIPPED, id="stripped texts"),
+        pytest.param("seq2seq", pairs, METRICS, id="pairs"),
+        pytest.param("seq2seq", tagged_pairs, BEAMS, id="tags and beams"),
+        pytest.param(
+            "seq2seq",
+            pronunciations,
+            {**PHONES, "several_targets": True, "target_separator": " "},
+            id="several targets",
+        ),
+        pytest.param("seq2seq", sentences, BEAMS, id="windows"),
+        pytest.param("pretrain_causal", texts, {"sample_by": "line", "max_length": 16}, id="lines"),
+        pytest.param("pretrain_causal", tables, {"sample_by": "paragraph", "max_length": 16}, id="paragraphs"),
+        pytest.param("finetune_generation", prompts, {"max_length": 80}, id="answers to prompts"),
+        pytest.param("fit_pair_votes", texts, VOTES, id="votes"),
+        pytest.param("fit_pair_votes", texts, VOTES | {"level": "words"}, id="votes of words"),
+    ],
+)
+def test_the_scores_are_those_of_the_recipe(tmp_path, monkeypatch, recipe, write, options):
+    monkeypatch.setattr(seq2seq, "_decode_in_new_process", lambda *_: None)
+    file = write(tmp_path)
+    options = {"train_file": file, "validation_file": file, "output_dir": tmp_path / "model", **options}
+    if recipe == "fit_pair_votes":
+        values = [[each, *map(str, value if isinstance(value, list) else [value])] for each, value in options.items()]
+        run_here(recipe, tmp_path, *(word for name, *rest in values for word in (f"--{name}", *rest)))
+    else:
+        run_here(recipe, tmp_path, *tiny(recipe, **{"max_steps": 10, "eval_steps": 10, "save_steps": 10, **options}))
+    expected = read_metrics(tmp_path / "model")["test"]
+    found = evaluate(tmp_path / "model", file)
+    for name in found:
+        assert found[name] == pytest.approx(expected[name], rel=1e-5, abs=1e-6)
+    if "model, letters kept" in expected:
+        kept = evaluate(tmp_path / "model", file, "--keep_letters")["model"]
+        assert kept == pytest.approx(expected["model, letters kept"], rel=1e-5, abs=1e-6)
+
+
+def saved(folder, model_class, **options):
+    save_with_tokenizer(model_class, folder / "model", **options)
+    return folder / "model"
+
+
+LABELS = {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}}
+TAGS = {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}}
+
+
+@pytest.mark.parametrize(
+    ("model_class", "options", "name", "lines", "named"),
+    [
+        (AtentaEncoderForSequenceClassification, LABELS, "rows.tsv", ["a\tpor", "b\tfra"], ["2", "'fra'", "por, ita"]),
+        (
+            *(AtentaEncoderForTokenClassification, TAGS, "rows.conll"),
+            *(["em O", "", "Rio B-PER"], ["3", "'B-PER'", "O, B-LOC"]),
+        ),
+        (AtentaEncoderDecoderForConditionalGeneration, {}, "rows.tsv", ["a\tb", "c"], ["2", "1 column(s)"]),
+        (AtentaEncoderDecoderForConditionalGeneration, {}, "rows.tsv", ["a\tb", "c\t "], ["2", "an empty target"]),
+        (AtentaEncoderDecoderForConditionalGeneration, {}, "rows.tsv", ["a\tb\tV", "c\td\tV"], ["1", "tag", "'V'"]),
+    ],
+)
+def test_a_row_that_the_model_cannot_be_scored_on_is_named(tmp_path, model_class, options, name, lines, named):
+    file = write_lines(tmp_path / name, *lines)
+    reason = evaluate(saved(tmp_path, model_class, **options), file, code=1)
+    line, *others = named
+    assert reason.startswith(f"{file}, line {line}: ")
+    assert all(each in reason for each in others)
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize(
+    ("model_class", "name"),
+    [
+        (AtentaEncoderDecoderForConditionalGeneration, "rows.tsv"),
+        (AtentaEncoderForSequenceClassification, "rows.csv"),
+        (AtentaEncoderForSequenceClassification, "rows.jsonl"),
+        (AtentaEncoderForTokenClassification, "rows.conll"),
+        (AtentaEncoderForTokenClassification, "rows.conllu"),
+        (AtentaEncoderForQuestionAnswering, "rows.json"),
+        (AtentaDecoderForCausalLM, "rows.txt"),
+    ],
+)
+def test_an_empty_file_is_refused(tmp_path, model_class, name):
+    file = tmp_path / name
+    file.write_text('{"data": []}' if name == "rows.json" else "", encoding="utf-8")
+    reason = evaluate(saved(tmp_path, model_class), file, code=1)
+    assert reason.startswith(f"{file}: found no ")
+    assert "\n" not in reason
+
+
+@pytest.mark.parametrize("name", ["nonsense", "tag_accuracy", "bits_per_character"])
+def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
+    model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
+    reason = evaluate(model, tmp_path / "nowhere.tsv", "--metrics", "chrf", "--metrics", name, code=1)
+    assert repr(name) in reason
+    assert "exact_match, " in reason
+    assert "tag_accuracy" not in reason.replace(repr(name), "")

@@ -1,0 +1,197 @@
+"""Saved models whose weights or files are not what was saved: every way to open one refuses it by name."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import AutoModelForSeq2SeqLM, AutoModelForTokenClassification, pipeline
+from typer.testing import CliRunner
+
+import atenta
+from atenta import (
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForMaskedLM,
+    CharacterRestorer,
+    Spellings,
+    load_engine,
+)
+from atenta.command.main import app
+from atenta.engines.onnx_export import export_onnx
+from support.saved import save_with_tokenizer
+from support.taggers import BASES, make_restorer
+
+TEXT = "A acao comecou"
+
+
+def command(*arguments):
+    """Run the command, and raise what it was stopped with."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    if result.exception is not None:
+        raise result.exception
+    return result.stdout
+
+
+def evaluate(folder):
+    test_file = folder.parent / "test.tsv"
+    test_file.write_text("acao\tação\n", encoding="utf-8")
+    return command("evaluate", folder, "--test_file", test_file, "--engine", "torch")
+
+
+TEXT_DOORS: dict[str, Callable[[Path], object]] = {
+    "predict": lambda folder: command("predict", folder, TEXT, "--engine", "torch"),
+    "ensemble": lambda folder: command(
+        *("predict", folder.parent / "good", TEXT, "--engine", "torch", "--ensemble", folder)
+    ),
+    "evaluate": evaluate,
+    "export": lambda folder: command("export", folder),
+    "load_engine": lambda folder: load_engine(folder, "torch"),
+    "from_pretrained": AutoModelForSeq2SeqLM.from_pretrained,
+    "pipeline": lambda folder: pipeline("text2text-generation", str(folder)),
+    "show": lambda folder: command("show", "positions", "--model", folder, "--output_dir", folder.parent / "pictures"),
+}
+CHARACTER_DOORS: dict[str, Callable[[Path], object]] = {
+    "predict": lambda folder: command("predict", folder, TEXT, "--engine", "torch"),
+    "restore": lambda folder: command("restore", "--model", folder, TEXT),
+    "evaluate": evaluate,
+    "load_engine": lambda folder: load_engine(folder, "torch"),
+    "restorer": lambda folder: CharacterRestorer.from_pretrained(folder, engine="torch"),
+    "from_pretrained": AutoModelForTokenClassification.from_pretrained,
+    "pipeline": lambda folder: pipeline("character-restoration", str(folder)),
+}
+DOORS = [
+    *(pytest.param("texts", door, id=f"texts-{name}") for name, door in TEXT_DOORS.items()),
+    *(pytest.param("characters", door, id=f"characters-{name}") for name, door in CHARACTER_DOORS.items()),
+]
+OUTPUT_LAYER = {"texts": "lm_head.weight", "characters": "classifier.weight"}
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("saved")
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, folder / "texts")
+    make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)})).save_pretrained(folder / "characters")
+    return folder
+
+
+@pytest.fixture
+def folder_of(saved, tmp_path):
+    """Return a function that copies a saved model of a kind, beside a good one."""
+
+    def copy(kind: str) -> Path:
+        shutil.copytree(saved / kind, tmp_path / "good")
+        return shutil.copytree(saved / kind, tmp_path / "model")
+
+    return copy
+
+
+def rewrite(folder, change):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    change(weights)
+    save_file(weights, path, {"format": "pt"})
+
+
+@pytest.mark.parametrize("damage", ["missing", "unexpected", "not finite"])
+@pytest.mark.parametrize(("kind", "door"), DOORS)
+def test_weights_that_are_not_those_of_the_model_are_named(folder_of, kind, door, damage):
+    folder, name = folder_of(kind), OUTPUT_LAYER[kind]
+
+    def change(weights):
+        if damage == "missing":
+            del weights[name]
+        elif damage == "unexpected":
+            weights["another.weight"] = torch.zeros(2)
+        else:
+            weights[name].view(-1)[3] = torch.nan
+
+    rewrite(folder, change)
+    with pytest.raises(
+        (SystemExit, ValueError), match="another.weight" if damage == "unexpected" else name
+    ) as refused:
+        door(folder)
+    if door not in (TEXT_DOORS["pipeline"], CHARACTER_DOORS["pipeline"]):  # transformers adds its traceback
+        assert "\n" not in str(refused.value)
+    assert not (folder / "onnx").exists()
+
+
+@pytest.mark.parametrize(("kind", "door"), [each for each in DOORS if "pipe" not in each.id and "from" not in each.id])
+def test_a_pickle_is_refused_with_what_converts_it(folder_of, kind, door):
+    folder = folder_of(kind)
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    with pytest.raises((SystemExit, ValueError), match=r"pytorch_model\.bin, a pickle.*save_file") as refused:
+        door(folder)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_new_head_on_a_saved_encoder_is_no_missing_weight(tmp_path):
+    save_with_tokenizer(AtentaEncoderForMaskedLM, tmp_path)
+    AutoModelForTokenClassification.from_pretrained(tmp_path)
+    rewrite(tmp_path, lambda weights: weights.pop("model.layers.0.self_attn.q_proj.weight"))
+    with pytest.raises(ValueError, match=r"lack model\.layers\.0\.self_attn\.q_proj\.weight"):
+        AutoModelForTokenClassification.from_pretrained(tmp_path)
+
+
+@pytest.mark.parametrize("quantization", [None, "int8"])
+@pytest.mark.parametrize("kind", ["texts", "characters"])
+def test_exported_files_of_other_weights_are_refused(folder_of, kind, quantization):
+    folder = folder_of(kind)
+    export_onnx(folder, quantization)
+    option = [] if quantization is None else ["--quantization", quantization]
+    before = command("predict", folder, TEXT, *option)
+    assert command("predict", folder, TEXT, *option) == before
+    rewrite(folder, lambda weights: weights[OUTPUT_LAYER[kind]].neg_())  # trained again
+    again = " ".join(["atenta export", str(folder), *option])
+    doors = [
+        lambda: command("predict", folder, TEXT, *option),
+        lambda: command("evaluate", folder, "--test_file", write_pair(folder), *option),
+        lambda: load_engine(folder, quantization=quantization),
+    ]
+    if kind == "characters":
+        doors += [
+            lambda: CharacterRestorer.from_pretrained(folder),
+            lambda: command("restore", TEXT, "--model", folder),
+        ]
+    for door in doors:
+        with pytest.raises((SystemExit, ValueError), match="was not made of the weights") as refused:
+            door()
+        assert str(refused.value).endswith(again)
+    command("predict", folder, TEXT, "--engine", "torch")
+    export_onnx(folder, quantization)
+    command("predict", folder, TEXT, *option)
+
+
+def write_pair(folder):
+    test_file = folder.parent / "test.tsv"
+    test_file.write_text("acao\tação\n", encoding="utf-8")
+    return test_file
+
+
+def test_int8_is_taken_where_it_is_asked_for(folder_of):
+    folder = folder_of("characters")
+    export_onnx(folder)
+    with pytest.raises(SystemExit, match=r"model_int8\.onnx.*--quantization int8"):
+        command("predict", folder, TEXT, "--quantization", "int8")
+    export_onnx(folder, "int8")
+    in_float, in_int8 = (
+        command("predict", folder, TEXT, "--format", "jsonl", *option) for option in ([], ["--quantization", "int8"])
+    )
+    assert in_float != in_int8  # the probabilities
+
+
+def test_links_to_elsewhere_and_adapters_are_refused(folder_of):
+    folder = folder_of("characters")
+    secret = folder.parent / "secret.txt"
+    secret.write_text("secret\n", encoding="utf-8")
+    (folder / "spellings.txt").unlink()
+    (folder / "spellings.txt").symlink_to(secret)
+    for door in (CHARACTER_DOORS["predict"], CHARACTER_DOORS["restore"], lambda path: command("info", path)):
+        with pytest.raises(SystemExit, match=r"spellings\.txt is a link to .*secret\.txt"):
+            door(folder)
+    (folder / "spellings.txt").unlink()
+    (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/elsewhere"}', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"adapter_config\.json"):
+        atenta.load_engine(folder)

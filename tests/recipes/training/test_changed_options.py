@@ -1,0 +1,140 @@
+"""A run that is resumed with other options trains with them, and its card says which steps had which options."""
+
+import json
+import shutil
+from contextlib import chdir
+
+import pytest
+
+from support.recipes import read_metrics, run_here, tiny, write_lines
+
+NAME = "finetune_classification"
+WORDS = ("amor", "mer", "ler", "dois", "deux", "um", "une", "avoir")  # four batches
+SCHEDULE = {"learning_rate": 1e-2, "lr_scheduler_type": "linear", "warmup_steps": 0}
+
+
+def options(**changed):
+    given = {
+        "train_file": "words.tsv",
+        "validation_file": "words.tsv",
+        "output_dir": "model",
+        "max_steps": 4,
+        **SCHEDULE,
+    }
+    given |= {"per_device_train_batch_size": 2, "save_steps": 2, "eval_steps": 2, "save_total_limit": 4}
+    return tiny(NAME, **{**given, **changed})
+
+
+def train(folder, **changed):
+    with chdir(folder):
+        run_here(NAME, folder, *options(**changed))
+    metrics = read_metrics(folder / "model")
+    rates = {entry["step"]: entry["learning_rate"] for entry in metrics["training"] if "learning_rate" in entry}
+    return rates, metrics["card"]["options"]
+
+
+def refused(folder, **changed):
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
+    with pytest.raises(SystemExit) as stopped, chdir(folder):
+        run_here(NAME, folder, *options(**changed))
+    assert {path: path.read_bytes() for path in before} == before
+    return str(stopped.value)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run of four steps, with checkpoints after two and four, on words beside it."""
+    folder = tmp_path_factory.mktemp("finished")
+    rows = (f"{word}\t{'fra' if number % 2 else 'por'}" for number, word in enumerate(WORDS))
+    write_lines(folder / "words.tsv", "text\tlabel", *rows)
+    rates, stated = train(folder)
+    assert rates == pytest.approx({1: 0.01, 2: 0.0075, 3: 0.005, 4: 0.0025})
+    assert stated["trained_steps"] == stated["max_steps"] == 4
+    return folder
+
+
+@pytest.fixture
+def folder(finished, tmp_path):
+    shutil.copytree(finished, tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_the_advice_to_resume_with_changed_options_trains_the_further_steps(folder):
+    message = refused(folder, max_steps=8)
+    assert "max_steps was 4, is 8" in message
+    assert "--resume_from_checkpoint model/checkpoint-4 to train further" in message
+    rates, stated = train(folder, max_steps=8, resume_from_checkpoint="model/checkpoint-4")
+    expected = {1: 0.01, 2: 0.0075, 3: 0.005, 4: 0.0025, 5: 0.005, 6: 0.00375, 7: 0.0025, 8: 0.00125}
+    assert rates == pytest.approx(expected)
+    assert stated["trained_steps"] == stated["max_steps"] == 8
+    assert stated["up to step 4"] == "max_steps 4"
+
+
+@pytest.mark.parametrize("optim", ["adamw_torch_fused", "muon"])
+def test_a_changed_rate_takes_effect(finished, tmp_path, optim):
+    shutil.copy(finished / "words.tsv", tmp_path)
+    train(tmp_path, optim=optim)
+    checkpoint = "model/checkpoint-2"
+    changed = {"optim": optim, "learning_rate": 1e-3, "weight_decay": 0.5, "resume_from_checkpoint": checkpoint}
+    rates, stated = train(tmp_path, **changed)
+    assert rates == pytest.approx({1: 0.01, 2: 0.0075, 3: 0.0005, 4: 0.00025})
+    assert (stated["learning_rate"], stated["trained_steps"]) == (0.001, 4)
+    assert stated["up to step 2"] == "learning_rate 0.01, weight_decay 0.02"
+    # The same command goes on, and another change is stated beside the first one.
+    again = {"optim": optim, "learning_rate": 1e-3, "weight_decay": 0.5, "max_steps": 6}
+    rates, stated = train(tmp_path, **again, resume_from_checkpoint="model/checkpoint-4")
+    assert [name for name in stated if name.startswith("up to")] == ["up to step 2", "up to step 4"]
+    assert rates[5] == pytest.approx(0.001 * 2 / 6)
+
+
+@pytest.mark.parametrize("steps", [3, 4])
+def test_fewer_steps_than_the_checkpoint_has_are_refused(folder, steps):
+    changed = {"max_steps": steps, "learning_rate": 0.5, "resume_from_checkpoint": "model/checkpoint-4"}
+    message = refused(folder, **changed)
+    assert f"checkpoint-4 has 4 steps, and this run has {steps}" in message
+    assert "learning_rate" in message
+
+
+@pytest.mark.parametrize(("epochs", "steps"), [(1, None), (3, 12)])
+def test_changed_epochs(folder, epochs, steps):
+    changed = {"max_steps": -1, "num_train_epochs": epochs, "eval_steps": 4, "save_steps": 4}
+    changed["resume_from_checkpoint"] = "model/checkpoint-4"
+    if steps is None:
+        assert "checkpoint-4 has 4 steps, and this run has 4" in refused(folder, **changed)
+        return
+    rates, stated = train(folder, **changed)
+    assert max(rates) == stated["trained_steps"] == steps
+    assert stated["num_train_epochs"] == epochs
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("num_attention_heads", 4), ("hidden_act", "gelu"), ("optim", "adafactor"), ("hidden_size", 32)],
+)
+def test_another_model_or_optimizer_is_refused(folder, name, value):
+    message = refused(folder, max_steps=8, resume_from_checkpoint="model/checkpoint-4", **{name: value})
+    assert f"--{name} was " in message
+    assert str(value) in message.lower()
+
+
+def test_other_rows_are_refused_where_none_is_trained_on(folder):
+    (folder / "words.tsv").write_text("text\tlabel\nlua\tpor\nnuit\tfra\n", encoding="utf-8")
+    assert "training rows" in refused(folder, resume_from_checkpoint="model/checkpoint-4")
+
+
+def test_other_weights_to_keep_need_no_steps(folder):
+    changed = {"load_best_model_at_end": False, "resume_from_checkpoint": "model/checkpoint-4"}
+    _, stated = train(folder, **changed)
+    assert stated["trained_steps"] == 4
+    state = json.loads((folder / "model" / "checkpoint-4" / "trainer_state.json").read_text(encoding="utf-8"))
+    assert state["global_step"] == 4
+
+
+def test_a_run_that_stopped_early_states_its_steps(finished, tmp_path):
+    shutil.copy(finished / "words.tsv", tmp_path)
+    early = {"learning_rate": 1e-9, "eval_steps": 1, "save_steps": 1, "early_stopping_patience": 1, "max_steps": 6}
+    _, stated = train(tmp_path, **early)
+    assert (stated["trained_steps"], stated["max_steps"]) == (2, 6)
+    checkpoint = "model/checkpoint-2"
+    _, stated = train(tmp_path, **{**early, "early_stopping_patience": 3}, resume_from_checkpoint=checkpoint)
+    assert stated["trained_steps"] == 4
