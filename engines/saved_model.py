@@ -314,7 +314,7 @@ def _check_types(model: "PreTrainedModel", folder: Path) -> None:
     """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
     from safetensors import safe_open
 
-    saved = {}
+    saved: dict[str, str] = {}
     for path in folder.glob("model*.safetensors"):
         with safe_open(path, "pt") as file:
             saved |= {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
