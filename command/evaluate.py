@@ -79,7 +79,7 @@ def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
         ValueError: If a row is malformed. The message says where.
         OSError: If the file cannot be read.
     """
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise FileNotFoundError(f"{path}: found no such file")
     rows = []
     for record in row_format.read(str(path)):
