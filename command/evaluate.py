@@ -86,7 +86,7 @@ def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
         ValueError: If a row is malformed, which the message names, or there is none.
         OSError: If the file cannot be read.
     """
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise FileNotFoundError(f"{path}: found no such file")
     rows = []
     for record in row_format.read(str(path)):

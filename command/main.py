@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
-from io import StringIO, TextIOWrapper
+from io import StringIO
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -21,6 +21,7 @@ from typer.core import TyperCommand
 
 from atenta.command.interrupts import allow_interrupts
 from atenta.command.text_lines import close_quietly, printable_lines
+from atenta.recipes.escapes import escape_missing_characters
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {
@@ -422,9 +423,7 @@ def _standard_streams() -> Iterator[None]:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # or warnings would be written to standard output
     if sys.stdout is None:
         raise SystemExit("Standard output is closed: open it, such as with >/dev/null.")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    escape_missing_characters()
     try:
         try:
             yield
