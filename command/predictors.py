@@ -94,7 +94,7 @@ class LabelPredictor(Predictor):
 
     def __init__(self, engine: Any) -> None:
         self._engine, self._labels = engine, class_names(engine.config)
-        saved = (engine.config.get("task_specific_params") or {}).get("text-classification", {})
+        saved = saved_options(engine.config, "text-classification")
         self.reads_pairs = saved.get("text_pairs", True)  # older models do not say what they were trained on
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -197,6 +197,22 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
+
+
+def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
+    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`.
+
+    Raises:
+        ValueError: If the file is damaged there.
+    """
+    of_tasks = config.get("task_specific_params") or {}
+    found = of_tasks.get(task, {}) if isinstance(of_tasks, Mapping) else of_tasks
+    if not isinstance(found, Mapping):
+        raise ValueError(
+            f"task_specific_params of the model's config.json is damaged (found {found!r:.40}); expected it as the "
+            "model was saved."
+        )
+    return found
 
 
 def class_names(config: Mapping[str, Any]) -> dict[str, str]:

@@ -14,6 +14,11 @@ from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
 
 _Item = TypeVar("_Item")
+_OPTIONAL_FIELDS = {  # of JSON, with their types
+    "text_pair": (str, "a text"),
+    "words": (list, "a list of texts"),
+    "tags": ((str, list), "a text or a list of texts"),
+}
 
 
 class InputLine(str):
@@ -137,10 +142,11 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
 
     Args:
         line: the line.
-        names: the fields that the object must have, all of them texts.
+        names: the fields that the object must have, all of them texts. It may have others: `text_pair`, a text,
+            `words`, a list of texts, and `tags`, a text or a list of texts, are checked too.
 
     Raises:
-        ValueError: If the line is none, or a field is missing or no text.
+        ValueError: If the line is none, or a field is missing or of another type.
     """
     try:
         value = json.loads(line)
@@ -152,9 +158,19 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
             f"{line.where}: found {line.strip()!r:.80}; expected "
             + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
         )
-    for name in names:
-        _expect_text(fields[name], line.where)
+    for name, value in fields.items():
+        if value is not None and name in {*names, *_OPTIONAL_FIELDS}:
+            _check_field(value, *_OPTIONAL_FIELDS.get(name, (str, "a text")), f"`{name}`", line.where)
     return fields
+
+
+def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -> None:
+    if not isinstance(value, types):
+        raise ValueError(f"{where}: found {value!r:.80} as {name}; expected {expected}")
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(value, list) and not (isinstance(each, str) and each.strip()):
+            raise ValueError(f"{where}: found {each!r:.80} in {name}; expected texts that are not blank")
+        _expect_text(each, where)
 
 
 def _expect_text(text: str, where: str) -> None:

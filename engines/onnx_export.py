@@ -243,23 +243,23 @@ def export_onnx(
         folder: a saved model of this package, an encoder, a decoder or an encoder-decoder.
         quantization: `"int8"` rounds the weights of the matrix products in the blocks; the head and everything else
             stay in float32. By default nothing is rounded.
-        calibration: some hundred examples of what an encoder, or a decoder with a classification head, reads: arrays
-            by name as in [`OnnxHead.run`], of texts like those that it was trained on. With them, int8 also rounds the
-            numbers that the weights of these graphs multiply, in ranges that the examples have: this is faster. The
-            steps of a decoder have rounded weights only.
+        calibration: some hundred examples of what a model that does not generate reads: arrays by name as in
+            [`OnnxHead.run`], of texts like those that it was trained on. With them, int8 also rounds the numbers that
+            the weights multiply, in the ranges that the examples have, which is faster. A model that generates gains
+            nothing by this.
 
     Returns:
         The paths of the files.
 
     Raises:
         ValueError: If the folder has no model, or a model of another kind, or there are examples for float32 or for a
-            decoder that generates.
+            model that generates.
     """
     if calibration and quantization is None:
         raise ValueError("calibration is for quantization='int8'; leave it out for float32.")
     model, digest = load_model(folder), weights_digest(Path(folder))
-    if calibration and isinstance(model, CausalModel):
-        raise ValueError(f"{folder} has a decoder that generates, which reads no examples; leave calibration out.")
+    if calibration and isinstance(model, CausalModel | TranslationModel):
+        raise ValueError(f"{folder} has a model that generates; calibration is for other models, leave it out.")
     target = Path(folder) / ONNX_FOLDER
     target.mkdir(exist_ok=True)
     written = []
@@ -270,7 +270,7 @@ def export_onnx(
         graph.model.metadata_props.add(key=WEIGHTS_KEY, value=digest)
         if quantization is None:
             onnx.save(graph.model, unfinished)
-        elif calibration and name != "decoder_model":
+        elif calibration:
             round_calibrated(graph.model, unfinished, graph.outside_blocks, calibration)
         else:
             round_weights(graph.model, unfinished, graph.outside_blocks)

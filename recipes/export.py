@@ -18,7 +18,6 @@ import numpy as np
 from atenta.engines.engine import INSTALL, Engine, load_engine
 from atenta.engines.onnx_models import ONNX_FOLDER
 from atenta.restoration.restorer import CharacterRestorer
-from atenta.tokenization.text_windows import cut_text
 
 _NUM_TEXTS = 100  # that are compared
 _NUM_EXAMPLES = 600  # texts that calibrate
@@ -44,9 +43,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--texts",
         type=Path,
         metavar="FILE",
-        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: random characters). For int8, give "
-        f"training texts: {_NUM_EXAMPLES} lines from all over the file show what a model that reads whole texts "
-        "multiplies, so that this is rounded too: faster",
+        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: random characters). With int8 and a "
+        f"model that does not generate, give training texts: {_NUM_EXAMPLES} lines from all over the file show in "
+        "which ranges the numbers lie that the weights multiply, so that they are rounded too, which is faster",
     )
     options = parser.parse_args(arguments)
     try:
@@ -74,9 +73,10 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
 
     from atenta.engines.onnx_export import export_onnx  # needs the packages above
 
-    print(f"Exporting {folder}", flush=True)
+    calibration = calibration_inputs(folder, torch_engine, examples)
+    print(f"Exporting {folder}" + f", calibrated with {len(examples)} texts" * bool(calibration), flush=True)
     before = set(folder.glob(f"{ONNX_FOLDER}/*.onnx"))
-    written = export_onnx(folder, quantization, calibration_inputs(folder, torch_engine, examples))
+    written = export_onnx(folder, quantization, calibration)
     for path in sorted(before - set(folder.glob(f"{ONNX_FOLDER}/*.onnx"))):
         print(f"Deleted {path.name}, which was made of other weights: export it again")
     print(f"Comparing onnxruntime with torch on {len(texts)} texts", flush=True)
@@ -96,17 +96,15 @@ def calibration_inputs(folder: Path, engine: Engine, texts: Sequence[str]) -> li
         texts: any number of texts.
 
     Returns:
-        Arrays by name; none for a decoder that generates, and for a model of pairs of texts, which single texts do not
+        Arrays by name; none for a model that generates, and for a model of pairs of texts, which single texts do not
         show.
     """
     if engine.config.get("character_variants"):  # its hints and windows are those of restoration
         return _tagger_inputs(folder, texts)
     kind = (engine.config.get("architectures") or [""])[0]
-    reads_pairs = kind.endswith(("ForQuestionAnswering", "ForNextSentencePrediction", "ForPreTraining"))
-    if reads_pairs or (engine.can_generate and not engine.config.get("is_encoder_decoder")):
+    if engine.can_generate or kind.endswith(("ForQuestionAnswering", "ForNextSentencePrediction", "ForPreTraining")):
         return []
-    windows = [window.text for text in texts for window in cut_text(text, engine.config.get("window_length"))]
-    return [engine.tokenizer.inputs([text]) for text in windows]
+    return [engine.tokenizer.inputs([text]) for text in texts]
 
 
 def _tagger_inputs(folder: Path, texts: Sequence[str]) -> list[dict[str, np.ndarray]]:

@@ -498,6 +498,34 @@ def test_other_json_lines_are_refused(folders, tmp_path, line):
     assert len(found) < 300
 
 
+@pytest.mark.parametrize(
+    "model_class",
+    [
+        AtentaEncoderDecoderForConditionalGeneration,
+        AtentaEncoderForTokenClassification,
+        AtentaEncoderForQuestionAnswering,
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("tags", value) for value in (5, {"a": 1}, [None], [""], ["PL", 5], "\ud800")),
+        *(("words", value) for value in ("ab", [None], [""], 3, [["a"]])),
+        *(("text_pair", value) for value in (5, ["a"])),
+    ],
+    ids=str,
+)
+def test_a_field_of_another_type_is_named(tmp_path_factory, model_class, name, value):
+    folder = tmp_path_factory.getbasetemp() / model_class.__name__
+    if not folder.exists():
+        save_with_tokenizer(model_class, folder)
+    line = {"text": "a", "question": "a", "context": "b"}
+    path = lines_of(tmp_path_factory.getbasetemp() / "lines.jsonl", json.dumps({**line, name: value}))
+    found = refusal("predict", folder, "--json_lines", "--files", path)
+    assert f"lines.jsonl, line 1: found {'the lone surrogate' if value == chr(0xD800) else ''}" in found
+    assert name in found or value == chr(0xD800)
+
+
 def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes("a\ncão\n".encode("latin-1"))

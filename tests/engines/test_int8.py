@@ -24,7 +24,6 @@ KINDS = [  # and whether its products are calibrated with texts
     (AtentaEncoderForTokenClassification, False),
     (AtentaEncoderForSequenceClassification, True),
     (AtentaDecoderForSequenceClassification, True),
-    (TRANSLATOR, True),
     (TRANSLATOR, False),
     (AtentaDecoderForCausalLM, False),
 ]

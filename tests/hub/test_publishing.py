@@ -494,6 +494,25 @@ def test_damaged_weights(hub, folder):
     assert not hub.storage.repositories
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "key"),
+    [
+        ("metrics.json", b"{", ""),
+        ("metrics.json", b'{"card": {"rows": {"train": "many"}}}', "train"),
+        ("config.json", b"[]", ""),
+        ("config.json", b'{"model_type": "atenta_decoder", "hidden_size": "x"}', "hidden_size"),
+        ("tokenizer.json", b'{"model": 3}', "model.vocab"),
+        ("README.md", b"\xff", ""),
+    ],
+)
+def test_damaged_files(name, content, key, hub, folder):
+    (folder / name).write_bytes(content)
+    message = refusal(folder)
+    assert name in message
+    assert key in message
+    assert not hub.storage.repositories
+
+
 def test_what_can_be_told_before_a_training(hub, folder):
     expect_pushable(REPOSITORY)
     assert not hub.storage.repositories
