@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,16 +10,17 @@ from typing import Any, Literal, Self, TypeAlias
 
 from huggingface_hub.dataclasses import type_validator
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from . import registration  # not its names: it is half imported if it is what imports transformers first
 from .configuration.configuration_base import AtentaConfig
+from .engines.saved_model import AS_SAVED, class_of, load_config, read_config, read_saved
 
 METRICS = "metrics.json"
 WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
 _DESCRIPTION = "card"  # what `metrics.json` has for the card beyond the scores
 _FEWEST_TEXTS = 20  # of a group whose score is called the worst: those of fewer texts differ by chance
-_MOST_DIGITS = 40  # of a whole number in a file
+_MOST_DIGITS = 40  # of a whole number that a card states
 _LOWER_IS_BETTER = ("error_rate", "bits_per", "perplexity", "loss")
 Text = str | Mapping[str, str]
 """A text in one language, or in each of the languages of cards."""
@@ -41,9 +42,7 @@ _DESCRIBED: dict[str, Any] = {
     "confidence": _FIGURES,
     "card_language": Literal["en", "pt"],
 }
-_CONFIGURED: dict[str, Any] = {  # what transformers does not check before it uses it
-    "model_type": str,
-    "architectures": list[str] | None,
+_CONFIGURED: dict[str, Any] = {  # what nothing else checks before it is used
     "auto_map": dict[str, Any] | None,
     "dtype": _TEXT,
 }
@@ -105,7 +104,7 @@ class ModelFacts:
         folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise ValueError(f"{folder} has no config.json; expected the folder of a saved model.")
-        config = _read_config(folder / "config.json") if model is None else model.config
+        config = _load_config(folder) if model is None else model.config
         found = next(iter(config.architectures or []), None) if model is None else type(model).__name__
         auto_class = _auto_class_named(found) if model is None else auto_class_of(model)
         if auto_class is None or not isinstance(config, AtentaConfig):
@@ -202,7 +201,7 @@ class CardFacts:
         if not path.is_file():
             return cls()
         try:
-            metrics = read_object(path)
+            metrics = read_saved(path)
             _expect_types(metrics)
             return cls.from_metrics(metrics)
         except (ValueError, TypeError) as error:
@@ -303,33 +302,12 @@ def weight_files(folder: Path) -> list[Path]:
     """
     if (folder / WEIGHTS).is_file() or not (folder / INDEX).is_file():
         return [path for path in [folder / WEIGHTS] if path.is_file()]
-    shards = read_object(folder / INDEX).get("weight_map")
+    shards = read_saved(folder / INDEX).get("weight_map")
     names: list[Any] = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
     for name in names:
         if not isinstance(name, str) or "/" in name or not fnmatchcase(name, SHARDS):
             raise ValueError(f"{folder / INDEX}: weight_map has {name!r}; expected names such as {SHARDS}.")
     return [folder / name for name in sorted(set(names))]
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Return what a file of a saved model holds.
-
-    Raises:
-        ValueError: If it is no JSON, or not an object.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"), parse_int=_parse_whole)
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}); expected JSON as it was saved.") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged; expected a JSON object, found {type(found).__name__}.")
-    return found
-
-
-def _parse_whole(digits: str) -> int:
-    if len(digits) > _MOST_DIGITS:
-        raise ValueError(f"found a number of {len(digits)} digits")
-    return int(digits)
 
 
 def count_weights(path: Path) -> int:
@@ -346,28 +324,25 @@ def count_weights(path: Path) -> int:
         raise ValueError(f"{path} is damaged ({error}): save or download the model again.") from None
 
 
-def _read_config(path: Path) -> PreTrainedConfig:
-    saved = read_object(path)
+def _load_config(folder: Path) -> PreTrainedConfig:
+    saved = read_saved(folder / "config.json")
+    model_type = saved.get("model_type")
+    if isinstance(model_type, str) and model_type not in _model_types():
+        raise ValueError(f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type}).")
     for name, expected in _CONFIGURED.items():
         try:
             type_validator(name, saved.get(name), expected)
         except TypeError as error:
-            told = " ".join(str(error.__cause__ or error).split()).partition(" Errors: ")[0]
-            raise ValueError(f"{path} is damaged: {told}; expected it as the model was saved.") from None
-    if saved["model_type"] not in _model_types():
-        (found, *_) = (*(saved.get("architectures") or []), f"A model of type {saved['model_type']}")
-        raise ValueError(f"{path}: {found} is not a model of this package; expected one of its classes.")
-    try:
-        return AutoConfig.from_pretrained(path.parent, trust_remote_code=False)
-    except Exception as error:  # transformers raises many kinds for values that it cannot use
-        told = " ".join(f"{error} {error.__cause__ or ''}".split())
-        raise ValueError(f"{path} is damaged: {told}; expected it as the model was saved.") from None
+            told = " ".join(str(error).split()).partition(" Errors: ")[0]
+            raise ValueError(f"{folder / 'config.json'} is damaged: {told}; {AS_SAVED}") from None
+    read_config(folder)
+    return load_config(folder)
 
 
 def _count_characters(path: Path) -> int | None:
     if not path.is_file():
         return None
-    model = read_object(path).get("model")
+    model = read_saved(path).get("model")
     vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
     if not isinstance(vocabulary, dict | list):  # a list in tokenizers of words
         raise ValueError(f"{path} is damaged: model.vocab is no list of tokens; expected it as it was saved.")
@@ -380,6 +355,8 @@ def _expect_types(metrics: Mapping[str, Any]) -> None:
     Raises:
         TypeError, ValueError: If one is wrong; the innermost cause names it.
     """
+    if (largest := max(_whole_numbers(metrics), default=0)) >= 10**_MOST_DIGITS:
+        raise ValueError(f"found a number of {len(str(largest))} digits")
     described = metrics.get(_DESCRIPTION, {})
     type_validator(_DESCRIPTION, described, dict[str, Any])
     for name, expected in _DESCRIBED.items():
@@ -402,6 +379,15 @@ def _expect_types(metrics: Mapping[str, Any]) -> None:
             type_validator(f"{kind}[{group!r}]", scores, _FIGURES)
             if "model" not in scores:
                 raise ValueError(f"{kind}[{group!r}] has no figures of the model")
+
+
+def _whole_numbers(value: Any) -> Iterator[int]:
+    """Yield the sizes of the whole numbers within an object of JSON."""
+    if isinstance(value, int):
+        yield abs(value)
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _whole_numbers(inner)
 
 
 def _expect_parts(place: str, found: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
