@@ -20,7 +20,7 @@ from atenta.command.predictors import (
     TagPredictor,
     TextPredictor,
 )
-from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, parse_json_line
+from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, expect_new, parse_json_line
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -94,6 +94,8 @@ def predict_lines(
         ImportError: If an engine is not installed.
     """
     _expect_search(options)
+    if output is not None and not resume:
+        expect_new(output)
     predictor = load_predictor(options)
     allow_interrupts()
     written = format or predictor.format

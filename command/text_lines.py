@@ -180,6 +180,24 @@ def _expect_text(text: str, where: str) -> None:
         raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
 
 
+def expect_new(output: Path) -> None:
+    """Expect a file that does not exist yet, in a folder that does.
+
+    Raises:
+        FileExistsError: If there is such a file.
+        FileNotFoundError: If there is no such folder.
+    """
+    if output.exists():
+        hint = "give --resume to go on with it" if _progress_of(output).exists() else "remove it"
+        raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"--output {output}: found no folder {output.parent}; make it, or give another.")
+
+
+def _progress_of(output: Path) -> Path:
+    return output.with_name(f"{output.name}.progress")
+
+
 class LineWriter:
     """Results written to standard output, or to a file that an interrupted run can go on with.
 
@@ -200,15 +218,14 @@ class LineWriter:
         """
         self._output, self._about = output, about
         self.done: dict[str, Any] = {"lines": 0, "digest": None, "bytes": 0}
-        self._progress = None if output is None else output.with_name(f"{output.name}.progress")
+        self._progress = None if output is None else _progress_of(output)
         self._file: BinaryIO
         if output is None or self._progress is None:
             return
         if resume:
             self._read_progress(output, self._progress)
-        elif output.exists():
-            hint = "give --resume to go on with it" if self._progress.exists() else "remove it"
-            raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
+        else:
+            expect_new(output)
         self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
         self._file.truncate(self.done["bytes"])  # a line that was half written is written again
         self._file.seek(self.done["bytes"])

@@ -261,6 +261,12 @@ def test_an_output_is_not_mixed(folders, tmp_path):
     assert "is damaged: remove it" in refusal(*arguments, "--resume")
 
 
+def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path):
+    there = lines_of(tmp_path / "there", "")
+    assert f"{there} exists" in refusal("predict", "nowhere", "a", "--output", there)
+    assert "found no folder" in refusal("predict", "nowhere", "a", "--output", tmp_path / "folder" / "output")
+
+
 def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch):
     monkeypatch.setattr(predict, "_CHUNK", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
