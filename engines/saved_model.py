@@ -260,7 +260,9 @@ def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: 
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
         if not isinstance(tokenizer.model_max_length, int | float):
             raise ValueError(f"model_max_length is {tokenizer.model_max_length!r:.40}; expected a number")
-        return tokenizer
+    if not trust_remote_code:  # else a copy that is saved names it again, beside the code of its own model
+        tokenizer.init_kwargs.pop("auto_map", None)
+    return tokenizer
 
 
 def load_weights(
