@@ -29,7 +29,7 @@ CASES = {
     "train_embeddings.py": ["auto_map of bert"],
     "AutoTokenizer": ["auto_map of an unknown tokenizer"],
     "AutoModelForSeq2SeqLM": ["auto_map of everything", "pickle beside the weights"],
-    "pipeline question-answering": ["auto_map of everything"],
+    "pipeline question-answering": ["auto_map of everything", "processors"],
 }
 
 

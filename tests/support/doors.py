@@ -239,6 +239,9 @@ TO_THE_END = {
 DOORS = {name: door for name, (_, door) in (OF_KIND | TO_THE_END).items()}
 DOORS[TRUSTING] = _command(*_PREDICT, "--trust_remote_code")
 OF_TRANSFORMERS = [name for name in DOORS if name.startswith(("Auto", "pipeline"))]
+OUR_PIPELINES = [
+    f"pipeline {task}" for task in ("text2text-generation", "question-answering", "character-restoration")
+]
 OF_PYTHON = (
     "load_engine",
     "CharacterRestorer",
