@@ -72,7 +72,7 @@ test-slow: $(ENVIRONMENT)  ## run the slow tests
 	RUN_SLOW=1 .venv/bin/python $(PYTEST) -m slow
 
 # `make fuzz FUZZ="--fuzz-seed 7"` repeats a run.
-fuzz: $(ENVIRONMENT)  ## damage data, options and checkpoints in 2,000 ways: each must be right or a clear error
+fuzz: $(ENVIRONMENT)  ## damage data, options, checkpoints and models in 5,000 ways: each must be right or a clear error
 	.venv/bin/python $(PYTEST) tests/fuzz $(FUZZ)
 
 kill-test: $(ENVIRONMENT)  ## kill a training 50 times at random moments: it must end as if it never had been

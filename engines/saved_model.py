@@ -260,7 +260,9 @@ def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: 
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
         if not isinstance(tokenizer.model_max_length, int | float):
             raise ValueError(f"model_max_length is {tokenizer.model_max_length!r:.40}; expected a number")
-        return tokenizer
+    if not trust_remote_code:  # else a copy that is saved would name code of others, beside that of its own model
+        tokenizer.init_kwargs.pop("auto_map", None)
+    return tokenizer
 
 
 def load_weights(
@@ -307,6 +309,9 @@ def load_weights(
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
     _check_types(model, folder)
+    if not trust_remote_code:
+        for name in ("auto_map", "custom_pipelines"):
+            vars(model.config).pop(name, None)
     return model.eval()
 
 

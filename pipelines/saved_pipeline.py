@@ -15,6 +15,7 @@ class SavedPipeline(Pipeline):
 
     _load_processor = False
     _load_image_processor = False
+    _load_video_processor = False  # transformers would ask whether to run the code that such a file of a folder names
     _load_feature_extractor = False
     _load_tokenizer = True
 

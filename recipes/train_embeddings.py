@@ -281,7 +281,8 @@ def as_sentence_transformer(
         tokenizer.save_pretrained(folder)
         transformer = Transformer(folder, max_seq_length=min(max_length, encoder.config.max_position_embeddings))
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
-    return SentenceTransformer(modules=[transformer, pooling])
+    # The library would ask the Hub for a model of the folder's name.
+    return SentenceTransformer(modules=[transformer, pooling], local_files_only=True)
 
 
 def _embed(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.doors import OF_KIND, TRUSTING
+from support.doors import OF_KIND, TO_THE_END, TRUSTING
 from support.hostile_folders import make_hostile, save_honest
 from support.judge import problems_of
 from support.watched import watched
@@ -26,9 +26,10 @@ CASES = {
     "train seq2seq": ["auto_map of an unknown tokenizer", "attn_implementation of a known owner"],
     "CharacterRestorer torch": ["auto_map without a tokenizer class", "pickle named safetensors"],
     "CharacterRestorer onnx": ["external data outside", "foreign operators"],
+    "train_embeddings.py": ["auto_map of bert"],
     "AutoTokenizer": ["auto_map of an unknown tokenizer"],
     "AutoModelForSeq2SeqLM": ["auto_map of everything", "pickle beside the weights"],
-    "pipeline question-answering": ["auto_map of everything"],
+    "pipeline question-answering": ["auto_map of everything", "processors"],
 }
 
 
@@ -49,3 +50,10 @@ def test_code_is_run_if_it_is_trusted(watcher):
     call = watcher.call(TRUSTING, make_hostile(watcher.box, "texts", "auto_map of an unknown type"))
     assert any("marker" in each for each in call.ran), (call, "nothing ran, so the other tests may see nothing")
     assert not call.asked
+
+
+@pytest.mark.parametrize("door", TO_THE_END)
+def test_a_model_trained_from_a_hostile_one_names_no_code_of_others(watcher, door):
+    hostile = "auto_map of a repository for the tokenizer"
+    call = watcher.call(door, make_hostile(watcher.box, TO_THE_END[door][0], hostile))
+    assert problems_of(door, hostile, call) == [], call.output[-2000:]

@@ -149,6 +149,15 @@ _QUESTIONS = (
 _NAMES = "anchor\tpositive|ab\tabc|cb\tcab|ce\tcea|oe\toeb"
 _PREDICT = ("predict", "FOLDER")
 
+_SEQ2SEQ = _command(
+    *("train", "seq2seq", "--model_name_or_path", "FOLDER", "--train_file", _PAIRS, "--validation_file", f"v{_PAIRS}"),
+    *("--output_dir", "OUTPUT", *_STEPS.split()),
+)
+_EMBEDDINGS = _script(
+    *("train_embeddings", "--model_name_or_path", "FOLDER", "--output_dir", "OUTPUT", *_STEPS.split(), "--train_file"),
+    *(f"train.tsv={_NAMES}", "--validation_file", f"v.tsv={_NAMES}b", "--test_file", f"test.tsv={_NAMES}c"),
+)
+
 # By name: the kind of model that it takes, and the door.
 OF_KIND: dict[str, tuple[str, Door]] = {
     "predict texts": ("texts", _command(*_PREDICT, "--max_new_tokens", "4")),
@@ -182,17 +191,7 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "show positions": ("masked", _command("show", "positions", "--model", "FOLDER", "--output_dir", "OUTPUT")),
     "push": ("texts", _command("push", "FOLDER", "tester/texts", "--replace")),
     "push restorer": ("restorer", _command("push", "FOLDER", "tester/restorer", "--replace")),
-    "train seq2seq": (
-        "texts",
-        _until(
-            transformers.Trainer,
-            "train",
-            _command(
-                *("train", "seq2seq", "--model_name_or_path", "FOLDER", "--train_file", _PAIRS, "--validation_file"),
-                *(f"v{_PAIRS}", "--output_dir", "OUTPUT", *_STEPS.split()),
-            ),
-        ),
-    ),
+    "train seq2seq": ("texts", _until(transformers.Trainer, "train", _SEQ2SEQ)),
     "load_engine torch": ("decoder", _engine("torch")),
     "load_engine onnx": ("decoder", _engine("onnx")),
     "CharacterRestorer torch": ("restorer", _restorer("torch")),
@@ -216,18 +215,7 @@ OF_KIND: dict[str, tuple[str, Door]] = {
         ),
     ),
     "measure_gender.py": ("decoder", _script("measure_gender", "--model", "FOLDER")),
-    "train_embeddings.py": (
-        "masked",
-        _until(
-            transformers.Trainer,
-            "train",
-            _script(
-                *("train_embeddings", "--model_name_or_path", "FOLDER", "--output_dir", "OUTPUT", *_STEPS.split()),
-                *("--train_file", f"train.tsv={_NAMES}", "--validation_file", f"v.tsv={_NAMES}b", "--test_file"),
-                f"test.tsv={_NAMES}c",
-            ),
-        ),
-    ),
+    "train_embeddings.py": ("masked", _until(transformers.Trainer, "train", _EMBEDDINGS)),
     "AutoConfig": ("texts", _auto("AutoConfig")),
     "AutoTokenizer": ("texts", _auto("AutoTokenizer")),
     "AutoModelForSeq2SeqLM": ("texts", _auto("AutoModelForSeq2SeqLM")),
@@ -244,8 +232,16 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "pipeline fill-mask": ("masked", _pipeline("fill-mask")),
 }
 TRUSTING = "predict --trust_remote_code"  # which runs code, as it is asked to
-DOORS = {name: door for name, (_, door) in OF_KIND.items()} | {TRUSTING: _command(*_PREDICT, "--trust_remote_code")}
+TO_THE_END = {
+    "train seq2seq to the end": ("texts", _SEQ2SEQ),
+    "train_embeddings.py to the end": ("masked", _EMBEDDINGS),
+}
+DOORS = {name: door for name, (_, door) in (OF_KIND | TO_THE_END).items()}
+DOORS[TRUSTING] = _command(*_PREDICT, "--trust_remote_code")
 OF_TRANSFORMERS = [name for name in DOORS if name.startswith(("Auto", "pipeline"))]
+OUR_PIPELINES = [
+    f"pipeline {task}" for task in ("text2text-generation", "question-answering", "character-restoration")
+]
 OF_PYTHON = (
     "load_engine",
     "CharacterRestorer",
