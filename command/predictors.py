@@ -1,7 +1,8 @@
 """Predictors for each kind of model: they turn lines into texts, labels, tags, answers or filled masks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,20 +42,29 @@ class Predictor:
         """Return the results for lines, each given by its fields and by `where` it is.
 
         Raises:
+            ValueError: As in [`Predictor.predict_in_parts`].
+        """
+        return list(chain.from_iterable(self.predict_in_parts(fields)))
+
+    def predict_in_parts(self, fields: Sequence[Mapping[str, Any]]) -> Iterator[list[Prediction]]:
+        """Yield the results for lines: all at once or, if one of them is refused, those before it in parts.
+
+        Raises:
             ValueError: If the model cannot read a line. The message begins with the place of the first such line.
         """
         try:
             for each in fields:
                 self._check_pair(each.get("text_pair"))
-            return self._predict(fields)
+            predictions = self._predict(fields)
         except ValueError as error:
-            if len(fields) > 1:  # one of them is to blame
+            if len(fields) > 1:  # halves, until the line that is refused is alone
                 middle = len(fields) // 2
-                return self.predict(fields[:middle]) + self.predict(fields[middle:])
+                yield from self.predict_in_parts(fields[:middle])
+                yield from self.predict_in_parts(fields[middle:])
+                return
             place = fields[0]["where"] if fields else ""
-            if str(error).startswith(place):
-                raise
-            raise ValueError(f"{place}: {error}") from None
+            raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
+        yield predictions
 
     def _check_pair(self, text_pair: Any) -> None:
         if text_pair is None:
