@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
 from atenta.command.predictors import class_names, saved_options
-from atenta.engines.saved_model import class_of, find_model, load_tokenizer, load_weights, read_config
+from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.finetune_classification import score_labels
 from atenta.recipes.finetune_qa import score_answers
@@ -106,7 +106,7 @@ def _find_task(options: PredictOptions, metrics: Sequence[str]) -> _Task:
     """Return how a model is scored, from its configuration, before anything is read."""
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
-    kind = class_of(config) if str(config.get("model_type")).startswith("atenta") else "ForConditionalGeneration"
+    kind = class_of(config) if is_ours(config) else "ForConditionalGeneration"
     saved = partial(saved_options, config)
     if metrics and not kind.endswith("ForConditionalGeneration"):
         raise ValueError(f"{options.model} is {kind}; --metrics is for pairs of texts: leave it out.")

@@ -8,7 +8,7 @@ from typing import Any
 from safetensors import safe_open
 
 from atenta.card_command import restate_command
-from atenta.engines.saved_model import class_of, find_model, loading_errors, read_config, read_saved
+from atenta.engines.saved_model import class_of, find_model, is_ours, loading_errors, read_config, read_saved
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_NAMES = 8
@@ -41,7 +41,7 @@ def describe_model(name: str) -> dict[str, Any]:
     """
     folder = find_model(name)
     config = read_config(folder)
-    if not str(config.get("model_type", "")).startswith("atenta"):
+    if not is_ours(config):
         raise ValueError(f"{name} is a model of type {config.get('model_type')}; expected one of atenta.")
     metrics = read_saved(folder / "metrics.json") if (folder / "metrics.json").is_file() else {}
     characters, tags = _read_vocabulary(folder / "tokenizer.json")

@@ -25,6 +25,7 @@ from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_
 from atenta.engines.saved_model import (
     class_of,
     find_model,
+    is_ours,
     load_config,
     load_tokenizer,
     load_weights,
@@ -202,7 +203,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
     """
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
-    if not str(config.get("model_type", "")).startswith("atenta"):
+    if not is_ours(config):
         return _load_other(options, folder)
     kind = class_of(config)
     given = [

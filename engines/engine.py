@@ -24,7 +24,7 @@ from .onnx_models import (
     export_command,
     file_name,
 )
-from .saved_model import AS_SAVED, class_of, find_model, learned_positions, read_config, read_saved
+from .saved_model import AS_SAVED, class_of, find_model, is_ours, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
 from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
@@ -387,14 +387,14 @@ def load_engine(
         raise ValueError(f"threads={threads}; expected 1 or more.")
     folder = find_model(folder)
     config = read_config(folder)
+    if not is_ours(config):
+        raise ValueError(f"{folder}/config.json: model_type is {config.get('model_type')!r}; expected one of atenta.")
     name = choose_engine(folder, engine, quantization)
     generation_file = folder / "generation_config.json"
     generation_config = read_saved(generation_file) if generation_file.is_file() else {}
     tokenizer = TextIds(folder)
     if config.get("type_vocab_size") and "token_type_ids" not in tokenizer.model_input_names:
-        raise ValueError(
-            f"{folder}/tokenizer_config.json is damaged: model_input_names lacks token_type_ids; {AS_SAVED}"
-        )
+        raise ValueError(f"{folder}/tokenizer_config.json: model_input_names lacks token_type_ids; {AS_SAVED}")
     model: Head | Generator
     if name == "onnx":
         files = folder / ONNX_FOLDER

@@ -121,7 +121,8 @@ def read_saved(path: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path.parent} has no {path.name}; expected the folder of a saved model")
     try:
         saved = json.loads(path.read_bytes())
-    except (ValueError, RecursionError) as error:  # of JSON or UTF-8
+        json.dumps(saved, ensure_ascii=False).encode()
+    except (ValueError, RecursionError) as error:  # of JSON or UTF-8, or of a lone surrogate
         raise ValueError(f"{path} is damaged ({describe_error(error)}); {AS_SAVED}") from None
     if not isinstance(saved, dict):
         raise ValueError(f"{path} is damaged (found {saved!r:.40}); {AS_SAVED}")
@@ -153,6 +154,11 @@ def read_config(folder: Path) -> dict[str, Any]:
 def class_of(config: Mapping[str, Any]) -> str:
     """Return the name of the class of a saved model."""
     return (config.get("architectures") or ["unknown class"])[0]
+
+
+def is_ours(config: Mapping[str, Any]) -> bool:
+    """Return whether a saved model is of this package."""
+    return str(config.get("model_type")).startswith("atenta")
 
 
 def learned_positions(config: Mapping[str, Any]) -> int | None:
