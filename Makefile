@@ -30,7 +30,10 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \
 		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
 	cd restoration && ../.venv/bin/python -c 'from atenta.card import write_model_card; write_model_card("portuguese_accents")'
-	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8
+	.venv/bin/python -c 'from atenta.recipes.samples.portuguese_texts import portuguese_texts; \
+		print(*(row["source"] for row in portuguese_texts()["train"]), sep="\n")' > $(ACCENTS_MODEL)/train_sources.txt
+	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8 \
+		--texts $(ACCENTS_MODEL)/train_sources.txt
 
 demo: $(ENVIRONMENT)  ## build the demo, demo/site: a page with the models in the browser; after `make run`
 	npm ci --prefix demo --silent

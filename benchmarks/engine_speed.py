@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from shutil import copytree, ignore_patterns
+from shutil import copytree
 from tempfile import TemporaryDirectory
 from time import perf_counter
 
@@ -165,13 +165,13 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
     models = {one.name: one.build(size, num_labels=LABELS).eval() for one in TAGGERS}
     models[OURS].save_pretrained(folder)
     heads = {}
+    calibration = [_arrays(_inputs_of(draw_ids(settings, *TAGGING_SHAPES[0])))]
     for who, quantization in QUANTIZATIONS.items():
-        export_onnx(folder, quantization)
+        export_onnx(folder, quantization, calibration if quantization else ())
         heads[who] = OnnxHead(folder / ONNX_FOLDER, quantization)
     for texts, length in TAGGING_SHAPES:
-        ids = draw_ids(settings, texts, length)
-        inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
-        arrays = {name: tensor.numpy() for name, tensor in inputs.items()}
+        inputs = _inputs_of(draw_ids(settings, texts, length))
+        arrays = _arrays(inputs)
         runs: dict[str, Callable[[], object]] = {who: partial(_tag, model, inputs) for who, model in models.items()}
         runs |= {who: partial(_run_parts, head, arrays, settings.threads) for who, head in heads.items()}
         times = {who: partial(_milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
@@ -185,6 +185,14 @@ def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -
     parts = np.array_split(np.arange(texts), -(-texts * length // 1024))
     with ThreadPoolExecutor(threads) as pool:
         list(pool.map(lambda rows: head.run({name: array[rows] for name, array in inputs.items()}), parts))
+
+
+def _inputs_of(ids: torch.Tensor) -> dict[str, torch.Tensor]:
+    return {"input_ids": ids, "attention_mask": torch.ones_like(ids), "token_type_ids": torch.zeros_like(ids)}
+
+
+def _arrays(inputs: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
+    return {name: tensor.numpy() for name, tensor in inputs.items()}
 
 
 @torch.inference_mode()
@@ -330,13 +338,13 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
         folder: new folder for the model's files.
         settings: settings of the run.
     """
-    copytree(MODEL_FOLDER, folder, ignore=ignore_patterns(ONNX_FOLDER))
+    copytree(MODEL_FOLDER, folder)  # with its file in int8
+    export_onnx(folder)
     texts = [strip_accents(sentence) for sentence in sentences]
     ends = np.cumsum([len(text) for text in texts])
     texts = texts[: int(np.searchsorted(ends, ACCENTS_CHARACTERS)) + 1]
     restorers: dict[str, WindowReader] = {OURS: CharacterRestorer.from_pretrained(folder, engine="torch")}
     for who, quantization in QUANTIZATIONS.items():
-        export_onnx(folder, quantization)
         restorers[who] = _open_restorer(folder, quantization, settings.threads)
     rates = {who: partial(_restored_rate, restorer, texts) for who, restorer in restorers.items()}
     name = f"accents of {len(texts):,} sentences"

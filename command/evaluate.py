@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
+from atenta.command.predictors import class_names, saved_options
 from atenta.engines.saved_model import class_of, find_model, load_tokenizer, load_weights, read_config
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.finetune_classification import score_labels
@@ -85,7 +86,7 @@ def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
         ValueError: If a row is malformed, which the message names, or there is none.
         OSError: If the file cannot be read.
     """
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise FileNotFoundError(f"{path}: found no such file")
     rows = []
     for record in row_format.read(str(path)):
@@ -106,26 +107,26 @@ def _find_task(options: PredictOptions, metrics: Sequence[str]) -> _Task:
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
     kind = class_of(config) if str(config.get("model_type")).startswith("atenta") else "ForConditionalGeneration"
-    params = config.get("task_specific_params") or {}
+    saved = partial(saved_options, config)
     if metrics and not kind.endswith("ForConditionalGeneration"):
         raise ValueError(f"{options.model} is {kind}; --metrics is for pairs of texts: leave it out.")
     if config.get("character_variants"):
         score = partial(_score_characters, options=options, variants=config["character_variants"])
-        return _Task(_character_format(params.get("character-restoration", {})), score)
+        return _Task(_character_format(saved("character-restoration")), score)
     if kind.endswith("ForConditionalGeneration"):
-        saved = params.get("text2text-generation", {})
-        if saved.get("denoising"):
+        of_pairs = saved("text2text-generation")
+        if of_pairs.get("denoising"):
             raise ValueError(f"{options.model} restores masked texts: its recipe scores that. Expected another model.")
-        metrics = metrics or saved.get("metrics") or _PAIR_METRICS
+        metrics = metrics or of_pairs.get("metrics") or _PAIR_METRICS
         if unknown := [name for name in metrics if name not in PAIR_METRICS]:
             raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(PAIR_METRICS)}.")
-        return _Task(PAIRS, partial(_score_pairs, options=options, metrics=metrics, saved=saved))
+        return _Task(PAIRS, partial(_score_pairs, options=options, metrics=metrics, saved=of_pairs))
     if kind.endswith("ForCausalLM"):
-        return _decoder_task(folder, options, params.get("text-generation", {}))
-    known = list(config.get("id2label", {}).values())
+        return _decoder_task(folder, options, saved("text-generation"))
+    known = class_names(config).values()
     formats = {
         "ForSequenceClassification": (_with_known(LABELLED_TEXTS, "label", known), _score_labels),
-        "ForTokenClassification": (_tagged_format(params.get("token-classification", {}), known), _score_tags),
+        "ForTokenClassification": (_tagged_format(saved("token-classification"), known), _score_tags),
         "ForQuestionAnswering": (QUESTIONS, _score_answers),
     }
     for ending, (row_format, score_rows) in formats.items():

@@ -7,6 +7,7 @@ from typing import Any
 
 from safetensors import safe_open
 
+from atenta.card_command import restate_command
 from atenta.engines.saved_model import class_of, find_model, loading_errors, read_config, read_saved
 
 _SHOWN_CHARACTERS = 60
@@ -47,6 +48,8 @@ def describe_model(name: str) -> dict[str, Any]:
     labels = list((config.get("id2label") or {}).values())
     is_classifier = any("Classification" in each for each in config.get("architectures") or [])
     run = _object(metrics.get("run"))
+    if isinstance(run.get("command"), str) and run["command"]:
+        run = {**run, "command": restate_command(run["command"])}  # earlier versions noted secrets too
     described = {
         "class": class_of(config),
         "family": str(config.get("model_type", "")).removeprefix("atenta_").replace("_", "-"),

@@ -9,7 +9,7 @@ from contextlib import contextmanager, redirect_stdout, suppress
 from difflib import get_close_matches
 from importlib import import_module
 from importlib.metadata import version
-from io import StringIO, TextIOWrapper
+from io import StringIO
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import fill
@@ -21,6 +21,7 @@ from typer.core import TyperCommand
 
 from atenta.command.interrupts import allow_interrupts
 from atenta.command.text_lines import close_quietly, printable_lines
+from atenta.recipes.escapes import escape_missing_characters
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {
@@ -144,9 +145,13 @@ def train(
         raise typer.BadParameter(
             f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
         )
-    module = _import(f"atenta.recipes.{recipe}", "recipes")
+    try:
+        module = _import(f"atenta.recipes.{recipe}", "recipes")
+        run_recipe = import_module("atenta.recipes.training").run_recipe
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        raise typer.Exit(130) from None
     sys.argv = [f"atenta train {recipe}", *context.args]
-    run_recipe = import_module("atenta.recipes.training").run_recipe
     allow_interrupts()
     run_recipe(module.main)
 
@@ -418,9 +423,7 @@ def _standard_streams() -> Iterator[None]:
         sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # or warnings would be written to standard output
     if sys.stdout is None:
         raise SystemExit("Standard output is closed: open it, such as with >/dev/null.")
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
+    escape_missing_characters()
     try:
         try:
             yield

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from atenta.command.predictors import (
     TagPredictor,
     TextPredictor,
 )
-from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, parse_json_line
+from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, expect_new, parse_json_line
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -94,6 +95,8 @@ def predict_lines(
         ImportError: If an engine is not installed.
     """
     _expect_search(options)
+    if output is not None and not resume:
+        expect_new(output)
     predictor = load_predictor(options)
     allow_interrupts()
     written = format or predictor.format
@@ -109,7 +112,9 @@ def predict_lines(
             writer.write(tab_separated(["text", *predictor.columns]))
         lines = ((line, _fields(line, predictor, json_lines)) for line in reader)
         for chunk in _with_bar(chunks_of(lines, _CHUNK)):
-            for given, predictions in _predict_chunk(predictor, chunk):
+            rest = iter(chunk)
+            for predictions in predictor.predict_in_parts([fields for _, fields in chunk]):
+                given = list(islice(rest, len(predictions)))
                 results = (
                     _format(line, fields, prediction, written, json_lines)
                     for (line, fields), prediction in zip(given, predictions)
@@ -167,25 +172,6 @@ def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
         for chunk in chunks:
             yield chunk
             bar.update(len(chunk))
-
-
-def _predict_chunk(predictor: Predictor, chunk: _Chunk) -> Iterator[tuple[_Chunk, list[Prediction]]]:
-    """Yield lines and their results: all at once or, if one of them is refused, those before it in parts.
-
-    Raises:
-        ValueError: If the model does not read a line. The message names it.
-    """
-    try:
-        predictions = predictor.predict([fields for _, fields in chunk])
-    except ValueError as error:
-        if len(chunk) > 1:  # halves, until the line that is refused is alone
-            half = len(chunk) // 2
-            yield from _predict_chunk(predictor, chunk[:half])
-            yield from _predict_chunk(predictor, chunk[half:])
-            return
-        where = chunk[0][0].where
-        raise ValueError(str(error) if str(error).startswith(where) else f"{where}: {error}") from None
-    yield chunk, predictions
 
 
 def _fields(line: InputLine, predictor: Predictor, json_lines: bool) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """Predictors for each kind of model: they turn lines into texts, labels, tags, answers or filled masks."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -41,20 +42,29 @@ class Predictor:
         """Return the results for lines, each given by its fields and by `where` it is.
 
         Raises:
+            ValueError: As in [`Predictor.predict_in_parts`].
+        """
+        return list(chain.from_iterable(self.predict_in_parts(fields)))
+
+    def predict_in_parts(self, fields: Sequence[Mapping[str, Any]]) -> Iterator[list[Prediction]]:
+        """Yield the results for lines: all at once or, if one of them is refused, those before it in parts.
+
+        Raises:
             ValueError: If the model cannot read a line. The message begins with the place of the first such line.
         """
         try:
             for each in fields:
                 self._check_pair(each.get("text_pair"))
-            return self._predict(fields)
+            predictions = self._predict(fields)
         except ValueError as error:
-            if len(fields) > 1:  # one of them is to blame
+            if len(fields) > 1:  # halves, until the line that is refused is alone
                 middle = len(fields) // 2
-                return self.predict(fields[:middle]) + self.predict(fields[middle:])
+                yield from self.predict_in_parts(fields[:middle])
+                yield from self.predict_in_parts(fields[middle:])
+                return
             place = fields[0]["where"] if fields else ""
-            if str(error).startswith(place):
-                raise
-            raise ValueError(f"{place}: {error}") from None
+            raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
+        yield predictions
 
     def _check_pair(self, text_pair: Any) -> None:
         if text_pair is None:
@@ -93,8 +103,8 @@ class LabelPredictor(Predictor):
     columns = ("label", "probability")
 
     def __init__(self, engine: Any) -> None:
-        self._engine = engine
-        saved = (engine.config.get("task_specific_params") or {}).get("text-classification", {})
+        self._engine, self._labels = engine, class_names(engine.config)
+        saved = saved_options(engine.config, "text-classification")
         self.reads_pairs = saved.get("text_pairs", True)  # older models do not say what they were trained on
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -106,7 +116,7 @@ class LabelPredictor(Predictor):
         found = []
         for number in range(len(fields)):
             probabilities = _softmax(outputs[number]["logits"])
-            labels = [self._engine.config["id2label"][str(index)] for index in range(len(probabilities))]
+            labels = [self._labels[str(index)] for index in range(len(probabilities))]
             best = int(probabilities.argmax())
             record = {"label": labels[best], "probabilities": dict(zip(labels, map(float, probabilities)))}
             found.append(Prediction(labels[best], [(labels[best], f"{probabilities[best]:.6f}")], record))
@@ -126,7 +136,7 @@ class TagPredictor(Predictor):
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         rows = [each.get("words") or each["text"].split() for each in fields]
-        encode, id2label = self._engine.tokenizer.encode, self._engine.config["id2label"]
+        encode, id2label = self._engine.tokenizer.encode, class_names(self._engine.config)
         outputs = iter(self._engine.predict([" ".join(words) for words in rows if words]))
         found = []
         for words in rows:
@@ -197,6 +207,27 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
+
+
+def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
+    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`.
+
+    Raises:
+        ValueError: If the file is damaged there.
+    """
+    of_tasks = config.get("task_specific_params") or {}
+    found = of_tasks.get(task, {}) if isinstance(of_tasks, Mapping) else of_tasks
+    if not isinstance(found, Mapping):
+        raise ValueError(
+            f"task_specific_params of the model's config.json is damaged (found {found!r:.40}); expected it as the "
+            "model was saved."
+        )
+    return found
+
+
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -14,6 +14,11 @@ from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
 
 _Item = TypeVar("_Item")
+_OPTIONAL_FIELDS = {  # of JSON, with their types
+    "text_pair": (str, "a text"),
+    "words": (list, "a list of texts"),
+    "tags": ((str, list), "a text or a list of texts"),
+}
 
 
 class InputLine(str):
@@ -137,10 +142,11 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
 
     Args:
         line: the line.
-        names: the fields that the object must have, all of them texts.
+        names: the fields that the object must have, all of them texts. It may have others: `text_pair`, a text,
+            `words`, a list of texts, and `tags`, a text or a list of texts, are checked too.
 
     Raises:
-        ValueError: If the line is none, or a field is missing or no text.
+        ValueError: If the line is none, or a field is missing or of another type.
     """
     try:
         value = json.loads(line)
@@ -152,9 +158,19 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
             f"{line.where}: found {line.strip()!r:.80}; expected "
             + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
         )
-    for name in names:
-        _expect_text(fields[name], line.where)
+    for name, value in fields.items():
+        if value is not None and name in {*names, *_OPTIONAL_FIELDS}:
+            _check_field(value, *_OPTIONAL_FIELDS.get(name, (str, "a text")), f"`{name}`", line.where)
     return fields
+
+
+def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -> None:
+    if not isinstance(value, types):
+        raise ValueError(f"{where}: found {value!r:.80} as {name}; expected {expected}")
+    for each in value if isinstance(value, list) else [value]:
+        if isinstance(value, list) and not (isinstance(each, str) and each.strip()):
+            raise ValueError(f"{where}: found {each!r:.80} in {name}; expected texts that are not blank")
+        _expect_text(each, where)
 
 
 def _expect_text(text: str, where: str) -> None:
@@ -162,6 +178,24 @@ def _expect_text(text: str, where: str) -> None:
         text.encode()
     except UnicodeEncodeError as error:
         raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
+
+
+def expect_new(output: Path) -> None:
+    """Expect a file that does not exist yet, in a folder that does.
+
+    Raises:
+        FileExistsError: If there is such a file.
+        FileNotFoundError: If there is no such folder.
+    """
+    if output.exists():
+        hint = "give --resume to go on with it" if _progress_of(output).exists() else "remove it"
+        raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
+    if not output.parent.is_dir():
+        raise FileNotFoundError(f"--output {output}: found no folder {output.parent}; make it, or give another.")
+
+
+def _progress_of(output: Path) -> Path:
+    return output.with_name(f"{output.name}.progress")
 
 
 class LineWriter:
@@ -184,15 +218,14 @@ class LineWriter:
         """
         self._output, self._about = output, about
         self.done: dict[str, Any] = {"lines": 0, "digest": None, "bytes": 0}
-        self._progress = None if output is None else output.with_name(f"{output.name}.progress")
+        self._progress = None if output is None else _progress_of(output)
         self._file: BinaryIO
         if output is None or self._progress is None:
             return
         if resume:
             self._read_progress(output, self._progress)
-        elif output.exists():
-            hint = "give --resume to go on with it" if self._progress.exists() else "remove it"
-            raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
+        else:
+            expect_new(output)
         self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
         self._file.truncate(self.done["bytes"])  # a line that was half written is written again
         self._file.seek(self.done["bytes"])

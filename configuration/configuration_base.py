@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, NamedTuple
 
 from huggingface_hub.dataclasses import strict
+from huggingface_hub.errors import StrictDataclassError
 from transformers import PreTrainedConfig
 
 LARGEST_VOCABULARY = 2_097_151  # triples of ids are counted as single int64 numbers: vocab_size**3 must be below 2**63
@@ -99,9 +100,10 @@ class AtentaConfig(PreTrainedConfig):
         """Create a configuration from a saved one, as in transformers.
 
         Raises:
-            ValueError: If it chooses an attention that is code of the Hub, which only an argument may, or as in the
-                class.
+            ValueError: As in the class, but on one line and with where it is from, or if it chooses an attention that
+                is code of the Hub, which only an argument may.
         """
+        where = kwargs.get("name_or_path") or cls.__name__
         for name in (f"{start}{kind}_implementation" for start in ("", "_") for kind in ("attn", "experts")):
             value = config_dict.get(name)
             if value is not None and not (isinstance(value, str) and _IMPLEMENTATION.fullmatch(value)):
@@ -110,8 +112,13 @@ class AtentaConfig(PreTrainedConfig):
             return super().from_dict(config_dict, **kwargs)
         except RecursionError:
             raise ValueError(
-                "A value of the configuration is nested too deeply; expected it as it was saved."
+                f"The configuration of {where} is nested too deeply; expected it as it was saved."
             ) from None
+        except (StrictDataclassError, ValueError) as error:
+            cause = error.__cause__ if isinstance(error, StrictDataclassError) else error
+            raise ValueError(
+                f"The configuration of {where} is damaged: {' '.join(str(cause).split()):.500}"
+            ) from error
 
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs: Any) -> None:
         """Save the configuration and the code of its models. `model.save_pretrained` calls this method.

@@ -237,13 +237,13 @@ class Engine:
             text: a source or a prompt.
             tags: its feature tags, as in [`Engine.generate`].
             keep_letters: as in [`Engine.generate`].
-            options: as in [`Engine.generate`], without beams.
+            options: as in [`Engine.generate`], without beams, also for a model that is saved with them.
 
         Raises:
             TypeError: As in [`Engine.generate`].
             ValueError: As in [`Engine.generate`], or with beams.
         """
-        generator, search = self._generator(keep_letters), self._search_options(options)
+        generator, search = self._generator(keep_letters), self._search_options({"num_beams": 1} | options)
         expect_texts([text])
         (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
         windows = self._cut(text)
@@ -442,7 +442,7 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
     if not has_files:
         raise FileNotFoundError(
             f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with torch installed, "
-            f"{export_command(folder, quantization)}"
+            f"{export_command(files[0])}"
         )
     raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
 

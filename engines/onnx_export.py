@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import onnx
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
+from google.protobuf.message import DecodeError
 from torch import nn
 from torch.export import Dim
 from transformers import PreTrainedModel
@@ -33,11 +34,12 @@ from .onnx_models import (
     key_value_names,
     weights_digest,
 )
+from .onnx_quantization import round_calibrated, round_weights
 from .torch_models import load_model, named_outputs
 
 OPERATOR_SET = 24  # the first with TensorScatter
 _MODULES_OF_NODE = "pkg.torch.onnx.name_scopes"  # what torch notes of each node
-_PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else `quantize_dynamic` asks for what torch has done
+_PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else the quantizers ask for what torch has done
 CausalModel = modeling_decoder.AtentaDecoderForCausalLM
 TranslationModel = modeling_encoder_decoder.AtentaEncoderDecoderForConditionalGeneration
 
@@ -228,21 +230,36 @@ class HeadOutputs(nn.Module):
         return tuple(named_outputs(outputs).values())
 
 
-def export_onnx(folder: str | os.PathLike, quantization: Quantization | None = None) -> list[Path]:
+def export_onnx(
+    folder: str | os.PathLike,
+    quantization: Quantization | None = None,
+    calibration: Sequence[Mapping[str, np.ndarray]] = (),
+) -> list[Path]:
     """Write the ONNX files of a saved model into its folder `onnx`, from where `load_engine` takes them.
+
+    Files there that were made of other weights than the model has now are deleted.
 
     Args:
         folder: a saved model of this package, an encoder, a decoder or an encoder-decoder.
-        quantization: `"int8"` rounds the weights of the matrix products, channel by channel, and the numbers that they
-            multiply; the head and everything else stay in float32. By default nothing is rounded.
+        quantization: `"int8"` rounds the weights of the matrix products in the blocks; the head and everything else
+            stay in float32. By default nothing is rounded.
+        calibration: some hundred examples of what a model that does not generate reads: arrays by name as in
+            [`OnnxHead.run`], of texts like those that it was trained on. With them, int8 also rounds the numbers that
+            the weights multiply, in the ranges that the examples have, which is faster. A model that generates gains
+            nothing by this.
 
     Returns:
         The paths of the files.
 
     Raises:
-        ValueError: If the folder has no model, or a model of another kind.
+        ValueError: If the folder has no model, or a model of another kind, or there are examples for float32 or for a
+            model that generates.
     """
+    if calibration and quantization is None:
+        raise ValueError("calibration is for quantization='int8'; leave it out for float32.")
     model, digest = load_model(folder), weights_digest(Path(folder))
+    if calibration and isinstance(model, CausalModel | TranslationModel):
+        raise ValueError(f"{folder} has a model that generates; calibration is for other models, leave it out.")
     target = Path(folder) / ONNX_FOLDER
     target.mkdir(exist_ok=True)
     written = []
@@ -253,19 +270,27 @@ def export_onnx(folder: str | os.PathLike, quantization: Quantization | None = N
         graph.model.metadata_props.add(key=WEIGHTS_KEY, value=digest)
         if quantization is None:
             onnx.save(graph.model, unfinished)
+        elif calibration:
+            round_calibrated(graph.model, unfinished, graph.outside_blocks, calibration)
         else:
-            quantize_dynamic(
-                graph.model,
-                unfinished,
-                op_types_to_quantize=["MatMul", "Gemm"],
-                per_channel=True,
-                weight_type=QuantType.QInt8,
-                reduce_range=True,  # to 7 bits: with 8, sums overflow on processors without VNNI
-                nodes_to_exclude=graph.outside_blocks,
-            )
+            round_weights(graph.model, unfinished, graph.outside_blocks)
         unfinished.replace(path)
         written.append(path)
+    for stem in ("model", "encoder_model", "decoder_model"):
+        for kind in (None, "int8"):
+            path = target / file_name(stem, kind)
+            if path.is_file() and _digest_in(path) != digest:
+                path.unlink()
     return written
+
+
+def _digest_in(path: Path) -> str | None:
+    """Return the digest of the weights that an ONNX file was made of, if it has one."""
+    try:
+        properties = onnx.load(path, load_external_data=False).metadata_props
+    except DecodeError:
+        return None
+    return next((each.value for each in properties if each.key == WEIGHTS_KEY), None)
 
 
 class Graph(NamedTuple):

@@ -5,6 +5,7 @@ The ONNX files are those of `onnx_export.py`.
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -72,12 +73,10 @@ def open_session(path: str | os.PathLike) -> Any:
     """
     import onnxruntime  # here, because names of files are needed where it is not installed
 
-    folder = Path(path).parent.parent
-    quantization: Quantization | None = "int8" if Path(path).stem.endswith("_int8") else None
-    again = f"Write it again: {export_command(folder, quantization)}"
+    again = f"Write it again: {export_command(Path(path))}"
     if not Path(path).is_file():
         raise FileNotFoundError(f"{path} is not there. {again}")
-    check_inside(Path(path), folder)
+    check_inside(Path(path), Path(path).parent.parent)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.log_severity_level = 3  # errors only: they are raised too
@@ -91,18 +90,31 @@ def open_session(path: str | os.PathLike) -> Any:
             f"onnxruntime {onnxruntime.__version__} cannot read {path}: {describe_error(error)} {again}, or upgrade "
             "onnxruntime."
         ) from None
-    metadata = session.get_modelmeta().custom_metadata_map
-    if metadata.get(FORMAT_KEY) != FORMAT:
-        raise ValueError(f"{path} has format {metadata.get(FORMAT_KEY)}; expected {FORMAT}. {again}")
-    with suppress(FileNotFoundError):  # a folder may have the ONNX files alone
-        if metadata.get(WEIGHTS_KEY) != weights_digest(folder):
-            raise ValueError(f"{path} was not made of the weights in {folder}, which are others. {again}")
+    found = session.get_modelmeta().custom_metadata_map.get(FORMAT_KEY)
+    if found != FORMAT:
+        raise ValueError(f"{path} has format {found}; expected {FORMAT}. {again}")
+    check_export(Path(path))
     return session
 
 
-def export_command(folder: Path, quantization: Quantization | None) -> str:
-    """Return the command that writes the ONNX files of a folder."""
-    return f"atenta export {folder}" + (f" --quantization {quantization}" if quantization else "")
+def check_export(path: Path) -> None:
+    """Check that an ONNX file was made of the weights beside it. A folder may also have the ONNX files alone.
+
+    Raises:
+        ValueError: If the weights are others: the model was trained again.
+    """
+    folder = path.parent.parent
+    # As protocol buffers write an entry of the metadata. Neither onnx nor onnxruntime may be installed.
+    made_of = re.search(rb"%b\x12\x40([0-9a-f]{64})" % WEIGHTS_KEY.encode(), path.read_bytes())
+    with suppress(FileNotFoundError):
+        digest = weights_digest(folder)
+        if made_of is None or made_of[1].decode() != digest:
+            raise ValueError(f"{path} was not made of the weights in {folder}. Write it again: {export_command(path)}")
+
+
+def export_command(path: Path) -> str:
+    """Return the command that writes an ONNX file of a saved model."""
+    return f"atenta export {path.parent.parent}" + (" --quantization int8" if path.stem.endswith("_int8") else "")
 
 
 class OnnxHead:

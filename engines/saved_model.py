@@ -55,7 +55,7 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
         others = [] if path.exists() else sorted(each.parent.name for each in path.parent.glob(f"*/{CONFIG}"))
         beside = f"; {path.parent} has {', '.join(others)}" if others else ""
         raise FileNotFoundError(
-            f"{folder}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
+            f"{name}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
         )
     from huggingface_hub import file_exists, snapshot_download, try_to_load_from_cache
 
@@ -308,10 +308,24 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
+    _check_types(model, folder)
     if not trust_remote_code:
         for name in ("auto_map", "custom_pipelines"):
             vars(model.config).pop(name, None)
     return model.eval()
+
+
+def _check_types(model: "PreTrainedModel", folder: Path) -> None:
+    """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
+    from safetensors import safe_open
+
+    saved: dict[str, str] = {}
+    for path in folder.glob("model*.safetensors"):
+        with safe_open(path, "pt") as file:
+            saved |= {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    for name, weight in model.state_dict().items():
+        if weight.is_floating_point() and not saved.get(name, "F32").startswith(("F", "BF")):
+            raise ValueError(f"{folder}/model.safetensors is damaged: {name} is of type {saved[name]}; {AS_SAVED}")
 
 
 @contextmanager

@@ -121,9 +121,11 @@ def make_card(
         better=facts.better_baseline(),
         pictures=[picture for picture in _PICTURES if (folder / picture).is_file()],
         command=_as_code_block(format_command(facts.run["command"]), "sh") if facts.run.get("command") else None,
-        versions=_versions(facts.run),
-        atenta_version=facts.run.get("versions", {}).get("atenta") or version("atenta"),
-        year=str(facts.run.get("date", ""))[:4],
+        versions=_as_markdown(_versions(facts.run)),
+        # Within a block of code, where nothing can be escaped.
+        atenta_version=re.sub(r"[^\w.+-]", "", facts.run.get("versions", {}).get("atenta") or version("atenta")),
+        year="".join(re.findall(r"^\d{4}", facts.run.get("date", ""))),
+        limits=_without_html(facts.limits or ""),
         machine=describe_machine(str(facts.run.get("machine", "")), language),
         plain=_as_markdown,
         code=_as_code,
@@ -246,11 +248,17 @@ def _as_markdown(text: str | None) -> str:
     return re.sub(r"^(\d*)(?=[.)])|^(?=[-+=])", r"\1\\", escaped)  # what begins a list or a line across the page
 
 
+def _without_html(markdown: str) -> str:
+    """Return Markdown in which tags and fences are shown as they are, so that what follows is not part of them."""
+    shown = re.sub(r"<(?=[a-zA-Z/!?])", "&lt;", markdown)
+    return re.sub(r"^([\s>*+-]*|\s*\d+[.)]\s*)(?=```|~~~)", r"\1\\", shown, flags=re.MULTILINE)
+
+
 def _as_code(text: str) -> str:
     """Return a code span of Markdown of one line, also within a table."""
-    shown = in_one_line(text)
+    shown = in_one_line(text).replace("|", "\\|")
     ticks = "`" * (1 + max(map(len, re.findall("`+", shown)), default=0))
-    return f"{ticks} {shown} {ticks}" if "`" in shown else f"`{shown.replace('|', chr(92) + '|')}`"
+    return f"{ticks} {shown} {ticks}" if "`" in shown else f"`{shown}`"
 
 
 def _score_table(scores: Scores, language: CardLanguage) -> str:

@@ -41,22 +41,35 @@ def describe_command(program: str, options: Sequence[str], launcher: Sequence[st
     return " ".join(map(_quote, [*words, *_without_secrets(options)]))
 
 
-def format_command(command: str) -> str:
-    """Return a command for a card: as `describe_command` does, and with a line for each option if it is long.
+def restate_command(command: str) -> str:
+    """Return a command that was noted earlier, by any version, as `describe_command` does.
 
     Raises:
         ValueError: If it is not the command of a shell.
     """
-    try:
-        first, *rest = map(_unescape, shlex.split(command))
-    except ValueError as error:
-        raise ValueError(f"found {command!r}; expected a command for a shell ({error})") from None
-    is_program = first.endswith(".py") or first.startswith("atenta ")
-    described = (_program(first) if is_program else [first]) + list(_without_secrets(rest))
-    words = list(map(_quote, described))
+    return " ".join(_restated(command))
+
+
+def format_command(command: str) -> str:
+    """Return a noted command for a card: as `restate_command` does, with a line for each option if it is long.
+
+    Raises:
+        ValueError: If it is not the command of a shell.
+    """
+    words = _restated(command)
     if len(line := " ".join(words)) <= _LONGEST_LINE:
         return line
     return " ".join(f"\\\n  {word}" if word.startswith("--") else word for word in words)
+
+
+def _restated(command: str) -> list[str]:
+    """Return the words of a noted command, each as a shell reads it."""
+    try:
+        first, *rest = map(_unescape, shlex.split(command))
+    except ValueError as error:
+        raise ValueError(f"found {command!r:.200}; expected a command for a shell ({error})") from None
+    is_program = first.endswith(".py") or first.startswith("atenta ")
+    return list(map(_quote, [*(_program(first) if is_program else [first]), *_without_secrets(rest)]))
 
 
 def without_place(text: str) -> str:

@@ -2,27 +2,57 @@
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeAlias
 
+from huggingface_hub.dataclasses import type_validator
 from safetensors import SafetensorError, safe_open
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel
+from transformers import PreTrainedConfig, PreTrainedModel
 
 from . import registration  # not its names: it is half imported if it is what imports transformers first
 from .configuration.configuration_base import AtentaConfig
+from .engines.saved_model import AS_SAVED, class_of, load_config, read_config, read_saved
 
 METRICS = "metrics.json"
 WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
 _DESCRIPTION = "card"  # what `metrics.json` has for the card beyond the scores
 _FEWEST_TEXTS = 20  # of a group whose score is called the worst: those of fewer texts differ by chance
+_MOST_DIGITS = 40  # of a whole number that a card states
 _LOWER_IS_BETTER = ("error_rate", "bits_per", "perplexity", "loss")
 Text = str | Mapping[str, str]
 """A text in one language, or in each of the languages of cards."""
-Scores = Mapping[str, Mapping[str, Any]]
+Scores = Mapping[str, Mapping[str, float]]
 """The figures of each system, by the names of the system and of the figure."""
+
+_NUMBER: TypeAlias = int | float
+_TEXT: TypeAlias = str | None
+_FIGURES = dict[str, dict[str, _NUMBER]]
+# The types of what `metrics.json` holds for the card, by the names of `CardFacts`; a cost and a run by their own.
+_DESCRIBED: dict[str, Any] = {
+    **dict.fromkeys(("title", "example", "language", "licence", "base_model", "limits"), _TEXT),
+    **dict.fromkeys(("task", "data"), str | dict[str, str] | None),
+    **dict.fromkeys(("datasets", "tags"), list[str]),
+    **dict.fromkeys(("rows_inside", "characters_inside"), dict[str, _NUMBER]),
+    **dict.fromkeys(("rows", "wrong_words"), dict[str, int]),
+    **dict.fromkeys(("cost", "run"), dict[str, Any]),
+    "options": dict[str, str | _NUMBER | bool | None],
+    "confidence": _FIGURES,
+    "card_language": Literal["en", "pt"],
+}
+_CONFIGURED: dict[str, Any] = {  # what nothing else checks before it is used
+    "auto_map": dict[str, Any] | None,
+    "dtype": _TEXT,
+}
+_PARTS: dict[str, dict[str, Any]] = {
+    "cost": {
+        **dict.fromkeys(("minutes", "kilowatt_hours", "co2_grams"), _NUMBER | None),
+        **dict.fromkeys(("tracker", "processor", "gpu", "country"), _TEXT),
+    },
+    "run": {**dict.fromkeys(("command", "machine", "python", "date"), str), "versions": dict[str, str]},
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,13 +99,13 @@ class ModelFacts:
             model: The model that was saved there, if its class is a user's own.
 
         Raises:
-                ValueError: If the folder has no model, or one whose class this package does not define, or is damaged.
+            ValueError: If the folder has no model, or one whose class this package does not define, or is damaged.
         """
         folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise ValueError(f"{folder} has no config.json; expected the folder of a saved model.")
-        config = AutoConfig.from_pretrained(folder, trust_remote_code=False) if model is None else model.config
-        found = (config.architectures or [None])[0] if model is None else type(model).__name__
+        config = _load_config(folder) if model is None else model.config
+        found = next(iter(config.architectures or []), None) if model is None else type(model).__name__
         auto_class = _auto_class_named(found) if model is None else auto_class_of(model)
         if auto_class is None or not isinstance(config, AtentaConfig):
             raise ValueError(
@@ -171,9 +201,14 @@ class CardFacts:
         if not path.is_file():
             return cls()
         try:
-            return cls.from_metrics(json.loads(path.read_text(encoding="utf-8")))
-        except (ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"{path}: expected the figures of a run: {' '.join(str(error).split())}") from None
+            metrics = read_saved(path)
+            _expect_types(metrics)
+            return cls.from_metrics(metrics)
+        except (ValueError, TypeError) as error:
+            while isinstance(error.__cause__, TypeError):  # which names the innermost value
+                error = error.__cause__
+            told = " ".join(str(error).split()).removeprefix(f"{path} ").partition(" Errors: ")[0]
+            raise ValueError(f"{path}: expected the figures of a run: {told}") from None
 
     @property
     def is_described(self) -> bool:
@@ -183,7 +218,8 @@ class CardFacts:
     @property
     def metric(self) -> str | None:
         """The first figure of the model on the first test."""
-        return next((name for scores in self.tests.values() for name in scores["model"]), None)
+        first = next(iter(self.tests.values()), {"model": {}})
+        return next(iter(first["model"]), None)
 
     def worst_groups(self) -> dict[str, dict[str, Any]]:
         """Return where the model is worst, under `length`, `domain` and `test`.
@@ -251,7 +287,11 @@ def is_of_this_package(folder: str | Path) -> bool:
         model_type = json.loads(Path(folder, "config.json").read_text(encoding="utf-8")).get("model_type")
     except (OSError, ValueError, AttributeError):
         return False
-    return model_type in {config_class.model_type for config_class in registration.AUTO_CLASSES}
+    return model_type in _model_types()
+
+
+def _model_types() -> list[str]:
+    return [config_class.model_type for config_class in registration.AUTO_CLASSES]
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -262,27 +302,12 @@ def weight_files(folder: Path) -> list[Path]:
     """
     if (folder / WEIGHTS).is_file() or not (folder / INDEX).is_file():
         return [path for path in [folder / WEIGHTS] if path.is_file()]
-    shards = read_object(folder / INDEX).get("weight_map")
-    names = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
+    shards = read_saved(folder / INDEX).get("weight_map")
+    names: list[Any] = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
     for name in names:
         if not isinstance(name, str) or "/" in name or not fnmatchcase(name, SHARDS):
             raise ValueError(f"{folder / INDEX}: weight_map has {name!r}; expected names such as {SHARDS}.")
     return [folder / name for name in sorted(set(names))]
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """Return what a file of a saved model holds.
-
-    Raises:
-        ValueError: If it is no JSON, or not an object.
-    """
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error}); expected JSON as it was saved.") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path} is damaged; expected a JSON object, found {type(found).__name__}.")
-    return found
 
 
 def count_weights(path: Path) -> int:
@@ -299,13 +324,78 @@ def count_weights(path: Path) -> int:
         raise ValueError(f"{path} is damaged ({error}): save or download the model again.") from None
 
 
+def _load_config(folder: Path) -> PreTrainedConfig:
+    saved = read_saved(folder / "config.json")
+    model_type = saved.get("model_type")
+    if isinstance(model_type, str) and model_type not in _model_types():
+        raise ValueError(f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type}).")
+    for name, expected in _CONFIGURED.items():
+        try:
+            type_validator(name, saved.get(name), expected)
+        except TypeError as error:
+            told = " ".join(str(error).split()).partition(" Errors: ")[0]
+            raise ValueError(f"{folder / 'config.json'} is damaged: {told}; {AS_SAVED}") from None
+    read_config(folder)
+    return load_config(folder)
+
+
 def _count_characters(path: Path) -> int | None:
-    try:
-        model = json.loads(path.read_text(encoding="utf-8"))["model"]
-    except (OSError, ValueError, KeyError, TypeError):
+    if not path.is_file():
         return None
-    # A model of words has other tokenizers.
-    return sum(len(token) == 1 for token in model["vocab"]) if model.get("byte_fallback") else None
+    model = read_saved(path).get("model")
+    vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
+    if not isinstance(vocabulary, dict | list):  # a list in tokenizers of words
+        raise ValueError(f"{path} is damaged: model.vocab is no list of tokens; expected it as it was saved.")
+    return sum(len(token) == 1 for token in vocabulary) if model.get("byte_fallback") else None
+
+
+def _expect_types(metrics: Mapping[str, Any]) -> None:
+    """Check the types of what a card states.
+
+    Raises:
+        TypeError, ValueError: If one is wrong; the innermost cause names it.
+    """
+    if (largest := max(_whole_numbers(metrics), default=0)) >= 10**_MOST_DIGITS:
+        raise ValueError(f"found a number of {len(str(largest))} digits")
+    described = metrics.get(_DESCRIPTION, {})
+    type_validator(_DESCRIPTION, described, dict[str, Any])
+    for name, expected in _DESCRIBED.items():
+        for place, found in ((f"{_DESCRIPTION}.{name}", described), (name, metrics)):
+            if name in found and (found is described or name in ("confidence", "wrong_words", "run")):
+                type_validator(place, found[name], expected)
+                _expect_parts(place, found[name], _PARTS.get(name, {}))
+    for least, shares in metrics.get("confidence", {}).items():
+        for name in ("decided", "wrong"):
+            if name not in shares:
+                raise ValueError(f"confidence[{least!r}] has no {name}")
+    for name, found in metrics.items():
+        if name == "test" or _is_scores(found):
+            type_validator(name, found, _FIGURES)
+    for kind in ("by_length", "by_domain"):
+        type_validator(kind, metrics.get(kind, {}), dict[str, dict[str, Any]])
+        for group, of_group in metrics.get(kind, {}).items():
+            type_validator(f"{kind}[{group!r}].texts", of_group.get("texts", 0), int)
+            scores = {name: each for name, each in of_group.items() if name != "texts"}
+            type_validator(f"{kind}[{group!r}]", scores, _FIGURES)
+            if "model" not in scores:
+                raise ValueError(f"{kind}[{group!r}] has no figures of the model")
+
+
+def _whole_numbers(value: Any) -> Iterator[int]:
+    """Yield the sizes of the whole numbers within an object of JSON."""
+    if isinstance(value, int):
+        yield abs(value)
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from _whole_numbers(inner)
+
+
+def _expect_parts(place: str, found: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
+    for name, expected in parts.items():
+        if name in found:
+            type_validator(f"{place}.{name}", found[name], expected)
+            if isinstance(found[name], float) and not math.isfinite(found[name]):
+                raise ValueError(f"{place}.{name} is {found[name]}; expected a finite number")
 
 
 def _is_scores(value: Any) -> bool:

@@ -1,6 +1,5 @@
 """The files of a model's folder that are pushed: real files of known names, all that a loader needs, no secrets."""
 
-import re
 import stat
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +8,9 @@ from pathlib import Path
 
 from .card import CARD
 from .card_command import has_token
-from .card_facts import INDEX, SHARDS, WEIGHTS, read_object, weight_files
+from .card_facts import INDEX, SHARDS, WEIGHTS, weight_files
+from .engines.onnx_models import check_export
+from .engines.saved_model import is_file_name, read_saved
 
 _CONFIG = "config.json"
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")
@@ -20,7 +21,6 @@ _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
 _ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")
 _SENT = (*TOKENIZER, WEIGHTS, INDEX, SHARDS, *_CODE, *_ABOUT, *_ONNX)
 _OURS = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
-_SPELLINGS = re.compile(r"\w[\w-]*\.txt")
 _NOT_TEXT = (".safetensors", ".onnx", ".onnx_data", ".png")
 
 
@@ -47,7 +47,8 @@ def select_files(folder: Path) -> PushFiles:
 
     Raises:
         ValueError: If the folder holds no complete model with its tokenizer, something that would be sent is neither
-            file nor folder, or a text has what looks like a token. The message names the file.
+            file nor folder, an ONNX file was made of other weights, or a text has what looks like a token. The message
+            names the file.
     """
     inside = [each for each in (folder / "onnx",) if each.is_dir() and not each.is_symlink()]
     paths = sorted(each for place in (folder, *inside) if place.is_dir() for each in place.iterdir())
@@ -66,6 +67,8 @@ def select_files(folder: Path) -> PushFiles:
     _expect(folder, sent, spellings, f"the spellings that spellings_file of {_CONFIG} names.")
     sent = {name: path for name, path in sent.items() if name in weights or not _fits(name, (WEIGHTS, INDEX, SHARDS))}
     for path in sent.values():
+        if path.suffix == ".onnx":
+            check_export(path)
         if path.suffix not in _NOT_TEXT and has_token(path.read_text(encoding="utf-8", errors="replace")):
             raise ValueError(f"{path} has what looks like a token of the Hub: take it out, and revoke the token.")
     links = [f"{name} (a link)" for name in names if names[name].is_symlink()]
@@ -107,12 +110,10 @@ def _expect(folder: Path, sent: Iterable[str], names: Iterable[str], expected: s
 
 def _spellings(folder: Path) -> list[str]:
     """Return the name of the file of spellings that a restorer of characters reads, if it has one."""
-    name = read_object(folder / _CONFIG).get("spellings_file")
-    if name is None:
-        return []
-    if not isinstance(name, str) or not _SPELLINGS.fullmatch(name):
+    name = read_saved(folder / _CONFIG).get("spellings_file")
+    if name is not None and not is_file_name(name):
         raise ValueError(
             f"{folder / _CONFIG}: spellings_file is {name!r}; expected the name of a text file in the folder, such as "
             "spellings.txt."
         )
-    return [name]
+    return [] if name is None else [name]

@@ -5,6 +5,7 @@ transformers 5 has dropped its own. It is saved with the models of this package,
 
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -76,9 +77,8 @@ def _best_spans(
     starts: np.ndarray, ends: np.ndarray, can_start: np.ndarray, can_end: np.ndarray, longest: int, top_k: int
 ) -> list[tuple[int, int, float]]:
     """Return the first token, the last token and the sum of the spans with the highest sums of start and end."""
-    sums: np.ndarray = np.where(
-        can_start[:, None] & can_end, starts[:, None] + ends, -np.inf
-    )  # (first token, last token)
+    is_possible = can_start[:, None] & can_end  # (first token, last token)
+    sums: np.ndarray = np.where(is_possible, starts[:, None] + ends, -np.inf)
     is_reversed = np.tri(len(starts), k=-1, dtype=bool)  # the last token precedes the first
     is_short = np.tri(len(starts), k=longest - 1, dtype=bool)
     sums[is_reversed | ~is_short] = -np.inf
@@ -89,10 +89,7 @@ def _best_spans(
 
 def _word_borders(context: str, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return which tokens begin a word or are a sign, and which end one, (tokens,) each, without white space."""
-    kinds = [unicodedata.category(character)[0] for character in context]
-    in_word = np.array([kind in "LMN" or each == "_" for kind, each in zip(kinds, context)] + [False])
-    is_mark = np.array([kind == "M" for kind in kinds] + [False])
-    is_space = np.array([character.isspace() for character in context])
+    in_word, is_mark, is_space = _describe_characters(context)
     starts, ends = places.T
     after = ends.copy()
     has_no_token = np.append(starts[1:] != ends[:-1], True)  # what follows, such as a mark composed with its letter
@@ -103,6 +100,15 @@ def _word_borders(context: str, places: np.ndarray) -> tuple[np.ndarray, np.ndar
     is_first = ~(in_word[starts] & in_word[starts - 1]) & ~is_space[starts]
     is_last = ~(in_word[ends - 1] & in_word[after]) & ~is_space[ends - 1]
     return is_first, is_last
+
+
+@lru_cache(maxsize=16)  # a context has several windows
+def _describe_characters(context: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return which characters belong to words, are marks and are white space; one that is none of them is added."""
+    kinds = [unicodedata.category(character)[0] for character in context]
+    in_word = [kind in "LMN" or character == "_" for kind, character in zip(kinds, context)]
+    is_mark, is_space = [kind == "M" for kind in kinds], [character.isspace() for character in context]
+    return np.array([*in_word, False]), np.array([*is_mark, False]), np.array([*is_space, False])
 
 
 class ExtractiveQuestionAnsweringPipeline(SavedPipeline):

@@ -10,15 +10,17 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from itertools import islice
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from atenta.engines.engine import INSTALL, Engine, load_engine
+from atenta.engines.onnx_models import ONNX_FOLDER
+from atenta.restoration.restorer import CharacterRestorer
 
-_NUM_TEXTS = 100
+_NUM_TEXTS = 100  # that are compared
+_NUM_EXAMPLES = 600  # texts that calibrate
 _LONGEST_RANDOM_TEXT = 40  # characters
 _NEW_TOKENS = 40  # of a prompt, and of a source more than its own
 
@@ -35,13 +37,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--quantization",
         choices=["int8"],
-        help="round the weights of the blocks to int8: smaller and faster, and not exact (default: float32)",
+        help="round the weights of the blocks to int8: smaller, and not exact (default: float32)",
     )
     parser.add_argument(
         "--texts",
         type=Path,
         metavar="FILE",
-        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: random characters)",
+        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: random characters). With int8 and a "
+        f"model that does not generate, give training texts: {_NUM_EXAMPLES} lines from all over the file show in "
+        "which ranges the numbers lie that the weights multiply, so that they are rounded too, which is faster",
     )
     options = parser.parse_args(arguments)
     try:
@@ -61,22 +65,59 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     from transformers import logging
 
     logging.disable_progress_bar()  # of loading, which is short beside the export
-    texts = None if texts_file is None else _read_lines(texts_file)
+    given = [] if texts_file is None else _read_lines(texts_file)
     torch_engine = load_engine(folder, "torch")
-    if texts is None:
-        texts = random_texts(torch_engine)
-    _answer(torch_engine, [max(texts, key=len)])  # refuses what cannot be compared before the long work
+    texts = given[:_NUM_TEXTS] or random_texts(torch_engine)
+    examples = given[:: -(-len(given) // _NUM_EXAMPLES)] if quantization and given else []
+    _answer(torch_engine, [max([*texts, *examples], key=len)])  # refuses what cannot be read before the long work
 
     from atenta.engines.onnx_export import export_onnx  # needs the packages above
 
-    print(f"Exporting {folder}", flush=True)
-    written = export_onnx(folder, quantization)
+    calibration = calibration_inputs(folder, torch_engine, examples)
+    print(f"Exporting {folder}" + f", calibrated with {len(examples)} texts" * bool(calibration), flush=True)
+    before = set(folder.glob(f"{ONNX_FOLDER}/*.onnx"))
+    written = export_onnx(folder, quantization, calibration)
+    for path in sorted(before - set(folder.glob(f"{ONNX_FOLDER}/*.onnx"))):
+        print(f"Deleted {path.name}, which was made of other weights: export it again")
     print(f"Comparing onnxruntime with torch on {len(texts)} texts", flush=True)
     engines = {"onnxruntime": load_engine(folder, "onnx", quantization=quantization), "torch": torch_engine}
     rows = {path.name: f"{path.stat().st_size / 1e6:8.2f} MB" for path in written} | compare(engines, texts)
     width = max(map(len, rows))
     for name, value in rows.items():
         print(f"{name:<{width}}  {value}")
+
+
+def calibration_inputs(folder: Path, engine: Engine, texts: Sequence[str]) -> list[dict[str, np.ndarray]]:
+    """Return what a saved model reads of texts, each by itself, as `export_onnx` takes it.
+
+    Args:
+        folder: the saved model.
+        engine: the same in torch.
+        texts: any number of texts.
+
+    Returns:
+        Arrays by name; none for a model that generates, and for a model of pairs of texts, which single texts do not
+        show.
+    """
+    if engine.config.get("character_variants"):  # its hints and windows are those of restoration
+        return _tagger_inputs(folder, texts)
+    kind = (engine.config.get("architectures") or [""])[0]
+    if engine.can_generate or kind.endswith(("ForQuestionAnswering", "ForNextSentencePrediction", "ForPreTraining")):
+        return []
+    return [engine.tokenizer.inputs([text]) for text in texts]
+
+
+def _tagger_inputs(folder: Path, texts: Sequence[str]) -> list[dict[str, np.ndarray]]:
+    restorer = CharacterRestorer.from_pretrained(folder, engine="torch")
+    found = []
+
+    def note(model: Any, arguments: Any, inputs: Mapping[str, Any]) -> None:
+        found.append({name: tensor.numpy() for name, tensor in inputs.items()})
+
+    with restorer.model.register_forward_pre_hook(note, with_kwargs=True):
+        for text in texts:
+            restorer.restore([text])
+    return found
 
 
 def compare(engines: Mapping[str, Engine], texts: Sequence[str]) -> dict[str, str]:
@@ -131,14 +172,14 @@ def random_texts(engine: Engine) -> list[str]:
 
 
 def _read_lines(path: Path) -> list[str]:
-    """Return the first lines of a text file.
+    """Return the lines of a text file.
 
     Raises:
         ValueError: If it is not UTF-8, or has no text.
     """
     try:
         with path.open(encoding="utf-8") as file:
-            lines = [line.rstrip("\n") for line in islice(file, _NUM_TEXTS)]
+            lines = [line.rstrip("\n") for line in file]
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not a text in UTF-8; expected one text in each line.") from None
     if not lines:

@@ -12,6 +12,8 @@ of equal length (`source<TAB>target`); with --strip on texts alone, from which t
 change characters into what training has seen them become, so the text itself cannot be corrupted, however long it is.
 """
 
+import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+
 import math
 import time
 from collections.abc import Mapping, Sequence

@@ -12,6 +12,8 @@ By default the labels are the languages of words: Italian, French or Portuguese.
 it is trained on your own labels, such as sentiment.
 """
 
+import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+
 from collections.abc import Sequence
 from functools import partial
 from itertools import chain

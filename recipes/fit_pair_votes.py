@@ -13,6 +13,8 @@ tokens vote only within their document. Of several distances the one with the be
 kept. The test texts are scored once.
 """
 
+import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+
 import json
 import math
 from collections.abc import Mapping
@@ -32,7 +34,7 @@ from atenta.recipes.reading import Rows, describe_data, encode_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
-from atenta.recipes.training import parse_arguments
+from atenta.recipes.training import parse_arguments, run_recipe
 from atenta.recipes.training.cost import CostMeter, expect_country
 from atenta.recipes.training.ranges import FROM_1, SEED
 from atenta.recipes.training.results import save_metrics_and_card, table
@@ -212,4 +214,4 @@ def _fit(
 
 
 if __name__ == "__main__":
-    main()
+    run_recipe(main)

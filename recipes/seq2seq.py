@@ -12,6 +12,8 @@ tasks. With --train_file and --validation_file it trains on your own `source<TAB
 feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are masked, and the model restores them.
 """
 
+import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+
 import json
 import shlex
 import subprocess
@@ -35,7 +37,7 @@ from transformers import (
 
 from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
-from atenta.recipes.metrics import METRICS, scores
+from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.samples.files import SPLITS
@@ -112,10 +114,14 @@ class DecodingArguments:
         """Check the options.
 
         Raises:
-            ValueError: If a metric is unknown, or more outputs are requested than the search can find.
+            ValueError: If a metric is unknown, is not of pairs of texts or is named twice, or none is, or more outputs
+                are requested than the search can find.
         """
-        if unknown := sorted(set(self.metrics) - set(METRICS)):
-            raise ValueError(f"--metrics {' '.join(unknown)}: expected some of {', '.join(METRICS)}.")
+        unfit = [name for name in self.metrics if name not in PAIR_METRICS or self.metrics.count(name) > 1]
+        if unfit or not self.metrics:
+            raise ValueError(
+                f"--metrics {' '.join(unfit)}: expected some of {', '.join(PAIR_METRICS)}, each of them once."
+            )
         if self.num_return_sequences > self.num_beams:
             raise ValueError(
                 f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
@@ -168,11 +174,10 @@ def main() -> None:
         *(TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments),
     )
     options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
-    run = start_run(*options)
     data, pairs, noise, sizes, search, training = options
+    _expect_options_of_the_data(noise, pairs, sizes, search)
+    run = start_run(*options)
     if noise.denoising:
-        if sizes.tags_with_positions:
-            raise SystemExit("--tags_with_positions is about the tags of pairs: leave it out with --denoising.")
         rows, encoded, tokenizer, model, collator, about = _prepare_texts(data, sizes, noise, training)
     else:
         rows, encoded, tokenizer, model, collator, about = _prepare_pairs(data, sizes, pairs, training)
@@ -260,6 +265,19 @@ def main() -> None:
             chosen, expected = zip(*examples)
             has_tags = any(row["tags"] for of_test in tests.values() for row in of_test)
             _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams, has_tags)
+
+
+def _expect_options_of_the_data(
+    noise: DenoisingArguments, pairs: PairArguments, sizes: TwoStackArguments, search: DecodingArguments
+) -> None:
+    """Check that no option is given that the other kind of data has."""
+    given = [name for name, value in asdict(pairs).items() if value != getattr(PairArguments(), name)]
+    given += ["tags_with_positions"] * sizes.tags_with_positions + ["keep_letters"] * bool(search.keep_letters)
+    if noise.denoising and given:
+        raise SystemExit(f"--{' and --'.join(given)}: about pairs of texts. Leave it out with --denoising.")
+    given = [name for name, value in asdict(noise).items() if value != getattr(DenoisingArguments(), name)]
+    if given and not noise.denoising:
+        raise SystemExit(f"--{' and --'.join(given)}: about masked texts. Leave it out without --denoising.")
 
 
 def decode_rows(

@@ -17,6 +17,7 @@ from atenta import AtentaPairVotesForCausalLM
 from atenta.modeling.positions import LearnedPositions
 from atenta.recipes.decoding.loading import TRUST_REMOTE_CODE, load_model
 from atenta.recipes.decoding.steps import decoding_steps
+from atenta.recipes.escapes import escape_missing_characters
 from atenta.recipes.pictures.attention_maps import (
     attention_maps,
     draw_attention,
@@ -33,6 +34,8 @@ from atenta.recipes.pictures.words import set_language
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.results import table
 
+_MOST_DRAWN = 500  # tokens
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command that the command line names.
@@ -40,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Raises:
         SystemExit: If the options are invalid, or the command cannot be run with them. The message is one line.
     """
+    escape_missing_characters()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
     for add_command in (
@@ -67,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _add_attention(commands: Any) -> None:
     command = _add_command(commands, "attention", _show_attention, reads_model=True)
-    command.add_argument("--text", required=True, help="the text that the model reads")
+    command.add_argument("--text", required=True, help=f"the text that the model reads, at most {_MOST_DRAWN} tokens")
     command.add_argument(
         "--target", help="the text that the decoder of an encoder-decoder reads (default: what the model generates)"
     )
@@ -80,6 +84,7 @@ def _add_attention(commands: Any) -> None:
 def _show_attention(options: argparse.Namespace) -> None:
     """Draw attention weights, and write attention.html to browse all layers and heads."""
     tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
+    _expect_drawable(tokenizer, options.text, options.target)
     maps = attention_maps(model, tokenizer, options.text, options.target)
     if options.head is None:
         figures = [draw_heads(one, options.layer) for one in maps]
@@ -141,7 +146,13 @@ def _show_decoding(options: argparse.Namespace) -> None:
 
 def _add_masks(commands: Any) -> None:
     command = _add_command(commands, "masks", _show_masks, reads_model=True)
-    command.add_argument("--text", required=True, nargs="+", metavar="TEXT", help="the texts of the batch")
+    command.add_argument(
+        "--text",
+        required=True,
+        nargs="+",
+        metavar="TEXT",
+        help=f"the texts of the batch, at most {_MOST_DRAWN} tokens each",
+    )
     command.add_argument(
         "--target",
         nargs="+",
@@ -153,7 +164,15 @@ def _add_masks(commands: Any) -> None:
 def _show_masks(options: argparse.Namespace) -> None:
     """Draw the attention masks of a padded batch."""
     tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
+    _expect_drawable(tokenizer, *options.text, *(options.target or []))
     save_picture(draw_masks(model, tokenizer, options.text, options.target), options.output_dir / "masks.png")
+
+
+def _expect_drawable(tokenizer: Any, *texts: str | None) -> None:
+    """Refuse texts whose maps, which grow with the square of their length, would take minutes and all memory."""
+    longest = max(len(tokenizer(text).input_ids) for text in texts if text is not None)
+    if longest > _MOST_DRAWN:
+        raise ValueError(f"found a text of {longest} tokens; expected at most {_MOST_DRAWN}: give a part of it")
 
 
 def _add_positions(commands: Any) -> None:

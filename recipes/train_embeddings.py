@@ -15,6 +15,8 @@ paired with the next. The folder loads with `SentenceTransformer` and with `Auto
 it.
 """
 
+import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -61,6 +61,9 @@ class CharacterCodes:
         options: (characters with a choice, most labels of one), int64, the labels of each; those of a character with
             fewer are followed by any.
         excluded: like `options`, float32, minus infinity where a label is none of the character's, otherwise 0.
+
+    Raises:
+        ValueError: If the tokenizer has no such bytes, or no `<pad>`, `<bos>` or `<eos>`.
     """
 
     def __init__(self, tokenizer: Vocabulary, config: TaggerConfiguration, spellings: Spellings | None) -> None:
@@ -75,6 +78,13 @@ class CharacterCodes:
         self.options = np.argsort(~self.allowed, 1, kind="stable")[:, :most]
         self.excluded = np.where(np.take_along_axis(self.allowed, self.options, 1), 0, -np.inf).astype(np.float32)
         vocabulary = tokenizer.get_vocab()
+        lacks = [name for name in ("pad", "bos", "eos") if getattr(tokenizer, f"{name}_token_id") is None]
+        lacks += [token for token in (f"<0x{lead:02X}>" for _, _, lead in _LEAD_BYTES) if token not in vocabulary]
+        if lacks:
+            raise ValueError(
+                f"The tokenizer of {config.name_or_path} lacks {', '.join(lacks[:5])}; expected that of an "
+                "encoder, as it was saved."
+            )
         self._ids = np.empty(_CODE_POINTS, np.int32)
         for first, last, lead in _LEAD_BYTES:
             self._ids[first:last] = vocabulary[f"<0x{lead:02X}>"]

@@ -85,7 +85,7 @@ class OnnxTagger:
         if not files:
             raise FileNotFoundError(
                 f"{folder} has no file {ONNX_FOLDER}/{file_name('model', quantization)}; write it: "
-                f"{export_command(Path(folder), quantization)}"
+                f"{export_command(Path(folder, ONNX_FOLDER, file_name('model', quantization)))}"
             )
         if not _has_onnxruntime():
             raise ImportError("engine='onnx' needs onnxruntime, which is not installed: pip install \"atenta[onnx]\"")
@@ -95,7 +95,7 @@ class OnnxTagger:
         if labels != len(self.config.id2label):
             raise ValueError(
                 f"{path} does not have the {len(self.config.id2label)} labels of {folder}/config.json; write it "
-                f"again: {export_command(Path(folder), kind)}"
+                f"again: {export_command(path)}"
             )
 
     def run(self, input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:

@@ -35,6 +35,8 @@ _Lines = list[tuple[int, str]]
 def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Record | BadRow]:
     """Return the records of a table by its suffix: .tsv and .txt (separated by tabs), .csv, .jsonl or .parquet.
 
+    Pipes of the shell, such as `<(…)` and /dev/stdin, have no suffix, and are separated by tabs.
+
     The first row of a tsv or csv file is a header if it names all of `columns`. Without a header the cells are the
     values of `columns` and then of `optional`, and every row has as many cells as the first. As it says how the others
     are read, a malformed first row is an error and never a bad row. Quotes have a meaning only in csv files.
@@ -63,6 +65,11 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     return expect_any(records, f"{path}: found no rows; expected rows of {', '.join(columns)}")
 
 
+def is_pipe(path: str | Path) -> bool:
+    """Return whether a path is one that the shell gives, such as `/dev/fd/63` or `/dev/stdin`: it has no suffix."""
+    return str(path).startswith("/dev/")
+
+
 def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
     """Return whether the file is a tsv or csv file whose first row is data, with cells in the order of `columns`.
 
@@ -76,7 +83,7 @@ def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
 
 def _rows_of_cells(path: str | Path) -> Iterator[_Cells] | None:
     """Return the rows of a tsv or csv file; None for another file."""
-    if Path(path).suffix in (".tsv", ".txt"):
+    if Path(path).suffix in (".tsv", ".txt") or is_pipe(path):
         return _split_at_tabs(path)
     return _without_blank_end(path, _read_csv(path)) if Path(path).suffix == ".csv" else None
 

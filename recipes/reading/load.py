@@ -10,6 +10,7 @@ import datasets
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
+from atenta.card_command import without_place
 from atenta.recipes.reading.file_formats import lacks_header
 from atenta.recipes.reading.records import printable
 from atenta.recipes.reading.report import Report, build_report
@@ -53,7 +54,8 @@ def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[
         data: The options that name the data.
         report: The report on the rows, if there is one.
     """
-    about: dict[str, Any] = {"data": data.dataset_name or ", ".join(Path(file).name for file in data.train_file or [])}
+    named = without_place(data.dataset_name or "")  # it may be a folder
+    about: dict[str, Any] = {"data": named or ", ".join(Path(file).name for file in data.train_file or [])}
     if not data.named():
         about = dict(_sample(data).about)
     elif data.dataset_name and not Path(data.dataset_name).exists():

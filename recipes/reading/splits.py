@@ -13,7 +13,7 @@ import datasets
 from accelerate import PartialState
 from datasets.exceptions import DatasetGenerationError
 
-from atenta.recipes.reading.file_formats import read_table
+from atenta.recipes.reading.file_formats import is_pipe, read_table
 from atenta.recipes.reading.records import BadRow, Record, printable
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tab_separated import tab_separated
@@ -47,8 +47,9 @@ class RowFormat:
     key: str | None = None
 
     def read(self, path: str) -> Iterator[Record | BadRow]:
-        """Yield the records of a file: with the reader for its suffix, or else as a table."""
-        if reader := self.readers.get(Path(path).suffix):
+        """Yield the records of a file: with the reader for its suffix, or of a pipe the first, or else as a table."""
+        suffix = next(iter(self.readers), "") if is_pipe(path) else Path(path).suffix
+        if reader := self.readers.get(suffix):
             return reader(path)
         return read_table(path, self.columns, self.optional)
 
@@ -188,6 +189,9 @@ def _file_sources(arguments: DataArguments, read: _Reader) -> dict[str, list[_Fi
     if not (arguments.train_file and arguments.validation_file):
         raise ValueError("Give both --train_file and --validation_file (--test_file defaults to --validation_file).")
     files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
+    for name, paths in files.items():
+        if pipes := [path for path in paths if is_pipe(path)]:
+            raise ValueError(f"--{name}_file {pipes[0]}: found a pipe; expected a file, because it is read twice")
     return {name: [_FileSource(read, path, *_stamp(path)) for path in paths] for name, paths in files.items()}
 
 

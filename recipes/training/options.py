@@ -15,11 +15,24 @@ from transformers import (
     get_scheduler,
 )
 from transformers.training_args import OptimizerNames
+from transformers.utils import is_liger_kernel_available
 
 from atenta import AtentaEncoderConfig, AtentaEncoderDecoderConfig
 from atenta.card_words import LANGUAGES
 from atenta.recipes.training.cost import expect_country
 from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0
+
+_NOT_OF_RECIPES = {
+    "fp16_full_eval": "would score and save a rounded model",
+    "bf16_full_eval": "would score and save a rounded model",
+    "enable_jit_checkpoint": "marks a stopped run as finished, and a stopped run is resumed from its last checkpoint",
+    "save_only_model": "leaves checkpoints that no run can be resumed from",
+    "batch_eval_metrics": "scores parts of the rows, and scores are of all rows together",
+    "prediction_loss_only": "leaves no scores",
+    "dataloader_drop_last": "leaves out rows, also of the test",
+    "auto_find_batch_size": "changes batches that are made before training",
+    "label_names": "names columns, which each recipe has its own of",
+}
 
 
 @dataclass
@@ -256,9 +269,7 @@ class RecipeArguments(TrainingArguments):
         expect_country(self.country_iso_code)
         for name in self._VALID_DICT_FIELDS:
             _expect_object(name, getattr(self, name))
-        if self.fp16_full_eval or self.bf16_full_eval:
-            name = "fp16_full_eval" if self.fp16_full_eval else "bf16_full_eval"
-            raise ValueError(f"--{name} would score and save a rounded model: leave it out.")
+        self._expect_options_of_recipes()
         automatic_warmup = self.warmup_steps is None
         self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
         muon = self.optim == "muon"
@@ -283,15 +294,20 @@ class RecipeArguments(TrainingArguments):
             raise ValueError(
                 f"--save_total_limit {self.save_total_limit} keeps fewer checkpoints than the {averaged} to average."
             )
-        if self.enable_jit_checkpoint:  # transformers then records the end of the training before it saves
-            raise ValueError(
-                "--enable_jit_checkpoint marks a stopped run as finished: leave it out. A stopped run is resumed from "
-                "its last checkpoint."
-            )
         if averaged and self.save_strategy == "no":
             raise ValueError("--save_strategy no leaves no checkpoints to average: give steps or epoch.")
         self._expect_evaluations()
         self._expect_optimizer()
+
+    def _expect_options_of_recipes(self) -> None:
+        """Refuse the options of transformers that would fail after long work, or leave out what a recipe promises."""
+        for name, reason in _NOT_OF_RECIPES.items():
+            if getattr(self, name):
+                raise ValueError(f"--{name} {reason}: leave it out.")
+        if not self.eval_do_concat_batches:
+            raise ValueError("--eval_do_concat_batches false: scores are of all rows together. Leave it out.")
+        if self.use_liger_kernel and not is_liger_kernel_available():
+            raise ValueError("--use_liger_kernel needs the package liger-kernel: install it, or leave the option out.")
 
     def _expect_optimizer(self) -> None:
         try:

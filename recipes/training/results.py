@@ -18,6 +18,7 @@ import torch
 from atenta.card import write_model_card
 from atenta.card_command import describe_command, without_place
 from atenta.card_facts import CardFacts, is_of_this_package
+from atenta.engines.onnx_models import ONNX_FOLDER, check_export
 from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
@@ -124,6 +125,12 @@ def save_run(
     if not trainer.is_world_process_zero():
         return
     folder = Path(trainer.args.output_dir)
+    for path in (folder / ONNX_FOLDER).glob("*.onnx"):
+        try:
+            check_export(path)
+        except ValueError:
+            path.unlink()
+            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)

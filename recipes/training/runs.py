@@ -23,6 +23,7 @@ from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
 from atenta.publishing import PushError, expect_pushable
+from atenta.recipes.escapes import escape_missing_characters
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
     damage_of,
@@ -138,6 +139,7 @@ def run_recipe(main: Callable[[], None]) -> None:
     Raises:
         SystemExit: In these two cases; the exit status of an interrupted run is 130.
     """
+    escape_missing_characters()
     try:
         main()
     except KeyboardInterrupt:

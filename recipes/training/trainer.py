@@ -257,7 +257,7 @@ class RecipeTrainer(Trainer):
 
         def text_of(index: int) -> str:
             ids = self.train_dataset[index][self.length_columns[0]]
-            return self.processing_class.decode(ids, skip_special_tokens=True)
+            return str(self.processing_class.decode(ids, skip_special_tokens=True))
 
         expect_within_budget(lengths, self.args.max_tokens_per_batch, text_of)
         return BucketBatchSampler(

@@ -3,6 +3,7 @@
 import json
 import math
 import os
+import shlex
 import subprocess
 import sys
 
@@ -111,10 +112,23 @@ def test_streams_that_are_closed_full_or_in_ascii(command, status, printed):
 
 def test_pipes_are_files(tmp_path):
     (tmp_path / "a.txt").write_text("A acao", encoding="utf-8")
-    script = "'{0}' -m atenta restore --files <(cat a.txt) && '{0}' -m atenta predict '{1}' --files /dev/stdin < a.txt"
-    command = ["bash", "-c", script.format(sys.executable, MODEL_FOLDER)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout == restore_accents("A acao") * 2 + "\n", done.stderr
+    (tmp_path / "a.tsv").write_text("A acao\tA ação\n", encoding="utf-8")
+    script = """
+        atenta() { EXECUTABLE -m atenta "$@"; }
+        atenta restore --files <(cat a.txt) && atenta predict MODEL --files /dev/stdin < a.txt
+        atenta evaluate MODEL --test_file <(cat a.tsv)
+    """
+    for name, value in {"EXECUTABLE": sys.executable, "MODEL": MODEL_FOLDER}.items():
+        script = script.replace(name, shlex.quote(str(value)))
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.startswith(restore_accents("A acao") * 2 + "\n1 rows of /dev/fd/"), done.stderr
+
+
+def test_a_pipe_has_the_first_format_of_its_rows(tmp_path):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
+    script = f"printf 'Era uma vez' | '{sys.executable}' -m atenta evaluate model --test_file /dev/stdin"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path)
+    assert done.stdout.startswith("1 rows of /dev/stdin"), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -234,3 +234,19 @@ def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
     assert repr(name) in reason
     assert "exact_match, " in reason
     assert "tag_accuracy" not in reason.replace(repr(name), "")
+
+
+@pytest.mark.parametrize(
+    ("saved_for_tasks", "message"),
+    [
+        ({"text2text-generation": {"denoising": True}}, "restores masked texts"),
+        ({"text2text-generation": {"metrics": ["nonsense"]}}, "'nonsense'"),
+        ({"text2text-generation": 3}, "task_specific_params of the model's config.json is damaged (found 3)"),
+        ("text2text-generation", "task_specific_params of the model's config.json is damaged (found 'text2text"),
+    ],
+)
+def test_what_was_saved_for_other_rows_is_refused(tmp_path, saved_for_tasks, message):
+    model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
+    config = json.loads((model / "config.json").read_bytes())
+    (model / "config.json").write_text(json.dumps({**config, "task_specific_params": saved_for_tasks}), "utf-8")
+    assert message in evaluate(model, write_lines(tmp_path / "rows.tsv", "a\tb"), code=1)

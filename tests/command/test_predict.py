@@ -261,6 +261,12 @@ def test_an_output_is_not_mixed(folders, tmp_path):
     assert "is damaged: remove it" in refusal(*arguments, "--resume")
 
 
+def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path):
+    there = lines_of(tmp_path / "there", "")
+    assert f"{there} exists" in refusal("predict", "nowhere", "a", "--output", there)
+    assert "found no folder" in refusal("predict", "nowhere", "a", "--output", tmp_path / "folder" / "output")
+
+
 def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch):
     monkeypatch.setattr(predict, "_CHUNK", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
@@ -331,6 +337,43 @@ def test_labels_are_those_of_transformers_pipeline(tmp_path):
     assert run("predict", tmp_path, "casa").stdout.strip() == expected[0]["label"]
 
 
+def test_labels_of_pairs_are_those_of_transformers_pipeline(tmp_path):
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, num_labels=3)
+    pairs = [{"text": "casa", "text_pair": pair} for pair in ("città", None, "rua")]
+    path = lines_of(tmp_path / "pairs.jsonl", "".join(json.dumps(pair) + "\n" for pair in pairs))
+    classify = pipeline("text-classification", str(tmp_path), device="cpu")
+    printed = run("predict", tmp_path, "--json_lines", "--files", path, "--format", "jsonl").stdout
+    for line, pair in zip(printed.splitlines(), pairs, strict=True):
+        expected = classify(pair)
+        assert json.loads(line)["label"] == expected["label"]
+        assert json.loads(line)["probabilities"][expected["label"]] == pytest.approx(expected["score"], abs=1e-5)
+
+
+def short(model_class):
+    """Options of a model that generates, for a short text."""
+    return ("--max_new_tokens", 2) if model_class.can_generate() else ()
+
+
+@pytest.mark.parametrize(
+    ("model_class", "fields"),
+    [
+        (AtentaEncoderForTokenClassification, {"text": "a"}),
+        (AtentaEncoderForMaskedLM, {"text": "a<mask>"}),
+        (AtentaEncoderForQuestionAnswering, {"question": "a", "context": "b"}),
+        (AtentaEncoderDecoderForConditionalGeneration, {"text": "a"}),
+        (AtentaDecoderForCausalLM, {"text": "a"}),
+        (AtentaEncoderForSequenceClassification, {"text": "a"}),
+    ],
+)
+def test_a_pair_for_a_model_of_single_texts_is_named(tmp_path, model_class, fields):
+    single = {"task_specific_params": {"text-classification": {"text_pairs": False}}}
+    save_with_tokenizer(model_class, tmp_path, **single)
+    lines = [fields, {**fields, "text_pair": "rua"}]
+    path = lines_of(tmp_path / "lines.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    reason = refusal("predict", tmp_path, "--json_lines", "--files", path, *short(model_class))
+    assert reason.startswith(f"{path}, line 2: found the text_pair 'rua'")
+
+
 def test_tags_are_read_at_the_first_character_of_each_word(tmp_path):
     names = {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}}
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, **names)
@@ -373,6 +416,34 @@ def test_questions_are_json_lines(tmp_path):
     printed = run("predict", tmp_path, "--files", path, "--format", "jsonl").stdout
     assert json.loads(printed) == row | expected
     assert "expected an object with 'context'" in refusal("predict", tmp_path, '{"question": "a"}')
+
+
+LEARNED = {"position_embedding_type": "learned", "max_position_embeddings": 8}
+
+
+@pytest.mark.parametrize(
+    ("model_class", "options", "good", "bad"),
+    [
+        (AtentaEncoderForSequenceClassification, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderForTokenClassification, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderForMaskedLM, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaDecoderForCausalLM, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderDecoderForConditionalGeneration, LEARNED, {"text": "a"}, {"text": "a" * 9}),
+        (AtentaEncoderForQuestionAnswering, {}, {"question": "a", "context": "b"}, {"question": " ", "context": "b"}),
+        (AtentaEncoderForQuestionAnswering, {}, {"question": "a", "context": "b"}, {"question": "a", "context": ""}),
+        (
+            *(AtentaEncoderForQuestionAnswering, {}),
+            *({"question": "a", "context": "b"}, {"question": "a" * 500, "context": "b"}),
+        ),
+    ],
+)
+def test_a_text_that_the_model_cannot_read_is_named_by_its_line(tmp_path, model_class, options, good, bad):
+    save_with_tokenizer(model_class, tmp_path, **options)
+    lines = [good, good, bad, good, bad]
+    path = lines_of(tmp_path / "lines.jsonl", "".join(json.dumps(line) + "\n" for line in lines))
+    reason = refusal("predict", tmp_path, "--json_lines", "--files", path, *short(model_class))
+    assert reason.startswith(f"{path}, line 3: ")
+    assert reason.count(str(path)) == 1
 
 
 @pytest.mark.parametrize(
@@ -431,6 +502,34 @@ def test_other_json_lines_are_refused(folders, tmp_path, line):
     found = refusal("predict", folders[0], "--json_lines", "--files", path)
     assert "lines.jsonl, line 2: found" in found
     assert len(found) < 300
+
+
+@pytest.mark.parametrize(
+    "model_class",
+    [
+        AtentaEncoderDecoderForConditionalGeneration,
+        AtentaEncoderForTokenClassification,
+        AtentaEncoderForQuestionAnswering,
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("tags", value) for value in (5, {"a": 1}, [None], [""], ["PL", 5], "\ud800")),
+        *(("words", value) for value in ("ab", [None], [""], 3, [["a"]])),
+        *(("text_pair", value) for value in (5, ["a"])),
+    ],
+    ids=str,
+)
+def test_a_field_of_another_type_is_named(tmp_path_factory, model_class, name, value):
+    folder = tmp_path_factory.getbasetemp() / model_class.__name__
+    if not folder.exists():
+        save_with_tokenizer(model_class, folder)
+    line = {"text": "a", "question": "a", "context": "b"}
+    path = lines_of(tmp_path_factory.getbasetemp() / "lines.jsonl", json.dumps({**line, name: value}))
+    found = refusal("predict", folder, "--json_lines", "--files", path)
+    assert f"lines.jsonl, line 1: found {'the lone surrogate' if value == chr(0xD800) else ''}" in found
+    assert name in found or value == chr(0xD800)
 
 
 def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):

@@ -242,6 +242,15 @@ def test_options_of_other_families_are_refused():
         AtentaEncoderDecoderConfig.from_dict({"type_vocab_size": "5"})
 
 
+def test_a_damaged_file_is_one_line_with_its_folder(tmp_path):
+    for name, value in {"hidden_size": "512", "vocab_size": 0, "num_labels": -1, "ngram_sizes": ["x" * 5000]}.items():
+        (tmp_path / "config.json").write_text(json.dumps({"model_type": "atenta_encoder", name: value}))
+        with pytest.raises(ValueError, match=f"{re.escape(str(tmp_path))}.*{name}") as raised:
+            AutoConfig.from_pretrained(tmp_path)
+        assert "\n" not in str(raised.value)
+        assert len(str(raised.value)) < 1000
+
+
 def test_a_value_nested_too_deeply_is_refused():
     nested = []
     for _ in range(5000):

@@ -118,6 +118,16 @@ def test_an_answer_does_not_depend_on_its_batch(family, name, search, engines):
     assert engine.generate([], **search) == []
 
 
+def test_a_stream_has_no_beams_also_of_a_model_saved_with_them(folders, tmp_path, engines):
+    folder = shutil.copytree(folders["encoder-decoder"], tmp_path / "model")
+    (folder / "generation_config.json").write_text('{"num_beams": 3, "max_new_tokens": 20}', encoding="utf-8")
+    engine, greedy = load_engine(folder, "torch"), engines["encoder-decoder", "torch"]
+    for text in TEXTS:
+        expected = greedy.generate(text, num_beams=3, max_new_tokens=20)
+        assert engine.generate(text) == expected
+        assert "".join(engine.stream(text)) == greedy.generate(text, max_new_tokens=20)
+
+
 @one_of_each
 def test_a_stream_is_the_text(family, name, engines):
     engine = engines[family, name]

@@ -1,6 +1,7 @@
 """ONNX files compared with the torch models that they were made of."""
 
 import hashlib
+import shutil
 
 import numpy as np
 import onnx
@@ -19,7 +20,7 @@ from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, wei
 from atenta.engines.search_options import SearchOptions
 from atenta.engines.token_search import search_tokens
 from atenta.engines.torch_models import TorchGenerator, load_model
-from support.exported import every_head, save_lively
+from support.exported import every_head, save_head, save_lively
 from support.models import GENERATORS, all_layouts, named, pad, texts, tiny_model
 from support.recomputed import RecomputedModel
 from support.wheels import ROOT
@@ -165,21 +166,32 @@ def tagger_files(head_folder):
 
 
 def products_of(path):
-    """The weights of the matrix products of a file by their types: the number of each."""
+    """The weights of the matrix products of a file by their types: the sizes of each."""
     model = onnx.load(path)
     onnx.checker.check_model(model)
     weights = {each.name: each for each in model.graph.initializer}
+    rounded = {node.output[0]: node.input[0] for node in model.graph.node if node.op_type == "DequantizeLinear"}
     found = {}
     for node in model.graph.node:
-        if node.op_type in ("MatMul", "Gemm", "MatMulInteger") and node.input[1] in weights:
-            weight = weights[node.input[1]]
-            found.setdefault(onnx.TensorProto.DataType.Name(weight.data_type), []).append(tuple(weight.dims))
+        if node.op_type in ("MatMul", "Gemm", "MatMulNBits"):
+            weight = weights.get(rounded.get(node.input[1], node.input[1]))
+            if weight is not None:
+                found.setdefault(onnx.TensorProto.DataType.Name(weight.data_type), []).append(tuple(weight.dims))
     return found
 
 
-def test_int8_files_round_the_blocks_only(tagger_files):
-    products = products_of(tagger_files[1])
-    assert len(products["INT8"]) == 4  # queries, keys and values are one
+def examples_of(folder):
+    """What a model reads of a text, twice."""
+    ids = texts(1, 12, vocab_size=load_model(folder).config.vocab_size).numpy()
+    return [dict.fromkeys(("token_type_ids", "attention_mask"), np.ones((1, 12), int)) | {"input_ids": ids}] * 2
+
+
+@pytest.mark.parametrize(("calibrated", "kind"), [(False, "UINT8"), (True, "INT8")])
+def test_int8_files_round_the_blocks_only(calibrated, kind, tagger_files, tmp_path):
+    folder = shutil.copytree(tagger_files[1].parents[1], tmp_path / "model")
+    (path,) = export_onnx(folder, "int8", examples_of(folder) if calibrated else ())
+    products = products_of(path)
+    assert len(products[kind]) == 4  # queries, keys and values are one
     (head,) = products["FLOAT"]
     assert sorted(head) == [3, 96]
 
@@ -188,11 +200,36 @@ def test_int8_files_round_the_blocks_only(tagger_files):
 def test_int8_files_of_an_encoder_decoder(tmp_path):
     vocab_size = save_lively(GENERATORS[1], tmp_path).config.vocab_size
     encoder, decoder = map(products_of, export_onnx(tmp_path, "int8"))
-    assert len(encoder["INT8"]) == 3 * 4 + 2 * 2
+    assert len(encoder["UINT8"]) == 3 * 4 + 2 * 2
     assert "FLOAT" not in encoder
-    assert len(decoder["INT8"]) == 2 * (4 + 2)  # the source's keys and values are the encoder's
+    assert len(decoder["UINT8"]) == 2 * (4 + 2)  # the source's keys and values are the encoder's
     (head,) = decoder["FLOAT"]
     assert vocab_size in head
+
+
+def test_examples_that_nothing_reads_are_refused(tagger_files, decoder_folder):
+    folder = tagger_files[1].parents[1]
+    with pytest.raises(ValueError, match="calibration is for quantization='int8'"):
+        export_onnx(folder, calibration=examples_of(folder))
+    with pytest.raises(ValueError, match="has a model that generates; calibration is for other models") as refused:
+        export_onnx(decoder_folder, "int8", examples_of(decoder_folder))
+    assert str(decoder_folder) in str(refused.value)
+
+
+def test_files_of_other_weights_are_deleted(tagger_files, tmp_path):
+    """Also files without a digest, damaged files, and those of another kind of model; no file of another name."""
+    folder = shutil.copytree(tagger_files[0].parents[1], tmp_path / "model")
+    export_onnx(folder)
+    assert (folder / ONNX_FOLDER / "model_int8.onnx").is_file()  # of the same weights
+    save_head(AtentaEncoderForTokenClassification, folder, initializer_range=0.06)
+    before_digests = onnx.load(tagger_files[0])
+    del before_digests.metadata_props[:]
+    onnx.save(before_digests, folder / ONNX_FOLDER / "encoder_model.onnx")
+    (folder / ONNX_FOLDER / "decoder_model.onnx").write_bytes(b"damaged")
+    (folder / ONNX_FOLDER / "mine.onnx").write_bytes(b"mine")
+    export_onnx(folder)
+    assert sorted(path.name for path in folder.glob("onnx/*")) == ["mine.onnx", "model.onnx"]
+    assert digest_in(folder / ONNX_FOLDER / "model.onnx") == weights_digest(folder)
 
 
 def test_int8_files_are_small_and_close(tagger_files):

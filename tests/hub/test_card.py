@@ -341,6 +341,136 @@ def test_damaged_metrics_are_named(content, folder):
         write_model_card(folder)
 
 
+KEPT = {
+    **{"test": FACTS.tests["test"], "sentences": FACTS.tests["sentences"], "run": dict(FACTS.run)},
+    **{"by_length": dict(FACTS.by_length), "by_domain": dict(FACTS.by_domain), "wrong_words": {"unknown": 3}},
+    "confidence": {"0.9": {"decided": 0.98, "wrong": 0.01}},
+    "card": {
+        name: getattr(FACTS, name)
+        for name in (
+            *("title", "card_language", "task", "example", "data", "language", "licence", "datasets", "base_model"),
+            *("rows", "rows_inside", "characters_inside", "options", "cost", "limits", "tags"),
+        )
+    },
+}
+
+
+def places(value, place=()):
+    """Yield the place of each value within a JSON object, of the containers too."""
+    if place:
+        yield place
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            yield from places(inner, (*place, name))
+
+
+def replaced(value, place, new):
+    """Return a copy of a JSON object with another value in a place."""
+    name, *rest = place
+    return {**value, name: replaced(value[name], rest, new) if rest else new}
+
+
+WRONG = [None, True, "x", 1.5, float("nan"), 10**400, [[]], {}]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: str(wrong)[:12])
+def test_metrics_with_a_wrong_value_are_one_line_that_names_it(wrong, folder):
+    refused = 0
+    for place in places(KEPT):
+        content = json.dumps(replaced(KEPT, place, wrong))
+        (folder / "metrics.json").write_text(content, encoding="utf-8")
+        try:
+            card = make_card(folder)
+        except ValueError as error:
+            refused += 1
+            message = str(error)
+            assert "\n" not in message, place
+            assert "metrics.json" in message, place
+            named = [part for part in place if part in message]
+            assert named or "digits" in message, (place, message)
+        else:
+            assert "## Licence" in card.text, place
+            assert isinstance(card.data.to_dict(), dict)
+    assert refused > 10
+
+
+@pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "metrics.json"])
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"\xff\xfe", b"[" * 100_000, b'{"a": ' * 100_000])
+def test_damaged_files_are_one_line_that_names_them(name, content, folder):
+    (folder / name).write_bytes(content)
+    with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(name)}[^\n]*$"):
+        write_model_card(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        *[("architectures", each) for each in (3, "AtentaEncoderModel", [3], {"a": 1}, [["a"]])],
+        *[("hidden_size", each) for each in ("x", None, -1, [], 1e9, {})],
+        *[(name, each) for name in ("id2label", "label2id") for each in ("x", [1], {"a": "b"}, 3)],
+        *[
+            (name, each)
+            for name in ("model_type", "vocab_size", "dtype", "auto_map")
+            for each in ([], {"a": []}, "x", -1)
+        ],
+        *[("position_embedding_type", each) for each in (3, [], "<b>")],
+    ],
+)
+def test_a_configuration_with_a_wrong_value(name, wrong, folder):
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    (folder / "config.json").write_text(json.dumps({**config, name: wrong}), encoding="utf-8")
+    try:
+        make_card(folder)
+    except ValueError as error:
+        message = str(error)
+        assert "\n" not in message
+        assert "config.json" in message
+        assert name in message or str(wrong) in message or name in ("id2label", "label2id"), message
+
+
+MARKUP = "a <script>x</script>\n```\n<b onload=x>\n~~~\n<!-- atenta 0123456789abcdef -->\n\n- ```\n1. ~~~\n"
+HOSTILE = f"{MARKUP}---\nlicense: mit\n---\n\n# T\n|||"
+
+
+def texts_replaced(value, new):
+    """Return JSON in which each text and each name of a figure, group or option is another one."""
+    known = {*KEPT, *KEPT["card"], "model", "texts", "en", "decided", "wrong", *FACTS.cost, *FACTS.run}
+    if isinstance(value, dict):
+        return {
+            name if name in known else f"{name}{new}": texts_replaced(inner, new)
+            for name, inner in value.items()
+            if name not in ("card_language", "command")
+        }
+    if isinstance(value, list | tuple):
+        return [texts_replaced(each, new) for each in value]
+    return new if isinstance(value, str) else value
+
+
+@pytest.mark.parametrize("language", ["en", "pt"])
+def test_hostile_metrics_stay_within_their_places(language, folder):
+    def card_with(text):
+        metrics = texts_replaced(KEPT, text)
+        metrics["card"] |= {"card_language": language, "limits": text.replace(HOSTILE, MARKUP)}
+        metrics["run"]["command"] = f"seq2seq.py --title '{text}'"
+        (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+        return ModelCard.load(write_model_card(folder))
+
+    plain, hostile = card_with("NAME"), card_with(HOSTILE)
+
+    def kinds(card):
+        tokens = MarkdownIt("commonmark").enable("table").parse(card.text)
+        return [token for each in tokens for token in [each, *(each.children or ())] if token.type.startswith("html")]
+
+    ours = [token.content for token in kinds(hostile)]
+    assert len(ours) == len(kinds(plain)) == 1
+    assert ours[0].startswith("<!-- atenta filled this card in")
+    assert is_unedited(hostile.text)
+    assert hostile.data.to_dict().keys() == plain.data.to_dict().keys()
+    assert hostile.data.license == HOSTILE
+    headings = [text for kind, text in blocks(hostile) if kind == "heading_open"]
+    assert headings[1:] == [text for kind, text in blocks(plain) if kind == "heading_open"][1:]
+
+
 def test_edited_cards_are_known(folder):
     path = write_model_card(folder, FACTS)
     card = ModelCard.load(path)

@@ -14,6 +14,8 @@ from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification
 from atenta.card import write_model_card
 from atenta.card_facts import CardFacts
 from atenta.command.main import main
+from atenta.engines.onnx_export import export_onnx
+from atenta.engines.onnx_models import WEIGHTS_KEY, weights_digest
 from atenta.publishing import PushError, expect_pushable, plan_push, push_folder
 from support.local_hub import READER, REFUSED, Fault, local_hub
 from support.saved import save_with_tokenizer
@@ -67,8 +69,10 @@ def folder(tmp_path):
 
 
 def add_onnx(folder):
+    """Write what push knows an export by: the digest of the weights, as the file has it."""
     (folder / "onnx").mkdir()
-    (folder / "onnx" / "model_int8.onnx").write_bytes(b"graph")
+    told = f"{WEIGHTS_KEY}\x12@{weights_digest(folder)}"  # an entry of a protocol buffer
+    (folder / "onnx" / "model_int8.onnx").write_bytes(told.encode())
 
 
 def commits(hub, repository=REPOSITORY):
@@ -214,6 +218,24 @@ def test_weights_in_several_files_are_sent_together(hub, folder):
         weight_map = dict.fromkeys(index["weight_map"], name)
         (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}), encoding="utf-8")
         assert f"index.json: weight_map has {name!r}" in refusal(folder)
+
+
+def test_graphs_of_other_weights_are_refused_with_the_command_that_mends_it(hub, folder):
+    export_onnx(folder)
+    push_folder(folder, REPOSITORY)
+    assert [name for name in hub.storage.files(REPOSITORY) if name.startswith("onnx/")]
+    weights = bytearray((folder / "model.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (folder / "model.safetensors").write_bytes(weights)
+    requests = len(hub.requests)
+    for options in ({"replace": True}, {"replace": True, "collection": "Tiny models"}):
+        message = refusal(folder, **options)
+        assert ".onnx was not made of the weights" in message
+        assert f"atenta export {folder}" in message
+    for path in (folder / "onnx").iterdir():
+        path.rename(path.with_stem(f"{path.stem}_int8"))
+    assert f"atenta export {folder} --quantization int8" in refusal(folder, replace=True)
+    assert len(hub.requests) == requests
 
 
 def test_a_file_with_a_token_is_refused(hub, folder):
@@ -491,6 +513,25 @@ def test_damaged_weights(hub, folder):
     with (folder / "model.safetensors").open("ab") as file:
         file.write(b" ")
     assert "model.safetensors is damaged (" in refusal(folder)
+    assert not hub.storage.repositories
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "key"),
+    [
+        ("metrics.json", b"{", ""),
+        ("metrics.json", b'{"card": {"rows": {"train": "many"}}}', "train"),
+        ("config.json", b"[]", ""),
+        ("config.json", b'{"model_type": "atenta_decoder", "hidden_size": "x"}', "hidden_size"),
+        ("tokenizer.json", b'{"model": 3}', "model.vocab"),
+        ("README.md", b"\xff", ""),
+    ],
+)
+def test_damaged_files(name, content, key, hub, folder):
+    (folder / name).write_bytes(content)
+    message = refusal(folder)
+    assert name in message
+    assert key in message
     assert not hub.storage.repositories
 
 

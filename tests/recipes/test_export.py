@@ -57,7 +57,10 @@ def test_a_model_that_generates_is_compared_by_its_answers(models, run):
 def test_another_model_is_compared_by_its_outputs(models, run, tmp_path):
     folder, texts = models / "tagger", write_lines(tmp_path / "texts.txt", "ação", "", "a b")
     lines = run(folder, "--quantization", "int8", "--texts", texts)
-    assert lines[1] == "Comparing onnxruntime with torch on 3 texts"
+    assert lines[:2] == [
+        f"Exporting {folder}, calibrated with 3 texts",
+        "Comparing onnxruntime with torch on 3 texts",
+    ]
     assert figures(lines) == [
         "model_int8.onnx N MB",
         "largest difference of logits N",
@@ -70,6 +73,15 @@ def test_another_model_is_compared_by_its_outputs(models, run, tmp_path):
     largest = max(abs(ours["logits"] - theirs["logits"]).max() for ours, theirs in zip(rounded, exact))
     assert difference == pytest.approx(largest, rel=0.05)
     assert difference > 1e-3
+
+
+def test_files_of_other_weights_are_deleted_and_named(run, tmp_path):
+    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, num_hidden_layers=1)
+    run(tmp_path, "--quantization", "int8")
+    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, num_hidden_layers=1, hidden_size=16)
+    lines = run(tmp_path)
+    assert lines[1] == "Deleted model_int8.onnx, which was made of other weights: export it again"
+    assert [path.name for path in (tmp_path / "onnx").iterdir()] == ["model.onnx"]
 
 
 def test_answers_that_differ_are_counted(models, monkeypatch):

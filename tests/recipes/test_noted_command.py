@@ -1,18 +1,26 @@
 """What a run writes has no secrets and no places of its machine, and its card's command has the options of the run."""
 
 import io
+import json
 import shlex
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import yaml
 from markdown_it import MarkdownIt
+from typer.testing import CliRunner
 
+from atenta.card_command import is_secret
+from atenta.command.main import app
 from atenta.recipes import pretrain_causal
 from atenta.recipes.training import parse_arguments
+from atenta.recipes.training.options import Seq2SeqRecipeArguments
+from atenta.recipes.training.runs import INCIDENTAL
 from support.recipes import read_metrics, run_here, tiny, write_lines
 
 TOKEN = "hf_" + "Zy9" * 11
@@ -100,6 +108,25 @@ def test_the_name_of_an_abbreviated_secret_is_refused_without_its_value(tmp_path
         printed = capsys.readouterr()
         assert "--hub_tok; did you mean hub_token?" in printed.err
         assert TOKEN not in printed.err + printed.out
+
+
+def test_every_secret_option_of_training_is_kept_out_of_the_options_of_a_run():
+    secrets = {each.name for each in fields(Seq2SeqRecipeArguments) if is_secret(each.name)}
+    assert secrets
+    assert secrets <= INCIDENTAL
+
+
+def test_info_tells_neither_secrets_nor_places_of_an_earlier_run(run, tmp_path):
+    folder = tmp_path / "earlier"
+    shutil.copytree(run[0], folder)
+    metrics = read_metrics(folder)
+    metrics["run"]["command"] = f"seq2seq.py --hub_token {TOKEN} --seed 3 --output_dir /home/ana/outputs/x"
+    (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
+    for options in ([], ["--json"]):
+        done = CliRunner().invoke(app, ["info", str(folder), *options])
+        assert done.exit_code == 0
+        assert "python -m atenta.recipes.seq2seq --seed 3 --output_dir x" in done.output
+        assert TOKEN not in done.output
 
 
 @pytest.mark.parametrize(

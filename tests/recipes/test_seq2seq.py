@@ -270,6 +270,12 @@ def test_a_pair_that_is_too_long_is_refused_before_training(tmp_path, capsys):
         (["--train_file", "x.tsv", "--validation_file", "x.tsv"], "x.tsv: No such file or directory"),
         (["--sample", "nothing"], "--sample of accents, novels"),
         (["--model_name_or_path", "nowhere/nothing"], "--model_name_or_path nowhere/nothing"),
+        (
+            ["--denoising", "--several_targets", "--tags_with_positions"],
+            "--several_targets and --tags_with_positions: ",
+        ),
+        (["--denoising", "--keep_letters", "true"], "--keep_letters: about pairs"),
+        (["--noise_density", 0.5], "--noise_density: about masked texts"),
         (["--metric_for_best_model", "f1"], "--metric_for_best_model f1: expected one of loss, word_accuracy"),
     ],
 )
@@ -299,6 +305,9 @@ def test_validation_data_are_required(files, tmp_path):
         (["--mean_span_length", "inf"], "--mean_span_length inf: expected 1 or more"),
         (["--hidden_size", "30", "--num_attention_heads", "4"], "does not divide hidden_size=30"),
         (["--lora_rank", "2", "--average_last_checkpoints", "1"], "--lora_rank and an average exclude each other"),
+        (["--metrics", "exact_match", "tag_accuracy"], "--metrics tag_accuracy: expected some of accuracy, macro_f1"),
+        (["--metrics", "squad"], "--metrics squad: expected"),
+        (["--metrics", "chrf", "chrf"], "each of them once"),
         (["--streaming"], "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null"),
         (["--streaming", "--max_steps=-1"], "--streaming reads rows without end: give --max_steps"),
         (["--optim", "adamw_bnb_8bit"], "--optim adamw_bnb_8bit: You need to install"),

@@ -1,6 +1,7 @@
 """Tests of the commands of recipes/show.py: their pictures and tables, and what they refuse."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -81,6 +82,14 @@ def test_a_refusal_of_the_script_is_one_line():
     assert done.stderr == "found no nowhere/metrics.json; expected the output folder of a finished recipe\n"
 
 
+def test_a_terminal_in_ascii_gets_escapes(tmp_path):
+    save_run(tmp_path / "ação", {"model": {"loss": 1.0}})
+    command = [sys.executable, RECIPES / "show.py", "comparison", tmp_path / "ação"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert done.returncode == 0, done.stderr
+    assert "a\\xe7\\xe3o: model" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("model", "arguments", "names"),
     [
@@ -101,6 +110,19 @@ def test_attention_has_a_picture_of_each_kind_and_a_page(run, model, arguments, 
     if model == "encoder-decoder":
         assert data[2]["queries"] == ["⟨bos⟩", *"ação"]
         assert data[2]["keys"] == [*"acao", "⟨eos⟩"]
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("attention", ["--text", "a" * 3000]),
+        ("attention", ["--text", "a", "--target", "a" * 3000]),
+        ("masks", ["--text", "a", "a" * 3000]),
+    ],
+)
+def test_a_text_that_is_too_long_to_draw_is_refused(run, command, arguments):
+    with pytest.raises(SystemExit, match=r"found a text of 300\d tokens; expected at most 500"):
+        run(command, "encoder-decoder", *arguments)
 
 
 def test_pictures_are_drawn_in_the_language_that_is_asked_for(run, monkeypatch):

@@ -1,6 +1,10 @@
 """The model that comes with the package: everyday text, documents, files, confidence, and no network."""
 
+import csv
 import json
+import random
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 
@@ -9,13 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atenta import RestoredText, restore_accents
+from atenta import CharacterRestorer, RestoredText, restore_accents
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import portuguese_texts
 from atenta.recipes.tasks.characters import score_restored
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
+from support.recipes import write_lines
+from support.wheels import ROOT
 
 EVERYDAY = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()
 
@@ -54,6 +60,42 @@ def test_everyday_text_is_better_than_a_look_up():
     saved = json.loads((MODEL_FOLDER / "metrics.json").read_text(encoding="utf-8"))["everyday"]
     assert scored == pytest.approx(saved["model"], abs=0.015)  # int8 may change two or three of 169 sentences
     assert scored["choice_error_rate"] < saved["most frequent after the word before"]["choice_error_rate"]
+
+
+@pytest.fixture(scope="module")
+def held_out():
+    """Sentences that the model has not been trained on, without their marks."""
+    path = ROOT / "restoration" / "portuguese_accents" / "predictions.tsv"
+    with path.open(encoding="utf-8", newline="") as file:
+        return [row["source"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)][::10]
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_an_answer_does_not_depend_on_the_texts_beside_it(held_out, threads, monkeypatch):
+    monkeypatch.setattr("atenta.restoration.restorer.count_cores", lambda: threads)
+    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER, engine="onnx")
+    assert len(held_out) > 500
+    alone = {text: restorer.restore([text])[0] for text in held_out}
+    for seed, size in enumerate((len(held_out), 37)):
+        shuffled = random.Random(seed).sample(held_out, len(held_out))
+        for start in range(0, len(shuffled), size):
+            batch = shuffled[start : start + size]
+            for text, restored in zip(batch, restorer.restore(batch), strict=True):
+                assert restored.text == alone[text].text
+                np.testing.assert_allclose(restored.probabilities, alone[text].probabilities, atol=1e-4)
+
+
+def test_two_commands_restore_the_same(held_out, tmp_path):
+    path = write_lines(tmp_path / "texts.txt", *held_out)
+    commands = [["restore"], ["predict", MODEL_FOLDER, "--files", path]]
+    restored, predicted = (
+        subprocess.run(
+            [sys.executable, "-m", "atenta", *command], input=path.read_bytes(), capture_output=True, check=True
+        ).stdout
+        for command in commands
+    )
+    assert restored.count(b"\n") == len(held_out)
+    assert predicted == restored
 
 
 def test_a_file_keeps_its_line_ends(tmp_path):

@@ -1,12 +1,15 @@
 """Taggers of characters with random weights: what they may change, windows, batches, confidence, saving."""
 
+import json
 import unicodedata
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers import pipeline
 
 from atenta import (
     AtentaEncoderConfig,
@@ -145,7 +148,7 @@ def test_saved_and_loaded_with_its_spellings(tmp_path):
 @pytest.mark.parametrize(
     ("kind", "content", "message"),
     [
-        ("link", b"acao", "spellings_file"),
+        ("link", b"acao", "(is a link|spellings_file)"),
         ("folder", b"", "spellings_file"),
         ("file", b"a\xff", "UTF-8"),
         ("file", "está casa".encode(), "'casa' as a spelling of 'esta'"),
@@ -165,6 +168,16 @@ def test_damaged_spellings_are_refused(tmp_path, kind, content, message):
         path.write_bytes(content)
     with pytest.raises(ValueError, match=f"spellings.txt.*{message}"):
         CharacterRestorer.from_pretrained(tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["../.bashrc", "/etc/passwd", "/dev/zero", "config.json", "model.safetensors", 5])
+def test_spellings_are_no_other_file(tmp_path, name):
+    make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)})).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"spellings_file": name}))
+    for load in (CharacterRestorer.from_pretrained, partial(pipeline, "character-restoration")):
+        with pytest.raises(ValueError, match=f"spellings_file.*{name}"):
+            load(str(tmp_path))
 
 
 def test_spellings_are_loaded_from_the_cache_of_the_hub(tmp_path):

@@ -58,7 +58,7 @@ def as_lists(splits):
 # Loading
 
 
-def test_rows_of_files(load_pairs, files):
+def test_rows_of_files(load_pairs, files, tmp_path):
     splits = load_pairs(DataArguments(**files))
     assert splits["train"].to_list() == [
         {"source": "ser", "target": "sou", "tags": []},
@@ -68,6 +68,7 @@ def test_rows_of_files(load_pairs, files):
     assert describe_data(DataArguments(**files)) == {"data": "train.tsv"}  # without the folder
     of_hub = {"data": "someone/pairs", "datasets": ["someone/pairs"]}
     assert describe_data(DataArguments(dataset_name="someone/pairs")) == of_hub
+    assert describe_data(DataArguments(dataset_name=str(tmp_path))) == {"data": tmp_path.name}
 
 
 def test_the_description_has_the_rows_and_how_much_of_them_the_alphabet_has(load_pairs, files, training):

@@ -346,3 +346,8 @@ def test_class_numbers_become_names(tmp_path, splits_of):
 def test_too_few_workers(number):
     with pytest.raises(ValueError, match=f"--preprocessing_num_workers is {number}; expected 1 or more"):
         DataArguments(preprocessing_num_workers=number)
+
+
+def test_a_pipe_which_would_be_read_twice_is_refused(splits_of):
+    with pytest.raises(ValueError, match="--train_file /dev/stdin: found a pipe; expected a file"):
+        splits_of(train_file=["/dev/stdin"], validation_file=["/dev/stdin"])

@@ -18,6 +18,7 @@ from atenta.recipes.training import (
     TwoStackArguments,
     parse_arguments,
 )
+from atenta.recipes.training.options import _NOT_OF_RECIPES
 from atenta.recipes.training.parsing import CONFIGS, SHOWN_IN_HELP
 from atenta.recipes.training.ranges import TRAINING_RANGES
 
@@ -103,7 +104,9 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"lr_scheduler_kwargs": "{power: 2}"}, "--lr_scheduler_kwargs {power: 2}: expected a JSON object"),
         ({"lr_scheduler_kwargs": "[1]"}, "expected a JSON object"),
         ({"fsdp_config": "nowhere.json"}, "--fsdp_config nowhere.json: expected a JSON object"),
-        ({"bf16_full_eval": True}, "--bf16_full_eval would score and save a rounded model"),
+        *(({name: True}, f"--{name} ") for name in _NOT_OF_RECIPES),
+        ({"eval_do_concat_batches": False}, "--eval_do_concat_batches false"),
+        ({"use_liger_kernel": True}, "--use_liger_kernel needs the package liger-kernel"),
     ],
 )
 def test_contradicting_options_are_refused(arguments, options, message):

@@ -17,10 +17,11 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
+from atenta.command.main import RECIPES as COMMANDS
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
 from atenta.recipes.training.checkpoints import delete_checkpoint, is_complete
 from atenta.recipes.training.runs import digest_rows
-from support.recipes import run_here, run_recorded, tiny, write_lines
+from support.recipes import RECIPES, run_here, run_recorded, tiny, write_lines
 from support.trainers import random_texts, trainer_of
 from support.trainers import tiny as tiny_model
 
@@ -268,6 +269,31 @@ def test_an_interrupted_run_says_what_is_kept(tmp_path, capsys):
     assert stopped.value.__suppress_context__
     lines = capsys.readouterr().err.strip().splitlines()
     assert lines == [f"Stopped. {tmp_path}/checkpoint-2 is kept: the same command goes on from there."]
+
+
+_INTERRUPTED = """
+import runpy, sys
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name in ("datasets", "transformers", "accelerate", "huggingface_hub"):
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = sys.argv[1:]
+if sys.argv[0] == "atenta":
+    runpy.run_module("atenta", run_name="__main__")
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [*([RECIPES / f"{name}.py"] for name in (*COMMANDS, "train_embeddings")), ["atenta", "train", "seq2seq"]],
+)
+def test_an_interruption_while_libraries_are_imported_is_one_line(command):
+    done = subprocess.run([sys.executable, "-c", _INTERRUPTED, *command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.strip()) == (130, "Stopped.")
 
 
 def test_options_that_would_lose_the_checkpoint_are_named(tmp_path, capsys):

@@ -1,0 +1,86 @@
+"""Answers of int8 files that do not depend on the texts beside them, on their order, or on the number of threads."""
+
+import random
+
+import numpy as np
+import pytest
+
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaDecoderForSequenceClassification,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+)
+from atenta.engines.engine import load_engine
+from atenta.recipes import export
+from support.exported import CHARACTERS, save_head, save_lively
+from support.models import ALL_LAYOUTS
+from support.recipes import write_lines
+
+TRANSLATOR = AtentaEncoderDecoderForConditionalGeneration
+KINDS = [  # and whether its products are calibrated with texts
+    (AtentaEncoderForTokenClassification, True),
+    (AtentaEncoderForTokenClassification, False),
+    (AtentaEncoderForSequenceClassification, True),
+    (AtentaDecoderForSequenceClassification, True),
+    (TRANSLATOR, False),
+    (AtentaDecoderForCausalLM, False),
+]
+
+
+def draw_texts(count, seed):
+    generator = random.Random(seed)
+    return ["".join(generator.choices(CHARACTERS, k=generator.randint(0, 40))) for _ in range(count)]
+
+
+@pytest.fixture(scope="module", params=KINDS, ids=lambda kind: f"{kind[0].__name__}-{'texts' if kind[1] else 'alone'}")
+def exported(request, tmp_path_factory):
+    """The folder of a model that the command has exported in int8, and whether it has read texts for it."""
+    model_class, calibrated = request.param
+    folder = tmp_path_factory.mktemp("int8")
+    if model_class in (TRANSLATOR, AtentaDecoderForCausalLM):
+        save_lively(model_class, folder, **ALL_LAYOUTS[5 if model_class is TRANSLATOR else 2])
+    else:
+        save_head(model_class, folder)
+    texts = ["--texts", str(write_lines(folder / "texts.txt", *draw_texts(50, seed=0)))] if calibrated else []
+    export.main([str(folder), "--quantization", "int8", *texts])
+    return folder
+
+
+def test_answers_do_not_depend_on_the_batch(exported):
+    texts = draw_texts(40, seed=1)
+    shuffled = random.Random(2).sample(range(40), 40)
+    engines = [load_engine(exported, "onnx", quantization="int8", threads=count) for count in (1, 2)]
+    if engines[0].can_generate:
+        options = {"max_new_tokens": 20}
+
+        def answers(engine, texts, **batch):
+            return [found.text for (found,) in engine.n_best(texts, **options, **batch)]
+
+        alone = [answers(engines[0], [text])[0] for text in texts]
+        assert len(set(alone)) > 10
+        for engine in engines:
+            for size in (5, 32):
+                assert answers(engine, [texts[index] for index in shuffled], batch_size=size) == [
+                    alone[index] for index in shuffled
+                ]
+        return
+    alone = [engines[0].predict([text])[0]["logits"] for text in texts]
+    for engine in engines:
+        together = engine.predict([texts[index] for index in shuffled])
+        for index, outputs in zip(shuffled, together, strict=True):
+            np.testing.assert_allclose(outputs["logits"], alone[index], atol=1e-4)
+
+
+def test_int8_is_close_to_float32(exported):
+    """Not the same, because weights are rounded; the random weights of these models are rounded badly."""
+    texts = draw_texts(40, seed=3)
+    rounded, exact = load_engine(exported, "onnx", quantization="int8"), load_engine(exported, "torch")
+    if exact.can_generate:
+        first = [[engine.generate(text, max_new_tokens=1) for text in texts] for engine in (rounded, exact)]
+        assert sum(ours == theirs for ours, theirs in zip(*first)) > 30
+        return
+    ours, theirs = (np.concatenate([each["logits"] for each in engine.predict(texts)]) for engine in (rounded, exact))
+    assert np.abs(ours - theirs).max() > 0
+    assert np.abs(ours - theirs).mean() < 0.1 * theirs.std()
