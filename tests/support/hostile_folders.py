@@ -340,6 +340,14 @@ _OF_ANY: dict[str, Damage] = {
         _tokenizer(processor_class="Evil"),
     ),
     "sentence-transformers": _sentence_transformers,
+    "escapes in the type": _config(model_type=_ESCAPES, architectures=[_ESCAPES]),
+    "escapes in the labels": _config(
+        id2label={"0": _ESCAPES, "1": f"{_ESCAPES}1", "2": f"{_ESCAPES}2"}, label2id=None
+    ),
+    "escapes in the class": _both(
+        _config(architectures=[f"{_ESCAPES}ForCausalLM"]), _tokenizer(tokenizer_class=_ESCAPES)
+    ),
+    "escapes in metrics": _add("metrics.json", {"test": {_ESCAPES: {_ESCAPES: 1.0}}, "run": {"command": _ESCAPES}}),
     "chat template": _both(_add("chat_template.jinja", _PROMPT), _add("additional_chat_templates/x.jinja", _PROMPT)),
     "chat template of the tokenizer": _tokenizer(chat_template=_PROMPT),
     "custom_generate": _both(

@@ -33,8 +33,8 @@ def _problems(door: str, hostile: str, call: Call) -> Iterator[str]:
     starts = tuple(f"subprocess.Popen {name}" for name in _OF_TRAINING) if trains else ()
     if ran := [each for each in call.ran if not each.startswith(starts or "\0")]:
         yield f"ran {ran}"
-    # A link is followed, as in the cache of the Hub; what it leads to is never pushed, shown or changed.
-    opened = call.opened if pushes or not hostile.startswith("link") else []
+    # transformers follows links: those in the cache of the Hub are.
+    opened = [] if hostile.startswith("link") and door in OF_TRANSFORMERS else call.opened
     if door in OF_TRANSFORMERS:  # which read pickles without running them, if there are no other weights
         opened = [each for each in opened if not each.endswith(_PICKLES) or "/outside/" in each]
     if opened:
