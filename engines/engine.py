@@ -281,7 +281,7 @@ class Engine:
             raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
         encoded = self._encode(texts, text_pairs)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
-        batches = [[first, *islice(in_order, _BATCH_TOKENS // len(encoded[first]) - 1)] for first in in_order]
+        batches = [[first, *islice(in_order, max(0, _BATCH_TOKENS // len(encoded[first]) - 1))] for first in in_order]
         found: list[dict[str, np.ndarray]] = [{}] * len(encoded)
 
         def run_batch(numbers: list[int]) -> None:

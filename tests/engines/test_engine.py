@@ -241,6 +241,15 @@ def test_outputs_of_heads_are_those_of_the_model(model_class, name, head_folder)
 
 
 @pytest.mark.parametrize("name", ENGINES)
+def test_a_text_may_be_longer_than_a_batch(name, head_folder):
+    """Of 1,024 tokens, where the positions are no limit."""
+    engine = load_engine(head_folder(AtentaEncoderForTokenClassification), name)
+    lengths = (3, 1022, 1023, 2500)
+    outputs = engine.predict(["a" * length for length in lengths])
+    assert [len(each["logits"]) for each in outputs] == [length + 2 for length in lengths]
+
+
+@pytest.mark.parametrize("name", ENGINES)
 def test_learned_positions_are_a_limit(name, engines, head_folder):
     """Of 64 tokens; the last one of an output is not read."""
     decoder, head = engines["decoder", name], load_engine(head_folder(AtentaEncoderForPreTraining), name)
