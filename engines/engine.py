@@ -371,7 +371,7 @@ def load_engine(
     """Load a saved model with its tokenizer into an engine.
 
     Args:
-        folder: folder of a saved model; for onnxruntime, with the files that `python -m atenta.recipes.export` writes.
+        folder: folder of a saved model; or its name on the Hub; for onnxruntime, with the files of `atenta export`.
         engine: `"onnx"`, `"torch"`, or `"auto"`: onnxruntime if it is installed and has its files, else torch.
         quantization: `"int8"` for the ONNX files that were exported so; by default those in float32.
         threads: number of threads. In onnxruntime, each generates for some of the texts; by default, as many as the
@@ -390,18 +390,16 @@ def load_engine(
     if not is_ours(config):
         raise ValueError(f"{folder}/config.json: model_type is {config.get('model_type')!r}; expected one of atenta.")
     name = choose_engine(folder, engine, quantization)
-    generation_file = folder / "generation_config.json"
-    generation_config = read_saved(generation_file) if generation_file.is_file() else {}
+    saved = folder / "generation_config.json"
+    generation_config = read_saved(saved) if saved.is_file() else {}
     tokenizer = TextIds(folder)
     if config.get("type_vocab_size") and "token_type_ids" not in tokenizer.model_input_names:
         raise ValueError(f"{folder}/tokenizer_config.json: model_input_names lacks token_type_ids; {AS_SAVED}")
     model: Head | Generator
     if name == "onnx":
         files = folder / ONNX_FOLDER
-        if (files / file_name("model", quantization)).is_file():
-            model = OnnxHead(files, quantization)
-        else:
-            model = OnnxGenerator(files, config, quantization)
+        is_head = (files / file_name("model", quantization)).is_file()
+        model = OnnxHead(files, quantization) if is_head else OnnxGenerator(files, config, quantization)
         batches_at_once = threads or count_cores()
     else:
         import torch
