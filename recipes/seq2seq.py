@@ -39,7 +39,7 @@ from atenta.recipes.baselines import align_letters, copy_source, letters_in_cont
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import printable, quote_for_shell
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
@@ -437,23 +437,8 @@ def _decode_in_new_process(
     if shown:
         source, output = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
         end_of_options = "-- " * source.startswith("-")
-        shown_command = f"atenta predict {shlex.quote(folder)} {end_of_options}{_quote(source)}"
+        shown_command = f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(source)}"
         print(f"$ {shown_command}\n{printable(output)}")
-
-
-def _quote(text: str) -> str:
-    """Quote a text for a shell; tabs and other control characters are escaped, as bash and zsh read them."""
-    if all(character.isprintable() for character in text):
-        return shlex.quote(text)
-    escaped = (
-        f"\\{character}" if character in "\\'" else character if character.isprintable() else _escape(character)
-        for character in text
-    )
-    return f"$'{''.join(escaped)}'"
-
-
-def _escape(character: str) -> str:
-    return {"\t": "\\t", "\n": "\\n"}.get(character, f"\\U{ord(character):08x}")
 
 
 if __name__ == "__main__":
