@@ -355,7 +355,7 @@ def push(
     folder: Annotated[Path, typer.Argument(help="Folder of a saved model.")],
     repository: Annotated[str, typer.Argument(help="Its name on the Hub, such as ana/accents.")],
     public: Annotated[bool, typer.Option("--public", help="Let everyone see it. Default: only its owner.")] = False,
-    replace: Annotated[bool, typer.Option("--replace", help="Replace files that differ, without asking.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace files that differ.")] = False,
     collection: Annotated[
         str | None,
         typer.Option("--collection", metavar="TITLE", help="Title of a collection with its ONNX files beside it."),
@@ -369,10 +369,7 @@ def push(
         plans = plan_push(folder, repository, private=not public, collection=collection)
         print("\n".join(map(str, plans)))
         if any(plan.replaces for plan in plans) and not replace:
-            if sys.stdin is None or not sys.stdin.isatty():
-                raise ValueError("The repository has files that differ: give --replace, or another repository.")
-            typer.confirm("Replace these files?", abort=True)
-            replace = True
+            raise ValueError("The repository has files that differ: give --replace, or another repository.")
         print(push_folder(folder, repository, private=not public, replace=replace, collection=collection))
 
 

@@ -86,9 +86,8 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
     is_saved_class = type(model).__name__ in (model.config.architectures or [])
     # Another head is new. So is the pooler of an encoder that was not trained on pairs of texts.
     base = "" if model.base_model is model else f"{model.base_model_prefix}."
-    is_ours = isinstance(model, AtentaPreTrainedModel)
     missing = set(info["missing_keys"])
-    new = {key for key in missing if not is_ours or not key.startswith(base) or key.startswith(f"{base}pooler.")}
+    new = {key for key in missing if not key.startswith(base) or key.startswith(f"{base}pooler.")}
     problems = {
         "lack": missing if is_saved_class else missing - new,
         "have in another shape": {key for key, *_ in info["mismatched_keys"]},

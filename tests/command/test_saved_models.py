@@ -1,5 +1,6 @@
 """Saved models whose weights or files are not what was saved: every way to open one refuses it by name."""
 
+import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -125,6 +126,15 @@ def test_a_pickle_is_refused_with_what_converts_it(folder_of, kind, door):
     with pytest.raises((SystemExit, ValueError), match=r"pytorch_model\.bin, a pickle.*save_file") as refused:
         door(folder)
     assert "\n" not in str(refused.value)
+
+
+def test_a_type_that_does_not_fit_the_weights_is_refused(folder_of):
+    folder = folder_of("texts")
+    path = folder / "config.json"
+    config = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**config, "model_type": "t5"}), encoding="utf-8")
+    with pytest.raises(SystemExit, match=r"lack decoder\.block"):
+        command("predict", folder, TEXT)
 
 
 def test_a_new_head_on_a_saved_encoder_is_no_missing_weight(tmp_path):
