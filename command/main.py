@@ -1,5 +1,7 @@
 """The command `atenta`: train, predict, restore, evaluate, info, show, export and push."""
 
+from atenta.recipes.terminal import allow_interrupts, escape_missing_characters
+
 import errno
 import os
 import re
@@ -19,9 +21,7 @@ from typing import Annotated, Any, Literal
 import typer
 from typer.core import TyperCommand
 
-from atenta.command.interrupts import allow_interrupts
 from atenta.command.text_lines import close_quietly, printable_lines
-from atenta.recipes.escapes import escape_missing_characters
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {

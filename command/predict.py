@@ -1,5 +1,7 @@
 """`atenta predict`: a saved model's results for each line, whatever kind of model it is."""
 
+from atenta.recipes.terminal import allow_interrupts
+
 import hashlib
 import json
 import sys
@@ -10,7 +12,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from atenta.command.interrupts import allow_interrupts
 from atenta.command.predictors import (
     AnswerPredictor,
     CharacterPredictor,

@@ -1,11 +1,12 @@
 """`atenta restore`: the accents of Portuguese, without torch if onnxruntime is installed."""
 
+from atenta.recipes.terminal import allow_interrupts
+
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from atenta import CharacterRestorer
-from atenta.command.interrupts import allow_interrupts
 from atenta.command.text_lines import InputLine, LineReader, chunks_of, print_results, read_whole
 from atenta.restoration.portuguese import MODEL_FOLDER
 

@@ -1,6 +1,6 @@
 """Where the command `atenta` starts: it can be stopped before it imports what takes time."""
 
-from atenta.command.interrupts import stop_at_once
+from atenta.recipes.terminal import stop_at_once
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ of equal length (`source<TAB>target`); with --strip on texts alone, from which t
 change characters into what training has seen them become, so the text itself cannot be corrupted, however long it is.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import math
 import time

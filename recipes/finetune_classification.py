@@ -12,7 +12,7 @@ By default the labels are the languages of words: Italian, French or Portuguese.
 it is trained on your own labels, such as sentiment.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from collections.abc import Sequence
 from functools import partial

@@ -12,7 +12,7 @@ and the answer is the next one. With --train_file and --validation_file (tsv, cs
 and `answer`) or --dataset_name it is trained on your own prompts. --model_name_or_path null trains a new decoder.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from functools import partial
 from pathlib import Path

@@ -12,7 +12,7 @@ By default it is trained on FaQuAD (Sayama et al., 2019), questions on Brazilian
 read in windows that overlap by --stride characters. Answers are cut from the unchanged context.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -12,7 +12,7 @@ and --validation_file (CoNLL, or CoNLL-U and --tag_column) or --dataset_name it 
 the form B-X, I-X and O are scored as entities. The model reads characters and tags each word at its first one.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace

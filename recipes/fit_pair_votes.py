@@ -13,7 +13,7 @@ tokens vote only within their document. Of several distances the one with the be
 kept. The test texts are scored once.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import json
 import math

@@ -12,7 +12,7 @@ tsv, jsonl, parquet with a column `text`) or --dataset_name it is trained on you
 rows of --max_length tokens; attention does not cross from one document to another.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from dataclasses import dataclass, field
 from functools import partial

@@ -11,7 +11,7 @@ By default it is trained on tales and novels of Machado de Assis. With --train_f
 tsv, jsonl, parquet with a column `text`) or --dataset_name it is trained on your own texts. Each line is a sentence.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import math
 import re

@@ -12,7 +12,7 @@ tasks. With --train_file and --validation_file it trains on your own `source<TAB
 feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are masked, and the model restores them.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import json
 import shlex

@@ -4,6 +4,8 @@ Pictures are saved as PNG files in --output_dir, and their paths are printed. `s
 options of a command.
 """
 
+from atenta.recipes.terminal import escape_missing_characters
+
 import argparse
 import json
 import sys
@@ -17,7 +19,6 @@ from atenta import AtentaPairVotesForCausalLM
 from atenta.modeling.positions import LearnedPositions
 from atenta.recipes.decoding.loading import TRUST_REMOTE_CODE, load_model
 from atenta.recipes.decoding.steps import decoding_steps
-from atenta.recipes.escapes import escape_missing_characters
 from atenta.recipes.pictures.attention_maps import (
     attention_maps,
     draw_attention,

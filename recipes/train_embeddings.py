@@ -15,7 +15,7 @@ paired with the next. The folder loads with `SentenceTransformer` and with `Auto
 it.
 """
 
-import atenta.recipes.interruption  # noqa: F401  # first, because the others take seconds
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import time
 from collections.abc import Callable, Mapping, Sequence

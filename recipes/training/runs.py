@@ -1,5 +1,7 @@
 """The run of a recipe: its output folder, which it locks, where it starts, and how it ends when it is stopped."""
 
+from atenta.recipes.terminal import escape_missing_characters
+
 import errno
 import hashlib
 import json
@@ -23,7 +25,6 @@ from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
 from atenta.publishing import PushError, expect_pushable
-from atenta.recipes.escapes import escape_missing_characters
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
     damage_of,
