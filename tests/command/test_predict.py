@@ -123,6 +123,19 @@ def test_each_line_gives_a_line(folders, tmp_path):
     assert printed == "".join(line + end for line, end in zip(expected, ends)) * 2
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(folders, tmp_path):
+    lines = ["ser\tPL", "\ufeffver"]
+    plain, marked, empty = (tmp_path / name for name in ("plain", "marked", "empty"))
+    plain.write_text("\n".join(lines), encoding="utf-8")
+    marked.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
+    empty.write_text("\ufeff", encoding="utf-8")
+    expected = run("predict", folders[0], *lines).stdout
+    assert run("predict", folders[0], "--files", plain).stdout == expected
+    assert run("predict", folders[0], "--files", empty, "--files", marked).stdout == expected
+    (tmp_path / "json").write_text('\ufeff{"text": "ver"}\n', encoding="utf-8")
+    assert len(run("predict", folders[0], "--files", tmp_path / "json", "--json_lines").stdout.splitlines()) == 1
+
+
 def test_no_lines_give_no_output(folders, tmp_path):
     assert run("predict", folders[0], "--files", lines_of(tmp_path / "empty.txt", "")).stdout == ""
 
