@@ -64,6 +64,8 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
         ValueError: If the model has no such scores, or a row is malformed or has a label that the model has not.
         OSError: If a file cannot be read or written, or there is no such model.
     """
+    if output is not None and (output.is_dir() or not output.parent.is_dir()):
+        raise FileNotFoundError(f"--output {output} cannot be written: expected a file in a folder that exists")
     task = _find_task(options, metrics)
     rows = read_rows(test_file, task.row_format)
     compared = task.score(rows)
@@ -76,7 +78,8 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
             "date": date.today().isoformat(),
             "versions": {name: version(name) for name in ("atenta", "torch", "transformers")},
         }
-        output.write_text(json.dumps({"test": compared, "run": about}, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        content = json.dumps({"test": compared, "run": about}, indent=2, ensure_ascii=False) + "\n"
+        output.write_bytes(content.encode(errors="backslashreplace"))  # a name may not be UTF-8
 
 
 def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:

@@ -38,6 +38,7 @@ from atenta.recipes.tab_separated import tab_separated
 from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
 _CHUNK = 512  # lines that are read, predicted and written at once
+_MAX_NEW_TOKENS = 256  # of an encoder-decoder that was saved without a length, as in its pipeline
 _Chunk = list[tuple[InputLine, dict[str, Any]]]
 
 
@@ -237,6 +238,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
     if options.ensemble or options.device:
         raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
+    search = {**_default_length(folder, kind), **options.generate}
     predictors = {
         "ForSequenceClassification": LabelPredictor,
         "ForTokenClassification": TagPredictor,
@@ -259,7 +261,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
             tags=tags if engine.tokenizer.tags else None,
             keep_letters=options.keep_letters,
             batch_size=options.batch_size,
-            **options.generate,
+            **search,
         )
         prompts = texts if kind.endswith("ForCausalLM") else [""] * len(texts)
         if kind.endswith("ForConditionalGeneration"):
@@ -268,6 +270,14 @@ def load_predictor(options: PredictOptions) -> Predictor:
         return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
 
     return TextPredictor(generate)
+
+
+def _default_length(folder: Path, kind: str) -> dict[str, int]:
+    """Return the option that limits an output where the model says nothing: in torch and in onnxruntime the same."""
+    file = folder / "generation_config.json"
+    saved = read_saved(file) if file.is_file() else {}
+    is_said = any(saved.get(name) is not None for name in ("max_length", "max_new_tokens"))
+    return {} if is_said or not kind.endswith("ForConditionalGeneration") else {"max_new_tokens": _MAX_NEW_TOKENS}
 
 
 def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:

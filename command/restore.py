@@ -34,9 +34,8 @@ def restore_texts(
     for chunk in _chunks(texts, files):
         for given, each in zip(chunk, restorer.restore([str(text) for text in chunk], min_confidence)):
             record = {"text": given, "restored": each.text, "probabilities": each.probabilities.tolist()}
-            print_results(
-                json.dumps(record, ensure_ascii=False) + "\n" if probabilities else each.text + given.line_end
-            )
+            line = given.line_start + each.text + given.line_end
+            print_results(json.dumps(record, ensure_ascii=False) + "\n" if probabilities else line)
 
 
 def _chunks(texts: Sequence[str], files: Sequence[Path]) -> Iterator[list[InputLine]]:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import sys
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
@@ -26,20 +27,22 @@ class InputLine(str):
 
     Attributes:
         where: what messages call it, such as `texts.txt, line 3`.
+        line_start: the byte order mark that was before it, at the beginning of a file, or nothing.
         line_end: what follows it in the output: a line feed, after a carriage return if the text had one.
         lines: number of lines that were read, with this one.
         digest: SHA-256 of them, as an object of `hashlib`.
     """
 
     where: str
+    line_start: str
     line_end: str
     lines: int
     digest: Any
 
-    def __new__(cls, text: str, where: str, line_end: str = "\n") -> "InputLine":
+    def __new__(cls, text: str, where: str, line_end: str = "\n", line_start: str = "") -> "InputLine":
         """Return the text with its place."""
         line = super().__new__(cls, text)
-        line.where, line.line_end = where, line_end
+        line.where, line.line_start, line.line_end = where, line_start, line_end
         return line
 
 
@@ -47,7 +50,7 @@ class LineReader:
     """The texts of the command line, or else the lines of files or of standard input, in order.
 
     Only a line feed ends a line. A carriage return before it is not part of the text, and is written again after the
-    result.
+    result. A byte order mark at the beginning of a file is not part of its first text either.
     """
 
     def __init__(
@@ -63,11 +66,11 @@ class LineReader:
             ValueError: If a line is not UTF-8, or the lines to skip are not as before.
         """
         lines, digest = 0, hashlib.sha256()
-        for where, content in self._read():
+        for where, mark, content in self._read():
             lines += 1
-            digest.update(content + b"\n")
+            digest.update(mark + content + b"\n")
             if lines > self._skip:
-                line = _decode(content, where)
+                line = _decode(content, where, mark.decode())
                 line.lines, line.digest = lines, digest.copy()
                 yield line
             elif lines == self._skip and digest.hexdigest() != self._expected:
@@ -78,9 +81,10 @@ class LineReader:
         if lines < self._skip:
             raise ValueError(f"Found {lines} lines; the output has results of {self._skip}: it is of another input.")
 
-    def _read(self) -> Iterator[tuple[str, bytes]]:
+    def _read(self) -> Iterator[tuple[str, bytes, bytes]]:
+        """Yield the place of each line, the byte order mark before it, if there is one, and the line."""
         for number, text in enumerate(self._texts, start=1):
-            yield f"text {number}", text.encode(errors="surrogateescape")
+            yield f"text {number}", b"", text.encode(errors="surrogateescape")
         names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
         if None in names and sys.stdin is None:
             raise ValueError("Standard input is closed: give texts or --files.")
@@ -88,7 +92,9 @@ class LineReader:
             with open(sys.stdin.fileno() if name is None else name, "rb", closefd=name is not None) as lines:
                 place = "standard input" if name is None else str(name)
                 for number, line in enumerate(lines, start=1):
-                    yield f"{place}, line {number}", line.removesuffix(b"\n")
+                    mark = BOM_UTF8 if number == 1 and line.startswith(BOM_UTF8) else b""
+                    if line != mark:  # an empty file may have one
+                        yield f"{place}, line {number}", mark, line.removeprefix(mark).removesuffix(b"\n")
 
 
 def chunks_of(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
@@ -109,13 +115,13 @@ def chunks_of(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
             return
 
 
-def _decode(content: bytes, where: str) -> InputLine:
+def _decode(content: bytes, where: str, line_start: str) -> InputLine:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
         raise ValueError(_describe_byte(where, content[error.start])) from None
     ending = "\r" if text.endswith("\r") else ""
-    return InputLine(text.removesuffix("\r"), where, ending + "\n")
+    return InputLine(text.removesuffix("\r"), where, ending + "\n", line_start)
 
 
 def _describe_byte(where: str, byte: int) -> str:

@@ -175,7 +175,8 @@ def test_accents_of_lines():
         restore_accents(line.removesuffix("\r")) + end
         for line, end in zip(text.split("\n"), ["\r\n", "\n", "\n"], strict=True)
     )
-    assert run_process("restore", input=text.encode()).stdout.decode() == expected
+    for mark in ("", "\ufeff"):
+        assert run_process("restore", input=(mark + text).encode()).stdout.decode() == mark + expected
     assert run("restore", "Nao e facil", "--min_confidence", 1.0).stdout == "Nao e facil\n"
     record = json.loads(run("restore", "Nao e facil", "--probabilities").stdout)
     assert record["restored"] == restore_accents("Nao e facil")

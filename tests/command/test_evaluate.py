@@ -236,6 +236,22 @@ def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
     assert "tag_accuracy" not in reason.replace(repr(name), "")
 
 
+@pytest.mark.parametrize("name", ["", "nowhere/scores.json"])
+def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path, name):
+    model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
+    reason = evaluate(model, tmp_path / "nowhere.tsv", "--output", tmp_path / name, code=1)
+    assert f"--output {tmp_path / name} cannot be written" in reason
+
+
+def test_a_file_whose_name_is_not_utf_8_is_scored(tmp_path):
+    file = tmp_path / "rows\udcff.tsv"
+    try:
+        file.write_text("a\ta\n", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    assert evaluate(saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration), file)
+
+
 @pytest.mark.parametrize(
     ("saved_for_tasks", "message"),
     [

@@ -27,7 +27,9 @@ from atenta import (
 )
 from atenta.command import predict, predictors, text_lines
 from atenta.command.main import app
+from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
+from support.exported import save_lively
 from support.models import double_model
 from support.saved import save_with_tokenizer
 
@@ -121,6 +123,19 @@ def test_each_line_gives_a_line(folders, tmp_path):
     assert printed == "".join(line + end for line, end in zip(expected, ends)) * 2
 
 
+def test_a_byte_order_mark_is_no_part_of_the_first_line(folders, tmp_path):
+    lines = ["ser\tPL", "\ufeffver"]
+    plain, marked, empty = (tmp_path / name for name in ("plain", "marked", "empty"))
+    plain.write_text("\n".join(lines), encoding="utf-8")
+    marked.write_text("\ufeff" + "\n".join(lines), encoding="utf-8")
+    empty.write_text("\ufeff", encoding="utf-8")
+    expected = run("predict", folders[0], *lines).stdout
+    assert run("predict", folders[0], "--files", plain).stdout == expected
+    assert run("predict", folders[0], "--files", empty, "--files", marked).stdout == expected
+    (tmp_path / "json").write_text('\ufeff{"text": "ver"}\n', encoding="utf-8")
+    assert len(run("predict", folders[0], "--files", tmp_path / "json", "--json_lines").stdout.splitlines()) == 1
+
+
 def test_no_lines_give_no_output(folders, tmp_path):
     assert run("predict", folders[0], "--files", lines_of(tmp_path / "empty.txt", "")).stdout == ""
 
@@ -170,6 +185,7 @@ def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     lines = [line for line in run("predict", folder, *texts).stderr.splitlines() if line.startswith("warning: ")]
     assert sum("z日ser" in line for line in lines) >= 2
     engine = load_engine(folder, "torch")
+    capsys.readouterr()  # bars of the model that was saved
     predict._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
     assert capsys.readouterr().err.splitlines() == lines
 
@@ -315,6 +331,14 @@ def test_a_model_of_others(tmp_path):
         assert [each["text"] for each in json.loads(line)["outputs"]] == [each["generated_text"] for each in ranked]
     assert "runs in torch: leave out the engine" in refusal("predict", tmp_path, "a", "--engine", "onnx")
     assert "keep_letters=True needs a model of atenta" in refusal("predict", tmp_path, "a", "--keep_letters")
+
+
+def test_engines_write_as_long_outputs_where_the_model_says_nothing(tmp_path):
+    save_lively(AtentaEncoderDecoderForConditionalGeneration, tmp_path, encoder_layers=1, decoder_layers=1)
+    export_onnx(tmp_path)
+    by_torch, by_onnx = (run("predict", tmp_path, "abc", "--engine", name).stdout for name in ("torch", "onnx"))
+    assert by_torch == by_onnx
+    assert len(by_torch) > 21  # what `generate` writes by default
 
 
 def test_continuations_of_a_decoder(tmp_path):
