@@ -97,9 +97,9 @@ def predict_lines(
         OSError: If a file cannot be read or written, or there is no such model.
         ImportError: If an engine is not installed.
     """
-    _expect_search(options)
     if output is not None and not resume:
         expect_new(output)
+    _expect_search(options)
     predictor = load_predictor(options)
     allow_interrupts()
     written = format or predictor.format

@@ -210,19 +210,8 @@ class MaskPredictor(Predictor):
 
 
 def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
-    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`.
-
-    Raises:
-        ValueError: If the file is damaged there.
-    """
-    of_tasks = config.get("task_specific_params") or {}
-    found = of_tasks.get(task, {}) if isinstance(of_tasks, Mapping) else of_tasks
-    if not isinstance(found, Mapping):
-        raise ValueError(
-            f"task_specific_params of the model's config.json is damaged (found {found!r:.40}); expected it as the "
-            "model was saved."
-        )
-    return found
+    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
+    return (config.get("task_specific_params") or {}).get(task, {})
 
 
 def class_names(config: Mapping[str, Any]) -> dict[str, str]:

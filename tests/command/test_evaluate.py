@@ -257,8 +257,8 @@ def test_a_file_whose_name_is_not_utf_8_is_scored(tmp_path):
     [
         ({"text2text-generation": {"denoising": True}}, "restores masked texts"),
         ({"text2text-generation": {"metrics": ["nonsense"]}}, "'nonsense'"),
-        ({"text2text-generation": 3}, "task_specific_params of the model's config.json is damaged (found 3)"),
-        ("text2text-generation", "task_specific_params of the model's config.json is damaged (found 'text2text"),
+        ({"text2text-generation": 3}, "task_specific_params is {'text2text-generation': 3}"),
+        ("text2text-generation", "task_specific_params is 'text2text-generation'"),
     ],
 )
 def test_what_was_saved_for_other_rows_is_refused(tmp_path, saved_for_tasks, message):

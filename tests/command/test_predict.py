@@ -287,7 +287,9 @@ def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch)
     monkeypatch.setattr(predict, "_CHUNK", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folders[0], "--files", path, "--output", output)
-    monkeypatch.setattr(predictors.TextPredictor, "predict", failing_after(1, predictors.TextPredictor.predict))
+    monkeypatch.setattr(
+        predictors.TextPredictor, "predict_in_parts", failing_after(1, predictors.TextPredictor.predict_in_parts)
+    )
     CliRunner().invoke(app, [*map(str, arguments)])
     monkeypatch.undo()
     lines_of(path, "sem\nver\n")
@@ -299,7 +301,9 @@ def test_another_model_in_the_same_folder_is_noticed_when_it_goes_on(tmp_path, m
     folder = save(tmp_path / "model", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folder, "--files", path, "--output", output)
-    monkeypatch.setattr(predictors.TextPredictor, "predict", failing_after(1, predictors.TextPredictor.predict))
+    monkeypatch.setattr(
+        predictors.TextPredictor, "predict_in_parts", failing_after(1, predictors.TextPredictor.predict_in_parts)
+    )
     CliRunner().invoke(app, [*map(str, arguments)])
     monkeypatch.undo()
     save(folder, 2)
