@@ -124,6 +124,18 @@ def test_pipes_are_files(tmp_path):
     assert done.stdout.startswith(restore_accents("A acao") * 2 + "\n1 rows of /dev/fd/"), done.stderr
 
 
+def test_scores_are_written_for_a_file_whose_name_is_not_utf_8(tmp_path):
+    file = tmp_path / "rows\udcff.tsv"
+    try:
+        file.write_text("A acao\tA ação\n", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    output = tmp_path / "scores.json"
+    done = run_process("evaluate", MODEL_FOLDER, "--test_file", file, "--output", output)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(output.read_bytes())["run"]["test_file"] == str(file)
+
+
 def test_a_pipe_has_the_first_format_of_its_rows(tmp_path):
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
     script = f"printf 'Era uma vez' | '{sys.executable}' -m atenta evaluate model --test_file /dev/stdin"
