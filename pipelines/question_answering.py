@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from ..tokenization.finite_outputs import expect_finite
 from ..tokenization.offsets import character_span
 from .saved_pipeline import SavedPipeline
 
@@ -304,6 +305,7 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             logits = torch.stack([outputs.start_logits, outputs.end_logits]).float().cpu().numpy()
             for index, number in enumerate(numbers):
                 length = len(encoded["input_ids"][number])
+                expect_finite(logits[:, index, :length])
                 yield number, logits[0, index, :length], logits[1, index, :length]
 
 

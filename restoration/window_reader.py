@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ..tokenization.finite_outputs import expect_finite
 from ..tokenization.text_checks import check_texts
 from .character_codes import NO_CHOICE, CharacterCodes, TaggerConfiguration, Vocabulary
 from .spans import cut_windows
@@ -163,7 +164,9 @@ class WindowReader:
                     running.append((places, decides, pool.submit(self._run, *inputs)))
                 places, decides, logits = running.popleft()
                 of_batch = places[decides]
-                yield of_batch, choices[of_batch], logits.result()[decides]
+                found = logits.result()[decides]
+                expect_finite(found)
+                yield of_batch, choices[of_batch], found
 
     def _batch(
         self, windows: np.ndarray, ids: np.ndarray, hints: np.ndarray
