@@ -413,9 +413,13 @@ def _errors_in_a_line() -> Any:
         print("\nStopped. What was written is complete up to its last line.", file=sys.stderr)
         raise SystemExit(130) from None
     except MemoryError as error:
-        raise SystemExit(f"The memory is not enough: {error or 'give less at once'}.") from None
+        raise SystemExit(f"The memory is not enough: {str(error) or 'give less at once'}.") from None
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):  # whose errors share no base but Exception
+            raise
+        raise SystemExit(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}")) from None
 
 
 @contextmanager

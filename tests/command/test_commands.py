@@ -383,3 +383,23 @@ def test_a_push_says_what_it_does_and_asks(tmp_path, monkeypatch):
         done = run_process("push", tmp_path / "model", "tester/labels", "--replace", **options)
         assert done.returncode == 0, done.stderr
         assert hub.storage.files("tester/labels")["config.json"] == config.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("Unable to allocate 298. GiB"), "The memory is not enough: Unable to allocate 298. GiB."),
+        (MemoryError(), "The memory is not enough: give less at once."),
+        (
+            type("Fail", (Exception,), {"__module__": "onnxruntime.capi"})("no\nmemory"),
+            "onnxruntime has failed: no memory",
+        ),
+    ],
+    ids=str,
+)
+def test_too_little_memory_is_a_line(monkeypatch, error, message):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("atenta.command.restore.restore_texts", fail)
+    assert str(run("restore", "a", code=1).exception) == message
