@@ -409,8 +409,14 @@ def _errors_in_a_line() -> Any:
     except KeyboardInterrupt:
         print("\nStopped. What was written is complete up to its last line.", file=sys.stderr)
         raise SystemExit(130) from None
+    except MemoryError as error:
+        raise SystemExit(f"The memory is not enough: {str(error) or 'give less at once'}.") from None
     except (ImportError, OSError, RuntimeError, ValueError) as error:
         raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
+    except Exception as error:
+        if not type(error).__module__.startswith("onnxruntime."):  # whose errors share no base but Exception
+            raise
+        raise SystemExit(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}")) from None
 
 
 @contextmanager

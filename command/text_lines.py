@@ -232,6 +232,7 @@ class LineWriter:
             self._read_progress(output, self._progress)
         else:
             expect_new(output)
+        self._note_progress()  # before there is a file, which would seem complete without it
         self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
         self._file.truncate(self.done["bytes"])  # a line that was half written is written again
         self._file.seek(self.done["bytes"])
@@ -271,8 +272,12 @@ class LineWriter:
             if last is not None:
                 self.done |= {"lines": last.lines, "digest": last.digest.hexdigest()}
             self.done["bytes"] = self._file.tell()
+            self._note_progress()
+
+    def _note_progress(self) -> None:
+        if self._progress is not None:
             part = self._progress.with_name(f"{self._progress.name}.part")
-            part.write_text(json.dumps({"about": self._about, **self.done}, ensure_ascii=False), encoding="utf-8")
+            part.write_text(json.dumps({"about": self._about, **self.done}), encoding="utf-8")
             part.replace(self._progress)
 
     def __exit__(

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
+from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
 from .onnx_models import (
     ONNX_FOLDER,
@@ -274,8 +275,8 @@ class Engine:
 
         Raises:
             TypeError: If an input is not a text.
-            ValueError: If the model generates instead, or a text has a lone surrogate or is longer than the positions
-                that the model has learned.
+            ValueError: If the model generates instead or its outputs are not finite, or a text has a lone surrogate or
+                is longer than the positions that the model has learned.
         """
         if not isinstance(self._model, Head):
             raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
@@ -291,6 +292,7 @@ class Engine:
                 of_tokens = values.ndim == 3 or name in ("start_logits", "end_logits")
                 for number, mask, value in zip(numbers, inputs["attention_mask"], values):
                     found[number] = found[number] | {name: value[mask == 1] if of_tokens else value}
+                    check_outputs(found[number][name])
 
         self._side_by_side(run_batch, batches)
         return found

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+_LEAST_TEMPERATURE = 1e-30  # logits divided by less, or by more than its reciprocal, leave the range of float32
 _DEFAULT_NEW_TOKENS = 20  # what `generate` writes if nothing says how much
 
 # Options of transformers' `GenerationConfig` that the searches below do not have, with the value that changes nothing.
@@ -108,7 +109,10 @@ class SearchOptions:
                 'True, False or "never"',
             ),
             "do_sample": (isinstance(self.do_sample, bool), "True or False"),
-            "temperature": (_is_number(self.temperature) and self.temperature > 0, "a number above 0"),
+            "temperature": (
+                _is_number(self.temperature) and _LEAST_TEMPERATURE <= self.temperature <= 1 / _LEAST_TEMPERATURE,
+                f"a number above 0, from {_LEAST_TEMPERATURE} to {1 / _LEAST_TEMPERATURE}",
+            ),
             "top_k": (self.top_k is None or _is_whole(self.top_k, 0), "a whole number, 0 for all tokens"),
             "top_p": (_is_number(self.top_p) and 0 <= self.top_p <= 1, "a number from 0 to 1"),
             "eos_token_id": (all(_is_whole(each, 0) for each in self.end_ids), "an id or a list of ids"),

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from ..tokenization.text_checks import check_outputs
 from .search_options import SearchOptions
 
 _EXCLUDED = np.float32(-1e9)  # the score by which `generate` excludes a beam
@@ -347,8 +348,7 @@ class _FinishedBeams:
 
 def _take_most_probable(logits: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the most probable tokens and their log-probabilities, (rows, branches) each."""
-    shifted = logits - logits.max(-1, keepdims=True)
-    return logits.argmax(-1), -np.log(np.exp(shifted).sum(-1))
+    return logits.argmax(-1), -np.log(np.exp(_below_largest(logits)).sum(-1))
 
 
 class _Sampler:
@@ -388,8 +388,14 @@ class _Sampler:
 
 
 def _log_softmax(logits: np.ndarray) -> np.ndarray:
-    shifted = logits - logits.max(-1, keepdims=True)
+    shifted = _below_largest(logits)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+
+
+def _below_largest(logits: np.ndarray) -> np.ndarray:
+    largest = logits.max(-1, keepdims=True)
+    check_outputs(largest)  # which it is not if any of them is not a number
+    return logits - largest
 
 
 def _find_best(totals: np.ndarray, number: int) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from ..tokenization.offsets import character_span
+from ..tokenization.text_checks import check_outputs
 from .saved_pipeline import SavedPipeline
 
 _WINDOWS_AT_ONCE = 16
@@ -310,6 +311,7 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             logits = torch.stack([outputs.start_logits, outputs.end_logits]).float().cpu().numpy()
             for index, number in enumerate(numbers):
                 length = len(encoded["input_ids"][number])
+                check_outputs(logits[:, index, :length])
                 yield number, logits[0, index, :length], logits[1, index, :length]
 
 

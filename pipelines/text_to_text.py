@@ -11,6 +11,7 @@ import torch
 from transformers import PreTrainedModel
 from transformers.utils import ModelOutput
 
+from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,
     TextWindow,
@@ -211,6 +212,8 @@ class TextToTextPipeline(SavedPipeline):
         ):
             options["max_new_tokens"] = _MAX_NEW_TOKENS
         output = self.model.generate(**batch, **options)
+        if output.scores:
+            check_outputs(torch.stack([scores.amax(-1) for scores in output.scores]).float().cpu().numpy())
         start = 1  # the token that every output starts with
         ids = output.sequences[:, start:]
         eos = saved.eos_token_id if isinstance(saved.eos_token_id, list) else [self.tokenizer.eos_token_id]

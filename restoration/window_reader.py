@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..tokenization.text_checks import check_texts
+from ..tokenization.text_checks import check_outputs, check_texts
 from .character_codes import NO_CHOICE, CharacterCodes, TaggerConfiguration, Vocabulary
 from .spans import cut_windows
 from .spellings import Spellings, code_points
@@ -163,7 +163,9 @@ class WindowReader:
                     running.append((places, decides, pool.submit(self._run, *inputs)))
                 places, decides, logits = running.popleft()
                 of_batch = places[decides]
-                yield of_batch, choices[of_batch], logits.result()[decides]
+                found = logits.result()[decides]
+                check_outputs(found)
+                yield of_batch, choices[of_batch], found
 
     def _batch(
         self, windows: np.ndarray, ids: np.ndarray, hints: np.ndarray

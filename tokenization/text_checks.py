@@ -1,6 +1,8 @@
-"""Checks that inputs are texts, with errors that name the argument and the position of the first wrong item."""
+"""Checks of what goes into a model, texts, and of what comes out of it, numbers."""
 
 from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 
 def check_texts(texts: str | Sequence, name: str = "text") -> None:
@@ -47,3 +49,16 @@ def _check_surrogates(text: str, name: str) -> None:
             "character. Read the source with its correct encoding, or join or replace the surrogates: "
             "text.encode('utf-16', 'surrogatepass').decode('utf-16', 'replace')."
         ) from None
+
+
+def check_outputs(*outputs: np.ndarray) -> None:
+    """Check that outputs of a model are finite. Finite weights give others if they are damaged, or too large.
+
+    Raises:
+        ValueError: If a number is infinite, or is none.
+    """
+    if not all(np.isfinite(values).all() for values in outputs):
+        raise ValueError(
+            "The outputs of the model are not finite numbers, because weights are damaged or too large; expected "
+            "those of a trained model: save it again, or train it again."
+        )

@@ -124,6 +124,18 @@ def test_pipes_are_files(tmp_path):
     assert done.stdout.startswith(restore_accents("A acao") * 2 + "\n1 rows of /dev/fd/"), done.stderr
 
 
+def test_scores_are_written_for_a_file_whose_name_is_not_utf_8(tmp_path):
+    file = tmp_path / "rows\udcff.tsv"
+    try:
+        file.write_text("A acao\tA ação\n", encoding="utf-8")
+    except OSError:
+        pytest.skip("this file system has no such names")
+    output = tmp_path / "scores.json"
+    done = run_process("evaluate", MODEL_FOLDER, "--test_file", file, "--output", output)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(output.read_bytes())["run"]["test_file"] == str(file)
+
+
 def test_a_pipe_has_the_first_format_of_its_rows(tmp_path):
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
     script = f"printf 'Era uma vez' | '{sys.executable}' -m atenta evaluate model --test_file /dev/stdin"
@@ -371,3 +383,23 @@ def test_a_push_says_what_it_does_and_asks(tmp_path, monkeypatch):
         done = run_process("push", tmp_path / "model", "tester/labels", "--replace", **options)
         assert done.returncode == 0, done.stderr
         assert hub.storage.files("tester/labels")["config.json"] == config.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (MemoryError("Unable to allocate 298. GiB"), "The memory is not enough: Unable to allocate 298. GiB."),
+        (MemoryError(), "The memory is not enough: give less at once."),
+        (
+            type("Fail", (Exception,), {"__module__": "onnxruntime.capi"})("no\nmemory"),
+            "onnxruntime has failed: no memory",
+        ),
+    ],
+    ids=str,
+)
+def test_too_little_memory_is_a_line(monkeypatch, error, message):
+    def fail(*_):
+        raise error
+
+    monkeypatch.setattr("atenta.command.restore.restore_texts", fail)
+    assert str(run("restore", "a", code=1).exception) == message

@@ -243,15 +243,6 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp
     assert f"--output {tmp_path / name} cannot be written" in reason
 
 
-def test_a_file_whose_name_is_not_utf_8_is_scored(tmp_path):
-    file = tmp_path / "rows\udcff.tsv"
-    try:
-        file.write_text("a\ta\n", encoding="utf-8")
-    except OSError:
-        pytest.skip("this file system has no such names")
-    assert evaluate(saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration), file)
-
-
 @pytest.mark.parametrize(
     ("saved_for_tasks", "message"),
     [

@@ -283,6 +283,17 @@ def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path
     assert "found no folder" in refusal("predict", "nowhere", "a", "--output", tmp_path / "folder" / "output")
 
 
+def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, monkeypatch):
+    path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
+    with monkeypatch.context() as patch:
+        patch.setattr(predictors.TextPredictor, "predict_in_parts", failing_after(0, None))
+        run("predict", folders[0], "--files", path, "--output", output, code=130)
+    assert "give --resume" in refusal("predict", folders[0], "--files", path, "--output", output)
+    run("predict", folders[0], "--files", path, "--output", output, "--resume")
+    assert output.read_text(encoding="utf-8") == run("predict", folders[0], "--files", path).stdout
+    assert not (tmp_path / "output.progress").exists()
+
+
 def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch):
     monkeypatch.setattr(predict, "_CHUNK", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"

@@ -22,6 +22,7 @@ from atenta import (
 from atenta.command.main import app
 from atenta.engines.onnx_export import export_onnx
 from support.saved import save_with_tokenizer
+from support.small_models import SMALL_MODELS
 from support.taggers import BASES, make_restorer
 
 TEXT = "A acao comecou"
@@ -205,3 +206,16 @@ def test_links_to_elsewhere_and_adapters_are_refused(folder_of):
     (folder / "adapter_config.json").write_text('{"base_model_name_or_path": "/elsewhere"}', encoding="utf-8")
     with pytest.raises(ValueError, match=r"adapter_config\.json"):
         atenta.load_engine(folder)
+
+
+@pytest.mark.parametrize("kind", ["labels", "tags", "questions", "characters", "decoder", "pairs", "masked"])
+def test_outputs_that_are_no_numbers_are_no_answers(tmp_path, kind):
+    """Of weights that are finite, but so large that what is made of them is not."""
+    model, folder = SMALL_MODELS[kind], tmp_path / "model"
+    model.save(folder)
+    rewrite(folder, lambda weights: [values.mul_(1e30) for values in weights.values()])
+    if model.onnx:
+        export_onnx(folder)
+    for engine in ["torch", "onnx"] if model.onnx else ["auto"]:
+        with pytest.raises(SystemExit, match="outputs of the model are not finite"):
+            command("predict", folder, model.text, "--engine", engine)

@@ -60,6 +60,8 @@ def test_limits_count_what_generate_counts():
         ({}, {"num_beams": 2, "early_stopping": 1}, 'early_stopping is 1; expected True, False or "never"'),
         ({}, {"do_sample": "yes"}, "do_sample is 'yes'; expected True or False"),
         ({}, {"do_sample": True, "temperature": 0}, "temperature is 0; expected a number above 0"),
+        ({}, {"do_sample": True, "temperature": 1e-40}, "temperature is 1e-40; expected a number above 0, from 1e-30"),
+        ({}, {"do_sample": True, "temperature": 1e40}, "temperature is 1e+40; expected a number above 0, from 1e-30"),
         ({}, {"do_sample": True, "top_k": -1}, "top_k is -1; expected a whole number, 0 for all"),
         ({}, {"do_sample": True, "top_p": 1.5}, "top_p is 1.5; expected a number from 0 to 1"),
         ({}, {"eos_token_id": "<eos>"}, "eos_token_id is '<eos>'; expected an id or a list of ids"),
