@@ -113,10 +113,8 @@ class Engine:
         Warns:
             UserWarning: If an encoder-decoder's output was cut off at the largest length.
         """
-        if isinstance(texts, str):
-            given, tags = [texts], None if tags is None else [tags]
-        else:
-            given = texts
+        is_one = isinstance(texts, str)
+        given, tags = ([texts], None if tags is None else [tags]) if is_one else (texts, tags)
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]
         cut = sum(not each.finished for each in best)
@@ -126,7 +124,7 @@ class Engine:
                 "Raise max_new_tokens, or cut the texts into parts.",
                 stacklevel=2,
             )
-        return best[0].text if isinstance(texts, str) else [each.text for each in best]
+        return best[0].text if is_one else [each.text for each in best]
 
     def n_best(
         self,

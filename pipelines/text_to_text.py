@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import PreTrainedModel
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.utils import ModelOutput
 
 from ..tokenization.text_checks import check_outputs
@@ -202,8 +202,9 @@ class TextToTextPipeline(SavedPipeline):
         batch = self.tokenizer.pad({"input_ids": list(encoded)}, return_tensors="pt").to(self.device)
         options = {"return_dict_in_generate": True, "output_scores": return_scores or keep_letters, **options}
         saved = self.model.generation_config
+        processors = [_FiniteScores(), *(options.pop("logits_processor", None) or ())]
         if keep_letters:  # which decide how long an output is
-            options["logits_processor"] = self.model.letter_lock(self.tokenizer, batch["input_ids"])
+            processors += self.model.letter_lock(self.tokenizer, batch["input_ids"])
             options |= {"max_length": None, "max_new_tokens": batch["input_ids"].shape[1]}
         elif options.get("max_new_tokens") is not None:
             options.setdefault("max_length", None)  # or transformers warns that both are set
@@ -211,9 +212,7 @@ class TextToTextPipeline(SavedPipeline):
             {"max_length", "max_new_tokens"} & saved.to_diff_dict().keys()
         ):
             options["max_new_tokens"] = _MAX_NEW_TOKENS
-        output = self.model.generate(**batch, **options)
-        if output.scores:
-            check_outputs(torch.stack([scores.amax(-1) for scores in output.scores]).float().cpu().numpy())
+        output = self.model.generate(**batch, logits_processor=LogitsProcessorList(processors), **options)
         start = 1  # the token that every output starts with
         ids = output.sequences[:, start:]
         eos = saved.eos_token_id if isinstance(saved.eos_token_id, list) else [self.tokenizer.eos_token_id]
@@ -237,6 +236,15 @@ class TextToTextPipeline(SavedPipeline):
     ) -> None:
         for problem in find_problems(windows, outputs, lengths, self._length_ratios, characters):
             warnings.warn(f"{name_source(text)}: {problem}", stacklevel=2)
+
+
+class _FiniteScores(LogitsProcessor):
+    """Refuses scores that are not finite, of which `generate` would make a text."""
+
+    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
+        """Return the scores, (outputs, vocab_size), as they are."""
+        check_outputs(scores.amax(-1).float().cpu().numpy())
+        return scores
 
 
 def _beam_scores(output: ModelOutput, rows: int) -> list[float]:

@@ -219,3 +219,6 @@ def test_outputs_that_are_no_numbers_are_no_answers(tmp_path, kind):
     for engine in ["torch", "onnx"] if model.onnx else ["auto"]:
         with pytest.raises(SystemExit, match="outputs of the model are not finite"):
             command("predict", folder, model.text, "--engine", engine)
+    if kind == "pairs":
+        with pytest.raises(ValueError, match="outputs of the model are not finite"):
+            pipeline("text2text-generation", str(folder))(model.text)
