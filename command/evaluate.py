@@ -42,7 +42,7 @@ _PAIR_METRICS = ("word_accuracy", "exact_match", "character_error_rate")  # of m
 
 @dataclass(frozen=True)
 class _Task:
-    """How a kind of model is scored: the format of its rows, and a function that scores them."""
+    """The format of a kind of model's rows, and a function that scores them."""
 
     row_format: RowFormat
     score: Callable[[_Rows], _Scores]

@@ -1,4 +1,4 @@
-"""Where the command `atenta` starts: it can be stopped before it imports what takes time."""
+"""The start of the command `atenta`, which can be stopped before it imports what takes time."""
 
 from atenta.recipes.terminal import stop_at_once
 

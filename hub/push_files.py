@@ -15,7 +15,7 @@ from .engines.saved_model import is_file_name, read_saved
 _CONFIG = "config.json"
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")
 TOKENIZER = (_CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json")
-"""What runs ONNX files in addition to them."""
+"""The files that an engine reads beside ONNX files."""
 _CODE = ("chat_template.jinja", "*.py")
 _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
 _ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")

@@ -1,4 +1,4 @@
-"""What a process of ours does with its terminal: Ctrl+C before there is any work to end, and characters it lacks.
+"""A process and its terminal: Ctrl+C before there is any work to end, and characters that the terminal lacks.
 
 Scripts import this module before all others, which take seconds: an interruption is one line from then on, and exit
 status 130. Later, `run_recipe` says what is kept. The command `atenta` calls `stop_at_once` first.

@@ -1,4 +1,4 @@
-"""What may change where a run is resumed from a checkpoint, and how the change takes effect."""
+"""Resuming a run from a checkpoint with changed options: which may change, and how the change takes effect."""
 
 from collections.abc import Mapping
 from pathlib import Path

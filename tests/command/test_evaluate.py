@@ -40,7 +40,7 @@ def labelled(folder):
 
 
 def paired(folder):
-    """What the label is only the second text says; some rows have none."""
+    """Rows whose label only the second text tells; some rows have none."""
     rows = [{"text": "o", "text_pair": text, "label": str(number % 2)} for number, text in enumerate(WORDS)]
     return write_jsonl(folder / "rows.jsonl", [*rows, {"text": "a", "label": "0"}])
 

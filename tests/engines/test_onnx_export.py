@@ -181,7 +181,7 @@ def products_of(path):
 
 
 def examples_of(folder):
-    """What a model reads of a text, twice."""
+    """The inputs of a model for a text, twice."""
     ids = texts(1, 12, vocab_size=load_model(folder).config.vocab_size).numpy()
     return [dict.fromkeys(("token_type_ids", "attention_mask"), np.ones((1, 12), int)) | {"input_ids": ids}] * 2
 

@@ -1,4 +1,4 @@
-"""What a run writes has no secrets and no places of its machine, and its card's command has the options of the run."""
+"""The files of a run have no secrets and no places of its machine, and its card's command has the run's options."""
 
 import io
 import json

@@ -86,7 +86,7 @@ DELETED, FOLDER = "deleted", "a folder"
 
 
 class Damage(NamedTuple):
-    """What is changed in a file.
+    """A change of a file.
 
     Attributes:
         file: its name.

@@ -175,7 +175,7 @@ def _remove(name: str) -> Damage:
 
 
 class _Payload:
-    """What runs code when it is unpickled."""
+    """An object that runs code when it is unpickled."""
 
     def __init__(self, box: Box) -> None:
         self.box = box

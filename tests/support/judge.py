@@ -1,4 +1,4 @@
-"""What is wrong with a call of a door on a hostile folder."""
+"""Faults of a call of a door on a hostile folder."""
 
 from collections.abc import Iterator
 

@@ -30,7 +30,7 @@ _SIZES = {"hidden_size": 16, "intermediate_size": 24}
 
 
 class SmallModel(NamedTuple):
-    """How a kind of model is made and used.
+    """The making and the use of a kind of model.
 
     Attributes:
         save: saves it in a folder.

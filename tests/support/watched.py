@@ -47,7 +47,7 @@ class Box:
 
     @property
     def output(self) -> Path:
-        """Where calls may write."""
+        """The folder that calls may write into."""
         return self.root / "output"
 
     def folder(self, name: str) -> str:
@@ -56,7 +56,7 @@ class Box:
 
 @dataclass
 class Call:
-    """What a call did.
+    """The deeds of a call.
 
     Attributes:
         error: the message of the error that ended it; `None` if none did.
