@@ -12,7 +12,8 @@ _OF_TRAINING = ("rocm-smi", "nvidia-smi", "uname", "lscpu", "file", "python", "p
 _OF_TRANSFORMERS_ITSELF = (
     *("auto_map of an unknown type", "auto_map of a type named like ours", "auto_map without a type"),
     *("auto_map of a path", "auto_map of bert", "auto_map of gpt2", "auto_map of t5", "auto_map of llama"),
-    *("auto_map of rag", "trust_remote_code of lightglue", "shards ", "fast_tokenizer_files", "adapter alone"),
+    *("auto_map of rag", "trust_remote_code of lightglue", "escapes in the type", "shards ", "fast_tokenizer_files"),
+    "adapter alone",
 )
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 
