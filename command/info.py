@@ -106,7 +106,7 @@ def format_description(name: str, described: Mapping[str, Any]) -> str:
 
 def _count_parameters(path: Path) -> int | None:
     """Return the number of weights, from the header of a safetensors file."""
-    if not path.is_file():
+    if not path.exists():
         return None
     with loading_errors(path.parent, path.name), safe_open(path, "np") as weights:
         return sum(prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118

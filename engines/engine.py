@@ -25,7 +25,7 @@ from .onnx_models import (
     export_command,
     file_name,
 )
-from .saved_model import AS_SAVED, class_of, find_model, is_ours, learned_positions, read_config, read_saved
+from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
 from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
@@ -393,8 +393,7 @@ def load_engine(
     saved = folder / "generation_config.json"
     generation_config = read_saved(saved) if saved.is_file() else {}
     tokenizer = TextIds(folder)
-    if config.get("type_vocab_size") and "token_type_ids" not in tokenizer.model_input_names:
-        raise ValueError(f"{folder}/tokenizer_config.json: model_input_names lacks token_type_ids; {AS_SAVED}")
+    tokenizer.check_model(config)
     model: Head | Generator
     if name == "onnx":
         files = folder / ONNX_FOLDER

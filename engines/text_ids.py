@@ -4,7 +4,7 @@ import json
 import os
 import re
 from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from ..tokenization.text_checks import check_texts
-from .saved_model import loading_errors, read_saved
+from .saved_model import AS_SAVED, loading_errors, read_saved
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _CHARACTER_DECODER = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}
@@ -42,7 +42,8 @@ class TextIds:
     """
 
     def __init__(self, folder: str | os.PathLike) -> None:
-        path, config_path = (Path(folder) / name for name in ("tokenizer.json", "tokenizer_config.json"))
+        self._folder = Path(folder)
+        path, config_path = (self._folder / name for name in ("tokenizer.json", "tokenizer_config.json"))
         parts, config = read_saved(path), read_saved(config_path)
         for key, (is_right, expected) in _CHECKS.items():
             if not is_right(config.get(key)):
@@ -61,9 +62,7 @@ class TextIds:
         special = {name: _content(config.get(f"{name}_token")) for name in ("pad", "bos", "eos", "mask")}
         for name, token in special.items():
             if token not in vocabulary:
-                raise ValueError(
-                    f"{config_path} is damaged ({name}_token is {token!r}); expected it as the tokenizer was saved."
-                )
+                raise ValueError(f"{config_path} is damaged ({name}_token is {token!r:.40}); {AS_SAVED}")
         self.pad_token_id, self.bos_token_id, self.eos_token_id, self.mask_token_id = map(
             vocabulary.__getitem__, special.values()
         )
@@ -73,6 +72,25 @@ class TextIds:
         matches = enumerate(map(_BYTE.fullmatch, self.tokens))
         self.tags = {self.tokens[index][1:-1]: index for index in sorted(self.special_ids - named)}
         self._bytes = {index: bytes.fromhex(match[1]) for index, match in matches if match}
+
+    def check_model(self, config: Mapping[str, Any]) -> None:
+        """Check that a model can read what the tokenizer makes of texts.
+
+        Raises:
+            ValueError: If it lacks an input of the model, or makes ids that the model does not have.
+        """
+        segments = config.get("type_vocab_size") or 0
+        if segments and "token_type_ids" not in self.model_input_names:
+            raise ValueError(
+                f"{self._folder}/tokenizer_config.json: model_input_names lacks token_type_ids; {AS_SAVED}"
+            )
+        inputs = self.inputs([""], [""] if segments > 1 else None)
+        for name, size in (("input_ids", config.get("vocab_size")), ("token_type_ids", segments)):
+            if size and inputs[name].max() >= size:
+                raise ValueError(
+                    f"{self._folder}/tokenizer.json is damaged: it gives {name} up to {inputs[name].max()}; expected "
+                    f"less than the {size} that the model has."
+                )
 
     def get_vocab(self) -> dict[str, int]:
         """Return the id of each token."""
