@@ -90,7 +90,7 @@ def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
         OSError: If the file cannot be read.
     """
     if not path.exists() or path.is_dir():
-        raise FileNotFoundError(f"{path}: found no such file")
+        raise FileNotFoundError(f"{path}: found {'a folder' if path.is_dir() else 'no such file'}; expected a file")
     rows = []
     for record in row_format.read(str(path)):
         if isinstance(record, BadRow):

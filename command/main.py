@@ -206,7 +206,9 @@ def predict(
     """
     asked, beams = num_return_sequences or 1, num_beams or 1
     if asked > beams and not do_sample:
-        raise typer.BadParameter(f"--num_return_sequences {asked} is more than --num_beams {beams} finds: raise it.")
+        raise typer.BadParameter(
+            f"--num_return_sequences {asked} is more than --num_beams {beams} finds: raise --num_beams."
+        )
     if asked > 1 and format == "text":
         raise typer.BadParameter(f"--format text has one result for each line, not {asked}: give tsv or jsonl.")
     _expect_sources(texts, files)
@@ -377,7 +379,8 @@ def _expect_sources(texts: list[str] | None, files: list[Path] | None) -> None:
     if texts and files:
         raise typer.BadParameter("found texts and --files; expected one of them.")
     if missing := [path for path in files or [] if not path.exists() or path.is_dir()]:
-        raise typer.BadParameter(f"--files {missing[0]}: found no such file.")
+        found = "a folder" if missing[0].is_dir() else "no such file"
+        raise typer.BadParameter(f"--files {missing[0]}: found {found}; expected a file.")
 
 
 def _expect_one_engine(engine: str, quantization: str | None, device: str | None, ensemble: list[str] | None) -> None:

@@ -138,7 +138,10 @@ def expect_device(name: str | None) -> None:
     try:
         torch.empty(0, device=name)
     except (AssertionError, RuntimeError) as error:  # the first without CUDA
-        raise ValueError(f"--device {name} cannot be used: {str(error).partition(chr(10))[0]}") from None
+        reason = str(error).partition("\n")[0]
+        raise ValueError(
+            f"--device {name} cannot be used; expected cpu, or a GPU such as cuda:0 ({reason:.60})"
+        ) from None
 
 
 def _expect_search(options: PredictOptions) -> None:
@@ -213,7 +216,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
         for name, is_given, fits in (
             ("--keep_letters", options.keep_letters, kind.endswith("ForConditionalGeneration")),
             ("--ensemble", options.ensemble, kind.endswith("ForConditionalGeneration")),
-            ("options of generation", options.generate, kind.endswith(("ForConditionalGeneration", "ForCausalLM"))),
+            ("an option of generation", options.generate, kind.endswith(("ForConditionalGeneration", "ForCausalLM"))),
             ("--min_confidence", options.min_confidence, config.get("character_variants")),
             ("--engine onnx", options.engine == "onnx", not kind.endswith("ForQuestionAnswering")),
             ("--quantization", options.quantization, not kind.endswith("ForQuestionAnswering")),
@@ -222,7 +225,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
         if is_given and not fits
     ]
     if given:
-        raise ValueError(f"{options.model} is {kind}, which {given[0]} does not fit: leave it out.")
+        raise ValueError(f"{options.model} is {kind}; {given[0]} is not for such a model: leave it out.")
     if config.get("character_variants"):
         from atenta import CharacterRestorer
 

@@ -191,8 +191,11 @@ def expect_new(output: Path) -> None:
 
     Raises:
         FileExistsError: If there is such a file.
+        IsADirectoryError: If it is a folder.
         FileNotFoundError: If there is no such folder.
     """
+    if output.is_dir():
+        raise IsADirectoryError(f"--output {output} is a folder; expected a file to write.")
     if output.exists():
         hint = "give --resume to go on with it" if _progress_of(output).exists() else "remove it"
         raise FileExistsError(f"{output} exists: {hint}, or give another --output.")

@@ -33,6 +33,7 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
+    report_unseen,
     run_recipe,
     start_run,
 )
@@ -56,6 +57,7 @@ def main() -> None:
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}
     splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=readers))
     sentences = (" ".join(row["words"]) for row in splits["train"])
+    report_unseen("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags

@@ -427,7 +427,7 @@ def _decode_in_new_process(
     """
     tags = [";".join(tag[1:-1] for tag in row["tags"]) for row in rows]
     sources = [row["source"] + "\t" * has_tags + of_row for row, of_row in zip(rows, tags)]
-    command = [sys.executable, "-c", _DECODE, folder, str(num_beams)]
+    command = [sys.executable, "-W", "ignore", "-c", _DECODE, folder, str(num_beams)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", input=json.dumps(sources))
     reloaded = json.loads(done.stdout)
     if reloaded != list(outputs):

@@ -1,6 +1,6 @@
 """Options, models, batches, runs, the trainer and checkpoints, shared by the recipes that train."""
 
-from atenta.recipes.training.models import label_options, load_or_create
+from atenta.recipes.training.models import label_options, load_or_create, report_unseen
 from atenta.recipes.training.options import (
     EncoderArguments,
     RecipeArguments,
@@ -23,6 +23,7 @@ __all__ = [
     "label_options",
     "load_or_create",
     "parse_arguments",
+    "report_unseen",
     "run_recipe",
     "start_run",
 ]

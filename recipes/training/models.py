@@ -91,6 +91,19 @@ def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
     return get_peft_model(model, LoraConfig(r=rank, target_modules="all-linear", modules_to_save=heads or None))
 
 
+def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
+    """Print the labels that no training row has, and so no model can learn. They may be misspelt.
+
+    Args:
+        kind: What they are called, such as `label`.
+        names: The labels of each split, `train` among them.
+    """
+    for split, of_split in names.items():
+        if unseen := sorted({*of_split} - {*names["train"]}):
+            listed = printable(", ".join(unseen))
+            print(f"{split}: the {kind} {listed:.300} is in no row of train, so the model cannot learn it", flush=True)
+
+
 def label_options(labels: list[str]) -> Mapping[str, Any]:
     """Return the options of a classification head for these labels."""
     return {"id2label": dict(enumerate(labels)), "label2id": {label: index for index, label in enumerate(labels)}}

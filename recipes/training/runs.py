@@ -38,6 +38,7 @@ from atenta.recipes.training.checkpoints import (
 from atenta.recipes.training.options import RecipeArguments
 
 _OPTIONS = "options.yaml"
+_REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 # Options that may change when a run is resumed: they have no effect on training.
 INCIDENTAL = {
@@ -231,8 +232,8 @@ def checkpoint_to_resume(
         return named, {}
     if training.overwrite_output_dir:
         return None, {}
-    foreign = [] if (folder / _OPTIONS).is_file() else [*checkpoints_of(folder), *folder.glob("config.json")]
-    if foreign:
+    foreign = checkpoints_of(folder) + [path for pattern in _REPLACED for path in sorted(folder.glob(pattern))]
+    if foreign and not (folder / _OPTIONS).is_file():
         raise SystemExit(
             f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
             "or --overwrite_output_dir to replace it."
