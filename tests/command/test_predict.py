@@ -592,7 +592,7 @@ def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):
     assert "an option of generation is not for such" in refusal("predict", tmp_path / "labels", "a", "--num_beams", 2)
     save_with_tokenizer(AtentaEncoderForQuestionAnswering, tmp_path / "questions")
     for option in (("--engine", "onnx"), ("--quantization", "int8")):
-        assert f"{option[0]}" in refusal("predict", tmp_path / "questions", "{}", *option)
+        assert option[0] in refusal("predict", tmp_path / "questions", "{}", *option)
     assert "--device is not for such a model" in refusal("predict", MODEL_FOLDER, "a", "--device", "cpu")
     assert "has vectors and no answers" in refusal("predict", tmp_path / "vectors", "a")
     assert "Found tag 'SG'" in refusal("predict", folders[0], "ser\tSG")
