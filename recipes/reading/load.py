@@ -55,7 +55,8 @@ def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[
         report: The report on the rows, if there is one.
     """
     named = without_place(data.dataset_name or "")  # it may be a folder
-    about: dict[str, Any] = {"data": named or ", ".join(Path(file).name for file in data.train_file or [])}
+    files = [*(data.train_file or []), *(data.validation_file or []), *(data.test_file or [])]
+    about: dict[str, Any] = {"data": named or ", ".join(dict.fromkeys(Path(file).name for file in files))}
     if not data.named():
         about = dict(_sample(data).about)
     elif data.dataset_name and not Path(data.dataset_name).exists():

@@ -65,7 +65,7 @@ def test_rows_of_files(load_pairs, files, tmp_path):
         {"source": "ver", "target": "vês", "tags": []},
     ]
     assert splits["test"].to_list() == splits["validation"].to_list()
-    assert describe_data(DataArguments(**files)) == {"data": "train.tsv"}  # without the folder
+    assert describe_data(DataArguments(**files)) == {"data": "train.tsv, dev.tsv"}  # without the folder
     of_hub = {"data": "someone/pairs", "datasets": ["someone/pairs"]}
     assert describe_data(DataArguments(dataset_name="someone/pairs")) == of_hub
     assert describe_data(DataArguments(dataset_name=str(tmp_path))) == {"data": tmp_path.name}
