@@ -80,10 +80,11 @@ class TextIds:
             ValueError: If it lacks an input of the model, or makes ids that the model does not have.
         """
         segments = config.get("type_vocab_size") or 0
-        if segments and "token_type_ids" not in self.model_input_names:
-            raise ValueError(
-                f"{self._folder}/tokenizer_config.json: model_input_names lacks token_type_ids; {AS_SAVED}"
-            )
+        needed = ["input_ids", "attention_mask", *(["token_type_ids"] if segments else [])]
+        if missing := [name for name in needed if name not in self.model_input_names]:
+            raise ValueError(f"{self._folder}/tokenizer_config.json: model_input_names lacks {missing[0]}; {AS_SAVED}")
+        if not all(self.encode([""])):
+            raise ValueError(f"{self._folder}/tokenizer.json: post_processor adds no special tokens; {AS_SAVED}")
         inputs = self.inputs([""], [""] if segments > 1 else None)
         for name, size in (("input_ids", config.get("vocab_size")), ("token_type_ids", segments)):
             if size and inputs[name].max() >= size:
