@@ -218,16 +218,20 @@ def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[s
         try:
             table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
             present = table.schema_arrow.names
+            sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
         except _PARQUET_ERRORS as error:
             raise ValueError(f"{path}: found malformed Parquet ({_in_a_line(error)}); {expected}") from None
+        if sum(sizes) != table.metadata.num_rows:  # its checksums are of pages, not of these numbers
+            counts = f"{sum(sizes)} rows in its parts, {table.metadata.num_rows} in all"
+            raise ValueError(f"{path}: found malformed Parquet ({counts}); {expected}")
         if missing := [name for name in columns if name not in present]:
             found = printable(", ".join(present))
             raise ValueError(f"{path}: found the columns {found}; expected also {', '.join(missing)}")
         _expect_distinct(present, "column", str(path))
         wanted = [name for name in (*columns, *optional) if name in present]
         number = 0
-        for group in range(table.num_row_groups):
-            end = number + table.metadata.row_group(group).num_rows
+        for group, size in enumerate(sizes):
+            end = number + size
             try:
                 for batch in table.iter_batches(_PARQUET_BATCH, row_groups=[group], columns=wanted):
                     for fields in batch.to_pylist():
