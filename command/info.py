@@ -5,10 +5,16 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from safetensors import safe_open
-
 from atenta.card_command import restate_command
-from atenta.engines.saved_model import class_of, find_model, is_ours, loading_errors, read_config, read_saved
+from atenta.engines.saved_model import (
+    class_of,
+    find_model,
+    is_ours,
+    loading_errors,
+    read_config,
+    read_saved,
+    read_tensors,
+)
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_NAMES = 8
@@ -108,8 +114,7 @@ def _count_parameters(path: Path) -> int | None:
     """Return the number of weights, from the header of a safetensors file."""
     if not path.exists():
         return None
-    with loading_errors(path.parent, path.name), safe_open(path, "np") as weights:
-        return sum(prod(weights.get_slice(name).get_shape()) for name in weights.keys())  # noqa: SIM118
+    return sum(prod(tensor.shape) for tensor in read_tensors(path).values())
 
 
 def _read_vocabulary(path: Path) -> tuple[list[str], list[str]]:

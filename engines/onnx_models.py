@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .saved_model import check_inside, describe_error, learned_positions
+from .saved_model import check_inside, describe_error, learned_positions, read_tensors
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
@@ -29,22 +29,22 @@ def file_name(stem: str, quantization: Quantization | None) -> str:
 
 
 def weights_digest(folder: Path) -> str:
-    """Return the SHA-256 of a saved model's weights, in hexadecimal: that of `model.safetensors`.
+    """Return the SHA-256 of a saved model's weights, in hexadecimal: of their names, types, sizes and numbers.
 
-    Weights in several files are read one after the other, in the order of their names.
+    It does not depend on how they are divided among files, nor on what else these hold.
 
     Raises:
         FileNotFoundError: If the folder has no weights.
+        ValueError: If they are damaged.
     """
-    files = [folder / "model.safetensors"]
-    if not files[0].is_file():
-        files = sorted(folder.glob("model-*.safetensors"))
+    files = sorted(folder.glob("model*.safetensors"))
     if not files:
         raise FileNotFoundError(f"{folder} has no model.safetensors; expected the folder of a saved model.")
+    tensors = {name: tensor for path in files for name, tensor in read_tensors(path).items()}
     digest = hashlib.sha256()
-    for path in files:
-        with path.open("rb") as file:
-            hashlib.file_digest(file, lambda: digest)
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
+        digest.update(tensor.data)
     return digest.hexdigest()
 
 

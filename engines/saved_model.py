@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
@@ -127,6 +127,40 @@ def read_saved(path: Path) -> dict[str, Any]:
     if not isinstance(saved, dict):
         raise ValueError(f"{path} is damaged (found {saved!r:.40}); {AS_SAVED}")
     return saved
+
+
+class SavedTensor(NamedTuple):
+    """A tensor of a file in safetensors.
+
+    Attributes:
+        dtype: its type by the name that the format has for it, such as `F32`.
+        shape: its sizes.
+        data: its numbers.
+    """
+
+    dtype: str
+    shape: list[int]
+    data: memoryview
+
+
+def read_tensors(path: Path) -> dict[str, SavedTensor]:
+    """Return the tensors of a file in safetensors by their names. The library may not be installed.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is damaged.
+    """
+    with loading_errors(path.parent, path.name):
+        content = memoryview(path.read_bytes())
+        start = 8 + int.from_bytes(content[:8], "little")
+        if start > len(content):
+            raise ValueError(f"the header has {start - 8} bytes, and the file {len(content)}")
+        header = json.loads(bytes(content[8:start]))
+        places = {name: each for name, each in header.items() if name != "__metadata__"}
+        return {
+            name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
+            for name, each in places.items()
+        }
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -323,12 +357,9 @@ def load_weights(
 
 def _check_types(model: "PreTrainedModel", folder: Path) -> None:
     """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
-    from safetensors import safe_open
-
-    saved: dict[str, str] = {}
-    for path in folder.glob("model*.safetensors"):
-        with safe_open(path, "pt") as file:
-            saved |= {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+    saved = {
+        name: tensor.dtype for path in folder.glob("model*.safetensors") for name, tensor in read_tensors(path).items()
+    }
     for name, weight in model.state_dict().items():
         if weight.is_floating_point() and not saved.get(name, "F32").startswith(("F", "BF")):
             raise ValueError(f"{folder}/model.safetensors is damaged: {name} is of type {saved[name]}; {AS_SAVED}")
