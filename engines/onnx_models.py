@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .saved_model import check_inside, describe_error, learned_positions, read_tensors
+from .saved_model import SavedTensor, check_inside, describe_error, learned_positions, read_tensors
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
@@ -29,9 +29,9 @@ def file_name(stem: str, quantization: Quantization | None) -> str:
 
 
 def weights_digest(folder: Path) -> str:
-    """Return the SHA-256 of a saved model's weights, in hexadecimal: of their names, types, sizes and numbers.
+    """Return the SHA-256 of a saved model's weights, in hexadecimal: of their names, sizes and numbers in float32.
 
-    It does not depend on how they are divided among files, nor on what else these hold.
+    It does not depend on how they are saved: in which type, divided among which files, and beside what else.
 
     Raises:
         FileNotFoundError: If the folder has no weights.
@@ -43,9 +43,18 @@ def weights_digest(folder: Path) -> str:
     tensors = {name: tensor for path in files for name, tensor in read_tensors(path).items()}
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tensor.shape}".encode())
-        digest.update(tensor.data)
+        digest.update(f"{name} {tensor.shape}".encode())
+        digest.update(_in_float32(tensor))
     return digest.hexdigest()
+
+
+def _in_float32(tensor: SavedTensor) -> Any:
+    """Return the numbers of a tensor as engines read them, those that are saved in fewer or more bits too."""
+    if tensor.dtype == "BF16":  # the first half of float32
+        return np.frombuffer(tensor.data, np.uint16).astype(np.uint32) << 16
+    types = {"F16": np.float16, "F64": np.float64}
+    is_other = tensor.dtype in types
+    return np.frombuffer(tensor.data, types[tensor.dtype]).astype(np.float32) if is_other else tensor.data
 
 
 def key_value_names(of: str, blocks: int) -> list[str]:

@@ -271,6 +271,12 @@ def test_weights_are_the_same_however_they_are_saved(tmp_path):
     assert digest_in(path) == weights_digest(tmp_path / "whole")
     save_file(weights, tmp_path / "whole" / "model.safetensors", {"made by": "another program"})
     assert digest_in(path) == weights_digest(tmp_path / "whole")
+    for dtype in (torch.float16, torch.bfloat16):
+        rounded = {name: weight.to(dtype) for name, weight in weights.items()}
+        save_file(rounded, tmp_path / "whole" / "model.safetensors")
+        digest = weights_digest(tmp_path / "whole")
+        save_file({name: each.float() for name, each in rounded.items()}, tmp_path / "whole" / "model.safetensors")
+        assert digest == weights_digest(tmp_path / "whole") != digest_in(path)
     weights["lm_head.weight"][0, 0] += 1
     save_file(weights, tmp_path / "whole" / "model.safetensors", {"format": "pt"})
     assert digest_in(path) != weights_digest(tmp_path / "whole")
