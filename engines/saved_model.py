@@ -157,6 +157,9 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
             raise ValueError(f"the header has {start - 8} bytes, and the file {len(content)}")
         header = json.loads(bytes(content[8:start]))
         places = {name: each for name, each in header.items() if name != "__metadata__"}
+        for name, each in places.items():
+            if not isinstance(each["dtype"], str) or not all(map(_is_id, [*each["shape"], *each["data_offsets"]])):
+                raise ValueError(f"{name} is {each!r:.80}; expected its type, sizes and place")
         return {
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
