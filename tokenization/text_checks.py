@@ -1,8 +1,10 @@
 """Checks of what goes into a model, texts, and of what comes out of it, numbers."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-import numpy as np
+if TYPE_CHECKING:
+    import numpy as np
 
 
 def check_texts(texts: str | Sequence, name: str = "text") -> None:
@@ -51,12 +53,14 @@ def _check_surrogates(text: str, name: str) -> None:
         ) from None
 
 
-def check_outputs(*outputs: np.ndarray) -> None:
+def check_outputs(*outputs: "np.ndarray") -> None:
     """Check that outputs of a model are finite. Finite weights give others if they are damaged, or too large.
 
     Raises:
         ValueError: If a number is infinite, or is none.
     """
+    import numpy as np  # here, because texts are checked where it is not needed
+
     if not all(np.isfinite(values).all() for values in outputs):
         raise ValueError(
             "The outputs of the model are not finite numbers, because weights are damaged or too large; expected "
