@@ -147,10 +147,10 @@ def expect_device(name: str | None) -> None:
 def _expect_search(options: PredictOptions) -> None:
     """Refuse options of generation that contradict each other or those of the model, whichever engine runs it."""
     SearchOptions(**options.generate)
-    file = find_model(options.model) / "generation_config.json"
-    if not options.generate or not file.is_file():
+    if not options.generate:
         return
-    saved = read_saved(file)
+    file = find_model(options.model, with_code=options.trust_remote_code) / "generation_config.json"
+    saved = read_saved(file) if file.is_file() else {}
     own = {name: value for name, value in saved.items() if name in SearchOptions.__dataclass_fields__}
     SearchOptions.from_saved(own, **options.generate)
 

@@ -92,7 +92,7 @@ def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
 
 
 def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
-    """Print the labels that no training row has, and so no model can learn. They may be misspelt.
+    """Print the labels that no training row has, which may be misspelt.
 
     Args:
         kind: What they are called, such as `label`.
@@ -101,7 +101,7 @@ def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
     for split, of_split in names.items():
         if unseen := sorted({*of_split} - {*names["train"]}):
             listed = printable(", ".join(unseen))
-            print(f"{split}: the {kind} {listed:.300} is in no row of train, so the model cannot learn it", flush=True)
+            print(f"{split}: the {kind} {listed:.300} is in no row of train: check its spelling", flush=True)
 
 
 def label_options(labels: list[str]) -> Mapping[str, Any]:

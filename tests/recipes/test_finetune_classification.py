@@ -8,6 +8,7 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 from atenta import AtentaDecoderForSequenceClassification
+from atenta.recipes.training import report_unseen
 from support.recipes import (
     assert_complete,
     assert_picture,
@@ -150,3 +151,10 @@ def test_a_decoder_is_refused(files, tmp_path):
     arguments = [part for name, path in files.items() for part in (f"--{name}", path)]
     reason = refusal("finetune_classification", tmp_path, *arguments, "--model_name_or_path", tmp_path / "other")
     assert reason.endswith("found a model of type atenta_decoder; expected atenta_encoder")
+
+
+def test_labels_that_no_training_row_has_are_named(capsys):
+    report_unseen("label", {"train": ["ita", "por"], "validation": ["por"], "test": ["ita", "itaa"]})
+    (line,) = capsys.readouterr().out.splitlines()
+    assert line.startswith("test: ")
+    assert "itaa" in line
