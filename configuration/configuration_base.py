@@ -212,6 +212,7 @@ class AtentaConfig(PreTrainedConfig):
     def _validate_count(self, name: str, least: int, largest: int = LARGEST_SIZE, hint: str = "") -> None:
         """Refuse a number out of a range. The hint says more about the least. `None` is allowed where its type is."""
         value = getattr(self, name)
+        name = self.attribute_map.get(name, name)
         if value is not None and value < least:
             raise ValueError(f"{name}={value}; expected at least {least}{hint}.")
         if value is not None and value > largest:

@@ -324,7 +324,7 @@ def load_weights(
     """
     from transformers.utils import logging
 
-    from ..modeling.modeling_base import check_weights
+    from ..modeling.modeling_base import check_generation, check_weights
 
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -339,6 +339,7 @@ def load_weights(
     logging.disable_progress_bar()  # of some milliseconds
     try:
         with loading_errors(folder, "model.safetensors"):
+            _check_shapes(model_class, folder, trust_remote_code)
             model, info = model_class.from_pretrained(
                 folder,
                 trust_remote_code=trust_remote_code,
@@ -351,6 +352,7 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
+    check_generation(model, str(folder))
     _check_types(model, folder)
     if not trust_remote_code:
         for name in ("auto_map", "custom_pipelines"):
@@ -358,14 +360,33 @@ def load_weights(
     return model.eval()
 
 
+def _saved_tensors(folder: Path) -> dict[str, SavedTensor]:
+    return {name: tensor for path in folder.glob("model*.safetensors") for name, tensor in read_tensors(path).items()}
+
+
+def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> None:
+    """Check that saved weights have the sizes of the configuration, before memory is taken for those."""
+    import torch
+    from transformers.initialization import no_init_weights
+
+    config = load_config(folder, trust_remote_code=trust_remote_code)
+    build = getattr(model_class, "from_config", None) or model_class._from_config
+    with torch.device("meta"), no_init_weights():
+        model = build(config)
+    saved = _saved_tensors(folder)
+    for name, weight in model.state_dict().items():
+        if name in saved and [*weight.shape] != saved[name].shape:
+            raise ValueError(f"{name} has the sizes {saved[name].shape}, and by {CONFIG} {[*weight.shape]}")
+
+
 def _check_types(model: "PreTrainedModel", folder: Path) -> None:
     """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
-    saved = {
-        name: tensor.dtype for path in folder.glob("model*.safetensors") for name, tensor in read_tensors(path).items()
-    }
+    saved = _saved_tensors(folder)
     for name, weight in model.state_dict().items():
-        if weight.is_floating_point() and not saved.get(name, "F32").startswith(("F", "BF")):
-            raise ValueError(f"{folder}/model.safetensors is damaged: {name} is of type {saved[name]}; {AS_SAVED}")
+        if name in saved and weight.is_floating_point() and not saved[name].dtype.startswith(("F", "BF")):
+            raise ValueError(
+                f"{folder}/model.safetensors is damaged: {name} is of type {saved[name].dtype}; {AS_SAVED}"
+            )
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import torch
 from transformers import PreTrainedModel
 
 _SHOWN_WEIGHTS = 5
+_LONGEST_NGRAM = 1000
 
 
 class AtentaPreTrainedModel(PreTrainedModel):
@@ -41,6 +42,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
             return super().from_pretrained(name, *args, **kwargs)  # the caller judges
         loaded: Any = super().from_pretrained(name, *args, **{**kwargs, "output_loading_info": True})
         check_weights(loaded[0], loaded[1], str(name))
+        check_generation(loaded[0], str(name))
         return loaded[0]
 
     def save_pretrained(
@@ -105,3 +107,19 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
                 f"The weights of {name} {problem} {', '.join(sorted(keys)[:_SHOWN_WEIGHTS])}{more}; expected all of "
                 f"those of {type(model).__name__} as they were saved: save the model again, or fetch it again."
             )
+
+
+def check_generation(model: PreTrainedModel, name: str) -> None:
+    """Check the saved options of generation that transformers follows without a limit, in time and memory.
+
+    Args:
+        model: the loaded model.
+        name: of its folder or repository, for the message.
+
+    Raises:
+        ValueError: If one is out of range. The message names it.
+    """
+    for option in ("no_repeat_ngram_size", "encoder_no_repeat_ngram_size"):
+        size = getattr(getattr(model, "generation_config", None), option, None)  # encoders have none
+        if size is not None and not (isinstance(size, int) and 0 <= size <= _LONGEST_NGRAM):
+            raise ValueError(f"{name}: {option}={size!r:.60}; expected a whole number from 0 to {_LONGEST_NGRAM}.")

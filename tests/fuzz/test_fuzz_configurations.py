@@ -286,6 +286,9 @@ EXAMPLES = [
     (export, "questions", Damage("tokenizer_config.json", ("backend",), DEEP, False)),
     (predict, "questions", Damage("model.safetensors", ("qa_outputs.weight", "dtype"), 5, False)),
     (predict, "tags", Damage("tokenizer.json", ("normalizer",), 0, False)),
+    (torch_engine, "characters", Damage("config.json", ("intermediate_size",), 2**20, False)),
+    (pipeline, "pairs", Damage("generation_config.json", ("encoder_no_repeat_ngram_size",), 10**12, False)),
+    (predict, "decoder", Damage("generation_config.json", ("no_repeat_ngram_size",), 10**12, False)),
 ]
 
 
