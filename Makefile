@@ -13,7 +13,7 @@ PYTEST := -m pytest --numprocesses $(WORKERS)
 ACCENTS_MODEL := outputs/portuguese_accents
 RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run demo hub-check accents-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean FORCE
+.PHONY: help run demo hub-check accents-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -29,7 +29,7 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 		recipes/finetune_characters.py --output_dir $(ACCENTS_MODEL) --card_title "Accents of Portuguese"
 	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \
 		README.md metrics.json predictions.tsv reliability.png $(CURDIR)/restoration/portuguese_accents
-	cd restoration && ../.venv/bin/python -c 'from atenta.card import write_model_card; write_model_card("portuguese_accents")'
+	cd restoration && ../.venv/bin/python -c 'from atenta.hub.card import write_model_card; write_model_card("portuguese_accents")'
 	.venv/bin/python -c 'from atenta.recipes.samples.portuguese_texts import portuguese_texts; \
 		print(*(row["source"] for row in portuguese_texts()["train"]), sep="\n")' > $(ACCENTS_MODEL)/train_sources.txt
 	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8 \
@@ -103,7 +103,7 @@ clean:  ## remove environments, caches and builds; trained models stay
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # constraints.txt names no build of torch: pip takes the best it can reach, on Linux the one for CUDA.
-$(ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
+$(ENVIRONMENT): pyproject.toml constraints.txt
 	@echo "Making the environment in .venv: some minutes the first time."
 	$(PYTHON) -m venv .venv
 	.venv/bin/pip install --quiet --constraint constraints.txt --editable ".[dev]"
@@ -111,16 +111,10 @@ $(ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
 	touch $@
 
 # Each direct dependency at its lower bound, except torch, whose oldest build is not available everywhere.
-$(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt .venv/.files
+$(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-oldest
 	sed -n 's/^ *"\([a-z0-9_-]*\)>=\([0-9.]*\).*/\1==\2/p' pyproject.toml | grep -v '^torch==' > .venv-oldest/constraints.txt
 	grep '^torch==' constraints.txt >> .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable ".[dev]"
 	.venv-oldest/bin/python tests/support/fetch_hf_suites.py
 	touch $@
-
-# The files of the package. An editable install links each of them, so a new or renamed file needs a new install.
-.venv/.files: FORCE
-	@mkdir -p .venv
-	@find hub configuration tokenization modeling restoration engines pipelines recipes command -name '*.py' -o -name '*.pyi' -o -path '*/portuguese_accents/*' | sort > $@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@

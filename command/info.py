@@ -5,7 +5,6 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-from atenta.card_command import restate_command
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -15,6 +14,7 @@ from atenta.engines.saved_model import (
     read_saved,
     read_tensors,
 )
+from atenta.hub.card_command import restate_command
 
 _SHOWN_CHARACTERS = 60
 _SHOWN_NAMES = 8

@@ -365,7 +365,7 @@ def push(
 ) -> None:
     """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""
     with _errors_in_a_line():
-        from atenta.publishing import plan_push, push_folder
+        from atenta.hub.publishing import plan_push, push_folder
 
         allow_interrupts()
         plans = plan_push(folder, repository, private=not public, collection=collection)

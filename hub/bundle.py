@@ -11,10 +11,10 @@ from collections.abc import Iterable
 
 from transformers import PreTrainedConfig
 
-from . import registration  # not its names: it is half imported if it is what imports transformers first
-from .configuration.configuration_base import AtentaConfig, SavedCode
+from .. import registration  # not its names: it is half imported if it is what imports transformers first
+from ..configuration.configuration_base import AtentaConfig, SavedCode
 
-PACKAGE = __package__
+PACKAGE = __package__.partition(".")[0]
 
 
 def collect_code(config: PreTrainedConfig) -> SavedCode | None:

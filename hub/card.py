@@ -15,6 +15,7 @@ from typing import Any
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
+from ..modeling.modeling_base import AtentaPreTrainedModel
 from .card_command import format_command
 from .card_facts import CardFacts, ModelFacts, Scores, auto_class_of
 from .card_words import (
@@ -27,11 +28,10 @@ from .card_words import (
     in_one_line,
     translate,
 )
-from .modeling.modeling_base import AtentaPreTrainedModel
 from .usage_example import write_onnx_usage, write_usage
 
 CARD = "README.md"
-_FOLDER = Path(__file__).resolve().parent  # of the sources, where an editable install has links
+_FOLDER = Path(__file__).resolve().parent
 _TEMPLATES = {"en": _FOLDER / "hub_card.md", "pt": _FOLDER / "hub_card_pt.md"}
 # Tasks that the Hub knows. It has none for text to text, and would show code of another task for the nearest.
 PIPELINE_TAGS = {

@@ -112,8 +112,8 @@ def _program(program: str) -> list[str]:
 def _module(program: str) -> list[str]:
     """Return how Python is told to run a recipe, which is installed with the package, or another script."""
     name = program.split()[-1] if program.startswith("atenta ") else Path(program).name.removesuffix(".py")
-    if name.isidentifier() and find_spec(f"{__package__}.recipes.{name}") is not None:
-        return ["-m", f"{__package__}.recipes.{name}"]
+    if name.isidentifier() and find_spec(f"atenta.recipes.{name}") is not None:
+        return ["-m", f"atenta.recipes.{name}"]
     return [Path(program).name]
 
 

@@ -12,9 +12,9 @@ from huggingface_hub.dataclasses import type_validator
 from safetensors import SafetensorError, safe_open
 from transformers import PreTrainedConfig, PreTrainedModel
 
-from . import registration  # not its names: it is half imported if it is what imports transformers first
-from .configuration.configuration_base import AtentaConfig
-from .engines.saved_model import AS_SAVED, class_of, load_config, read_config, read_saved
+from .. import registration  # not its names: it is half imported if it is what imports transformers first
+from ..configuration.configuration_base import AtentaConfig
+from ..engines.saved_model import AS_SAVED, class_of, load_config, read_config, read_saved
 
 METRICS = "metrics.json"
 WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"

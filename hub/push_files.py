@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from ..engines.onnx_models import check_export
+from ..engines.saved_model import is_file_name, read_saved
 from .card import CARD
 from .card_command import has_token
 from .card_facts import INDEX, SHARDS, WEIGHTS, weight_files
-from .engines.onnx_models import check_export
-from .engines.saved_model import is_file_name, read_saved
 
 _CONFIG = "config.json"
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")

@@ -28,7 +28,7 @@ from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 
 from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
-from atenta.card_words import LANGUAGES
+from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import Rows, describe_data, encode_rows
 from atenta.recipes.reading.records import printable

@@ -1,6 +1,6 @@
 """The language of pictures, and of what the course says: English, or Portuguese after `set_language("pt")`."""
 
-from atenta.card_words import CardLanguage, translate
+from atenta.hub.card_words import CardLanguage, translate
 
 # A text has parts to be filled in with `str.format` where it has braces.
 PORTUGUESE = {

@@ -10,7 +10,7 @@ import datasets
 from datasets.fingerprint import Hasher
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
-from atenta.card_command import without_place
+from atenta.hub.card_command import without_place
 from atenta.recipes.reading.file_formats import lacks_header
 from atenta.recipes.reading.records import printable
 from atenta.recipes.reading.report import Report, build_report

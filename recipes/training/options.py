@@ -18,7 +18,7 @@ from transformers.training_args import OptimizerNames
 from transformers.utils import is_liger_kernel_available
 
 from atenta import AtentaEncoderConfig, AtentaEncoderDecoderConfig
-from atenta.card_words import LANGUAGES
+from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.training.cost import expect_country
 from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0
 

@@ -15,11 +15,11 @@ from typing import Any
 import psutil
 import torch
 
-from atenta.card import write_model_card
-from atenta.card_command import describe_command, without_place
-from atenta.card_facts import CardFacts, is_of_this_package
 from atenta.engines.onnx_models import ONNX_FOLDER, check_export
-from atenta.publishing import PushError, push_folder
+from atenta.hub.card import write_model_card
+from atenta.hub.card_command import describe_command, without_place
+from atenta.hub.card_facts import CardFacts, is_of_this_package
+from atenta.hub.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tab_separated import tab_separated

@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
-from atenta.publishing import PushError, expect_pushable
+from atenta.hub.publishing import PushError, expect_pushable
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
     damage_of,

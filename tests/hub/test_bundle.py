@@ -12,7 +12,7 @@ from safetensors.torch import save_file
 from transformers import AutoConfig, PreTrainedConfig
 
 from atenta import AtentaDecoderConfig
-from atenta.bundle import flat_sources
+from atenta.hub.bundle import flat_sources
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
 from support.models import inputs_for, tiny_config, tiny_model
@@ -143,7 +143,7 @@ def test_failed_save_leaves_no_code(tmp_path):
 
 
 def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
-    """Write a package of modules, and make `atenta.bundle` use it instead of `atenta`."""
+    """Write a package of modules, and make `atenta.hub.bundle` use it instead of `atenta`."""
     package = tmp_path / "other"
     package.mkdir()
     (package / "__init__.py").touch()
@@ -153,7 +153,7 @@ def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
         (path.parent / "__init__.py").touch()
         path.write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr("atenta.bundle.PACKAGE", "other")
+    monkeypatch.setattr("atenta.hub.bundle.PACKAGE", "other")
     for name in [name for name in sys.modules if name.partition(".")[0] == "other"]:
         monkeypatch.delitem(sys.modules, name)
     return [f"other.{name.replace('__', '.')}" for name in sources]

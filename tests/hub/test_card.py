@@ -22,9 +22,9 @@ from atenta import (
     AtentaEncoderModel,
     AtentaPairVotesForCausalLM,
 )
-from atenta.card import is_unedited, make_card, write_model_card
-from atenta.card_facts import CardFacts, ModelFacts
 from atenta.engines.onnx_export import export_onnx
+from atenta.hub.card import is_unedited, make_card, write_model_card
+from atenta.hub.card_facts import CardFacts, ModelFacts
 from atenta.modeling.modeling_decoder import AtentaDecoderPreTrainedModel
 from atenta.registration import AUTO_CLASSES
 from support.card_rules import card_errors
@@ -569,7 +569,7 @@ def test_the_card_of_the_model_in_the_box_is_up_to_date(monkeypatch):
     card = make_card("portuguese_accents")
     assert card_errors(card.content) == []
     assert ModelCard.load("portuguese_accents/README.md").content == card.content, (
-        "in restoration/, run: python -c 'from atenta.card import write_model_card as w; w(\"portuguese_accents\")'"
+        "in restoration/: python -c 'from atenta.hub.card import write_model_card as w; w(\"portuguese_accents\")'"
     )
 
 

@@ -10,9 +10,9 @@ from huggingface_hub import ModelCard
 from markdown_it import MarkdownIt
 
 from atenta import AtentaDecoderForCausalLM
-from atenta.card import write_model_card
-from atenta.card_command import describe_command
-from atenta.card_facts import CardFacts
+from atenta.hub.card import write_model_card
+from atenta.hub.card_command import describe_command
+from atenta.hub.card_facts import CardFacts
 from support.models import tiny_model
 
 TOKEN = "hf_" + "Ab1" * 11

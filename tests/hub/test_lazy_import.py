@@ -121,7 +121,7 @@ ORDERS = {
     "a module of the models": "from atenta.modeling.positions import position_angles",
     "a module of the configurations": "from atenta.configuration.configuration_base import AtentaConfig",
     "the registered classes": "from atenta.registration import AUTO_CLASSES",
-    "the card": "from atenta.card import write_model_card",
+    "the card": "from atenta.hub.card import write_model_card",
     "another package": "import atenta, peft",  # imports transformers while it is itself half imported
     "found, then imported": (
         "import atenta, importlib.util; assert importlib.util.find_spec('transformers'); "

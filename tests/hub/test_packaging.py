@@ -65,10 +65,11 @@ def test_wheel(source, install_and_use, tmp_path):
     install_and_use(wheel)
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     modules = {
-        f"{package.replace('.', '/')}/{path.relative_to(source / folder).as_posix()}"
-        for package, folder in FOLDERS.items()
+        f"atenta/{path.relative_to(source).as_posix()}"
+        for folder in FOLDERS
         for path in (source / folder).rglob("*.py")
     }
+    modules |= {f"atenta/{path.name}" for path in (source / "src" / "atenta").glob("*.py")}
     settings = {
         f"atenta/recipes/{folder}/{path.name}"
         for folder in ("configs", "launch")
@@ -76,8 +77,8 @@ def test_wheel(source, install_and_use, tmp_path):
     }
     others = {
         "atenta/__init__.pyi",
-        "atenta/hub_card.md",
-        "atenta/hub_card_pt.md",
+        "atenta/hub/hub_card.md",
+        "atenta/hub/hub_card_pt.md",
         "atenta/py.typed",
         "atenta/recipes/pictures/attention_page.html",
     }

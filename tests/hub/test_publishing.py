@@ -10,13 +10,14 @@ from huggingface_hub import ModelCard, constants
 from huggingface_hub.utils import _http
 from transformers import AutoModelForCausalLM
 
-from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification, publishing
-from atenta.card import write_model_card
-from atenta.card_facts import CardFacts
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification
 from atenta.command.main import main
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import WEIGHTS_KEY, weights_digest
-from atenta.publishing import PushError, expect_pushable, plan_push, push_folder
+from atenta.hub import publishing
+from atenta.hub.card import write_model_card
+from atenta.hub.card_facts import CardFacts
+from atenta.hub.publishing import PushError, expect_pushable, plan_push, push_folder
 from support.local_hub import READER, REFUSED, Fault, local_hub
 from support.saved import save_with_tokenizer
 

@@ -5,7 +5,7 @@ from functools import cache
 import pytest
 import torch
 
-from atenta import bundle, card
+from atenta.hub import bundle, card
 
 MARKS = (
     "accelerate_tests",

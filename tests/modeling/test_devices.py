@@ -12,7 +12,7 @@ import torch
 from accelerate import cpu_offload, dispatch_model
 from torch import nn
 
-from atenta.bundle import flat_sources
+from atenta.hub.bundle import flat_sources
 from atenta.modeling.attention import MultiHeadAttention
 from atenta.modeling.block import FeedForward
 from atenta.registration import AUTO_CLASSES, PIPELINES

@@ -15,8 +15,8 @@ import yaml
 from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
-from atenta.card_command import is_secret
 from atenta.command.main import app
+from atenta.hub.card_command import is_secret
 from atenta.recipes import pretrain_causal
 from atenta.recipes.training import parse_arguments
 from atenta.recipes.training.options import Seq2SeqRecipeArguments

@@ -22,7 +22,7 @@ import atenta.command.evaluate
 import atenta.command.info
 import atenta.command.predict
 import atenta.command.predictors
-import atenta.publishing
+import atenta.hub.publishing
 import atenta.recipes.export
 import atenta.recipes.measure_gender
 import atenta.recipes.search

@@ -17,7 +17,7 @@ from huggingface_hub import ModelCard
 from matplotlib.image import imread
 from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase, logging
 
-from atenta.card import is_unedited
+from atenta.hub.card import is_unedited
 from atenta.recipes.training.results import table
 from support.card_rules import card_errors
 from support.ranks import run_module, run_ranks

@@ -8,17 +8,8 @@ import venv
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = {
-    "atenta": "hub",
-    "atenta.configuration": "configuration",
-    "atenta.tokenization": "tokenization",
-    "atenta.modeling": "modeling",
-    "atenta.restoration": "restoration",
-    "atenta.engines": "engines",
-    "atenta.pipelines": "pipelines",
-    "atenta.recipes": "recipes",
-    "atenta.command": "command",
-}
+PACKAGE = ROOT / "src" / "atenta"
+FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if path.is_symlink())
 
 
 def run(*command: str | Path, cwd: Path) -> str:
@@ -37,7 +28,10 @@ def copy_source(copy: Path) -> Path:
     copy.mkdir()
     for name in ("pyproject.toml", "README.md", "LICENSE", "hub_card.md", "hub_card_pt.md"):
         shutil.copy(ROOT / name, copy)
-    for folder in FOLDERS.values():
+    shutil.copytree(
+        ROOT / "src", copy / "src", symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
+    )
+    for folder in FOLDERS:
         shutil.copytree(
             ROOT / folder,
             copy / folder,

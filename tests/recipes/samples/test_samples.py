@@ -10,7 +10,7 @@ from inspect import getsource
 import pytest
 import yaml
 
-from atenta.card_words import LANGUAGES
+from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.files import SPLITS

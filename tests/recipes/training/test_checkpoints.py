@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import save_file
 
 from atenta import AtentaDecoderForCausalLM
-from atenta.publishing import PushError
+from atenta.hub.publishing import PushError
 from atenta.recipes.training import RecipeArguments, runs, start_run
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,

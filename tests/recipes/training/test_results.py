@@ -13,7 +13,7 @@ import yaml
 from transformers import AutoTokenizer, SchedulerType
 
 from atenta import AtentaDecoderForCausalLM
-from atenta.publishing import PushError
+from atenta.hub.publishing import PushError
 from atenta.recipes.training import results
 from atenta.recipes.training.results import (
     compare_by_group,
