@@ -388,7 +388,9 @@ def load_engine(
     folder = find_model(folder)
     config = read_config(folder)
     if not is_ours(config):
-        raise ValueError(f"{folder}/config.json: model_type is {config.get('model_type')!r}; expected one of atenta.")
+        raise ValueError(
+            f"{folder}/config.json: model_type is {config.get('model_type')!r:.60}; expected one of atenta."
+        )
     name = choose_engine(folder, engine, quantization)
     saved = folder / "generation_config.json"
     generation_config = read_saved(saved) if saved.is_file() else {}

@@ -160,6 +160,10 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
         for name, each in places.items():
             if not isinstance(each["dtype"], str) or not all(map(_is_id, [*each["shape"], *each["data_offsets"]])):
                 raise ValueError(f"{name} is {each!r:.80}; expected its type, sizes and place")
+            bits = int("".join(re.findall(r"\d+", each["dtype"])[:1]) or 8)  # 16 of BF16, 8 of F8_E4M3 and BOOL
+            first, end = each["data_offsets"]
+            if math.prod(each["shape"]) * bits != 8 * (end - first):
+                raise ValueError(f"{name} has {end - first} bytes; expected those of {each['shape']} {each['dtype']}")
         return {
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
@@ -185,12 +189,17 @@ def read_config(folder: Path) -> dict[str, Any]:
         value = config.get(key)
         if value is not None and not is_right(value):
             raise ValueError(f"{path} is damaged: {key} is {value!r:.60}; expected {expected}.")
+    start, vocab_size = config.get("decoder_start_token_id"), config.get("vocab_size")
+    if start is None and config.get("model_type") == "atenta_encoder_decoder":
+        raise ValueError(f"{path} has no decoder_start_token_id; {AS_SAVED}.")
+    if start is not None and vocab_size is not None and start >= vocab_size:
+        raise ValueError(f"{path} is damaged: decoder_start_token_id is {start}, and vocab_size {vocab_size}.")
     return config
 
 
 def class_of(config: Mapping[str, Any]) -> str:
     """Return the name of the class of a saved model."""
-    return (config.get("architectures") or ["unknown class"])[0]
+    return (config.get("architectures") or [f"unknown class ({CONFIG} has no architectures)"])[0]
 
 
 def is_ours(config: Mapping[str, Any]) -> bool:

@@ -109,7 +109,8 @@ class ModelFacts:
         auto_class = _auto_class_named(found) if model is None else auto_class_of(model)
         if auto_class is None or not isinstance(config, AtentaConfig):
             raise ValueError(
-                f"{found} is not a model of this package; expected one of its classes or a subclass of one."
+                f"{folder / 'config.json'}: architectures has {found}, not a model of this package; expected one of its "
+                "classes or a subclass of one."
             )
         weights = weight_files(folder)
         return cls(
@@ -328,7 +329,9 @@ def _load_config(folder: Path) -> PreTrainedConfig:
     saved = read_saved(folder / "config.json")
     model_type = saved.get("model_type")
     if isinstance(model_type, str) and model_type not in _model_types():
-        raise ValueError(f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type}).")
+        raise ValueError(
+            f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type:.60})."
+        )
     for name, expected in _CONFIGURED.items():
         try:
             type_validator(name, saved.get(name), expected)

@@ -156,7 +156,7 @@ def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, 
     read, new_tokens = (
         (1, longest + _NEW_TOKENS) if engine.config.get("is_encoder_decoder") else (longest, _NEW_TOKENS)
     )
-    if engine.config["position_embedding_type"] == "learned":
+    if engine.config.get("position_embedding_type") == "learned":
         new_tokens = max(1, min(new_tokens, engine.config["max_position_embeddings"] - read))
     return [outputs[0].text for outputs in engine.n_best(texts, max_new_tokens=new_tokens)]
 
@@ -165,7 +165,7 @@ def random_texts(engine: Engine) -> list[str]:
     """Return texts of the characters that a model knows, the same at every call."""
     characters = [token for token in engine.tokenizer.tokens if len(token) == 1]
     longest = _LONGEST_RANDOM_TEXT
-    if engine.config["position_embedding_type"] == "learned":
+    if engine.config.get("position_embedding_type") == "learned":
         longest = max(1, min(longest, engine.config["max_position_embeddings"] // 2))
     generator = random.Random(0)
     return ["".join(generator.choices(characters, k=generator.randint(1, longest))) for _ in range(_NUM_TEXTS)]
