@@ -22,7 +22,15 @@ from atenta.command.predictors import (
     TagPredictor,
     TextPredictor,
 )
-from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, expect_new, parse_json_line
+from atenta.command.text_lines import (
+    InputLine,
+    LineReader,
+    LineWriter,
+    check_output_file,
+    chunks_of,
+    lock_output_file,
+    parse_json_line,
+)
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -97,8 +105,8 @@ def predict_lines(
         OSError: If a file cannot be read or written, or there is no such model.
         ImportError: If an engine is not installed.
     """
-    if output is not None and not resume:
-        expect_new(output)
+    if output is not None:
+        check_output_file(output, resume)
     _expect_search(options)
     predictor = load_predictor(options)
     allow_interrupts()
@@ -109,7 +117,7 @@ def predict_lines(
     about |= {"format": written, "json_lines": json_lines}
     if output is not None:
         about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
-    with LineWriter(output, about, resume) as writer:
+    with lock_output_file(output), LineWriter(output, about, resume) as writer:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if written == "tsv" and not writer.done["bytes"]:
             writer.write(tab_separated(["text", *predictor.columns]))
