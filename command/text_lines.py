@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
 
+from atenta.tokenization.text_windows import name_source
+
 _Item = TypeVar("_Item")
 _NO_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK)
 _OPTIONAL_FIELDS = {  # of JSON, with their types
@@ -86,6 +88,9 @@ class LineReader:
     def _read(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield the place of each line, the byte order mark before it, if there is one, and the line."""
         for number, text in enumerate(self._texts, start=1):
+            if os.path.isfile(text):
+                hint = f"there is a file of this name, which `--files {text}` would read"
+                print(f"warning: text {number}, {name_source(text)}: {hint}", file=sys.stderr)
             yield f"text {number}", b"", text.encode(errors="surrogateescape")
         names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
         if None in names and sys.stdin is None:

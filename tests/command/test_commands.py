@@ -243,6 +243,16 @@ def test_scores_of_pairs(tmp_path):
     assert "letters kept" in chosen
 
 
+@pytest.mark.parametrize("command", [("restore",), ("predict", MODEL_FOLDER)])
+def test_a_text_that_names_a_file_is_pointed_out(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "acao.txt").write_text("acao", encoding="utf-8")
+    found = run(*command, "nao", "acao.txt")
+    assert len(found.stdout.splitlines()) == 2
+    assert found.stderr.count("--files") == 1
+    assert "text 2, 'acao.txt'" in found.stderr
+
+
 def test_scores_of_restored_characters_are_those_of_the_recipe(tmp_path):
     rows = [("A acao comecou.", "A ação começou."), ("Ela esta em casa.", "Ela está em casa.")]
     data = tmp_path / "test.tsv"
