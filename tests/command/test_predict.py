@@ -177,6 +177,17 @@ def test_warnings_are_lines(folders):
     assert len(printed.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
+    """Once for each file, by a model without tags."""
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path, encoder_layers=1, decoder_layers=1)
+    if engine == "onnx":
+        export_onnx(tmp_path)
+    path = lines_of(tmp_path / "pairs.tsv", "acao\tação\nnao\tnão\n")
+    found = run("predict", tmp_path, "--files", path, "--engine", engine, "--max_new_tokens", 2)
+    assert found.stderr.count(f"warning: {path}: ") == found.stderr.count("cut -f1") == 1
+
+
 @pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
 def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     """One for each line, also where lines are equal, and none for blanks that stay as they are."""
