@@ -16,15 +16,7 @@ import numpy as np
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
-from .onnx_models import (
-    ONNX_FOLDER,
-    OnnxGenerator,
-    OnnxHead,
-    Quantization,
-    count_cores,
-    export_command,
-    file_name,
-)
+from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
@@ -77,6 +69,10 @@ class Engine:
         self._reads_sources = bool(config.get("is_encoder_decoder"))  # a decoder reads prompts, which are not cut
         self._characters = frozenset(tokenizer.tokens)
         self._longest = learned_positions(config)
+
+    def __repr__(self) -> str:
+        """Return the class of the model and where it runs."""
+        return f"<Engine: {class_of(self.config)} in {self.name}>"
 
     def generate(
         self,

@@ -52,23 +52,27 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
     path = Path(name)
     in_folder = path.parent != Path() and path.parent.is_dir()
     if path.exists() or in_folder or not _HUB_NAME.fullmatch(name):
-        others = [] if path.exists() else sorted(each.parent.name for each in path.parent.glob(f"*/{CONFIG}"))
-        beside = f"; {path.parent} has {', '.join(others)}" if others else ""
+        place = path if path.exists() else path.parent
+        names = [each.parent.name for each in place.glob(f"*/{CONFIG}")]
+        others = sorted(names, key=lambda other: (len(other), other))  # checkpoint-5 before checkpoint-10
+        beside = f"; {place} has {', '.join(others)}" if others else ""
         raise FileNotFoundError(
             f"{name}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
         )
     from huggingface_hub import file_exists, snapshot_download, try_to_load_from_cache
 
+    output = Path("outputs", name)
+    nearby = f"; {output} is here" if (output / CONFIG).is_file() else ""
     asked = {key: value for key, value in hub_options.items() if key in ("revision", "token")}
     in_cache = {key: value for key, value in hub_options.items() if key in ("revision", "cache_dir")}
     try:
         known = isinstance(try_to_load_from_cache(name, CONFIG, **in_cache), str) or file_exists(name, CONFIG, **asked)
     except Exception as error:  # the errors of the library that asks the Hub differ from version to version
         raise FileNotFoundError(
-            f"{name}: found no such folder here, and the Hub cannot be reached ({describe_error(error)})"
+            f"{name}: found no such folder here, and the Hub cannot be reached ({describe_error(error)}){nearby}"
         ) from None
     if not known:
-        raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub")
+        raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub{nearby}")
     return Path(snapshot_download(name, allow_patterns=[*_FILES, *(["*.py"] if with_code else [])], **hub_options))
 
 

@@ -128,24 +128,34 @@ def compare(engines: Mapping[str, Engine], texts: Sequence[str]) -> dict[str, st
         texts: one or more.
 
     Returns:
-        What the table says, by the names of its lines: in how many texts a model that generates finds the same answer,
-        or the largest difference of each output of another model; and the time per text of each engine.
+        What the table says, by the names of its lines: in how many texts the answer is the same, namely what a model
+        generates, or the most probable of the classes that another has; the largest difference of each output of a
+        model that does not generate; and the time per text of each engine.
     """
     generates = all(engine.can_generate for engine in engines.values())
-    answers, lines = [], {}
+    answers, times, same, largest = [], {}, {}, {}
     for name, engine in engines.items():
         _answer(engine, texts[:1])  # the first answer of an engine takes longer
         start = time.perf_counter()
         answers.append(_answer(engine, texts))
-        lines[f"{name}, per text"] = f"{(time.perf_counter() - start) * 1000 / len(texts):8.2f} ms"
-    if generates:
-        same = sum(ours == theirs for ours, theirs in zip(*answers))
-        return {"same answer": f"{same:8} of {len(texts)}", **lines}
-    largest = {
-        name: max(float(np.abs(ours[name] - theirs[name]).max()) for ours, theirs in zip(*answers))
-        for name in answers[0][0]
+        times[f"{name}, per text"] = f"{(time.perf_counter() - start) * 1000 / len(texts):8.2f} ms"
+    decided = answers if generates else [[_most_probable(outputs) for outputs in found] for found in answers]
+    if generates or decided[0][0]:
+        count = sum(ours == theirs for ours, theirs in zip(*decided))
+        same = {"same answer": f"{count:8} of {len(texts)}"}
+    for name in [] if generates else answers[0][0]:
+        difference = max(float(np.abs(ours[name] - theirs[name]).max()) for ours, theirs in zip(*answers))
+        largest[f"largest difference of {name}"] = f"{difference:8.1e}"
+    return same | largest | times
+
+
+def _most_probable(outputs: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
+    """Return the numbers of the most probable classes; nothing for vectors, and for one class or a number."""
+    return {
+        name: np.atleast_1d(scores.argmax(-1)).tolist()
+        for name, scores in outputs.items()
+        if name.endswith("logits") and scores.shape[-1] > 1
     }
-    return {f"largest difference of {name}": f"{value:8.1e}" for name, value in largest.items()} | lines
 
 
 def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, np.ndarray]]:

@@ -247,12 +247,13 @@ def round_weights(restorer: CharacterRestorer, texts: Sequence[str]) -> dict[str
 
 def halve_weights(path: Path) -> None:
     """Store the rounded weights of a saved model in half precision. The configuration says what they are loaded as."""
-    tensors = load_file(path)
+    tensors, mode = load_file(path), path.stat().st_mode
     save_file(
         {name: each if name.startswith("classifier.") else each.half() for name, each in tensors.items()},
         path,
         metadata={"format": "pt"},
     )
+    path.chmod(mode)  # safetensors writes a file that nobody but its owner reads
 
 
 def fit_confidence(restorer: CharacterRestorer, rows: Rows) -> float:
