@@ -33,6 +33,7 @@ _NOT_OF_RECIPES = {
     "auto_find_batch_size": "changes batches that are made before training",
     "label_names": "names columns, which each recipe has its own of",
 }
+_WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.GREEDY, SchedulerType.REDUCE_ON_PLATEAU)
 
 
 @dataclass
@@ -353,6 +354,16 @@ class RecipeArguments(TrainingArguments):
             self.warmup_steps = max(1, min(4000, steps // 10))
         if self.learning_rate is None:
             self.learning_rate = (hidden_size * max(1, self.get_warmup_steps(steps))) ** -0.5
+
+    def report_unfinished_warmup(self, steps: int) -> None:
+        """Print it in the main process if a run ends within its warm-up: its learning rate stays too low."""
+        warmup = self.get_warmup_steps(steps)
+        if steps <= warmup and self.lr_scheduler_type not in _WITHOUT_WARMUP and self.process_index == 0:
+            print(
+                f"The warm-up has {warmup:,} steps and the run only {steps:,}: the learning rate never reaches "
+                f"{self.learning_rate:g}. Lower --warmup_steps, or raise --max_steps or --num_train_epochs.",
+                flush=True,
+            )
 
 
 @dataclass
