@@ -163,8 +163,8 @@ def start_run(*options: Any) -> Run:
 
     Raises:
         SystemExit: If the launched processes do not see each other, a logger is not installed, the model could not be
-            pushed to the Hub at the end, or the output folder cannot be written to or is used by another process; or
-            as in `checkpoint_to_resume`.
+            pushed to the Hub at the end, or the output folder is of other files, cannot be written to or is used by
+            another process; or as in `checkpoint_to_resume`.
     """
     global _current
     training: RecipeArguments = options[-1]
@@ -174,6 +174,8 @@ def start_run(*options: Any) -> Run:
             f"{launched} processes were started, but this process sees {training.world_size}. On CPUs give "
             "--use_cpu true, or set ACCELERATE_USE_CPU=true."
         )
+    if training.process_index == 0:
+        _expect_own_folder(training.output_dir)
     _expect_loggers(training.report_to)
     if training.push_to_hub and training.process_index == 0:
         _expect_pushable(training)
@@ -293,6 +295,18 @@ def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
     ]
     further = [f"and {len(changed) - _SHOWN_OPTIONS} more"] if len(changed) > _SHOWN_OPTIONS else []
     return ", ".join([*changed[:_SHOWN_OPTIONS], *further])
+
+
+def _expect_own_folder(folder: str) -> None:
+    """Refuse the current folder, the home folder, those above them, and git repositories, if no run was there."""
+    place = os.path.realpath(folder)
+    inside = [os.path.realpath(each) for each in (".", os.path.expanduser("~"))]
+    is_shared = any(Path(each).is_relative_to(place) for each in inside) or os.path.exists(f"{place}/.git")
+    if is_shared and not os.path.isfile(f"{place}/{_OPTIONS}") and (found := sorted(os.listdir(place))):
+        raise SystemExit(
+            f"--output_dir {folder}: found a folder of other files, such as {found[0]}; expected one for this run "
+            f"alone, such as {Path(folder, 'outputs')}."
+        )
 
 
 def _expect_loggers(names: Sequence[str]) -> None:
