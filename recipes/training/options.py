@@ -57,7 +57,10 @@ class ModelArguments:
     )
     hidden_act: str = field(default="relu", metadata={"help": "activation of the feed-forward network"})
     norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"})
-    position_embedding_type: str = field(default="sinusoidal", metadata={"help": "sinusoidal, learned or rotary"})
+    position_embedding_type: str = field(
+        default="sinusoidal",
+        metadata={"help": "sinusoidal, learned or rotary", "choices": ["sinusoidal", "learned", "rotary"]},
+    )
     tie_word_embeddings: bool = field(default=False, metadata={"help": "one matrix for embeddings and output layer"})
     initializer_range: Annotated[float, ABOVE_0] = field(
         default=0.02, metadata={"help": "standard deviation of the initial weights"}
@@ -80,10 +83,10 @@ class ModelArguments:
             return
         try:
             self._configuration(**self.sizes())
-        except StrictDataclassError as error:
+        except (StrictDataclassError, ValueError) as error:
             # Recipes have no option head_dim.
-            problem = str(error.__cause__ or error).replace("head_dim=", "hidden_size / num_attention_heads = ")
-            raise ValueError(problem) from None
+            problem = str(error.__cause__ or error).replace(" Choose one, or give head_dim.", "")
+            raise ValueError(problem.replace("head_dim=", "hidden_size / num_attention_heads = ")) from None
 
     def sizes(self) -> dict[str, Any]:
         """Return the options of a new model's configuration."""

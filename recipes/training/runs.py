@@ -183,7 +183,7 @@ def start_run(*options: Any) -> Run:
             "--use_cpu true, or set ACCELERATE_USE_CPU=true."
         )
     if training.process_index == 0:
-        _expect_own_folder(training.output_dir)
+        expect_own_folder(training.output_dir)
     _expect_loggers(training.report_to)
     if training.push_to_hub and training.process_index == 0:
         _expect_pushable(training)
@@ -308,8 +308,12 @@ def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
     return ", ".join([*changed[:_SHOWN_OPTIONS], *further])
 
 
-def _expect_own_folder(folder: str) -> None:
-    """Refuse the current folder, the home folder, those above them, and git repositories, if no run was there."""
+def expect_own_folder(folder: str) -> None:
+    """Check that an output folder is not the current one, the home folder, one above them or a git repository.
+
+    Raises:
+        SystemExit: If it is, and it is neither empty nor of a run.
+    """
     place = os.path.realpath(folder)
     inside = [os.path.realpath(each) for each in (".", os.path.expanduser("~"))]
     is_shared = any(Path(each).is_relative_to(place) for each in inside) or os.path.exists(f"{place}/.git")
