@@ -33,6 +33,11 @@ _NOT_OF_RECIPES = {
     "auto_find_batch_size": "changes batches that are made before training",
     "label_names": "names columns, which each recipe has its own of",
 }
+_IN_OPTIONS = {  # words of a configuration's messages: what they are in a recipe, which has no option head_dim
+    " Choose one, or give head_dim.": "",
+    "head_dim=": "hidden_size / num_attention_heads = ",
+    "max_position_embeddings": "max_length",
+}
 _WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.GREEDY, SchedulerType.REDUCE_ON_PLATEAU)
 
 
@@ -84,9 +89,10 @@ class ModelArguments:
         try:
             self._configuration(**self.sizes())
         except (StrictDataclassError, ValueError) as error:
-            # Recipes have no option head_dim.
-            problem = str(error.__cause__ or error).replace(" Choose one, or give head_dim.", "")
-            raise ValueError(problem.replace("head_dim=", "hidden_size / num_attention_heads = ")) from None
+            problem = str(error.__cause__ or error)
+            for theirs, ours in _IN_OPTIONS.items():
+                problem = problem.replace(theirs, ours)
+            raise ValueError(problem) from None
 
     def sizes(self) -> dict[str, Any]:
         """Return the options of a new model's configuration."""

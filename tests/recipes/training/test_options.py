@@ -146,6 +146,7 @@ def test_sizes_that_do_not_fit_together_are_refused(arguments, sizes, message):
     ("flags", "named"),
     [
         (["--position_embedding_type", "round"], ("--position_embedding_type", "round", "rotary")),
+        (["--max_length", "1000000000000"], ("max_length=1000000000000",)),
         (["--hidden_size", "30"], ("hidden_size=30", "num_attention_heads=4")),
     ],
 )
