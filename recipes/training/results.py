@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from atenta.card_facts import CardFacts, is_of_this_package
 from atenta.engines.onnx_models import ONNX_FOLDER, check_export
 from atenta.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import printable, quote_for_shell
 from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.progress import select_figures
@@ -164,6 +165,22 @@ def save_run(
     if trainer.push_when_finished:
         push_run(trainer)
     trainer.run.end()
+
+
+def report_saved(trainer: RecipeTrainer, text: str | None = None) -> None:
+    """Print where the model is and, for a text that it can read by itself, the command that predicts it."""
+    if not trainer.is_world_process_zero():
+        return
+    folder = trainer.args.output_dir
+    print(f"Saved in {folder}", flush=True)
+    if text is not None and "\0" not in text:  # which no argument can hold
+        print(f"\n$ {predict_command(folder, text)}", flush=True)
+
+
+def predict_command(folder: str, text: str) -> str:
+    """Return the command of a shell that predicts a text with the model in a folder."""
+    end_of_options = "-- " * text.startswith("-")
+    return f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
