@@ -1,6 +1,7 @@
 """The base class of all models: loading, saving, pushing to the Hub, and the hook that writes model cards."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -58,6 +59,8 @@ class AtentaPreTrainedModel(PreTrainedModel):
         """
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
         if is_main_process:
+            for path in Path(save_directory).glob("*.safetensors"):  # which only their owner could read
+                shutil.copymode(Path(save_directory, "config.json"), path)
             self._write_card(save_directory)
 
     def _upload_modified_files(self, working_dir: str | os.PathLike, repo_id: str, *args: Any, **kwargs: Any) -> Any:

@@ -132,6 +132,8 @@ def save_run(
         except ValueError:
             path.unlink()
             print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
+    with suppress(OSError):
+        (folder / ONNX_FOLDER).rmdir()  # if it is empty
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
