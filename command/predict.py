@@ -8,6 +8,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,15 @@ from atenta.command.predictors import (
     TagPredictor,
     TextPredictor,
 )
-from atenta.command.text_lines import InputLine, LineReader, LineWriter, chunks_of, expect_new, parse_json_line
+from atenta.command.text_lines import (
+    InputLine,
+    LineReader,
+    LineWriter,
+    check_output_file,
+    chunks_of,
+    lock_output_file,
+    parse_json_line,
+)
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -97,8 +106,8 @@ def predict_lines(
         OSError: If a file cannot be read or written, or there is no such model.
         ImportError: If an engine is not installed.
     """
-    if output is not None and not resume:
-        expect_new(output)
+    if output is not None:
+        check_output_file(output, resume)
     _expect_search(options)
     predictor = load_predictor(options)
     allow_interrupts()
@@ -109,7 +118,7 @@ def predict_lines(
     about |= {"format": written, "json_lines": json_lines}
     if output is not None:
         about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
-    with LineWriter(output, about, resume) as writer:
+    with lock_output_file(output), LineWriter(output, about, resume) as writer:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if written == "tsv" and not writer.done["bytes"]:
             writer.write(tab_separated(["text", *predictor.columns]))
@@ -257,8 +266,10 @@ def load_predictor(options: PredictOptions) -> Predictor:
             "`load_engine(folder).predict(texts)` returns the vectors."
         )
 
+    is_prompt = kind.endswith("ForCausalLM")
+
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
-        texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags)) for each in fields))
+        texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags), is_prompt) for each in fields))
         found = engine.search_windows(
             texts,
             tags=tags if engine.tokenizer.tags else None,
@@ -266,7 +277,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
             batch_size=options.batch_size,
             **search,
         )
-        prompts = texts if kind.endswith("ForCausalLM") else [""] * len(texts)
+        prompts = texts if is_prompt else [""] * len(texts)
         if kind.endswith("ForConditionalGeneration"):
             _warn(engine, texts, found, options.keep_letters)
         joined = [join_windows(*each) for each in found]
@@ -292,17 +303,29 @@ def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]],
             print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
 
 
-def _part_tags(fields: Mapping[str, Any], has_tags: bool) -> tuple[str, list[str]]:
+def _part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
     """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON."""
     text, tags = fields["text"], fields.get("tags")
     if tags and not has_tags:
         raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
     if not has_tags:
+        if "\t" in text and not is_prompt:
+            _warn_of_tab(fields["where"].partition(", line ")[0])
         return text, []
     if tags is None and "\t" in text:
         text, tags = text.rsplit("\t", 1)
     names = tags.split(";") if isinstance(tags, str) else tags or []
     return text, [name for name in names if name]
+
+
+@cache
+def _warn_of_tab(source: str) -> None:
+    """Print that tabs are read as text, once for each file: they may part sources from targets."""
+    print(
+        f"warning: {source}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
+        "give the sources alone (`cut -f1`)",
+        file=sys.stderr,
+    )
 
 
 def _pipeline(task: str, folder: Path, options: PredictOptions) -> Any:

@@ -1,5 +1,6 @@
 """Lines in, lines out: texts from arguments, files or standard input, and results to a file or standard output."""
 
+import errno
 import hashlib
 import io
 import json
@@ -8,13 +9,16 @@ import re
 import sys
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
 
+from atenta.tokenization.text_windows import name_source
+
 _Item = TypeVar("_Item")
+_NO_LOCKS = (errno.EOPNOTSUPP, errno.ENOLCK)
 _OPTIONAL_FIELDS = {  # of JSON, with their types
     "text_pair": (str, "a text"),
     "words": (list, "a list of texts"),
@@ -84,6 +88,9 @@ class LineReader:
     def _read(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield the place of each line, the byte order mark before it, if there is one, and the line."""
         for number, text in enumerate(self._texts, start=1):
+            if os.path.isfile(text):
+                hint = f"there is a file of this name, which `--files {text}` would read"
+                print(f"warning: text {number}, {name_source(text)}: {hint}", file=sys.stderr)
             yield f"text {number}", b"", text.encode(errors="surrogateescape")
         names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
         if None in names and sys.stdin is None:
@@ -125,7 +132,10 @@ def _decode(content: bytes, where: str, line_start: str) -> InputLine:
 
 
 def _describe_byte(where: str, byte: int) -> str:
-    return f"{where}: found byte 0x{byte:02X}; expected a text in UTF-8"
+    return (
+        f"{where}: found byte 0x{byte:02X}; expected a text in UTF-8: save it so, such as with "
+        "`iconv -f latin1 -t utf-8 OLD > NEW`"
+    )
 
 
 def read_whole(path: Path) -> InputLine:
@@ -186,21 +196,53 @@ def _expect_text(text: str, where: str) -> None:
         raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
 
 
-def expect_new(output: Path) -> None:
-    """Expect a file that does not exist yet, in a folder that does.
+def check_output_file(output: Path, resume: bool = False) -> None:
+    """Check that a file can be written: in a folder that exists and, unless it is resumed, a new one.
 
     Raises:
-        FileExistsError: If there is such a file.
+        FileExistsError: If there is such a file and `resume` is not given.
         IsADirectoryError: If it is a folder.
         FileNotFoundError: If there is no such folder.
     """
     if output.is_dir():
         raise IsADirectoryError(f"--output {output} is a folder; expected a file to write.")
-    if output.exists():
+    if output.exists() and not resume:
         hint = "give --resume to go on with it" if _progress_of(output).exists() else "remove it"
         raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
     if not output.parent.is_dir():
         raise FileNotFoundError(f"--output {output}: found no folder {output.parent}; make it, or give another.")
+
+
+@contextmanager
+def lock_output_file(output: Path | None) -> Iterator[None]:
+    """Keep other processes from writing to a file in the meantime, through `FILE.lock` beside it.
+
+    Raises:
+        FileExistsError: If another process writes to it.
+    """
+    if output is None:
+        yield
+        return
+    from filelock import FileLock, Timeout  # here, because `atenta --help` does not need it
+
+    path = output.with_name(f"{output.name}.lock")
+    lock = FileLock(path)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        raise FileExistsError(
+            f"--output {output} is in use by another process: wait until it has ended, or give another."
+        ) from None
+    except OSError as error:
+        if error.errno not in _NO_LOCKS:
+            raise
+        print(f"warning: the file system of {output} has no locks: let no other process write to it", file=sys.stderr)
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # on Windows, which removes no open file, releasing removes it
+            path.unlink()
+        lock.release()
 
 
 def _progress_of(output: Path) -> Path:
@@ -234,7 +276,7 @@ class LineWriter:
         if resume:
             self._read_progress(output, self._progress)
         else:
-            expect_new(output)
+            check_output_file(output)
         self._note_progress()  # before there is a file, which would seem complete without it
         self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
         self._file.truncate(self.done["bytes"])  # a line that was half written is written again

@@ -16,15 +16,7 @@ import numpy as np
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
-from .onnx_models import (
-    ONNX_FOLDER,
-    OnnxGenerator,
-    OnnxHead,
-    Quantization,
-    count_cores,
-    export_command,
-    file_name,
-)
+from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_saved
 from .search_options import SearchOptions
 from .text_ids import TextIds, expect_texts
@@ -77,6 +69,10 @@ class Engine:
         self._reads_sources = bool(config.get("is_encoder_decoder"))  # a decoder reads prompts, which are not cut
         self._characters = frozenset(tokenizer.tokens)
         self._longest = learned_positions(config)
+
+    def __repr__(self) -> str:
+        """Return the class of the model and where it runs."""
+        return f"<Engine: {class_of(self.config)} in {self.name}>"
 
     def generate(
         self,
@@ -388,7 +384,9 @@ def load_engine(
     folder = find_model(folder)
     config = read_config(folder)
     if not is_ours(config):
-        raise ValueError(f"{folder}/config.json: model_type is {config.get('model_type')!r}; expected one of atenta.")
+        raise ValueError(
+            f"{folder}/config.json: model_type is {config.get('model_type')!r:.60}; expected one of atenta."
+        )
     name = choose_engine(folder, engine, quantization)
     saved = folder / "generation_config.json"
     generation_config = read_saved(saved) if saved.is_file() else {}

@@ -19,6 +19,7 @@ from .token_search import TokenModel
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
 WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
+_INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
@@ -77,8 +78,8 @@ def open_session(path: str | os.PathLike) -> Any:
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If onnxruntime cannot read it, another version of this package wrote it, or it was made of other
-            weights than those beside it.
+        ValueError: If onnxruntime cannot read it, another version of this package wrote it, it is in int8 and not
+            named so, or the reverse, or it was made of other weights than those beside it.
     """
     import onnxruntime  # here, because names of files are needed where it is not installed
 
@@ -107,14 +108,20 @@ def open_session(path: str | os.PathLike) -> Any:
 
 
 def check_export(path: Path) -> None:
-    """Check that an ONNX file was made of the weights beside it. A folder may also have the ONNX files alone.
+    """Check that an ONNX file is what its name says, and was made of the weights beside it, if there are any.
 
     Raises:
-        ValueError: If the weights are others: the model was trained again.
+        ValueError: If it is in int8 and not named so, or the reverse, or the weights are others: the model was trained
+            again.
     """
-    folder = path.parent.parent
+    folder, content = path.parent.parent, path.read_bytes()
+    is_int8 = _INT8_NODES.search(content) is not None
+    if is_int8 != path.stem.endswith("_int8"):
+        found, expected = ("int8", "float32") if is_int8 else ("float32", "int8")
+        again = f"Write it again: {export_command(path)}"
+        raise ValueError(f"{path} is in {found}; expected {expected} by its name. {again}")
     # As protocol buffers write an entry of the metadata. Neither onnx nor onnxruntime may be installed.
-    made_of = re.search(rb"%b\x12\x40([0-9a-f]{64})" % WEIGHTS_KEY.encode(), path.read_bytes())
+    made_of = re.search(rb"%b\x12\x40([0-9a-f]{64})" % WEIGHTS_KEY.encode(), content)
     with suppress(FileNotFoundError):
         digest = weights_digest(folder)
         if made_of is None or made_of[1].decode() != digest:

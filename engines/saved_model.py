@@ -52,23 +52,27 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
     path = Path(name)
     in_folder = path.parent != Path() and path.parent.is_dir()
     if path.exists() or in_folder or not _HUB_NAME.fullmatch(name):
-        others = [] if path.exists() else sorted(each.parent.name for each in path.parent.glob(f"*/{CONFIG}"))
-        beside = f"; {path.parent} has {', '.join(others)}" if others else ""
+        place = path if path.exists() else path.parent
+        names = [each.parent.name for each in place.glob(f"*/{CONFIG}")]
+        others = sorted(names, key=lambda other: (len(other), other))  # checkpoint-5 before checkpoint-10
+        beside = f"; {place} has {', '.join(others)}" if others else ""
         raise FileNotFoundError(
             f"{name}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
         )
     from huggingface_hub import file_exists, snapshot_download, try_to_load_from_cache
 
+    output = Path("outputs", name)
+    nearby = f"; {output} is here" if (output / CONFIG).is_file() else ""
     asked = {key: value for key, value in hub_options.items() if key in ("revision", "token")}
     in_cache = {key: value for key, value in hub_options.items() if key in ("revision", "cache_dir")}
     try:
         known = isinstance(try_to_load_from_cache(name, CONFIG, **in_cache), str) or file_exists(name, CONFIG, **asked)
     except Exception as error:  # the errors of the library that asks the Hub differ from version to version
         raise FileNotFoundError(
-            f"{name}: found no such folder here, and the Hub cannot be reached ({describe_error(error)})"
+            f"{name}: found no such folder here, and the Hub cannot be reached ({describe_error(error)}){nearby}"
         ) from None
     if not known:
-        raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub")
+        raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub{nearby}")
     return Path(snapshot_download(name, allow_patterns=[*_FILES, *(["*.py"] if with_code else [])], **hub_options))
 
 
@@ -160,6 +164,10 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
         for name, each in places.items():
             if not isinstance(each["dtype"], str) or not all(map(_is_id, [*each["shape"], *each["data_offsets"]])):
                 raise ValueError(f"{name} is {each!r:.80}; expected its type, sizes and place")
+            bits = int("".join(re.findall(r"\d+", each["dtype"])[:1]) or 8)  # 16 of BF16, 8 of F8_E4M3 and BOOL
+            first, end = each["data_offsets"]
+            if math.prod(each["shape"]) * bits != 8 * (end - first):
+                raise ValueError(f"{name} has {end - first} bytes; expected those of {each['shape']} {each['dtype']}")
         return {
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
@@ -185,12 +193,17 @@ def read_config(folder: Path) -> dict[str, Any]:
         value = config.get(key)
         if value is not None and not is_right(value):
             raise ValueError(f"{path} is damaged: {key} is {value!r:.60}; expected {expected}.")
+    start, vocab_size = config.get("decoder_start_token_id"), config.get("vocab_size")
+    if start is None and config.get("model_type") == "atenta_encoder_decoder":
+        raise ValueError(f"{path} has no decoder_start_token_id; {AS_SAVED}.")
+    if start is not None and vocab_size is not None and start >= vocab_size:
+        raise ValueError(f"{path} is damaged: decoder_start_token_id is {start}, and vocab_size {vocab_size}.")
     return config
 
 
 def class_of(config: Mapping[str, Any]) -> str:
     """Return the name of the class of a saved model."""
-    return (config.get("architectures") or ["unknown class"])[0]
+    return (config.get("architectures") or [f"unknown class ({CONFIG} has no architectures)"])[0]
 
 
 def is_ours(config: Mapping[str, Any]) -> bool:

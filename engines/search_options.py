@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 _LEAST_TEMPERATURE = 1e-30  # logits divided by less, or by more than its reciprocal, leave the range of float32
+_MOST_OUTPUTS = 10_000  # of a text: each beam takes memory of its own
 _DEFAULT_NEW_TOKENS = 20  # what `generate` writes if nothing says how much
 
 # Options of transformers' `GenerationConfig` that the searches below do not have, with the value that changes nothing.
@@ -101,8 +102,13 @@ class SearchOptions:
                 self.max_new_tokens is None or _is_whole(self.max_new_tokens, 1),
                 "a whole number above 0",
             ),
-            "num_beams": (_is_whole(self.num_beams, 1), "a whole number above 0"),
-            "num_return_sequences": (_is_whole(self.num_return_sequences, 1), "a whole number above 0"),
+            **{
+                name: (
+                    _is_whole(getattr(self, name), 1) and getattr(self, name) <= _MOST_OUTPUTS,
+                    f"a whole number from 1 to {_MOST_OUTPUTS}",
+                )
+                for name in ("num_beams", "num_return_sequences")
+            },
             "length_penalty": (_is_number(self.length_penalty), "a number"),
             "early_stopping": (
                 isinstance(self.early_stopping, bool) or self.early_stopping == "never",

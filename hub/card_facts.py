@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, Literal, Self, TypeAlias
 
 from huggingface_hub.dataclasses import type_validator
@@ -109,7 +110,7 @@ class ModelFacts:
         auto_class = _auto_class_named(found) if model is None else auto_class_of(model)
         if auto_class is None or not isinstance(config, AtentaConfig):
             raise ValueError(
-                f"{found} is not a model of this package; expected one of its classes or a subclass of one."
+                f"{folder / 'config.json'}: architectures has {found}; expected a class of this package or a subclass."
             )
         weights = weight_files(folder)
         return cls(
@@ -328,12 +329,14 @@ def _load_config(folder: Path) -> PreTrainedConfig:
     saved = read_saved(folder / "config.json")
     model_type = saved.get("model_type")
     if isinstance(model_type, str) and model_type not in _model_types():
-        raise ValueError(f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type}).")
+        raise ValueError(
+            f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type:.60})."
+        )
     for name, expected in _CONFIGURED.items():
         try:
             type_validator(name, saved.get(name), expected)
         except TypeError as error:
-            told = " ".join(str(error).split()).partition(" Errors: ")[0]
+            told = shorten(str(error).partition(" Errors: ")[0], 300, placeholder="…")
             raise ValueError(f"{folder / 'config.json'} is damaged: {told}; {AS_SAVED}") from None
     read_config(folder)
     return load_config(folder)

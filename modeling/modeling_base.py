@@ -1,6 +1,7 @@
 """The base class of all models: loading, saving, pushing to the Hub, and the hook that writes model cards."""
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -58,6 +59,8 @@ class AtentaPreTrainedModel(PreTrainedModel):
         """
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
         if is_main_process:
+            for path in Path(save_directory).glob("*.safetensors"):  # which only their owner could read
+                shutil.copymode(Path(save_directory, "config.json"), path)
             self._write_card(save_directory)
 
     def _upload_modified_files(self, working_dir: str | os.PathLike, repo_id: str, *args: Any, **kwargs: Any) -> Any:
@@ -110,16 +113,25 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
 
 
 def check_generation(model: PreTrainedModel, name: str) -> None:
-    """Check the saved options of generation that transformers follows without a limit, in time and memory.
+    """Check the saved options of generation that transformers uses without a check, or without a limit.
 
     Args:
         model: the loaded model.
         name: of its folder or repository, for the message.
 
     Raises:
-        ValueError: If one is out of range. The message names it.
+        ValueError: If one is of another type, or out of range. The message names it.
     """
+    saved = getattr(model, "generation_config", None)  # encoders have none
+    for option in ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"):
+        ids = getattr(saved, option, None)
+        for token_id in ids if isinstance(ids, list) else [ids]:
+            if not (token_id is None or (isinstance(token_id, int) and token_id >= 0)):
+                raise ValueError(f"{name}: {option}={ids!r:.60}; expected the id of a token.")
+    for option in ("output_attentions", "output_hidden_states", "output_scores", "output_logits"):
+        if not isinstance(getattr(saved, option, None), bool | None):
+            raise ValueError(f"{name}: {option}={getattr(saved, option)!r:.60}; expected true or false.")
     for option in ("no_repeat_ngram_size", "encoder_no_repeat_ngram_size"):
-        size = getattr(getattr(model, "generation_config", None), option, None)  # encoders have none
+        size = getattr(saved, option, None)
         if size is not None and not (isinstance(size, int) and 0 <= size <= _LONGEST_NGRAM):
             raise ValueError(f"{name}: {option}={size!r:.60}; expected a whole number from 0 to {_LONGEST_NGRAM}.")

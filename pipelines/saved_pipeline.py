@@ -19,6 +19,12 @@ class SavedPipeline(Pipeline):
     _load_feature_extractor = False
     _load_tokenizer = True
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        longest = self.tokenizer.model_max_length
+        if not isinstance(longest, int | float):
+            raise ValueError(f"tokenizer_config.json: model_max_length is {longest!r:.60}; expected a number.")
+
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
         """Return the results for an input or several; those of an empty list are an empty list."""
         if isinstance(inputs, list) and not inputs:  # transformers looks at the first

@@ -128,24 +128,34 @@ def compare(engines: Mapping[str, Engine], texts: Sequence[str]) -> dict[str, st
         texts: one or more.
 
     Returns:
-        What the table says, by the names of its lines: in how many texts a model that generates finds the same answer,
-        or the largest difference of each output of another model; and the time per text of each engine.
+        What the table says, by the names of its lines: in how many texts the answer is the same, namely what a model
+        generates, or the most probable of the classes that another has; the largest difference of each output of a
+        model that does not generate; and the time per text of each engine.
     """
     generates = all(engine.can_generate for engine in engines.values())
-    answers, lines = [], {}
+    answers, times, same, largest = [], {}, {}, {}
     for name, engine in engines.items():
         _answer(engine, texts[:1])  # the first answer of an engine takes longer
         start = time.perf_counter()
         answers.append(_answer(engine, texts))
-        lines[f"{name}, per text"] = f"{(time.perf_counter() - start) * 1000 / len(texts):8.2f} ms"
-    if generates:
-        same = sum(ours == theirs for ours, theirs in zip(*answers))
-        return {"same answer": f"{same:8} of {len(texts)}", **lines}
-    largest = {
-        name: max(float(np.abs(ours[name] - theirs[name]).max()) for ours, theirs in zip(*answers))
-        for name in answers[0][0]
+        times[f"{name}, per text"] = f"{(time.perf_counter() - start) * 1000 / len(texts):8.2f} ms"
+    decided = answers if generates else [[_most_probable(outputs) for outputs in found] for found in answers]
+    if generates or decided[0][0]:
+        count = sum(ours == theirs for ours, theirs in zip(*decided))
+        same = {"same answer": f"{count:8} of {len(texts)}"}
+    for name in [] if generates else answers[0][0]:
+        difference = max(float(np.abs(ours[name] - theirs[name]).max()) for ours, theirs in zip(*answers))
+        largest[f"largest difference of {name}"] = f"{difference:8.1e}"
+    return same | largest | times
+
+
+def _most_probable(outputs: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
+    """Return the numbers of the most probable classes; nothing for vectors, and for one class or a number."""
+    return {
+        name: np.atleast_1d(scores.argmax(-1)).tolist()
+        for name, scores in outputs.items()
+        if name.endswith("logits") and scores.shape[-1] > 1
     }
-    return {f"largest difference of {name}": f"{value:8.1e}" for name, value in largest.items()} | lines
 
 
 def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, np.ndarray]]:
@@ -156,7 +166,7 @@ def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, 
     read, new_tokens = (
         (1, longest + _NEW_TOKENS) if engine.config.get("is_encoder_decoder") else (longest, _NEW_TOKENS)
     )
-    if engine.config["position_embedding_type"] == "learned":
+    if engine.config.get("position_embedding_type") == "learned":
         new_tokens = max(1, min(new_tokens, engine.config["max_position_embeddings"] - read))
     return [outputs[0].text for outputs in engine.n_best(texts, max_new_tokens=new_tokens)]
 
@@ -165,7 +175,7 @@ def random_texts(engine: Engine) -> list[str]:
     """Return texts of the characters that a model knows, the same at every call."""
     characters = [token for token in engine.tokenizer.tokens if len(token) == 1]
     longest = _LONGEST_RANDOM_TEXT
-    if engine.config["position_embedding_type"] == "learned":
+    if engine.config.get("position_embedding_type") == "learned":
         longest = max(1, min(longest, engine.config["max_position_embeddings"] // 2))
     generator = random.Random(0)
     return ["".join(generator.choices(characters, k=generator.randint(1, longest))) for _ in range(_NUM_TEXTS)]

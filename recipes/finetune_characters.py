@@ -67,7 +67,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.ranges import FROM_1
-from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, save_run
+from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
 from atenta.restoration.restorer import CharacterRestorer
@@ -221,6 +221,7 @@ def main() -> None:
         print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
         for row, output in zip(test[:_EXAMPLES], of_test["model"]):
             print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+    report_saved(trainer)
 
 
 def score_labels(evaluated: EvalPrediction) -> dict[str, float]:
@@ -247,12 +248,13 @@ def round_weights(restorer: CharacterRestorer, texts: Sequence[str]) -> dict[str
 
 def halve_weights(path: Path) -> None:
     """Store the rounded weights of a saved model in half precision. The configuration says what they are loaded as."""
-    tensors = load_file(path)
+    tensors, mode = load_file(path), path.stat().st_mode
     save_file(
         {name: each if name.startswith("classifier.") else each.half() for name, each in tensors.items()},
         path,
         metadata={"format": "pt"},
     )
+    path.chmod(mode)  # safetensors writes a file that nobody but its owner reads
 
 
 def fit_confidence(restorer: CharacterRestorer, rows: Rows) -> float:

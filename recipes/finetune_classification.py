@@ -38,7 +38,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.logit_reductions import best_classes
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 
@@ -55,7 +55,9 @@ def main() -> None:
     labels = model.config.id2label  # a saved classifier keeps its labels
     has_pairs = any(row["text_pair"] is not None for row in chain(*splits.values()))
     model.config.task_specific_params = {"text-classification": {"text_pairs": has_pairs}}
-    columns = ["text", "text_pair"]
+    if len(labels) < 2:
+        raise SystemExit(f"Found the label {labels[0]!r} alone in all rows; expected at least two to tell apart.")
+    columns = ["text", "text_pair"] if has_pairs else ["text"]
     report = report_rows(splits, training, columns, tokenizer, max_length=sizes.max_length, inputs=[columns])
     encode = partial(encode_labelled, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
@@ -81,6 +83,7 @@ def main() -> None:
         confusion.savefig(Path(training.output_dir, "confusion.png"), dpi=150)
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
+    report_saved(trainer, None if has_pairs else min(predictions["text"], key=len))
 
 
 def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:

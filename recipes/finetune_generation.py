@@ -33,7 +33,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 _DEFAULT_DECODER = "outputs/pretrain_causal"
@@ -73,6 +73,7 @@ def main() -> None:
         if trainer.is_world_process_zero():
             print(printable(f"\n{text}\n  (in the data: {row['answer']})"), flush=True)
     save_run(trainer, scores=compared, about=describe_data(data, report))
+    report_saved(trainer)
 
 
 def _expect_decoder(name: str | None) -> None:

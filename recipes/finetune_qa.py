@@ -35,7 +35,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.ranges import FROM_0, FROM_1
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 
@@ -95,6 +95,7 @@ def main() -> None:
     gold = [" | ".join(answers["text"]) for answers in splits["test"]["answers"]]
     predictions = {"question": splits["test"]["question"], "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
+    report_saved(trainer)
 
 
 def score_answers(output: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:

@@ -38,7 +38,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.logit_reductions import best_classes
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 
@@ -84,6 +84,7 @@ def main() -> None:
     columns = {"words": splits["test"]["words"], "output": output, "gold": gold}
     predictions = {name: [" ".join(words) for words in rows] for name, rows in columns.items()}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
+    report_saved(trainer, min(predictions["words"], key=len))
 
 
 def score_tags(output: Sequence[list[str]], gold: Sequence[list[str]]) -> dict[str, float]:

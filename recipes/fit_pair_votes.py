@@ -38,6 +38,7 @@ from atenta.recipes.training import parse_arguments, run_recipe
 from atenta.recipes.training.cost import CostMeter, expect_country
 from atenta.recipes.training.ranges import FROM_1, SEED
 from atenta.recipes.training.results import save_metrics_and_card, table
+from atenta.recipes.training.runs import expect_own_folder
 
 
 @dataclass
@@ -131,6 +132,7 @@ def main() -> None:
     data, sizes, run = parse_arguments(*dataclasses, description=__doc__, default_config="fit_pair_votes.yaml")
     if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:
         raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
+    expect_own_folder(run.output_dir)
     try:
         Path(run.output_dir).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -36,7 +36,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
 from atenta.recipes.training.ranges import FROM_1
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 
@@ -86,6 +86,7 @@ def main() -> None:
         Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
         print(f"\n{printable(text)}", flush=True)
     save_run(trainer, scores=compared, about=describe_data(data, report))
+    report_saved(trainer)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import masked_sums
 from atenta.recipes.training.ranges import FROM_0, FROM_1, PROBABILITY, SHARE
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 _SCORES = ("masked_accuracy", "bits_per_masked_character", "next_sentence_accuracy")
@@ -91,6 +91,7 @@ def main() -> None:
         "model": score_masked(trainer.predict(pairs["test"])),
     }
     save_run(trainer, scores=compared, about=describe_data(data, report))
+    report_saved(trainer)
 
 
 def most_frequent_words(texts: Iterable[str], count: int) -> list[str]:

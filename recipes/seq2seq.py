@@ -15,7 +15,6 @@ feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are mask
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import json
-import shlex
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -39,7 +38,7 @@ from atenta.recipes.baselines import align_letters, copy_source, letters_in_cont
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.records import printable, quote_for_shell
+from atenta.recipes.reading.records import printable
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
@@ -55,7 +54,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.ranges import FROM_0, FROM_1, SHARE
-from atenta.recipes.training.results import compare, compare_by_length, save_run
+from atenta.recipes.training.results import compare, compare_by_length, predict_command, report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.tokenization.base_letters import strip_accents
 from atenta.tokenization.text_windows import GAP, GeneratedText, cut_text, generate_windows, join_windows
@@ -265,6 +264,8 @@ def main() -> None:
             chosen, expected = zip(*examples)
             has_tags = any(row["tags"] for of_test in tests.values() for row in of_test)
             _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams, has_tags)
+        else:
+            report_saved(trainer)
 
 
 def _expect_options_of_the_data(
@@ -436,9 +437,7 @@ def _decode_in_new_process(
     shown = [pair for pair in zip(sources, reloaded) if "\0" not in pair[0]]  # which no argument can hold
     if shown:
         source, output = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
-        end_of_options = "-- " * source.startswith("-")
-        shown_command = f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(source)}"
-        print(f"$ {shown_command}\n{printable(output)}")
+        print(f"$ {predict_command(folder, source)}\n{printable(output)}")
 
 
 if __name__ == "__main__":

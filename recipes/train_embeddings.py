@@ -75,7 +75,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.ranges import ABOVE_0, FROM_1
-from atenta.recipes.training.results import save_run
+from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
 _NEAREST = 8  # passages, of which one is drawn as the hard negative
@@ -251,6 +251,7 @@ def main() -> None:
         },
         about=describe_data(data, report),
     )
+    report_saved(trainer)
 
 
 def add_hard_negatives(rows: Dataset, by_edits: bool, seed: int) -> Dataset:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter
+from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from atenta.recipes.pictures.drawing import set_decimal_signs
 from atenta.recipes.pictures.words import say, say_name, say_number
@@ -32,6 +32,7 @@ def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
         points = _points(log_history, key)
         lines += axes.plot(*zip(*points), marker=".", label=label) if points else []
     axes.set(xlabel=say("training step"), ylabel=say("loss (nats), log scale"), yscale="log")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_formatter("{x:g}")  # 1 and 2, not 10⁰ and 2 × 10⁰
     axes.yaxis.set_minor_formatter(LogFormatter())
     points = _points(log_history, f"eval_{metric}")
@@ -67,6 +68,7 @@ def draw_learning_curves(log_histories: Mapping[str, _LogHistory], metric: str) 
             )
         axes.plot(*zip(*points), marker="o", markersize=4, label=name)
     title = say("validation {metric}").format(metric=say_name(metric))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.set(xlabel=say("training step"), ylabel=f"{title} (nats)" if metric == "loss" else title)
     axes.grid(alpha=0.25)
     figure.legend(loc="outside lower center", ncols=2)

@@ -37,9 +37,10 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
 
     Pipes of the shell, such as `<(…)` and /dev/stdin, have no suffix, and are separated by tabs.
 
-    The first row of a tsv or csv file is a header if it names all of `columns`. Without a header the cells are the
-    values of `columns` and then of `optional`, and every row has as many cells as the first. As it says how the others
-    are read, a malformed first row is an error and never a bad row. Quotes have a meaning only in csv files.
+    The first row of a tsv or csv file is a header if it names all of `columns`, and an error if it names only some, or
+    only some of `optional`. Without a header the cells are the values of `columns` and then of `optional`, and every
+    row has as many cells as the first. As it says how the others are read, a malformed first row is an error and never
+    a bad row. Quotes have a meaning only in csv files.
 
     A part of a parquet file that cannot be read is one bad row, with the numbers of the rows in it.
 
@@ -50,7 +51,7 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
 
     Raises:
         ValueError: If the suffix is unknown, the file has no rows, the first row of a tsv or csv file is malformed or
-            a header with names that are misspelt or repeated, or a parquet file lacks or repeats a column.
+            a header with names that are missing, misspelt or repeated, or a parquet file lacks or repeats a column.
         OSError: If the file cannot be read.
     """
     suffix = Path(path).suffix
@@ -71,14 +72,14 @@ def is_pipe(path: str | Path) -> bool:
 
 
 def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
-    """Return whether the file is a tsv or csv file whose first row is data, with cells in the order of `columns`.
+    """Return whether the file is a tsv or csv file whose first row names none of `columns`, and so is data.
 
     Raises:
         OSError: If the file cannot be read.
     """
     rows = _rows_of_cells(path)
     _, first = next(rows, (0, None)) if rows else (0, None)
-    return isinstance(first, list) and not set(columns) <= _spelt(first)
+    return isinstance(first, list) and not _spelt(first) & set(columns)
 
 
 def _rows_of_cells(path: str | Path) -> Iterator[_Cells] | None:
@@ -123,8 +124,12 @@ def _names(
             raise BadRow(where, f"found the header {first!r:.200}; {expected}")
         _expect_distinct(first, "column", where)
         return first, True
+    expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
+    if named := [name for name in (*columns, *optional) if name in _spelt(first)]:
+        missing = ", ".join(name for name in columns if name not in named)
+        problem = f"found {', '.join(named)} without {missing} in {first!r:.200}; expected a header of {expected}"
+        raise BadRow(where, f"{problem}: rename its columns or, if it is a row of data, put such a header above it")
     if not len(columns) <= len(first) <= len(columns) + len(optional):
-        expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
         raise BadRow(where, f"found {len(first)} column(s) in {first!r:.200}; expected {expected}")
     return [*columns, *optional][: len(first)], False
 

@@ -142,8 +142,9 @@ def _exit(error: Exception) -> SystemExit:
 
 
 def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
+    names = (*row_format.columns, *row_format.optional)
     for path in chain(data.train_file or [], data.validation_file or [], data.test_file or []):
-        if Path(path).suffix not in row_format.readers and lacks_header(path, row_format.columns):
+        if Path(path).suffix not in row_format.readers and lacks_header(path, names):
             order = ", ".join(row_format.columns)
             problem = f"the first row does not name {order}; it is read as data, with its cells in this order."
             print(f"{printable(path)}: {problem}")

@@ -33,6 +33,12 @@ _NOT_OF_RECIPES = {
     "auto_find_batch_size": "changes batches that are made before training",
     "label_names": "names columns, which each recipe has its own of",
 }
+_IN_OPTIONS = {  # words of a configuration's messages: what they are in a recipe, which has no option head_dim
+    " Choose one, or give head_dim.": "",
+    "head_dim=": "hidden_size / num_attention_heads = ",
+    "max_position_embeddings": "max_length",
+}
+_WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.GREEDY, SchedulerType.REDUCE_ON_PLATEAU)
 
 
 @dataclass
@@ -56,7 +62,10 @@ class ModelArguments:
     )
     hidden_act: str = field(default="relu", metadata={"help": "activation of the feed-forward network"})
     norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"})
-    position_embedding_type: str = field(default="sinusoidal", metadata={"help": "sinusoidal, learned or rotary"})
+    position_embedding_type: str = field(
+        default="sinusoidal",
+        metadata={"help": "sinusoidal, learned or rotary", "choices": ["sinusoidal", "learned", "rotary"]},
+    )
     tie_word_embeddings: bool = field(default=False, metadata={"help": "one matrix for embeddings and output layer"})
     initializer_range: Annotated[float, ABOVE_0] = field(
         default=0.02, metadata={"help": "standard deviation of the initial weights"}
@@ -79,9 +88,10 @@ class ModelArguments:
             return
         try:
             self._configuration(**self.sizes())
-        except StrictDataclassError as error:
-            # Recipes have no option head_dim.
-            problem = str(error.__cause__ or error).replace("head_dim=", "hidden_size / num_attention_heads = ")
+        except (StrictDataclassError, ValueError) as error:
+            problem = str(error.__cause__ or error)
+            for theirs, ours in _IN_OPTIONS.items():
+                problem = problem.replace(theirs, ours)
             raise ValueError(problem) from None
 
     def sizes(self) -> dict[str, Any]:
@@ -353,6 +363,16 @@ class RecipeArguments(TrainingArguments):
             self.warmup_steps = max(1, min(4000, steps // 10))
         if self.learning_rate is None:
             self.learning_rate = (hidden_size * max(1, self.get_warmup_steps(steps))) ** -0.5
+
+    def report_unfinished_warmup(self, steps: int) -> None:
+        """Print it in the main process if a run ends within its warm-up: its learning rate stays too low."""
+        warmup = self.get_warmup_steps(steps)
+        if steps <= warmup and self.lr_scheduler_type not in _WITHOUT_WARMUP and self.process_index == 0:
+            print(
+                f"The warm-up has {warmup:,} steps and the run only {steps:,}: the learning rate never reaches "
+                f"{self.learning_rate:g}. Lower --warmup_steps, or raise --max_steps or --num_train_epochs.",
+                flush=True,
+            )
 
 
 @dataclass

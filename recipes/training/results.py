@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,7 +22,7 @@ from atenta.hub.card_command import describe_command, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package
 from atenta.hub.publishing import PushError, push_folder
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import printable, quote_for_shell
 from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.progress import select_figures
@@ -131,6 +132,8 @@ def save_run(
         except ValueError:
             path.unlink()
             print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
+    with suppress(OSError):
+        (folder / ONNX_FOLDER).rmdir()  # if it is empty
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
@@ -164,6 +167,22 @@ def save_run(
     if trainer.push_when_finished:
         push_run(trainer)
     trainer.run.end()
+
+
+def report_saved(trainer: RecipeTrainer, text: str | None = None) -> None:
+    """Print where the model is and, for a text that it can read by itself, the command that predicts it."""
+    if not trainer.is_world_process_zero():
+        return
+    folder = trainer.args.output_dir
+    print(f"Saved in {folder}", flush=True)
+    if text is not None and "\0" not in text:  # which no argument can hold
+        print(f"\n$ {predict_command(folder, text)}", flush=True)
+
+
+def predict_command(folder: str, text: str) -> str:
+    """Return the command of a shell that predicts a text with the model in a folder."""
+    end_of_options = "-- " * text.startswith("-")
+    return f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:

@@ -9,7 +9,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import EarlyStoppingCallback, Trainer
 
 from atenta.recipes.training.checkpoints import is_listed, read_data, trained_steps
-from atenta.recipes.training.runs import INCIDENTAL
+from atenta.recipes.training.runs import INCIDENTAL, as_typed, plain_option
 
 # The state in a checkpoint is that of these.
 _FIXED = {
@@ -65,14 +65,14 @@ def changed_options(checkpoint: Path, now: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         SystemExit: If the state in the checkpoint does not fit one of them.
     """
-    before = read_data(checkpoint).get("options") if is_listed(checkpoint) else None
+    before = plain_option(read_data(checkpoint).get("options")) if is_listed(checkpoint) else None
     if not before or not now:  # of an earlier version, or a run that keeps no options
         return {}
     changed = {
         name: before.get(name) for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)
     }
     if fixed := [name for name in changed if name in _FIXED]:
-        told = ", ".join(f"--{name} was {changed[name]!r}, is {now.get(name)!r}" for name in fixed)
+        told = ", ".join(f"--{name} was {as_typed(changed[name])}, is {as_typed(now.get(name))}" for name in fixed)
         raise SystemExit(
             f"{checkpoint} cannot be resumed with another model or optimizer ({told}): leave it as it was, or give "
             "another --output_dir, or --overwrite_output_dir to start from the beginning."

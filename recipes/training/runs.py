@@ -7,10 +7,12 @@ import hashlib
 import json
 import os
 import platform
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +23,10 @@ import yaml
 from accelerate.utils import broadcast_object_list
 from filelock import BaseFileLock, FileLock, Timeout
 from safetensors import SafetensorError
-from transformers import logging, set_seed
+from transformers import SchedulerType, logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
+from transformers.trainer_utils import HubStrategy, IntervalStrategy, SaveStrategy
+from transformers.training_args import OptimizerNames
 
 from atenta.hub.publishing import PushError, expect_pushable
 from atenta.recipes.training.checkpoints import (
@@ -49,6 +53,10 @@ INCIDENTAL = {
     # For scoring and showing a finished run.
     *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
 }
+_ENUMERATED = {  # `SchedulerType.LINEAR`: `linear`
+    str(each): each.value for each in chain(HubStrategy, IntervalStrategy, OptimizerNames, SaveStrategy, SchedulerType)
+}
+_LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
 _HASHED_ROWS = 1_000  # rows that are hashed at once
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
@@ -163,8 +171,8 @@ def start_run(*options: Any) -> Run:
 
     Raises:
         SystemExit: If the launched processes do not see each other, a logger is not installed, the model could not be
-            pushed to the Hub at the end, or the output folder cannot be written to or is used by another process; or
-            as in `checkpoint_to_resume`.
+            pushed to the Hub at the end, or the output folder is of other files, cannot be written to or is used by
+            another process; or as in `checkpoint_to_resume`.
     """
     global _current
     training: RecipeArguments = options[-1]
@@ -174,6 +182,8 @@ def start_run(*options: Any) -> Run:
             f"{launched} processes were started, but this process sees {training.world_size}. On CPUs give "
             "--use_cpu true, or set ACCELERATE_USE_CPU=true."
         )
+    if training.process_index == 0:
+        expect_own_folder(training.output_dir)
     _expect_loggers(training.report_to)
     if training.push_to_hub and training.process_index == 0:
         _expect_pushable(training)
@@ -183,7 +193,8 @@ def start_run(*options: Any) -> Run:
         datasets.disable_progress_bars()
     set_seed(training.seed)
     now = {"processes": training.world_size}
-    now |= {name: value for one in options for name, value in _plain(asdict(one)).items() if name not in INCIDENTAL}
+    plain = (plain_option(asdict(each)) for each in options)
+    now |= {name: value for each in plain for name, value in each.items() if name not in INCIDENTAL}
     if _current is not None:
         _current.end()
     _current = Run(training, now)
@@ -281,7 +292,7 @@ def digest_rows(rows: datasets.Dataset | datasets.IterableDataset | None, files:
 def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
     """Return what differs from the options that a file records."""
     try:
-        before = {str(name): value for name, value in yaml.safe_load(path.read_text(encoding="utf-8")).items()}
+        before = plain_option(dict(yaml.safe_load(path.read_text(encoding="utf-8")).items()))
     except (yaml.YAMLError, ValueError, AttributeError):
         raise SystemExit(
             f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give another "
@@ -289,10 +300,28 @@ def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
         ) from None
     names = sorted((before.keys() | now.keys()) - INCIDENTAL)
     changed = [
-        f"{name} was {before.get(name)!r}, is {now.get(name)!r}" for name in names if before.get(name) != now.get(name)
+        f"{name} was {as_typed(before.get(name))}, is {as_typed(now.get(name))}"
+        for name in names
+        if before.get(name) != now.get(name)
     ]
     further = [f"and {len(changed) - _SHOWN_OPTIONS} more"] if len(changed) > _SHOWN_OPTIONS else []
     return ", ".join([*changed[:_SHOWN_OPTIONS], *further])
+
+
+def expect_own_folder(folder: str) -> None:
+    """Check that an output folder is not the current one, the home folder, one above them or a git repository.
+
+    Raises:
+        SystemExit: If it is, and it is neither empty nor of a run.
+    """
+    place = os.path.realpath(folder)
+    inside = [os.path.realpath(each) for each in (".", os.path.expanduser("~"))]
+    is_shared = any(Path(each).is_relative_to(place) for each in inside) or os.path.exists(f"{place}/.git")
+    if is_shared and not os.path.isfile(f"{place}/{_OPTIONS}") and (found := sorted(os.listdir(place))):
+        raise SystemExit(
+            f"--output_dir {folder}: found a folder of other files, such as {found[0]}; expected one for this run "
+            f"alone, such as {Path(folder, 'outputs')}."
+        )
 
 
 def _expect_loggers(names: Sequence[str]) -> None:
@@ -346,12 +375,25 @@ def _describe_kept() -> str:
     return "Nothing was trained yet." if _current is None else _current.describe_kept()
 
 
-def _plain(value: Any) -> Any:
-    """Convert a value to one that YAML can hold."""
+def plain_option(value: Any) -> Any:
+    """Return the value of an option as YAML can hold it: `linear` for `SchedulerType.LINEAR`.
+
+    It may also be the text `SchedulerType.LINEAR`, which earlier versions wrote.
+    """
     if is_dataclass(value):
         value = asdict(value)
     if isinstance(value, dict):
-        return {str(name): _plain(inner) for name, inner in value.items()}
+        return {str(name): plain_option(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain_option(inner) for inner in value]
+    value = _ENUMERATED.get(str(value), value)
     return value if type(value) in (int, float, bool, str, type(None)) else str(value)
+
+
+def as_typed(value: Any) -> str:
+    """Return the value of an option as one types it: `20` for 20.0, `true`, `null`, `'two words'`."""
+    if isinstance(value, list):
+        return " ".join(map(as_typed, value))
+    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGE:
+        value = int(value)
+    return shlex.quote(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))

@@ -202,6 +202,7 @@ class RecipeTrainer(Trainer):
         """Create the optimizer, with the warm-up and learning rate that fit the length of the run."""
         args = self.args
         args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)
+        args.report_unfinished_warmup(self.state.max_steps)
         if args.optim == "muon" and self.optimizer is None:
             if self.is_fsdp_enabled or self.is_deepspeed_enabled:
                 raise ValueError(

@@ -206,7 +206,7 @@ def test_accents_of_files_are_those_of_the_whole_texts(tmp_path):
     assert [json.loads(record)["restored"] for record in records] == [restore_accents(text), ""]
     paths[1].write_bytes(b"a\n\xe3")
     refused = run("restore", "--files", paths[1], code=1)
-    assert str(refused.exception).endswith("b.txt, line 2: found byte 0xE3; expected a text in UTF-8")
+    assert "b.txt, line 2: found byte 0xE3; expected a text in UTF-8" in str(refused.exception)
     refused = run("restore", "a", "--model", tmp_path, code=1)
     assert "found no config.json there" in str(refused.exception)
 
@@ -241,6 +241,16 @@ def test_scores_of_pairs(tmp_path):
     assert "left as it is" in printed
     chosen = run(*arguments, "--metrics", "letters_kept", "--keep_letters").stdout
     assert "letters kept" in chosen
+
+
+@pytest.mark.parametrize("command", [("restore",), ("predict", MODEL_FOLDER)])
+def test_a_text_that_names_a_file_is_pointed_out(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "acao.txt").write_text("acao", encoding="utf-8")
+    found = run(*command, "nao", "acao.txt")
+    assert len(found.stdout.splitlines()) == 2
+    assert found.stderr.count("--files") == 1
+    assert "text 2, 'acao.txt'" in found.stderr
 
 
 def test_scores_of_restored_characters_are_those_of_the_recipe(tmp_path):

@@ -177,6 +177,17 @@ def test_warnings_are_lines(folders):
     assert len(printed.stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
+    """Once for each file, by a model without tags."""
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path, encoder_layers=1, decoder_layers=1)
+    if engine == "onnx":
+        export_onnx(tmp_path)
+    path = lines_of(tmp_path / "pairs.tsv", "acao\tação\nnao\tnão\n")
+    found = run("predict", tmp_path, "--files", path, "--engine", engine, "--max_new_tokens", 2)
+    assert found.stderr.count(f"warning: {path}: ") == found.stderr.count("cut -f1") == 1
+
+
 @pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
 def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     """One for each line, also where lines are equal, and none for blanks that stay as they are."""
@@ -280,7 +291,9 @@ def test_an_output_is_not_mixed(folders, tmp_path):
 def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path):
     there = lines_of(tmp_path / "there", "")
     assert f"{there} exists" in refusal("predict", "nowhere", "a", "--output", there)
-    assert "found no folder" in refusal("predict", "nowhere", "a", "--output", tmp_path / "folder" / "output")
+    for resume in ((), ("--resume",)):
+        missing = tmp_path / "folder" / "output"
+        assert "found no folder" in refusal("predict", "nowhere", "a", "--output", missing, *resume)
 
 
 def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, monkeypatch):
@@ -292,6 +305,25 @@ def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, mon
     run("predict", folders[0], "--files", path, "--output", output, "--resume")
     assert output.read_text(encoding="utf-8") == run("predict", folders[0], "--files", path).stdout
     assert not (tmp_path / "output.progress").exists()
+
+
+def test_an_output_in_use_is_refused(folders, tmp_path, monkeypatch):
+    path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
+    arguments = ("predict", folders[0], "--files", path, "--output", output, "--resume")
+    write, found = text_lines.LineWriter.write, []
+
+    def write_twice(writer, *written):
+        if not found:
+            found.append("")
+            found[0] = refusal(*arguments)
+        write(writer, *written)
+
+    monkeypatch.setattr(text_lines.LineWriter, "write", write_twice)
+    run(*arguments)
+    assert str(output) in found[0]
+    assert "in use by another process" in found[0]
+    assert output.read_text(encoding="utf-8") == run("predict", folders[0], "--files", path).stdout
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["lines.txt", "output"]
 
 
 def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch):
@@ -575,7 +607,8 @@ def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
     path = tmp_path / "lines.txt"
     path.write_bytes("a\ncão\n".encode("latin-1"))
     found = refusal("predict", folders[0], "--files", path)
-    assert found.endswith("lines.txt, line 2: found byte 0xE3; expected a text in UTF-8")
+    assert "lines.txt, line 2: found byte 0xE3; expected a text in UTF-8" in found
+    assert "iconv" in found
 
 
 @pytest.mark.parametrize("name", ["outputs/acents", "./acents", "a/b/c"])

@@ -289,6 +289,7 @@ def test_the_engine_is_chosen(folders, tmp_path, monkeypatch):
     folder = folders["decoder"]
     assert load_engine(folder).name == load_engine(str(folder), "onnx", threads=1).name == "onnx"
     assert load_engine(folder, "torch").name == "torch"
+    assert repr(load_engine(folder)) == "<Engine: AtentaDecoderForCausalLM in onnx>"
     copy = copy_model(folder, tmp_path / "without files")
     assert load_engine(copy).name == "torch"
     monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name == "onnxruntime" else name)

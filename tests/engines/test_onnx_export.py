@@ -243,6 +243,17 @@ def test_int8_files_are_small_and_close(tagger_files):
     assert 0 < np.abs(close - logits).max() < 0.1 * logits.std()
 
 
+@pytest.mark.parametrize("quantization", [None, "int8"])
+def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_path):
+    folder = shutil.copytree(tagger_files[0].parents[1], tmp_path / "model")
+    export_onnx(folder, "int8", examples_of(folder))  # the other kind of nodes
+    files = [folder / ONNX_FOLDER / path.name for path in tagger_files]
+    source, target = files if quantization else reversed(files)
+    source.replace(target)
+    with pytest.raises(ValueError, match="in float32; expected int8" if quantization else "in int8; expected float32"):
+        OnnxHead(target.parent, quantization)
+
+
 def test_files_say_nothing_about_this_machine(tagger_files, encoder_decoder_folder):
     files = [*tagger_files, *encoder_decoder_folder.glob("onnx/*")]
     assert len(files) == 4

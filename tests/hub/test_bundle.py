@@ -105,6 +105,7 @@ def test_saved_folder(auto_class, model_class, tmp_path):
     assert {"config.json", "model.safetensors", "README.md"} <= files
     assert ("generation_config.json" in files) == model.can_generate()
     assert not [name for name in files if name.endswith((".bin", ".pt", ".pth", ".pkl", ".pickle"))]
+    assert len({path.stat().st_mode for path in tmp_path.iterdir()}) == 1  # weights are for whoever reads the rest
     auto_map = json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))["auto_map"]
     assert set(auto_map) == {"AutoConfig", *AUTO_CLASSES[model_class.config_class]}
     for reference in auto_map.values():

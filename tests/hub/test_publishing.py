@@ -70,9 +70,9 @@ def folder(tmp_path):
 
 
 def add_onnx(folder):
-    """Write what push knows an export by: the digest of the weights, as the file has it."""
+    """Write what push knows an export in int8 by: a node, and the digest of the weights, as the file has them."""
     (folder / "onnx").mkdir()
-    told = f"{WEIGHTS_KEY}\x12@{weights_digest(folder)}"  # an entry of a protocol buffer
+    told = f'"\x0bMatMulNBits{WEIGHTS_KEY}\x12@{weights_digest(folder)}'  # entries of protocol buffers
     (folder / "onnx" / "model_int8.onnx").write_bytes(told.encode())
 
 

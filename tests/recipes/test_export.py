@@ -4,7 +4,11 @@ import re
 
 import pytest
 
-from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+)
 from atenta.engines.engine import load_engine
 from atenta.recipes import export
 from support.models import tiny_model
@@ -61,18 +65,31 @@ def test_another_model_is_compared_by_its_outputs(models, run, tmp_path):
         f"Exporting {folder}, calibrated with 3 texts",
         "Comparing onnxruntime with torch on 3 texts",
     ]
+    engines = [load_engine(folder, "onnx", quantization="int8"), load_engine(folder, "torch")]
+    rounded, exact = (engine.predict(["ação", "", "a b"]) for engine in engines)
+    classes = [[each["logits"].argmax(-1).tolist() for each in found] for found in (rounded, exact)]
     assert figures(lines) == [
         "model_int8.onnx N MB",
+        f"same answer {sum(ours == theirs for ours, theirs in zip(*classes))} of 3",
         "largest difference of logits N",
         "onnxruntime, per text N ms",
         "torch, per text N ms",
     ]
     (difference,) = (float(line.split()[-1]) for line in lines if "difference" in line)
-    engines = [load_engine(folder, "onnx", quantization="int8"), load_engine(folder, "torch")]
-    rounded, exact = (engine.predict(["ação", "", "a b"]) for engine in engines)
     largest = max(abs(ours["logits"] - theirs["logits"]).max() for ours, theirs in zip(rounded, exact))
     assert difference == pytest.approx(largest, rel=0.05)
     assert difference > 1e-3
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_classes_that_differ_are_counted(labels, tmp_path, monkeypatch):
+    """As if one engine were sure of the other class; a score alone is no class."""
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, num_hidden_layers=1, num_labels=labels)
+    engine, other = (load_engine(tmp_path, "torch") for _ in range(2))
+    predict = other.predict
+    monkeypatch.setattr(other, "predict", lambda texts: [{"logits": -each["logits"]} for each in predict(texts)])
+    compared = export.compare({"first": engine, "second": other}, ["a", "b"])
+    assert compared.get("same answer", "").split() == (["0", "of", "2"] if labels > 1 else [])
 
 
 def test_files_of_other_weights_are_deleted_and_named(run, tmp_path):

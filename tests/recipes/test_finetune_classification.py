@@ -66,7 +66,10 @@ def counted(rows):
 
 
 def test_printed_data_progress_and_scores(trained):
-    assert_reported(trained[1], trained[0])
+    folder, done = trained
+    assert_reported(done, folder)
+    assert "text_pair" not in done.stdout
+    assert done.stdout.endswith(f"Saved in {folder}\n\n$ atenta predict {folder} rua\n")
 
 
 def test_the_output_folder(trained):
@@ -110,6 +113,11 @@ def test_pairs_of_texts(tmp_path):
     options = {"train_file": pairs, "validation_file": pairs, "output_dir": tmp_path / "model", **LEARNING}
     run_here(NAME, tmp_path, *tiny(NAME, **options))
     assert read_metrics(tmp_path / "model")["test"]["model"]["accuracy"] == 1
+
+
+def test_a_single_label_is_refused(tmp_path):
+    file = write_lines(tmp_path / "one.tsv", "text\tlabel", "casa\tnome", "rua\tnome")
+    assert "'nome'" in refusal(NAME, tmp_path, "--train_file", file, "--validation_file", file)
 
 
 def test_lora(files, tmp_path):

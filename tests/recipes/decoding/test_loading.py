@@ -84,6 +84,24 @@ def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, n
         find_model(name)
 
 
+def test_models_nearby_are_named(monkeypatch, tmp_path):
+    for name in ("checkpoint-5", "checkpoint-10"):
+        (tmp_path / "outputs" / "run" / name).mkdir(parents=True)
+        (tmp_path / "outputs" / "run" / name / "config.json").touch()
+    (tmp_path / "outputs" / "done").mkdir()
+    (tmp_path / "outputs" / "done" / "config.json").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: False)
+    for name, nearby in {
+        "outputs/run": "outputs/run has checkpoint-5, checkpoint-10",
+        "outputs/dne": "outputs has done",
+        "done": "outputs/done is here",
+    }.items():
+        with pytest.raises(FileNotFoundError) as refused:
+            find_model(name)
+        assert str(refused.value).endswith(f"; {nearby}")
+
+
 def test_the_hub_is_asked_once(monkeypatch, tmp_path):
     answers = {"nobody/nothing": False, "somebody/something": True}
     monkeypatch.setattr(huggingface_hub, "file_exists", lambda name, *_, **options: answers.pop(name))

@@ -42,6 +42,17 @@ def test_without_another_metric_only_losses_are_drawn(history, metric):
     assert len(draw_learning_curve(history, metric).axes) == 1
 
 
+@pytest.mark.parametrize("history", [HISTORY, HISTORY[:1]], ids=["steps", "one step"])
+def test_steps_are_whole_numbers(history):
+    drawn = [draw_learning_curve(history, "exact_match")]
+    drawn += [draw_learning_curves({"run": history}, "exact_match")] if history is HISTORY else []
+    for figure in drawn:
+        figure.draw_without_rendering()
+        labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+        assert "1" in labels or "2" in labels
+        assert all(label.lstrip("−-").isdigit() for label in labels)
+
+
 def test_several_runs_are_drawn_in_one_picture():
     figure = draw_learning_curves({"short": HISTORY[:3], "long": HISTORY}, "exact_match")
     (axes,) = figure.axes

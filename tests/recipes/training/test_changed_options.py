@@ -60,8 +60,10 @@ def folder(finished, tmp_path):
 
 
 def test_the_advice_to_resume_with_changed_options_trains_the_further_steps(folder):
-    message = refused(folder, max_steps=8)
-    assert "max_steps was 4, is 8" in message
+    message = refused(folder, max_steps=8, warmup_steps=2, lr_scheduler_type="cosine", train_file=("a b.tsv", "c"))
+    for changed in ("max_steps was 4, is 8", "warmup_steps was 0, is 2", "lr_scheduler_type was linear, is cosine"):
+        assert changed in message
+    assert "train_file was words.tsv, is 'a b.tsv' c" in message
     assert "--resume_from_checkpoint model/checkpoint-4 to train further" in message
     rates, stated = train(folder, max_steps=8, resume_from_checkpoint="model/checkpoint-4")
     expected = {1: 0.01, 2: 0.0075, 3: 0.005, 4: 0.0025, 5: 0.005, 6: 0.00375, 7: 0.0025, 8: 0.00125}
@@ -115,6 +117,15 @@ def test_another_model_or_optimizer_is_refused(folder, name, value):
     message = refused(folder, max_steps=8, resume_from_checkpoint="model/checkpoint-4", **{name: value})
     assert f"--{name} was " in message
     assert str(value) in message.lower()
+
+
+def test_a_run_of_an_earlier_version_has_the_same_options(folder):
+    """Earlier versions wrote the names of enumerations."""
+    path = folder / "model" / "options.yaml"
+    text = path.read_text(encoding="utf-8").replace("_type: linear", "_type: SchedulerType.LINEAR")
+    assert "SchedulerType" in text
+    path.write_text(text, encoding="utf-8")
+    assert "(max_steps was 4, is 8)" in refused(folder, max_steps=8)
 
 
 def test_other_rows_are_refused_where_none_is_trained_on(folder):

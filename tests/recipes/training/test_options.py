@@ -11,7 +11,9 @@ import torch
 import yaml
 from transformers import get_scheduler
 
+from atenta.recipes.reading import DataArguments
 from atenta.recipes.training import (
+    EncoderArguments,
     RecipeArguments,
     Seq2SeqRecipeArguments,
     StackArguments,
@@ -129,7 +131,7 @@ def test_16_bits_that_accelerate_gives_are_refused_on_a_cpu(monkeypatch):
             {"hidden_size": 4, "num_attention_heads": 4, "position_embedding_type": "rotary"},
             "hidden_size / num_attention_heads = 1 is odd",
         ),
-        ({"position_embedding_type": "round"}, "position_embedding_type' expected one of"),
+        ({"position_embedding_type": "round"}, "position_embedding_type"),
         ({"hidden_act": "step"}, "hidden_act='step' is unknown"),
     ],
 )
@@ -138,6 +140,24 @@ def test_sizes_that_do_not_fit_together_are_refused(arguments, sizes, message):
     with pytest.raises(ValueError, match=message):
         arguments(**sizes)
     assert arguments(**sizes, model_name_or_path="saved").model_name_or_path == "saved"  # which has its own sizes
+
+
+@pytest.mark.parametrize(
+    ("flags", "named"),
+    [
+        (["--position_embedding_type", "round"], ("--position_embedding_type", "round", "rotary")),
+        (["--max_length", "1000000000000"], ("max_length=1000000000000",)),
+        (["--hidden_size", "30"], ("hidden_size=30", "num_attention_heads=4")),
+    ],
+)
+def test_a_message_names_options_that_a_recipe_has(capsys, flags, named):
+    given = {"description": "A test.", "default_config": "languages.yaml"}
+    with pytest.raises(SystemExit):
+        parse_arguments(DataArguments, EncoderArguments, RecipeArguments, arguments=flags, **given)
+    message = capsys.readouterr().err.splitlines()[-1]
+    assert all(each in message for each in named)
+    assert "Field" not in message
+    assert "head_dim" not in message
 
 
 NUMBERS = {

@@ -238,6 +238,26 @@ def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
         start_run(arguments(tmp_path))
 
 
+@pytest.mark.parametrize("output", ["/", "home", "git", "work", ".", ".."])
+def test_a_folder_of_other_files_is_refused(tmp_path, monkeypatch, output):
+    for name in ("home/letters", "git/.git", "work/here/notes"):
+        (tmp_path / name).mkdir(parents=True)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path / "work" / "here")
+    folder = output if output.startswith(".") else str(tmp_path / output)  # of "/", itself
+    with pytest.raises(SystemExit, match=rf"^--output_dir {folder}: found a folder of other files, such as \S+;"):
+        start_run(arguments(folder))
+    assert not list(tmp_path.rglob(".lock"))
+
+
+def test_the_current_folder_is_accepted_if_it_is_empty_or_of_a_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        run = start_run(arguments("."))
+        run.begin()
+        run.end()
+
+
 @pytest.mark.parametrize("logger", ["wandb", "nothing"])
 def test_a_logger_that_is_not_installed_is_refused(tmp_path, logger):
     with pytest.raises(SystemExit, match=rf"^--report_to {logger}: .*(install wandb|only azure_ml, ).*$") as stopped:

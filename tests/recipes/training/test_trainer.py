@@ -438,6 +438,19 @@ def test_there_are_bars_only_on_a_terminal(tmp_path, capsys, monkeypatch, termin
     assert "\r" not in output
 
 
+@pytest.mark.parametrize(
+    ("schedule", "steps", "is_reached"), [("cosine", 4, False), ("cosine", 5, True), ("constant", 4, True)]
+)
+def test_a_warm_up_that_the_run_does_not_reach_is_said(tmp_path, capsys, schedule, steps, is_reached):
+    options = {"lr_scheduler_type": schedule, "warmup_steps": 4, "max_steps": steps, "learning_rate": 0.02}
+    trainer = trainer_of(tmp_path, {"train": PAIRS}, **options)
+    trainer.fit(None)
+    rates = [entry["learning_rate"] for entry in trainer.state.log_history if "learning_rate" in entry]
+    assert (max(rates) == 0.02) is is_reached
+    printed = capsys.readouterr().out
+    assert ("warm-up has 4 steps and the run only 4" in printed and "0.02" in printed) is not is_reached
+
+
 def test_checkpoints_hold_no_pickled_options(tmp_path):
     trainer = fitted(trainer_of(tmp_path, {"train": PAIRS}, max_steps=1, save_strategy="steps", save_steps=1))
     trainer.save_model()
