@@ -253,9 +253,12 @@ def is_file_name(value: Any) -> bool:
 
 # The keys that are read without transformers, whose configurations check all of them.
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "model_type": (lambda value: isinstance(value, str), "the name of a type of models"),
+    "model_type": (
+        lambda value: isinstance(value, str) and re.fullmatch(r"[\w.-]+", value) is not None,
+        "the name of a type of models",
+    ),
     "architectures": (
-        lambda value: isinstance(value, list) and all(isinstance(each, str) for each in value),
+        lambda value: isinstance(value, list) and all(isinstance(each, str) and each.isidentifier() for each in value),
         "a list of names of classes",
     ),
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
@@ -383,9 +386,13 @@ def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> No
     from transformers.initialization import no_init_weights
 
     config = load_config(folder, trust_remote_code=trust_remote_code)
-    build = getattr(model_class, "from_config", None) or model_class._from_config
     with torch.device("meta"), no_init_weights():
-        model = build(config)
+        if hasattr(
+            model_class, "from_config"
+        ):  # an auto class: it runs code unless it is forbidden
+            model = model_class.from_config(config, trust_remote_code=trust_remote_code)
+        else:
+            model = model_class._from_config(config)
     saved = _saved_tensors(folder)
     for name, weight in model.state_dict().items():
         if name in saved and [*weight.shape] != saved[name].shape:
