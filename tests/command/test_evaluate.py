@@ -13,7 +13,6 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.command.main import app
-from atenta.recipes import seq2seq
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
@@ -158,8 +157,7 @@ VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"
         pytest.param("fit_pair_votes", texts, VOTES | {"level": "words"}, id="votes of words"),
     ],
 )
-def test_the_scores_are_those_of_the_recipe(tmp_path, monkeypatch, recipe, write, options):
-    monkeypatch.setattr(seq2seq, "_decode_in_new_process", lambda *_: None)
+def test_the_scores_are_those_of_the_recipe(tmp_path, recipe, write, options):
     file = write(tmp_path)
     options = {"train_file": file, "validation_file": file, "output_dir": tmp_path / "model", **options}
     if recipe == "fit_pair_votes":
