@@ -5,7 +5,7 @@ from typing import Any
 
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.configuration.configuration_base import AtentaConfig
@@ -18,6 +18,9 @@ _CONFIGURATIONS = {
     "decoder": AtentaDecoderConfig,
     "encoder-decoder": AtentaEncoderDecoderConfig,
 }
+# Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: they are encoded so
+# in training, and later by the tokenizer that is saved with the model.
+_FILL_MASKS = (AutoModelForMaskedLM, AutoModelForPreTraining)
 
 
 def load_or_create(
@@ -34,6 +37,9 @@ def load_or_create(
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
     """Load the tokenizer and the model that the options name, or create new ones.
 
+    The tokenizer, as the model is saved with it, reads special tokens in texts if the model fills in masks; otherwise
+    they are characters.
+
     Args:
         options: `model_name_or_path` to load, or sizes to create; `lora_rank` wraps the model in peft's LoRA.
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
@@ -48,10 +54,12 @@ def load_or_create(
     Raises:
         SystemExit: If there is no such model, it is of another family, or the sizes do not fit together.
     """
+    splits = auto_class not in _FILL_MASKS
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(
             texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
         )
+        tokenizer.split_special_tokens = splits
         sizes = options.sizes() | {"vocab_size": len(tokenizer)}
         if tags and not getattr(options, "tags_with_positions", False):
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
@@ -69,7 +77,7 @@ def load_or_create(
             fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
             if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
                 raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
-            tokenizer = load_tokenizer(folder)
+            tokenizer = load_tokenizer(folder, split_special_tokens=splits)
             if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
                 head = {}
             model = load_weights(auto_class, folder, dropout=options.dropout, **head)
