@@ -1,7 +1,9 @@
 """The model and tokenizer that a recipe trains, created or loaded."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
+from unicodedata import normalize
 
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -18,8 +20,8 @@ _CONFIGURATIONS = {
     "decoder": AtentaDecoderConfig,
     "encoder-decoder": AtentaEncoderDecoderConfig,
 }
-# Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: they are encoded so
-# in training, and later by the tokenizer that is saved with the model.
+# Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: training encodes
+# them so, and then the tokenizer that is saved with the model must.
 _FILL_MASKS = (AutoModelForMaskedLM, AutoModelForPreTraining)
 
 
@@ -99,8 +101,8 @@ def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
     return get_peft_model(model, LoraConfig(r=rank, target_modules="all-linear", modules_to_save=heads or None))
 
 
-def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
-    """Print the labels that no training row has, which may be misspelt.
+def report_misspelt(kind: str, names: Mapping[str, Sequence[str]]) -> None:
+    """Print the labels that may be misspelt: those that no training row has, and those that look like another.
 
     Args:
         kind: What they are called, such as `label`.
@@ -110,6 +112,13 @@ def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
         if unseen := sorted({*of_split} - {*names["train"]}):
             listed = printable(", ".join(unseen))
             print(f"{split}: the {kind} {listed:.300} is in no row of train: check its spelling", flush=True)
+    alike: dict[str, list[str]] = {}
+    for name in sorted({*chain(*names.values())}):
+        alike.setdefault(" ".join(normalize("NFC", name).split()), []).append(ascii(name))
+    for spellings in alike.values():
+        if len(spellings) > 1:
+            listed = " and ".join(spellings)
+            print(f"the {kind}s {listed:.300} look the same and are learned as {len(spellings)}", flush=True)
 
 
 def label_options(labels: list[str]) -> Mapping[str, Any]:
