@@ -33,7 +33,7 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
-    report_unseen,
+    report_misspelt,
     run_recipe,
     start_run,
 )
@@ -49,7 +49,7 @@ def main() -> None:
     run = start_run(data, sizes, training)
     splits = load_rows(data, training, LABELLED_TEXTS)
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
-    report_unseen("label", {split: label_names(rows) for split, rows in splits.items()})
+    report_misspelt("label", {split: label_names(rows) for split, rows in splits.items()})
     head = label_options(label_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels

@@ -33,7 +33,7 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
-    report_unseen,
+    report_misspelt,
     run_recipe,
     start_run,
 )
@@ -56,8 +56,9 @@ def main() -> None:
     run = start_run(data, sizes, training)
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}
     splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=readers))
+    expect_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
     sentences = (" ".join(row["words"]) for row in splits["train"])
-    report_unseen("tag", {split: tag_names(rows) for split, rows in splits.items()})
+    report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
@@ -66,7 +67,6 @@ def main() -> None:
     encode = partial(encode_tagged, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     collator = DataCollatorForTokenClassification(tokenizer)
-    expect_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         output = tags_of_words(evaluated.predictions, evaluated.label_ids, tags)
