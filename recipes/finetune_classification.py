@@ -14,7 +14,6 @@ it is trained on your own labels, such as sentiment.
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,10 +21,9 @@ from pathlib import Path
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.baselines import majority_label, ngram_labels
-from atenta.recipes.metrics import scores
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names
+from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names, score_labels
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -84,11 +82,6 @@ def main() -> None:
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
     report_saved(trainer, None if has_pairs else min(predictions["text"], key=len))
-
-
-def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
-    """Return accuracy and macro F1 of labels."""
-    return scores(["accuracy", "macro_f1"], predictions=output, references=gold)
 
 
 if __name__ == "__main__":

@@ -107,6 +107,7 @@ def folder_of(tmp_path_factory) -> Callable[[str], Path]:
         folder = tmp_path_factory.mktemp(kind) / "model"
         folder.mkdir()
         save_small_model(kind, folder)
+        AutoTokenizer.from_pretrained(folder, split_special_tokens=True).save_pretrained(folder)  # as recipes do
         if not SMALL_MODELS[kind].onnx and kind != "questions":
             export_onnx(folder)
         return folder
