@@ -576,6 +576,35 @@ def test_other_json_lines_are_refused(folders, tmp_path, line):
 
 
 @pytest.mark.parametrize(
+    ("model_class", "names"),
+    [
+        (AtentaEncoderForSequenceClassification, ["label", "probabilities"]),
+        (AtentaEncoderForTokenClassification, ["tags", "probabilities"]),
+        (AtentaEncoderForMaskedLM, ["filled"]),
+        (AtentaEncoderForQuestionAnswering, ["answer", "start", "end", "score"]),
+        (AtentaEncoderDecoderForConditionalGeneration, ["outputs"]),
+        (None, ["restored", "probabilities"]),
+    ],
+)
+def test_no_field_of_a_line_is_overwritten(tmp_path, model_class, names):
+    """Those that no result is written in are all there."""
+    folder = tmp_path if model_class else MODEL_FOLDER
+    if model_class:
+        save_with_tokenizer(model_class, folder)
+    good = {"text": "a<mask>", "question": "a", "context": "b", "where": "here", "id": 3}
+    arguments = ("predict", folder, "--json_lines", "--files", tmp_path / "lines.jsonl")
+    arguments += short(model_class) if model_class else ()
+    for name in names:
+        lines_of(tmp_path / "lines.jsonl", f"{json.dumps(good)}\n{json.dumps({**good, name: 'GOLD'})}")
+        output = tmp_path / f"{name}.jsonl"
+        reason = refusal(*arguments, "--format", "jsonl", "--output", output)
+        assert f"lines.jsonl, line 2: found the field '{name}' ('GOLD')" in reason
+        found = json.loads(output.read_text(encoding="utf-8"))
+        assert {key: found[key] for key in good} == good
+        assert name in found
+
+
+@pytest.mark.parametrize(
     "model_class",
     [
         AtentaEncoderDecoderForConditionalGeneration,
