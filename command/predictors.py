@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from atenta.engines.saved_model import class_names
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -220,11 +222,6 @@ class MaskPredictor(Predictor):
 def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
     """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
     return (config.get("task_specific_params") or {}).get(task, {})
-
-
-def class_names(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
-    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

@@ -206,6 +206,11 @@ def class_of(config: Mapping[str, Any]) -> str:
     return (config.get("architectures") or [f"unknown class ({CONFIG} has no architectures)"])[0]
 
 
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+
+
 def is_ours(config: Mapping[str, Any]) -> bool:
     """Return whether a saved model is of this package."""
     return str(config.get("model_type")).startswith("atenta")
@@ -237,6 +242,7 @@ def _are_labels(value: Any) -> bool:
         isinstance(value, dict)
         and {*value} == {str(index) for index in range(len(value))}
         and all(isinstance(label, str) for label in value.values())
+        and len({*value.values()}) == len(value)
     )
 
 
@@ -276,7 +282,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and len(value) == 2 and all(_is_positive(each) for each in value),
         "two numbers above 0",
     ),
-    "id2label": (_are_labels, 'a name for each number from 0: {"0": …, "1": …}'),
+    "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
     "character_variants": (_are_variants, "for each character, those that it may become"),
     "confidence_temperature": (_is_positive, "a finite number above 0"),
     "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
