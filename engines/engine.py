@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..configuration.generation_options import check_saved_options
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
@@ -24,7 +25,7 @@ from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, st
 
 EngineName = Literal["auto", "onnx", "torch"]
 _BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
-_IMPOSSIBLE = -1e5  # below the score of any text; beams for which the letters allow no text of their own are there
+_IMPOSSIBLE = -1e5  # below Σ log p of any text; beams for which the letters allow no text of their own are there
 INSTALL = {"onnx": 'pip install "atenta[onnx]"', "torch": "pip install atenta"}
 
 
@@ -212,7 +213,9 @@ class Engine:
                 read = 1 if self._reads_sources else inputs["attention_mask"].sum(-1)
                 inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
             for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
-                possible = [output for output in outputs if output.score > _IMPOSSIBLE]
+                lengths = [max(1, len(output.token_ids) + output.finished) for output in outputs]
+                totals = [output.score * length**search.length_penalty for output, length in zip(outputs, lengths)]
+                possible = [output for output, total in zip(outputs, totals) if total > _IMPOSSIBLE]
                 if any(not output.finished and len(output.token_ids) < limit for output in possible):
                     raise ValueError(
                         f"An output needs more than the {self._longest} positions that this model has learned "
@@ -390,6 +393,7 @@ def load_engine(
     name = choose_engine(folder, engine, quantization)
     saved = folder / "generation_config.json"
     generation_config = read_saved(saved) if saved.is_file() else {}
+    check_saved_options(generation_config, config, str(folder))
     tokenizer = TextIds(folder)
     tokenizer.check_model(config)
     model: Head | Generator
@@ -427,7 +431,7 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
         raise ValueError(f"quantization={quantization!r} is for ONNX files; leave it out with engine='torch'.")
     files = [folder / ONNX_FOLDER / file_name(stem, quantization) for stem in ("model", "decoder_model")]
     has_files = any(map(Path.is_file, files))
-    has_onnx, has_torch = _is_installed("onnxruntime"), _is_installed("torch")
+    has_onnx, has_torch = (find_spec(package) is not None for package in ("onnxruntime", "torch"))
     if engine != "torch" and has_files and has_onnx:
         return "onnx"
     if engine == "torch" or (engine == "auto" and quantization is None and has_torch):
@@ -440,7 +444,3 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
             f"{export_command(files[0])}"
         )
     raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
-
-
-def _is_installed(package: str) -> bool:
-    return find_spec(package) is not None

@@ -343,7 +343,7 @@ def load_weights(
     """
     from transformers.utils import logging
 
-    from ..modeling.modeling_base import check_generation, check_weights
+    from ..modeling.modeling_base import check_weights, prepare_generation
 
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -371,7 +371,7 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
-    check_generation(model, str(folder))
+    prepare_generation(model, str(folder))
     _check_types(model, folder)
     if not trust_remote_code:
         for name in ("auto_map", "custom_pipelines"):

@@ -11,6 +11,7 @@ import torch
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.utils import ModelOutput
 
+from ..configuration.generation_options import end_ids
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,
@@ -215,16 +216,19 @@ class TextToTextPipeline(SavedPipeline):
         output = self.model.generate(**batch, logits_processor=LogitsProcessorList(processors), **options)
         start = 1  # the token that every output starts with
         ids = output.sequences[:, start:]
-        eos = saved.eos_token_id if isinstance(saved.eos_token_id, list) else [self.tokenizer.eos_token_id]
+        eos = end_ids(options.get("eos_token_id", saved.eos_token_id))
         ends = torch.isin(ids, torch.tensor(eos, device=ids.device))
         # Beam search may pad with <eos>: what follows the first one is not part of the output.
         is_token = (ends.cumsum(-1) - ends.long() == 0) & (ids != self.tokenizer.pad_token_id)
         scores = sequence_scores(self.model, output, is_token) if return_scores else _beam_scores(output, len(ids))
-        texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        outputs = ids.masked_fill(ends, self.tokenizer.pad_token_id)  # what ends an output may be a character
+        texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
         found = list(map(GeneratedText, texts, scores, ends.any(-1).tolist(), is_token.sum(-1).tolist()))
         each = len(found) // len(encoded)
         rows = [found[start : start + each] for start in range(0, len(found), each)]
-        return [[one for one in row if one.score * max(one.tokens, 1) > _IMPOSSIBLE] for row in rows]
+        penalty = options.get("length_penalty", saved.length_penalty)
+        penalty = 1 if penalty is None else penalty
+        return [[one for one in row if one.score * max(one.tokens, 1) ** penalty > _IMPOSSIBLE] for row in rows]
 
     def _warn(
         self,
