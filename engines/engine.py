@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
-from ..configuration.generation_options import check_saved_options
+from ..configuration.generation_options import check_saved_options, is_whole
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
@@ -165,8 +165,8 @@ class Engine:
         Arguments and errors are those of [`Engine.n_best`]. A window that is empty has `None` as its outputs; a prompt
         is one window, and is continued even if it is empty.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size={batch_size}; expected 1 or more.")
+        if not is_whole(batch_size, 1):
+            raise ValueError(f"batch_size={batch_size!r:.60}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
         expect_texts(texts)
         of_texts = self._tag_ids(tags, len(texts))
@@ -332,6 +332,8 @@ class Engine:
     def _generator(self, keep_letters: bool) -> Generator:
         if not isinstance(self._model, Generator):
             raise ValueError(f"{class_of(self.config)} does not generate text; use `predict`.")
+        if not isinstance(keep_letters, bool):
+            raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")
         if keep_letters and not self._reads_sources:
             raise ValueError(
                 f"keep_letters=True needs a source whose letters to keep, and {class_of(self.config)} continues "
@@ -382,8 +384,8 @@ def load_engine(
         ImportError: If the engine is not installed.
         ValueError: If the engine is unknown, `threads` is below 1, or a file is damaged or of another version.
     """
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads={threads}; expected 1 or more.")
+    if threads is not None and not is_whole(threads, 1):
+        raise ValueError(f"threads={threads!r:.60}; expected 1 or more.")
     folder = find_model(folder)
     config = read_config(folder)
     if not is_ours(config):

@@ -37,9 +37,12 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
         hub_options: as in `snapshot_download`, such as `revision`, and `subfolder` as in `from_pretrained`.
 
     Raises:
+        TypeError: If the name is no text and no path.
         FileNotFoundError: If there is no such model.
         ValueError: If a file of the folder is a link to somewhere else, or the model is not whole without another.
     """
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f"Found {name!r:.60} ({type(name).__name__}); expected the folder of a model, or its name.")
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():

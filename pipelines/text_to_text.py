@@ -116,17 +116,13 @@ class TextToTextPipeline(SavedPipeline):
             if generate_kwargs.get(name):
                 raise ValueError(f"{name}={generate_kwargs[name]!r} is no option of this pipeline: it returns texts.")
             generate_kwargs.pop(name, None)
+        if not isinstance(keep_letters, bool | None):
+            raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")
         if keep_letters and not hasattr(self.model, "letter_lock"):
             raise ValueError(f"keep_letters=True needs a model of atenta; {type(self.model).__name__} has no letters.")
         given = {"truncation": truncation, "keep_letters": keep_letters, "return_scores": return_scores}
         forward = {name: value for name, value in given.items() if value is not None} | generate_kwargs
         return {}, forward, {} if return_scores is None else {"return_scores": return_scores}
-
-    def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
-        """Return the text; `_forward` cuts and encodes it."""
-        if not isinstance(inputs, str):
-            raise TypeError(f"Found {inputs!r:.80} ({type(inputs).__name__}); expected a text.")
-        return {"text": inputs}
 
     def _forward(  # type: ignore[override]
         self,

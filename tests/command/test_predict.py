@@ -314,6 +314,13 @@ def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, mon
     assert not (tmp_path / "output.progress").exists()
 
 
+def test_an_output_that_is_a_link_to_nothing_is_not_followed(folders, tmp_path):
+    output = tmp_path / "output"
+    output.symlink_to(tmp_path / "elsewhere")
+    assert str(output) in refusal("predict", folders[0], "ser", "--output", output)
+    assert [each.name for each in tmp_path.iterdir()] == ["output"]
+
+
 def test_an_output_in_use_is_refused(folders, tmp_path, monkeypatch):
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folders[0], "--files", path, "--output", output, "--resume")
