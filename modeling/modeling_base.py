@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedModel
 
-from ..configuration.generation_options import check_saved_options
+from ..tokenization.generation_options import check_saved_options
 
 _SHOWN_WEIGHTS = 5
 _LONGEST_NGRAM = 1000
