@@ -6,7 +6,7 @@ from drawing import Diagram
 
 from atenta import restore_accents
 
-SENTENCES = ("A acao comecou amanha, nao e?", "Ele esta aqui, e esta casa e dela.", "Minha avo tem cem anos.")
+SENTENCES = ("A acao comecou amanha, nao e?", "Ele esta aqui, e esta casa e dela.", "Ja falei com a secretaria.")
 DOUBTFUL = 0.95  # a character with less probability has it written below
 LETTER, LINE = 17, 70  # pixels
 STYLE = """
