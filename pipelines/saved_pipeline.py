@@ -31,7 +31,7 @@ class SavedPipeline(Pipeline):
         """Return the results for an input or several; those of an empty list are an empty list."""
         if isinstance(inputs, list) and not inputs:  # transformers looks at the first
             return []
-        if isinstance(inputs, list):
+        if isinstance(inputs, list) and not isinstance(inputs[0], dict):  # of questions
             check_texts(inputs, "inputs")
         return super().__call__(inputs, *args, **kwargs)
 
