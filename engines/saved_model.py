@@ -283,7 +283,11 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_position_embeddings": (_is_whole, "a whole number above 0"),
     "vocab_size": (_is_whole, "a whole number above 0"),
     "type_vocab_size": (_is_id, "a whole number, 0 or more"),
-    "decoder_start_token_id": (_is_id, "the id of a token"),
+    **dict.fromkeys(("bos_token_id", "pad_token_id", "decoder_start_token_id"), (_is_id, "the id of a token")),
+    "eos_token_id": (
+        lambda value: all(map(_is_id, value if isinstance(value, list) else [value])),
+        "the id of a token, or several",
+    ),
     "window_length": (_is_whole, "a whole number above 0"),
     "task_specific_params": (
         lambda value: isinstance(value, dict) and all(isinstance(options, dict) for options in value.values()),
