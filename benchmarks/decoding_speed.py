@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import sub
 from statistics import median
 from time import perf_counter
 
@@ -39,8 +40,7 @@ def measure_decoding(settings: Settings) -> Iterator[Work]:
     """Measure every work at every size, in milliseconds per new character; the time of the prompt is included."""
     for size in COMPARED[settings.device]:
         for family, sequences, beams, target in DECODING_WORKS:
-            count = "1 sequence" if sequences == 1 else f"{sequences} sequences"
-            name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {count}"
+            name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {describe_count(sequences)}"
             ids = draw_ids(settings, sequences, PROMPT_LENGTH)
             contestants = {
                 one.name: bind_generate(ready_to_generate(one, size, settings), num_beams=beams)
@@ -56,6 +56,11 @@ def measure_decoding(settings: Settings) -> Iterator[Work]:
             rounds = settings.rounds or DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
             targets = [target] if size == SMALL and not settings.on_gpu else []
             yield Work(name, "ms a step", interleave(steps, rounds, name), targets)
+
+
+def describe_count(sequences: int) -> str:
+    """Return `1 sequence` or, for example, `32 sequences`."""
+    return "1 sequence" if sequences == 1 else f"{sequences} sequences"
 
 
 def _milliseconds_with_prompt(
@@ -125,25 +130,15 @@ def _growth_work(name: str, size: Size, batch: int, length: int, settings: Setti
 def _added_by_cache(size: Size, settings: Settings) -> Work:
     """Measure what the characters between two lengths add to a step. Each round measures both lengths."""
     name = f"added to a step, {SHORT} to {LONG:,} characters in the cache"
+    at_short, at_long = (f" at {length:,}" for length in (SHORT, LONG))
     steps = {
-        (who, length): step
+        f"{who} at {length:,}": step
         for length in (SHORT, LONG)
         for who, step in _growth_steps(size, 1, length, settings).items()
     }
-    measured = interleave(
-        {f"{who} at {length:,}": step for (who, length), step in steps.items()},
-        settings.rounds or ADDED_ROUNDS,
-        name,
-        warm_up=False,
-    )
-    added = {
-        who: [
-            after - before
-            for before, after in zip(measured[f"{who} at {SHORT:,}"], measured[f"{who} at {LONG:,}"], strict=True)
-        ]
-        for who, length in steps
-        if length == SHORT
-    }
+    measured = interleave(steps, settings.rounds or ADDED_ROUNDS, name, warm_up=False)
+    contestants = [step.removesuffix(at_short) for step in steps if step.endswith(at_short)]
+    added = {who: list(map(sub, measured[f"{who}{at_long}"], measured[f"{who}{at_short}"])) for who in contestants}
     if median(added[LIMIT]) <= 0:
         print(
             "  the limit was not slower with the longer cache: the machine was too busy to measure what the cache adds"

@@ -15,7 +15,6 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from torch import nn
 
 from atenta import AtentaTokenizer, CharacterRestorer
 from atenta.engines.onnx_export import export_onnx
@@ -36,7 +35,7 @@ from benchmarks.contestants import (
     draw_ids,
     ready_to_generate,
 )
-from benchmarks.decoding_speed import BEAMS, NEW_TOKENS, PROMPT_LENGTH
+from benchmarks.decoding_speed import BEAMS, NEW_TOKENS, PROMPT_LENGTH, describe_count
 from benchmarks.measuring import (
     FIRST_CHARACTER,
     INT8,
@@ -50,6 +49,7 @@ from benchmarks.measuring import (
     Target,
     Work,
     interleave,
+    run_python,
     timed,
 )
 from benchmarks.token_worker import bind_search, open_generator
@@ -122,7 +122,7 @@ def measure_decoding_engines(
     generators = open_exported(folder / OURS / str(size))
     start = PROMPT_LENGTH if family == "decoder" else 1
     for sequences, beams, share in DECODING_WORKS:
-        name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {_count(sequences)}"
+        name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {describe_count(sequences)}"
         ids = draw_ids(settings, sequences, PROMPT_LENGTH)
         decoders: dict[str, Callable[[], int]] = {
             who: partial(bind_search(generator, NEW_TOKENS, beams, settings.threads), ids.numpy())
@@ -141,10 +141,6 @@ def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
     for quantization in QUANTIZATIONS.values():
         export_onnx(folder, quantization)
     return {who: open_generator(folder, quantization) for who, quantization in QUANTIZATIONS.items()}
-
-
-def _count(sequences: int) -> str:
-    return "1 sequence" if sequences == 1 else f"{sequences} sequences"
 
 
 def _generate(generate: Callable[..., torch.Tensor], ids: torch.Tensor, start: int) -> int:
@@ -172,11 +168,14 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
     for texts, length in TAGGING_SHAPES:
         inputs = _inputs_of(draw_ids(settings, texts, length))
         arrays = _arrays(inputs)
-        runs: dict[str, Callable[[], object]] = {who: partial(_tag, model, inputs) for who, model in models.items()}
+        runs: dict[str, Callable[[], object]] = {
+            who: partial(torch.inference_mode()(model), **inputs) for who, model in models.items()
+        }
         runs |= {who: partial(_run_parts, head, arrays, settings.threads) for who, head in heads.items()}
-        times = {who: partial(_milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
+        seconds = {who: partial(timed, runs[who], settings.wait) for who in (OURS, *heads, "BERT")}
         name = f"encoder {size} with a label for each character, {texts} × {length} characters"
-        yield Work(name, "ms", interleave(times, settings.rounds or TAGGING_ROUNDS, name))
+        figures = interleave(seconds, settings.rounds or TAGGING_ROUNDS, name)
+        yield Work(name, "ms", {who: [1000 * value for value in values] for who, values in figures.items()})
 
 
 def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -> None:
@@ -193,15 +192,6 @@ def _inputs_of(ids: torch.Tensor) -> dict[str, torch.Tensor]:
 
 def _arrays(inputs: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return {name: tensor.numpy() for name, tensor in inputs.items()}
-
-
-@torch.inference_mode()
-def _tag(model: nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    return model(**inputs).logits
-
-
-def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
-    return 1000 * timed(run, settings.wait)
 
 
 def measure_lengths(folder: Path, settings: Settings) -> Iterator[Work]:
@@ -236,7 +226,7 @@ def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
     for sequences in (1, 32):
         ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
         steps = {who: partial(_step_milliseconds, partial(search, ids)) for who, search in searches.items()}
-        name = f"threads, encoder-decoder {SMALL}, greedy, {_count(sequences)}"
+        name = f"threads, encoder-decoder {SMALL}, greedy, {describe_count(sequences)}"
         yield Work(name, "ms a step", interleave(steps, settings.rounds or DECODING_ROUNDS, name))
 
 
@@ -318,16 +308,11 @@ def measure_first_answers(folder: Path, settings: Settings) -> Iterator[Work]:
     AtentaTokenizer.from_alphabet(string.ascii_letters + " ", family="encoder-decoder").save_pretrained(folder)
     for what, statements in FIRST_ANSWERS.items():
         programs = {OURS: statements.format(folder=str(folder)), "python -c pass": "pass"}
-        seconds = {who: partial(_process_seconds, program) for who, program in programs.items()}
+        runs = {who: partial(run_python, "-W", "ignore", "-c", program) for who, program in programs.items()}
+        seconds = {who: partial(timed, run, settings.wait) for who, run in runs.items()}
         name = f"first answer of a process, {what}"
         figures = interleave(seconds, settings.rounds or FIRST_ANSWER_ROUNDS, name)
         yield Work(name, "s", figures, [Target(1, kind="figure")])
-
-
-def _process_seconds(program: str) -> float:
-    started = perf_counter()
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, stdout=subprocess.DEVNULL)
-    return perf_counter() - started
 
 
 def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) -> Work:

@@ -2,9 +2,12 @@
 
 import os
 import platform
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from operator import sub, truediv
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -136,7 +139,7 @@ def interleave(
         raise ValueError(f"rounds is {rounds}; expected 1 or more.")
     figures: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
-    _print_progress(f"{what}: {', '.join(names)}")
+    print(f"  {what}: {', '.join(names)}", flush=True)
     for name in names if warm_up else ():
         contestants[name]()
     started = perf_counter()
@@ -145,12 +148,13 @@ def interleave(
             figures[name].append(contestants[name]())
         names.reverse()
         each = (perf_counter() - started) / number
-        _print_progress(f"{what}: round {number} of {rounds}, {each * (rounds - number):.0f} s left")
+        print(f"  {what}: round {number} of {rounds}, {each * (rounds - number):.0f} s left", flush=True)
     return figures
 
 
-def _print_progress(line: str) -> None:
-    print(f"  {line}", flush=True)
+def run_python(*arguments: str) -> str:
+    """Run a new Python process, and return what it prints."""
+    return subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 @dataclass(frozen=True)
@@ -167,16 +171,12 @@ class Spread:
         return cls(median(values), min(values), max(values))
 
     @classmethod
-    def of_ratio(cls, above: Sequence[float], below: Sequence[float]) -> "Spread":
-        """Return the ratio of the medians, and the smallest and largest ratio within one round."""
-        ratios = [one / other for one, other in zip(above, below, strict=True)]
-        return cls(median(above) / median(below), min(ratios), max(ratios))
-
-    @classmethod
-    def of_difference(cls, above: Sequence[float], below: Sequence[float]) -> "Spread":
-        """Return the difference of the medians, and the smallest and largest difference within one round."""
-        differences = [one - other for one, other in zip(above, below, strict=True)]
-        return cls(median(above) - median(below), min(differences), max(differences))
+    def comparing(
+        cls, compare: Callable[[float, float], float], figures: Sequence[float], others: Sequence[float]
+    ) -> "Spread":
+        """Return a ratio or difference (`truediv`, `sub`) of the medians, and its range within one round."""
+        within = [compare(one, other) for one, other in zip(figures, others, strict=True)]
+        return cls(compare(median(figures), median(others)), min(within), max(within))
 
 
 @dataclass(frozen=True)
@@ -245,15 +245,15 @@ class Work:
         return [self._goal(target) for target in self.targets]
 
     def _ratio(self, values: Sequence[float], other: str | None) -> dict[str, float] | None:
-        return asdict(Spread.of_ratio(values, self.figures[other])) if other in self.figures else None
+        return asdict(Spread.comparing(truediv, values, self.figures[other])) if other in self.figures else None
 
     def _goal(self, target: Target) -> dict[str, Any]:
         ours = self.figures[target.contestant]
         if target.kind == "figure":
             reached = Spread.of(ours)
         else:
-            compared = Spread.of_ratio if target.kind == "ratio" else Spread.of_difference
-            reached = compared(ours, self.figures[target.against])
+            compare = truediv if target.kind == "ratio" else sub
+            reached = Spread.comparing(compare, ours, self.figures[target.against])
         met = reached.middle >= target.bound if self.more_is_better else reached.middle <= target.bound
         return {
             "work": self.name if target.contestant == OURS else f"{self.name}: {target.contestant}",
