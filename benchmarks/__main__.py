@@ -37,8 +37,8 @@ class Section:
     """A part of the benchmarks that can be measured alone.
 
     Attributes:
-        measure: yields the works of the section.
-        seconds: expected time on two cores.
+        measure: Yields the works of the section.
+        seconds: Expected time on two cores.
     """
 
     measure: Callable[[Settings], Iterator[Work]]

@@ -109,9 +109,9 @@ def draw_growth(path: Path, curves: Mapping[str, Mapping[str, Sequence[tuple[flo
     """Draw the time of a decoding step against sizes, on logarithmic axes, and save the picture as PNG.
 
     Args:
-        path: file of the picture.
-        curves: for each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
-        title: title of the picture.
+        path: File of the picture.
+        curves: For each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
+        title: Title of the picture.
     """
     figure = Figure(figsize=(4 * len(curves), 4.2), layout="constrained")
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]

@@ -39,10 +39,10 @@ class Contestant:
     """A model that can be built in any size.
 
     Attributes:
-        name: name in the tables.
-        build: builds the model from a size, a number of positions and options.
-        without_dropout: options that remove all dropout; empty if the model has none.
-        same_dropout: options that leave dropout 0.1 only where ours has it, on the embeddings and on the output of
+        name: Name in the tables.
+        build: Builds the model from a size, a number of positions and options.
+        without_dropout: Options that remove all dropout; empty if the model has none.
+        same_dropout: Options that leave dropout 0.1 only where ours has it, on the embeddings and on the output of
             each sub-layer; empty if that is the default, or if the model has no dropout.
     """
 

@@ -19,7 +19,7 @@ from benchmarks.contestants import (
     draw_ids,
     ready_to_generate,
 )
-from benchmarks.measuring import COMPARED, OURS, Settings, Size, Target, Work, interleave, run_python
+from benchmarks.measuring import COMPARED, OURS, Settings, Size, Target, Work, measure, run_python
 from benchmarks.token_worker import peak_bytes
 from benchmarks.training_speed import BATCH_SHAPES, make_examples, make_trainer
 
@@ -38,8 +38,7 @@ MEMORY_SEQUENCES, MEMORY_PROMPT_LENGTH, MEMORY_NEW_TOKENS = 32, 128, 128
 def measure_imports(settings: Settings) -> Iterator[Work]:
     """Measure the seconds of importing a model, against the parts of transformers that users import anyway."""
     seconds = {name: partial(_import_seconds, statement) for name, statement in IMPORT_STATEMENTS.items()}
-    figures = interleave(seconds, settings.rounds or IMPORT_ROUNDS, "import")
-    yield Work("import", "s", figures, [Target(0.3, "transformers", kind="difference")])
+    yield measure("import", "s", seconds, settings, IMPORT_ROUNDS, [Target(0.3, "transformers", kind="difference")])
 
 
 def _import_seconds(statement: str) -> float:
@@ -54,7 +53,7 @@ def measure_memory(settings: Settings) -> Iterator[Work]:
         for family, contestants in families.items():
             name = f"peak memory, {work} {family} {size}{', no dropout' if work == 'training' else ''}"
             megabytes = {one.name: partial(_megabytes, work, family, one.name, settings.device) for one in contestants}
-            yield Work(name, "MB", interleave(megabytes, settings.rounds or MEMORY_ROUNDS, name, warm_up=False))
+            yield measure(name, "MB", megabytes, settings, MEMORY_ROUNDS, warm_up=False)
 
 
 def _megabytes(*arguments: str) -> float:

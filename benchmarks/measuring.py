@@ -29,8 +29,8 @@ class Settings:
 
     Attributes:
         device: `cpu` (float32) or `cuda` (bfloat16 and larger sizes).
-        rounds: rounds of every measurement; `None` leaves each section its own number.
-        threads: number of CPU threads that torch and onnxruntime use.
+        rounds: Rounds of every measurement; `None` leaves each section its own number.
+        threads: Number of CPU threads that torch and onnxruntime use.
     """
 
     device: str = "cpu"
@@ -115,6 +115,11 @@ def timed(function: Callable[[], object], wait: Callable[[], None]) -> float:
     return perf_counter() - started
 
 
+def milliseconds(function: Callable[[], object], settings: Settings) -> float:
+    """Return the milliseconds that a call takes."""
+    return 1000 * timed(function, settings.wait)
+
+
 def interleave(
     contestants: Mapping[str, Callable[[], float]], rounds: int, what: str, *, warm_up: bool = True
 ) -> dict[str, list[float]]:
@@ -124,10 +129,10 @@ def interleave(
     that a contestant does not always follow the same other one.
 
     Args:
-        contestants: by name, a function that makes one measurement and returns its figure.
-        rounds: number of figures for each contestant.
-        what: what is measured, for the progress lines.
-        warm_up: whether to begin with a round that is not counted.
+        contestants: By name, a function that makes one measurement and returns its figure.
+        rounds: Number of figures for each contestant.
+        what: What is measured, for the progress lines.
+        warm_up: Whether to begin with a round that is not counted.
 
     Returns:
         The figures of each contestant, one per round.
@@ -184,10 +189,10 @@ class Target:
     """A bound for our figure: an upper bound, or a lower bound where more is better.
 
     Attributes:
-        bound: the bound on the quantity that `kind` names.
-        against: the contestant that ours is compared with.
-        kind: our figure divided by the other's, ours minus the other's, or ours alone.
-        contestant: which of ours.
+        bound: The bound on the quantity that `kind` names.
+        against: The contestant that ours is compared with.
+        kind: Our figure divided by the other's, ours minus the other's, or ours alone.
+        contestant: Which of ours.
     """
 
     bound: float
@@ -201,12 +206,12 @@ class Work:
     """One measured task, with the figures of all contestants, one per round.
 
     Attributes:
-        name: name of the task in the tables.
-        unit: unit of the figures.
-        figures: figures of each contestant. All contestants are peers, except `LIMIT` and ours: those whose names
+        name: Name of the task in the tables.
+        unit: Unit of the figures.
+        figures: Figures of each contestant. All contestants are peers, except `LIMIT` and ours: those whose names
             begin with `OURS`.
-        targets: the targets for our figures.
-        more_is_better: true for rates, false for times.
+        targets: The targets for our figures.
+        more_is_better: True for rates, false for times.
     """
 
     name: str
@@ -263,3 +268,22 @@ class Work:
             "reached": asdict(reached),
             "met": met,
         }
+
+
+def measure(
+    name: str,
+    unit: str,
+    contestants: Mapping[str, Callable[[], float]],
+    settings: Settings,
+    rounds: int,
+    targets: Sequence[Target] = (),
+    *,
+    warm_up: bool = True,
+    more_is_better: bool = False,
+) -> Work:
+    """Measure a work in turns, in as many rounds as the settings say or, by default, in its own number of them.
+
+    The other arguments are those of `interleave` and `Work`.
+    """
+    figures = interleave(contestants, settings.rounds or rounds, name, warm_up=warm_up)
+    return Work(name, unit, figures, targets, more_is_better)
