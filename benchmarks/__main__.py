@@ -17,8 +17,8 @@ from benchmarks.benchmark_report import (
     TARGET_HEADER,
     draw_growth,
     figure_cells,
+    markdown_table,
     target_cells,
-    terminal_table,
     write_readme,
     write_section,
 )
@@ -37,8 +37,8 @@ class Section:
     """A part of the benchmarks that can be measured alone.
 
     Attributes:
-        measure: yields the works of the section.
-        seconds: expected time on two cores.
+        measure: Yields the works of the section.
+        seconds: Expected time on two cores.
     """
 
     measure: Callable[[Settings], Iterator[Work]]
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ("figures", FIGURE_HEADER, figure_cells([row for section in measured for row in section["rows"]])),
         ("targets", TARGET_HEADER, target_cells([goal for section in measured for goal in section["goals"]])),
     ):
-        print(f"\n{title}\n{terminal_table(header, cells)}" if cells else "", flush=True)
+        print(f"\n{title}\n{markdown_table(header, cells)}" if cells else "", flush=True)
     for name, section in zip(options.only, measured):
         print(f"{name} took {section['about']['seconds']:.0f} s")
     write_readme(options.output_dir, options.readme)

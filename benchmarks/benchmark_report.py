@@ -1,4 +1,4 @@
-"""Results as JSON, as tables in the terminal, as a picture of growth, and as benchmarks/README.md."""
+"""Results as JSON, as tables in Markdown, as a picture of growth, and as benchmarks/README.md."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,7 @@ from benchmarks.measuring import LIMIT, OURS, Work
 FOLDER = Path(__file__).parent
 TARGET_HEADER = ("work", "target", "reached", "min … max", "met")
 FIGURE_HEADER = ("work", "contestant", "median", "min … max", "to the best peer", "min … max", "to the limit")
+_COMPARISONS = {"figure": "{unit}", "ratio": "× {against}", "difference": "{unit} more than {against}"}
 LINE_STYLES = {OURS: {"color": "tab:red", "linewidth": 2.2}, LIMIT: {"color": "black", "linestyle": "--"}}
 
 
@@ -59,7 +60,7 @@ def target_cells(goals: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
     return [
         (
             goal["work"],
-            f"at {goal['at']} {goal['bound']:g} {_comparison(goal)}",
+            f"at {goal['at']} {goal['bound']:g} {_COMPARISONS[goal['kind']].format(**goal)}",
             three_digits(goal["reached"]["middle"]),
             _range(goal["reached"]),
             "yes" if goal["met"] else "NO",
@@ -94,28 +95,8 @@ def three_digits(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def _comparison(goal: Mapping[str, Any]) -> str:
-    if goal["kind"] == "figure":
-        return goal["unit"]
-    return f"× {goal['against']}" if goal["kind"] == "ratio" else f"{goal['unit']} more than {goal['against']}"
-
-
 def _range(spread: Mapping[str, float]) -> str:
     return f"{three_digits(spread['lowest'])} … {three_digits(spread['highest'])}"
-
-
-def terminal_table(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """Lay out a table for the terminal: aligned columns, the first two to the left and the figures to the right."""
-    table = [header, *cells]
-    widths = [max(len(row[column]) for row in table) for column in range(len(header))]
-    lines = (
-        [
-            cell.ljust(width) if column < 2 else cell.rjust(width)
-            for column, (cell, width) in enumerate(zip(row, widths))
-        ]
-        for row in table
-    )
-    return "\n".join("  ".join(line) for line in lines)
 
 
 def markdown_table(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
@@ -128,9 +109,9 @@ def draw_growth(path: Path, curves: Mapping[str, Mapping[str, Sequence[tuple[flo
     """Draw the time of a decoding step against sizes, on logarithmic axes, and save the picture as PNG.
 
     Args:
-        path: file of the picture.
-        curves: for each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
-        title: title of the picture.
+        path: File of the picture.
+        curves: For each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
+        title: Title of the picture.
     """
     figure = Figure(figsize=(4 * len(curves), 4.2), layout="constrained")
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]

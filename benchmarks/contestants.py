@@ -39,10 +39,10 @@ class Contestant:
     """A model that can be built in any size.
 
     Attributes:
-        name: name in the tables.
-        build: builds the model from a size, a number of positions and options.
-        without_dropout: options that remove all dropout; empty if the model has none.
-        same_dropout: options that leave dropout 0.1 only where ours has it, on the embeddings and on the output of
+        name: Name in the tables.
+        build: Builds the model from a size, a number of positions and options.
+        without_dropout: Options that remove all dropout; empty if the model has none.
+        same_dropout: Options that leave dropout 0.1 only where ours has it, on the embeddings and on the output of
             each sub-layer; empty if that is the default, or if the model has no dropout.
     """
 
@@ -72,33 +72,30 @@ def _gpt2(size: Size, positions: int = 512, **options: Any) -> nn.Module:
     return GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, n_positions=positions, **sizes, **SPECIAL, **options))
 
 
-def _llama(size: Size, positions: int = 512, **options: Any) -> nn.Module:
-    # Its feed-forward network has three matrices: two thirds of the width give the same size (Touvron et al., 2023).
-    config = LlamaConfig(
+def _single_stack(
+    model_class: type,
+    config_class: type,
+    size: Size,
+    positions: int = 512,
+    share_of_inner: tuple[int, int] = (1, 1),
+    **options: Any,
+) -> nn.Module:
+    above, below = share_of_inner
+    config = config_class(
         vocab_size=VOCABULARY,
         hidden_size=size.width,
         num_hidden_layers=size.layers,
         num_attention_heads=size.heads,
-        intermediate_size=size.inner * 2 // 3,
-        max_position_embeddings=positions,
-        **SPECIAL,
-        **options,
-    )
-    return LlamaForCausalLM(config)
-
-
-def _bert(model_class: type, size: Size, positions: int = 512, **options: Any) -> nn.Module:
-    config = BertConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=size.width,
-        num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
-        intermediate_size=size.inner,
+        intermediate_size=size.inner * above // below,
         max_position_embeddings=positions,
         **SPECIAL,
         **options,
     )
     return model_class(config)
+
+
+# Its feed-forward network has three matrices: two thirds of the width give the same size (Touvron et al., 2023).
+_llama = partial(_single_stack, LlamaForCausalLM, LlamaConfig, share_of_inner=(2, 3))
 
 
 def _bart(size: Size, positions: int = 512, **options: Any) -> nn.Module:
@@ -133,14 +130,14 @@ ENCODERS = (
     Contestant(OURS, _atenta(AtentaEncoderForMaskedLM, AtentaEncoderConfig, "num_hidden_layers"), NO_DROPOUT),
     Contestant(
         "BERT",
-        partial(_bert, BertForMaskedLM),
+        partial(_single_stack, BertForMaskedLM, BertConfig),
         {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
         same_dropout={"attention_probs_dropout_prob": 0.0},
     ),
 )
 TAGGERS = (
     Contestant(OURS, _atenta(AtentaEncoderForTokenClassification, AtentaEncoderConfig, "num_hidden_layers")),
-    Contestant("BERT", partial(_bert, BertForTokenClassification)),
+    Contestant("BERT", partial(_single_stack, BertForTokenClassification, BertConfig)),
 )
 ENCODER_DECODERS = (
     Contestant(

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import pairwise
+from operator import sub
 from statistics import median
 from time import perf_counter
 
@@ -10,7 +11,19 @@ import torch
 from transformers.generation.streamers import BaseStreamer
 
 from benchmarks.contestants import DECODERS, DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
-from benchmarks.measuring import COMPARED, GROWING, LIMIT, SMALL, Settings, Size, Target, Work, interleave, timed
+from benchmarks.measuring import (
+    COMPARED,
+    GROWING,
+    LIMIT,
+    SMALL,
+    Settings,
+    Size,
+    Target,
+    Work,
+    interleave,
+    measure,
+    timed,
+)
 from benchmarks.plain_torch import GreedyLimit
 
 DECODING_ROUNDS = {SMALL: 11}
@@ -39,8 +52,7 @@ def measure_decoding(settings: Settings) -> Iterator[Work]:
     """Measure every work at every size, in milliseconds per new character; the time of the prompt is included."""
     for size in COMPARED[settings.device]:
         for family, sequences, beams, target in DECODING_WORKS:
-            count = "1 sequence" if sequences == 1 else f"{sequences} sequences"
-            name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {count}"
+            name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {describe_count(sequences)}"
             ids = draw_ids(settings, sequences, PROMPT_LENGTH)
             contestants = {
                 one.name: bind_generate(ready_to_generate(one, size, settings), num_beams=beams)
@@ -50,22 +62,38 @@ def measure_decoding(settings: Settings) -> Iterator[Work]:
             contestants[LIMIT] = GreedyLimit(ours, sequences * beams, PROMPT_LENGTH + NEW_TOKENS).generate
             inputs = dict.fromkeys(contestants, ids) | {LIMIT: ids.repeat_interleave(beams, 0)}
             steps = {
-                who: partial(_milliseconds_with_prompt, generate, inputs[who], family, settings)
+                who: partial(step_milliseconds, partial(count_new, generate, inputs[who], family), settings)
                 for who, generate in contestants.items()
             }
-            rounds = settings.rounds or DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
+            rounds = DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
             targets = [target] if size == SMALL and not settings.on_gpu else []
-            yield Work(name, "ms a step", interleave(steps, rounds, name), targets)
+            yield measure(name, "ms a step", steps, settings, rounds, targets)
 
 
-def _milliseconds_with_prompt(
-    generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: str, settings: Settings
-) -> float:
-    outputs = []
-    seconds = timed(lambda: outputs.append(generate(ids, NEW_TOKENS)), settings.wait)
-    expected = NEW_TOKENS + (PROMPT_LENGTH if family == "decoder" else 1)
-    if outputs[0].shape[1] != expected:
-        raise RuntimeError(f"generate stopped early: expected {expected} tokens, got {outputs[0].shape[1]}.")
+def describe_count(sequences: int) -> str:
+    """Return `1 sequence` or, for example, `32 sequences`."""
+    return "1 sequence" if sequences == 1 else f"{sequences} sequences"
+
+
+def count_new(generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: str) -> int:
+    """Decode ids, and return the number of new tokens of each text."""
+    return generate(ids, NEW_TOKENS).shape[1] - (PROMPT_LENGTH if family == "decoder" else 1)
+
+
+def step_milliseconds(decode: Callable[[], int], settings: Settings) -> float:
+    """Return the milliseconds that a new token takes, prompt included.
+
+    Args:
+        decode: Decodes texts, and returns the number of new tokens of each.
+        settings: Settings of the run.
+
+    Raises:
+        RuntimeError: If there are not `NEW_TOKENS`.
+    """
+    lengths = []
+    seconds = timed(lambda: lengths.append(decode()), settings.wait)
+    if lengths != [NEW_TOKENS]:
+        raise RuntimeError(f"Decoding stopped early: expected {NEW_TOKENS} new tokens, got {lengths[0]}.")
     return 1000 * seconds / NEW_TOKENS
 
 
@@ -119,31 +147,21 @@ def growth_curves(works: Sequence[Work], settings: Settings) -> dict[str, dict[s
 
 def _growth_work(name: str, size: Size, batch: int, length: int, settings: Settings) -> Work:
     steps = _growth_steps(size, batch, length, settings)
-    return Work(name, "ms", interleave(steps, settings.rounds or GROWTH_ROUNDS, name, warm_up=False))
+    return measure(name, "ms", steps, settings, GROWTH_ROUNDS, warm_up=False)
 
 
 def _added_by_cache(size: Size, settings: Settings) -> Work:
     """Measure what the characters between two lengths add to a step. Each round measures both lengths."""
     name = f"added to a step, {SHORT} to {LONG:,} characters in the cache"
+    at_short, at_long = (f" at {length:,}" for length in (SHORT, LONG))
     steps = {
-        (who, length): step
+        f"{who} at {length:,}": step
         for length in (SHORT, LONG)
         for who, step in _growth_steps(size, 1, length, settings).items()
     }
-    measured = interleave(
-        {f"{who} at {length:,}": step for (who, length), step in steps.items()},
-        settings.rounds or ADDED_ROUNDS,
-        name,
-        warm_up=False,
-    )
-    added = {
-        who: [
-            after - before
-            for before, after in zip(measured[f"{who} at {SHORT:,}"], measured[f"{who} at {LONG:,}"], strict=True)
-        ]
-        for who, length in steps
-        if length == SHORT
-    }
+    measured = interleave(steps, settings.rounds or ADDED_ROUNDS, name, warm_up=False)
+    contestants = [step.removesuffix(at_short) for step in steps if step.endswith(at_short)]
+    added = {who: list(map(sub, measured[f"{who}{at_long}"], measured[f"{who}{at_short}"])) for who in contestants}
     if median(added[LIMIT]) <= 0:
         print(
             "  the limit was not slower with the longer cache: the machine was too busy to measure what the cache adds"

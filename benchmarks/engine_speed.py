@@ -15,7 +15,6 @@ from time import perf_counter
 
 import numpy as np
 import torch
-from torch import nn
 
 from atenta import AtentaTokenizer, CharacterRestorer
 from atenta.engines.onnx_export import export_onnx
@@ -36,7 +35,14 @@ from benchmarks.contestants import (
     draw_ids,
     ready_to_generate,
 )
-from benchmarks.decoding_speed import BEAMS, NEW_TOKENS, PROMPT_LENGTH
+from benchmarks.decoding_speed import (
+    BEAMS,
+    NEW_TOKENS,
+    PROMPT_LENGTH,
+    count_new,
+    describe_count,
+    step_milliseconds,
+)
 from benchmarks.measuring import (
     FIRST_CHARACTER,
     INT8,
@@ -49,7 +55,9 @@ from benchmarks.measuring import (
     Size,
     Target,
     Work,
-    interleave,
+    measure,
+    milliseconds,
+    run_python,
     timed,
 )
 from benchmarks.token_worker import bind_search, open_generator
@@ -111,29 +119,29 @@ def measure_decoding_engines(
 
     Args:
         family: `decoder` or `encoder-decoder`.
-        contestants: ours and a peer.
-        size: their size.
-        folder: where they are saved, in a folder for each with a folder for each size.
-        settings: settings of the run.
+        contestants: Ours and a peer.
+        size: Their size.
+        folder: Where they are saved, in a folder for each with a folder for each size.
+        settings: Settings of the run.
     """
     models = {one.name: ready_to_generate(one, size, settings) for one in contestants}
     for who, model in models.items():
         model.save_pretrained(folder / who / str(size))
     generators = open_exported(folder / OURS / str(size))
-    start = PROMPT_LENGTH if family == "decoder" else 1
     for sequences, beams, share in DECODING_WORKS:
-        name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {_count(sequences)}"
+        name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {describe_count(sequences)}"
         ids = draw_ids(settings, sequences, PROMPT_LENGTH)
         decoders: dict[str, Callable[[], int]] = {
             who: partial(bind_search(generator, NEW_TOKENS, beams, settings.threads), ids.numpy())
             for who, generator in generators.items()
         }
         for who, model in models.items():
-            decoders[who] = partial(_generate, bind_generate(model, num_beams=beams), ids, start)
-        steps = {who: partial(_step_milliseconds, decoders[who]) for who in (OURS, *generators, contestants[1].name)}
-        figures = interleave(steps, settings.rounds or DECODING_ROUNDS, name)
+            decoders[who] = partial(count_new, bind_generate(model, num_beams=beams), ids, family)
+        order = (OURS, *generators, contestants[1].name)
+        steps = {who: partial(step_milliseconds, decoders[who], settings) for who in order}
         has_target = family == "encoder-decoder" and size == SMALL
-        yield Work(name, "ms a step", figures, [Target(share, "BART", contestant=INT8)] if has_target else [])
+        targets = [Target(share, "BART", contestant=INT8)] if has_target else []
+        yield measure(name, "ms a step", steps, settings, DECODING_ROUNDS, targets)
 
 
 def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
@@ -141,23 +149,6 @@ def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
     for quantization in QUANTIZATIONS.values():
         export_onnx(folder, quantization)
     return {who: open_generator(folder, quantization) for who, quantization in QUANTIZATIONS.items()}
-
-
-def _count(sequences: int) -> str:
-    return "1 sequence" if sequences == 1 else f"{sequences} sequences"
-
-
-def _generate(generate: Callable[..., torch.Tensor], ids: torch.Tensor, start: int) -> int:
-    return generate(ids, NEW_TOKENS).shape[1] - start
-
-
-def _step_milliseconds(decode: Callable[[], int]) -> float:
-    started = perf_counter()
-    length = decode()
-    seconds = perf_counter() - started
-    if length != NEW_TOKENS:
-        raise RuntimeError(f"Decoding stopped early: expected {NEW_TOKENS} new tokens, got {length}.")
-    return 1000 * seconds / NEW_TOKENS
 
 
 def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Work]:
@@ -172,11 +163,13 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
     for texts, length in TAGGING_SHAPES:
         inputs = _inputs_of(draw_ids(settings, texts, length))
         arrays = _arrays(inputs)
-        runs: dict[str, Callable[[], object]] = {who: partial(_tag, model, inputs) for who, model in models.items()}
+        runs: dict[str, Callable[[], object]] = {
+            who: partial(torch.inference_mode()(model), **inputs) for who, model in models.items()
+        }
         runs |= {who: partial(_run_parts, head, arrays, settings.threads) for who, head in heads.items()}
-        times = {who: partial(_milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
+        times = {who: partial(milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
         name = f"encoder {size} with a label for each character, {texts} × {length} characters"
-        yield Work(name, "ms", interleave(times, settings.rounds or TAGGING_ROUNDS, name))
+        yield measure(name, "ms", times, settings, TAGGING_ROUNDS)
 
 
 def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -> None:
@@ -195,15 +188,6 @@ def _arrays(inputs: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return {name: tensor.numpy() for name, tensor in inputs.items()}
 
 
-@torch.inference_mode()
-def _tag(model: nn.Module, inputs: Mapping[str, torch.Tensor]) -> torch.Tensor:
-    return model(**inputs).logits
-
-
-def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
-    return 1000 * timed(run, settings.wait)
-
-
 def measure_lengths(folder: Path, settings: Settings) -> Iterator[Work]:
     """Measure sources of unlike lengths, with outputs as long, in batches of similar ones and as they come."""
     generator = open_generator(folder, "int8")
@@ -211,7 +195,7 @@ def measure_lengths(folder: Path, settings: Settings) -> Iterator[Work]:
     orders = {f"{INT8}, by length": np.sort(lengths)[::-1], f"{INT8}, as they come": lengths}
     rates = {who: partial(_unlike_rate, generator, order) for who, order in orders.items()}
     name = f"{MIXED_SOURCES} sources of {SHORTEST} to {LONGEST} characters, encoder-decoder {SMALL}"
-    yield Work(name, "char/s", interleave(rates, settings.rounds or MIXED_ROUNDS, name), more_is_better=True)
+    yield measure(name, "char/s", rates, settings, MIXED_ROUNDS, more_is_better=True)
 
 
 def _unlike_rate(generator: OnnxGenerator, lengths: np.ndarray) -> float:
@@ -235,9 +219,9 @@ def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
     }
     for sequences in (1, 32):
         ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
-        steps = {who: partial(_step_milliseconds, partial(search, ids)) for who, search in searches.items()}
-        name = f"threads, encoder-decoder {SMALL}, greedy, {_count(sequences)}"
-        yield Work(name, "ms a step", interleave(steps, settings.rounds or DECODING_ROUNDS, name))
+        steps = {who: partial(step_milliseconds, partial(search, ids), settings) for who, search in searches.items()}
+        name = f"threads, encoder-decoder {SMALL}, greedy, {describe_count(sequences)}"
+        yield measure(name, "ms a step", steps, settings, DECODING_ROUNDS)
 
 
 class Worker:
@@ -272,8 +256,7 @@ def measure_processes(folder: Path, settings: Settings) -> Iterator[Work]:
     ways = {f"{INT8}, 1 process of 2 threads": (1, 2), f"{INT8}, 2 processes of 1 thread": (2, 1)}
     rates = {who: partial(_texts_per_second, folder, *way) for who, way in ways.items()}
     name = f"processes, encoder-decoder {SMALL}, greedy, batches of 32 sequences"
-    figures = interleave(rates, settings.rounds or PROCESS_ROUNDS, name, warm_up=False)
-    yield Work(name, "texts/s", figures, more_is_better=True)
+    yield measure(name, "texts/s", rates, settings, PROCESS_ROUNDS, warm_up=False, more_is_better=True)
 
 
 def _texts_per_second(folder: Path, processes: int, threads: int) -> float:
@@ -299,7 +282,7 @@ def measure_resident_memory(folder: Path, peer: Path, settings: Settings) -> Wor
     }
     megabytes = {who: partial(_peak_megabytes, *what, settings.threads) for who, what in processes.items()}
     name = f"peak memory of a process, encoder-decoder {SMALL}, greedy, 32 sequences"
-    return Work(name, "MB", interleave(megabytes, settings.rounds or 1, name, warm_up=False))
+    return measure(name, "MB", megabytes, settings, 1, warm_up=False)
 
 
 def _peak_megabytes(engine: str, folder: Path, threads: int) -> float:
@@ -312,31 +295,25 @@ def measure_first_answers(folder: Path, settings: Settings) -> Iterator[Work]:
     """Measure the seconds from the start of a process to its end, with one answer between.
 
     Args:
-        folder: an exported encoder-decoder, which gets a tokenizer here.
-        settings: settings of the run.
+        folder: An exported encoder-decoder, which gets a tokenizer here.
+        settings: Settings of the run.
     """
     AtentaTokenizer.from_alphabet(string.ascii_letters + " ", family="encoder-decoder").save_pretrained(folder)
     for what, statements in FIRST_ANSWERS.items():
         programs = {OURS: statements.format(folder=str(folder)), "python -c pass": "pass"}
-        seconds = {who: partial(_process_seconds, program) for who, program in programs.items()}
+        runs = {who: partial(run_python, "-W", "ignore", "-c", program) for who, program in programs.items()}
+        seconds = {who: partial(timed, run, settings.wait) for who, run in runs.items()}
         name = f"first answer of a process, {what}"
-        figures = interleave(seconds, settings.rounds or FIRST_ANSWER_ROUNDS, name)
-        yield Work(name, "s", figures, [Target(1, kind="figure")])
-
-
-def _process_seconds(program: str) -> float:
-    started = perf_counter()
-    subprocess.run([sys.executable, "-W", "ignore", "-c", program], check=True, stdout=subprocess.DEVNULL)
-    return perf_counter() - started
+        yield measure(name, "s", seconds, settings, FIRST_ANSWER_ROUNDS, [Target(1, kind="figure")])
 
 
 def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) -> Work:
     """Measure the characters per second whose accents the model of `restore_accents` restores.
 
     Args:
-        sentences: sentences with accents, of which as many are taken as make up `ACCENTS_CHARACTERS`.
-        folder: new folder for the model's files.
-        settings: settings of the run.
+        sentences: Sentences with accents, of which as many are taken as make up `ACCENTS_CHARACTERS`.
+        folder: New folder for the model's files.
+        settings: Settings of the run.
     """
     copytree(MODEL_FOLDER, folder)  # with its file in int8
     export_onnx(folder)
@@ -348,8 +325,9 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
         restorers[who] = _open_restorer(folder, quantization, settings.threads)
     rates = {who: partial(_restored_rate, restorer, texts) for who, restorer in restorers.items()}
     name = f"accents of {len(texts):,} sentences"
-    figures = interleave(rates, settings.rounds or ACCENTS_ROUNDS, name, warm_up=False)  # a round takes long enough
-    return Work(name, "char/s", figures, [Target(100_000, kind="figure", contestant=INT8)], more_is_better=True)
+    targets = [Target(100_000, kind="figure", contestant=INT8)]
+    # Without a warm-up: a round takes long enough.
+    return measure(name, "char/s", rates, settings, ACCENTS_ROUNDS, targets, warm_up=False, more_is_better=True)
 
 
 def _open_restorer(folder: Path, quantization: Quantization | None, threads: int) -> WindowReader:

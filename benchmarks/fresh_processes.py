@@ -3,9 +3,8 @@
 `python -m benchmarks.fresh_processes WORK FAMILY CONTESTANT DEVICE` prints the peak memory of one contestant.
 """
 
-import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -20,7 +19,7 @@ from benchmarks.contestants import (
     draw_ids,
     ready_to_generate,
 )
-from benchmarks.measuring import COMPARED, OURS, Settings, Size, Target, Work, interleave
+from benchmarks.measuring import COMPARED, OURS, Settings, Size, Target, Work, measure, run_python
 from benchmarks.token_worker import peak_bytes
 from benchmarks.training_speed import BATCH_SHAPES, make_examples, make_trainer
 
@@ -39,13 +38,11 @@ MEMORY_SEQUENCES, MEMORY_PROMPT_LENGTH, MEMORY_NEW_TOKENS = 32, 128, 128
 def measure_imports(settings: Settings) -> Iterator[Work]:
     """Measure the seconds of importing a model, against the parts of transformers that users import anyway."""
     seconds = {name: partial(_import_seconds, statement) for name, statement in IMPORT_STATEMENTS.items()}
-    figures = interleave(seconds, settings.rounds or IMPORT_ROUNDS, "import")
-    yield Work("import", "s", figures, [Target(0.3, "transformers", kind="difference")])
+    yield measure("import", "s", seconds, settings, IMPORT_ROUNDS, [Target(0.3, "transformers", kind="difference")])
 
 
 def _import_seconds(statement: str) -> float:
-    command = [sys.executable, "-c", TIMED_IMPORT.format(statement)]
-    return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
+    return float(run_python("-c", TIMED_IMPORT.format(statement)))
 
 
 def measure_memory(settings: Settings) -> Iterator[Work]:
@@ -56,67 +53,51 @@ def measure_memory(settings: Settings) -> Iterator[Work]:
         for family, contestants in families.items():
             name = f"peak memory, {work} {family} {size}{', no dropout' if work == 'training' else ''}"
             megabytes = {one.name: partial(_megabytes, work, family, one.name, settings.device) for one in contestants}
-            yield Work(name, "MB", interleave(megabytes, settings.rounds or MEMORY_ROUNDS, name, warm_up=False))
+            yield measure(name, "MB", megabytes, settings, MEMORY_ROUNDS, warm_up=False)
 
 
 def _megabytes(*arguments: str) -> float:
-    command = [sys.executable, "-m", "benchmarks.fresh_processes", *arguments]
-    return int(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout) / 1e6
-
-
-class PeakMemory:
-    """The largest number of bytes that the process holds, above what it held when this object was created.
-
-    On a CPU, the figures come from the kernel (Linux). `ru_maxrss` is not suitable: it keeps the peak of the imports.
-    """
-
-    def __init__(self, settings: Settings):
-        self.on_gpu = settings.on_gpu
-        if self.on_gpu:
-            torch.cuda.reset_peak_memory_stats()
-        else:
-            Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the memory held now
-        self.before = self._peak()
-
-    def added(self) -> int:
-        """Return the bytes added since the object was created."""
-        return self._peak() - self.before
-
-    def _peak(self) -> int:
-        if self.on_gpu:
-            return torch.cuda.max_memory_allocated()
-        return peak_bytes()
+    return int(run_python("-m", "benchmarks.fresh_processes", *arguments)) / 1e6
 
 
 def print_peak_memory(work: str, family: str, name: str, device: str) -> None:
-    """Run the work once, and print the bytes."""
+    """Run the work once, and print by how many bytes the memory of this process has grown at its peak."""
     settings = Settings(device)
     torch.set_num_threads(settings.threads)
-    size = COMPARED[device][0]
-    measure = {"decoding": decoding_memory, "training": training_memory}[work]
     (contestant,) = (one for one in TRAINING_CONTESTANTS[family] if one.name == name)
-    print(measure(contestant, family, size, settings).added())
+    measure = {"decoding": decoding_memory, "training": training_memory}[work]
+    print(measure(contestant, family, COMPARED[device][0], settings))
 
 
-def decoding_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> PeakMemory:
+def decoding_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> int:
     """Decode greedily: 32 sequences with a prompt of 128 tokens and 128 new ones, after a warm-up of two tokens."""
     generate = bind_generate(ready_to_generate(contestant, size, settings), num_beams=1)
     ids = draw_ids(settings, MEMORY_SEQUENCES, MEMORY_PROMPT_LENGTH)
     generate(ids[:1, :4], 2)
-    peak = PeakMemory(settings)
-    generate(ids, MEMORY_NEW_TOKENS)
-    return peak
+    return _added_bytes(partial(generate, ids, MEMORY_NEW_TOKENS), settings)
 
 
-def training_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> PeakMemory:
+def training_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> int:
     """Train for a few steps without dropout: gradients, optimizer state and activations count."""
     model = contestant.build(size, **contestant.without_dropout).to(settings.device)
     examples = make_examples(family, *BATCH_SHAPES[settings.device][size])
     with TemporaryDirectory() as folder:
-        trainer = make_trainer(model, examples, folder, settings)
-        peak = PeakMemory(settings)
-        trainer.train()
-    return peak
+        return _added_bytes(make_trainer(model, examples, folder, settings).train, settings)
+
+
+def _added_bytes(work: Callable[[], object], settings: Settings) -> int:
+    """Return the largest number of bytes that the process holds during the work, above what it held before.
+
+    On a CPU, the figures come from the kernel (Linux). `ru_maxrss` is not suitable: it keeps the peak of the imports.
+    """
+    peak = torch.cuda.max_memory_allocated if settings.on_gpu else peak_bytes
+    if settings.on_gpu:
+        torch.cuda.reset_peak_memory_stats()
+    else:
+        Path("/proc/self/clear_refs").write_text("5")  # resets the peak to the memory held now
+    before = peak()
+    work()
+    return peak() - before
 
 
 if __name__ == "__main__":

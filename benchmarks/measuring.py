@@ -2,9 +2,12 @@
 
 import os
 import platform
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
+from operator import sub, truediv
 from pathlib import Path
 from statistics import median
 from time import perf_counter
@@ -26,8 +29,8 @@ class Settings:
 
     Attributes:
         device: `cpu` (float32) or `cuda` (bfloat16 and larger sizes).
-        rounds: rounds of every measurement; `None` leaves each section its own number.
-        threads: number of CPU threads that torch and onnxruntime use.
+        rounds: Rounds of every measurement; `None` leaves each section its own number.
+        threads: Number of CPU threads that torch and onnxruntime use.
     """
 
     device: str = "cpu"
@@ -112,6 +115,11 @@ def timed(function: Callable[[], object], wait: Callable[[], None]) -> float:
     return perf_counter() - started
 
 
+def milliseconds(function: Callable[[], object], settings: Settings) -> float:
+    """Return the milliseconds that a call takes."""
+    return 1000 * timed(function, settings.wait)
+
+
 def interleave(
     contestants: Mapping[str, Callable[[], float]], rounds: int, what: str, *, warm_up: bool = True
 ) -> dict[str, list[float]]:
@@ -121,10 +129,10 @@ def interleave(
     that a contestant does not always follow the same other one.
 
     Args:
-        contestants: by name, a function that makes one measurement and returns its figure.
-        rounds: number of figures for each contestant.
-        what: what is measured, for the progress lines.
-        warm_up: whether to begin with a round that is not counted.
+        contestants: By name, a function that makes one measurement and returns its figure.
+        rounds: Number of figures for each contestant.
+        what: What is measured, for the progress lines.
+        warm_up: Whether to begin with a round that is not counted.
 
     Returns:
         The figures of each contestant, one per round.
@@ -136,7 +144,7 @@ def interleave(
         raise ValueError(f"rounds is {rounds}; expected 1 or more.")
     figures: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
-    _print_progress(f"{what}: {', '.join(names)}")
+    print(f"  {what}: {', '.join(names)}", flush=True)
     for name in names if warm_up else ():
         contestants[name]()
     started = perf_counter()
@@ -145,12 +153,13 @@ def interleave(
             figures[name].append(contestants[name]())
         names.reverse()
         each = (perf_counter() - started) / number
-        _print_progress(f"{what}: round {number} of {rounds}, {each * (rounds - number):.0f} s left")
+        print(f"  {what}: round {number} of {rounds}, {each * (rounds - number):.0f} s left", flush=True)
     return figures
 
 
-def _print_progress(line: str) -> None:
-    print(f"  {line}", flush=True)
+def run_python(*arguments: str) -> str:
+    """Run a new Python process, and return what it prints."""
+    return subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 @dataclass(frozen=True)
@@ -167,16 +176,12 @@ class Spread:
         return cls(median(values), min(values), max(values))
 
     @classmethod
-    def of_ratio(cls, above: Sequence[float], below: Sequence[float]) -> "Spread":
-        """Return the ratio of the medians, and the smallest and largest ratio within one round."""
-        ratios = [one / other for one, other in zip(above, below, strict=True)]
-        return cls(median(above) / median(below), min(ratios), max(ratios))
-
-    @classmethod
-    def of_difference(cls, above: Sequence[float], below: Sequence[float]) -> "Spread":
-        """Return the difference of the medians, and the smallest and largest difference within one round."""
-        differences = [one - other for one, other in zip(above, below, strict=True)]
-        return cls(median(above) - median(below), min(differences), max(differences))
+    def comparing(
+        cls, compare: Callable[[float, float], float], figures: Sequence[float], others: Sequence[float]
+    ) -> "Spread":
+        """Return a ratio or difference (`truediv`, `sub`) of the medians, and its range within one round."""
+        within = [compare(one, other) for one, other in zip(figures, others, strict=True)]
+        return cls(compare(median(figures), median(others)), min(within), max(within))
 
 
 @dataclass(frozen=True)
@@ -184,10 +189,10 @@ class Target:
     """A bound for our figure: an upper bound, or a lower bound where more is better.
 
     Attributes:
-        bound: the bound on the quantity that `kind` names.
-        against: the contestant that ours is compared with.
-        kind: our figure divided by the other's, ours minus the other's, or ours alone.
-        contestant: which of ours.
+        bound: The bound on the quantity that `kind` names.
+        against: The contestant that ours is compared with.
+        kind: Our figure divided by the other's, ours minus the other's, or ours alone.
+        contestant: Which of ours.
     """
 
     bound: float
@@ -201,12 +206,12 @@ class Work:
     """One measured task, with the figures of all contestants, one per round.
 
     Attributes:
-        name: name of the task in the tables.
-        unit: unit of the figures.
-        figures: figures of each contestant. All contestants are peers, except `LIMIT` and ours: those whose names
+        name: Name of the task in the tables.
+        unit: Unit of the figures.
+        figures: Figures of each contestant. All contestants are peers, except `LIMIT` and ours: those whose names
             begin with `OURS`.
-        targets: the targets for our figures.
-        more_is_better: true for rates, false for times.
+        targets: The targets for our figures.
+        more_is_better: True for rates, false for times.
     """
 
     name: str
@@ -245,15 +250,15 @@ class Work:
         return [self._goal(target) for target in self.targets]
 
     def _ratio(self, values: Sequence[float], other: str | None) -> dict[str, float] | None:
-        return asdict(Spread.of_ratio(values, self.figures[other])) if other in self.figures else None
+        return asdict(Spread.comparing(truediv, values, self.figures[other])) if other in self.figures else None
 
     def _goal(self, target: Target) -> dict[str, Any]:
         ours = self.figures[target.contestant]
         if target.kind == "figure":
             reached = Spread.of(ours)
         else:
-            compared = Spread.of_ratio if target.kind == "ratio" else Spread.of_difference
-            reached = compared(ours, self.figures[target.against])
+            compare = truediv if target.kind == "ratio" else sub
+            reached = Spread.comparing(compare, ours, self.figures[target.against])
         met = reached.middle >= target.bound if self.more_is_better else reached.middle <= target.bound
         return {
             "work": self.name if target.contestant == OURS else f"{self.name}: {target.contestant}",
@@ -263,3 +268,22 @@ class Work:
             "reached": asdict(reached),
             "met": met,
         }
+
+
+def measure(
+    name: str,
+    unit: str,
+    contestants: Mapping[str, Callable[[], float]],
+    settings: Settings,
+    rounds: int,
+    targets: Sequence[Target] = (),
+    *,
+    warm_up: bool = True,
+    more_is_better: bool = False,
+) -> Work:
+    """Measure a work in turns, in as many rounds as the settings say or, by default, in its own number of them.
+
+    The other arguments are those of `interleave` and `Work`.
+    """
+    figures = interleave(contestants, settings.rounds or rounds, name, warm_up=warm_up)
+    return Work(name, unit, figures, targets, more_is_better)

@@ -54,8 +54,8 @@ def random_padding_share(lengths: Sequence[Sequence[int]], batches: int) -> floa
     """Return the share of padding if the texts are shuffled and split into `batches` batches of equal size.
 
     Args:
-        lengths: for each example, the number of tokens of each of its sequences.
-        batches: number of batches.
+        lengths: For each example, the number of tokens of each of its sequences.
+        batches: Number of batches.
     """
     table = torch.tensor(lengths)
     order = torch.randperm(len(table), generator=torch.Generator().manual_seed(0))

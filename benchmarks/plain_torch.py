@@ -30,9 +30,9 @@ class GreedyLimit:
         """Take the weights and allocate the cache.
 
         Args:
-            model: an encoder-decoder, or a decoder for causal language modelling, with the default layout.
-            batch_size: rows of the input.
-            max_length: maximum number of tokens in a row, prompt and new tokens together.
+            model: An encoder-decoder, or a decoder for causal language modelling, with the default layout.
+            batch_size: Rows of the input.
+            max_length: Maximum number of tokens in a row, prompt and new tokens together.
         """
         weights, config = model.state_dict(), model.config
         self.output = weights["lm_head.weight"], weights["lm_head.bias"]
@@ -58,8 +58,8 @@ class GreedyLimit:
 
         Args:
             input_ids: (batch, length), a prompt or a source without padding.
-            max_new_tokens: number of new tokens.
-            streamer: receives the ids of each step.
+            max_new_tokens: Number of new tokens.
+            streamer: Receives the ids of each step.
         """
         if self.encoder is not None:
             self.decoder.set_source(self.encoder.read(input_ids, 0, causal=False))

@@ -13,7 +13,7 @@ from atenta import AtentaTokenizer, CharacterTable
 from atenta.recipes.reading import encode_rows
 from atenta.recipes.samples import novels
 from atenta.recipes.tasks.documents import pack
-from benchmarks.measuring import OURS, Settings, Target, Work, interleave, timed
+from benchmarks.measuring import OURS, Settings, Target, Work, measure, timed
 
 TOKENIZER_ROUNDS = 11
 TOKENIZER_BATCHES = (32, 1000)  # sentences: a batch of training, and a batch of `Dataset.map`
@@ -49,8 +49,8 @@ def measure_tokenizers(settings: Settings) -> Iterator[Work]:
         batches = [texts[start : start + size] for start in range(0, len(texts), size)]
         rates = {name: partial(_batch_rate, tokenizer, batches) for name, tokenizer in contestants.items()}
         name = f"tokenizer, batches of {size:,} sentences"
-        figures = interleave(rates, settings.rounds or TOKENIZER_ROUNDS, name)
-        yield Work(name, "Mchar/s", figures, [Target(3, "ByT5"), Target(3, "CANINE")], more_is_better=True)
+        targets = [Target(3, "ByT5"), Target(3, "CANINE")]
+        yield measure(name, "Mchar/s", rates, settings, TOKENIZER_ROUNDS, targets, more_is_better=True)
 
 
 def measure_corpus(settings: Settings) -> Iterator[Work]:
@@ -62,7 +62,6 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
     tokenizer, peer = AtentaTokenizer.from_texts(texts, family="decoder"), ByT5Tokenizer()
     table = CharacterTable(tokenizer)
     sample = _cut(texts, PEER_CHARACTERS)
-    rounds = settings.rounds or CORPUS_ROUNDS
 
     def encode_alone() -> None:
         for text in texts:
@@ -70,8 +69,8 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
 
     byt5 = partial(_rate, sample, lambda: peer(sample))
     name = "corpus to ids by the table, one process, in memory"
-    figures = interleave({OURS: partial(_rate, texts, encode_alone), PEER: byt5}, rounds, name)
-    yield Work(name, "Mchar/s", figures, [CORPUS_TARGET], more_is_better=True)
+    rates = {OURS: partial(_rate, texts, encode_alone), PEER: byt5}
+    yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, [CORPUS_TARGET], more_is_better=True)
 
     corpus = texts * -(-CORPUS_CHARACTERS // sum(map(len, texts)))
     with TemporaryDirectory() as folder:
@@ -85,9 +84,9 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
             f"corpus of {CORPUS_CHARACTERS // 10**6} Mchar to packed rows, {settings.threads} processes, disk to disk"
         )
         packed = partial(_rate, corpus, lambda: encode_rows({"train": rows}, training, function, settings.threads))
-        figures = interleave({OURS: packed, PEER: byt5}, rounds, name)
+        rates, targets = {OURS: packed, PEER: byt5}, [CORPUS_TARGET, Target(50, kind="figure")]
+        yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, targets, more_is_better=True)
         datasets.enable_caching()
-    yield Work(name, "Mchar/s", figures, [CORPUS_TARGET, Target(50, kind="figure")], more_is_better=True)
 
 
 def _reload(tokenizers: Mapping[str, PreTrainedTokenizerBase], folder: Path) -> dict[str, PreTrainedTokenizerBase]:

@@ -1,6 +1,6 @@
 """Training speed: a step of transformers' Trainer, with and without dropout, against peers and matrix products."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -101,13 +101,12 @@ def make_examples(family: str, rows: int, length: int) -> list[dict[str, list[in
 
 
 def make_trainer(
-    model: nn.Module, examples: Sequence[dict[str, list[int]]], folder: str, settings: Settings
+    model: nn.Module, examples: Sequence[Mapping[str, Any]], folder: str, settings: Settings, **options: Any
 ) -> Trainer:
-    """Return a Trainer that trains on the same batch at each step."""
+    """Return a Trainer that trains on the same batch at each step, or as further options of its arguments say."""
+    steps = {"per_device_train_batch_size": len(examples), "max_steps": TRAINING_WARM_UP_STEPS + TRAINING_STEPS}
     arguments = TrainingArguments(
         output_dir=folder,
-        per_device_train_batch_size=len(examples),
-        max_steps=TRAINING_WARM_UP_STEPS + TRAINING_STEPS,
         use_cpu=not settings.on_gpu,
         bf16=settings.on_gpu,
         dataloader_pin_memory=settings.on_gpu,
@@ -115,6 +114,7 @@ def make_trainer(
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,
+        **(steps | options),
     )
     trainer = Trainer(model, arguments, train_dataset=list(examples))
     trainer.remove_callback(PrinterCallback)

@@ -6,28 +6,20 @@ from copy import deepcopy
 from functools import partial
 from shutil import which
 from tempfile import TemporaryDirectory
-from time import perf_counter
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import nn
-from transformers import (
-    PrinterCallback,
-    Trainer,
-    TrainerCallback,
-    TrainerControl,
-    TrainerState,
-    TrainingArguments,
-    set_seed,
-)
+from transformers import set_seed
 
 from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaTokenizer, CharacterTable
 from atenta.recipes.samples import novels
 from benchmarks.contestants import DECODERS, bind_generate, draw_ids, ready_to_generate
-from benchmarks.decoding_speed import NEW_TOKENS, PROMPT_LENGTH
+from benchmarks.decoding_speed import NEW_TOKENS, PROMPT_LENGTH, describe_count
 from benchmarks.measuring import COMPARED, OURS, TINY, Settings, Size, Work, interleave, timed
 from benchmarks.padding import measure_padding
 from benchmarks.tokenizer_speed import novel_texts
+from benchmarks.training_speed import make_trainer
 
 Result = TypeVar("Result")
 
@@ -35,7 +27,6 @@ VARIANT_ROUNDS = 3
 VARIANT_SEQUENCES = (1, 32)
 
 WRITER_STEPS, WRITER_ROWS, WRITER_LENGTH = 300, 8, 256  # training of the model that continues the passages
-WRITER_SECONDS = 40  # time limit of that training; two idle cores stay below it and always give the same model
 PASSAGES, PASSAGE_LENGTH, CONTINUATION_LENGTH = 4, 128, 128
 STRATEGIES = {
     "greedy": {"do_sample": False},  # such a small model falls into loops, which are easy to predict
@@ -68,7 +59,7 @@ def packing_speedup(padding_percent: float) -> float:
 
 
 def _decoding_variants(size: Size, sequences: int, settings: Settings) -> Iterator[Work]:
-    name = f"variants of decoder {size}, greedy, {sequences} sequence{'s' if sequences > 1 else ''}"
+    name = f"variants of decoder {size}, greedy, {describe_count(sequences)}"
     ids = draw_ids(settings, sequences, PROMPT_LENGTH)
     torch.compiler.reset()
     steps = {
@@ -150,25 +141,9 @@ def _continue(model: nn.Module, prompts: Sequence[dict[str, torch.Tensor]], **op
     return [model.generate(**prompt, max_new_tokens=CONTINUATION_LENGTH, **options) for prompt in prompts]
 
 
-class StopAfter(TrainerCallback):
-    """A callback that ends training at the first step that finishes after a time limit."""
-
-    def __init__(self, seconds: float):
-        self.seconds = seconds
-
-    def on_train_begin(self, *given: Any, **more: Any) -> None:
-        """Start the clock."""
-        self.started = perf_counter()
-
-    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **more: Any) -> None:
-        """Stop training if the time is over."""
-        if perf_counter() - self.started >= self.seconds:
-            control.should_training_stop = True
-
-
 def _train_writer(settings: Settings) -> tuple[AtentaTokenizer, AtentaDecoderForCausalLM]:
     """Train a decoder on novels with the recipe's options: an untrained model would not accept drafts."""
-    print(f"  training a decoder {TINY}: {WRITER_STEPS} steps, at most {WRITER_SECONDS} s", flush=True)
+    print(f"  training a decoder {TINY}: {WRITER_STEPS} steps", flush=True)
     set_seed(0)
     texts = novel_texts()
     tokenizer = AtentaTokenizer.from_texts(texts, family="decoder")
@@ -185,25 +160,9 @@ def _train_writer(settings: Settings) -> tuple[AtentaTokenizer, AtentaDecoderFor
     )
     model = AtentaDecoderForCausalLM(config)
     rows = torch.from_numpy(CharacterTable(tokenizer).encode("".join(texts)).astype("int64")).split(WRITER_LENGTH)[:-1]
+    examples = [{"input_ids": row, "labels": row} for row in rows]
+    schedule = {"max_steps": WRITER_STEPS, "learning_rate": 4e-3, "lr_scheduler_type": "cosine"}
     with TemporaryDirectory() as folder:
-        arguments = TrainingArguments(
-            output_dir=folder,
-            per_device_train_batch_size=WRITER_ROWS,
-            max_steps=WRITER_STEPS,
-            learning_rate=4e-3,
-            lr_scheduler_type="cosine",
-            use_cpu=not settings.on_gpu,
-            bf16=settings.on_gpu,
-            dataloader_pin_memory=settings.on_gpu,
-            save_strategy="no",
-            logging_strategy="no",
-            report_to="none",
-            disable_tqdm=True,
-        )
-        examples = [{"input_ids": row, "labels": row} for row in rows]
-        trainer = Trainer(model, arguments, train_dataset=examples, callbacks=[StopAfter(WRITER_SECONDS)])
-        trainer.remove_callback(PrinterCallback)
-        trainer.train()
-    print(f"  trained for {trainer.state.global_step} of {WRITER_STEPS} steps", flush=True)
+        make_trainer(model, examples, folder, settings, per_device_train_batch_size=WRITER_ROWS, **schedule).train()
     model.generation_config.eos_token_id = None  # all texts get the full length
     return tokenizer, model.to(settings.dtype).eval()

@@ -95,7 +95,12 @@ def format_number(value: float, language: CardLanguage, decimals: int = 4) -> st
     """Return a number with the separators of the language; an integer has no decimals, nor has 1,000 or more."""
     whole = isinstance(value, int) or abs(value) >= 1000
     written = f"{value:,.0f}" if whole else f"{value:.{decimals}f}"
-    return written.translate(str.maketrans(",.", ".,")) if language == "pt" else written
+    return with_separators(written, language)
+
+
+def with_separators(number: str, language: str) -> str:
+    """Return a number that is written as in English with the separators of a language: 1,234.5 is 1.234,5 in `pt`."""
+    return number.translate(str.maketrans(",.", ".,")) if language == "pt" else number
 
 
 def format_measure(value: float, language: CardLanguage) -> str:

@@ -1,6 +1,6 @@
 """The language of pictures, and of what the course says: English, or Portuguese after `set_language("pt")`."""
 
-from atenta.hub.card_words import CardLanguage, translate
+from atenta.hub.card_words import CardLanguage, translate, with_separators
 
 # A text has parts to be filled in with `str.format` where it has braces.
 PORTUGUESE = {
@@ -139,5 +139,4 @@ def say_name(name: str) -> str:
 
 def say_number(number: float, form: str) -> str:
     """Return a number in a format such as `.2f`; in Portuguese with a decimal comma, and points between thousands."""
-    written = format(number, form)
-    return written.translate(str.maketrans(",.", ".,")) if chosen_language() == "pt" else written
+    return with_separators(format(number, form), chosen_language())

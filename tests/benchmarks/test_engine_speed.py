@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from atenta import AtentaEncoderDecoderForConditionalGeneration
-from benchmarks import engine_speed
+from benchmarks import decoding_speed, engine_speed
 from benchmarks.contestants import DECODING_CONTESTANTS
 from benchmarks.engine_speed import INT8, ONNX, Worker
 from benchmarks.measuring import OURS, Settings, Size
@@ -33,7 +33,8 @@ def saved(tmp_path_factory):
 @pytest.fixture
 def small(monkeypatch):
     monkeypatch.setattr(engine_speed, "SMALL", SIZE)
-    monkeypatch.setattr(engine_speed, "NEW_TOKENS", 5)
+    for module in (engine_speed, decoding_speed):
+        monkeypatch.setattr(module, "NEW_TOKENS", 5)
     monkeypatch.setattr(engine_speed, "MIXED_SOURCES", 5)
     monkeypatch.setattr(engine_speed, "MIXED_BATCH", 2)
     monkeypatch.setattr(engine_speed, "PROCESS_BATCHES", 2)
@@ -56,7 +57,7 @@ def test_every_contestant_decodes_all_tokens(family, tmp_path, small):
 
 def test_a_decoder_that_stops_early_is_an_error(small):
     with pytest.raises(RuntimeError, match="expected 5 new tokens, got 4"):
-        engine_speed._step_milliseconds(lambda: 4)
+        decoding_speed.step_milliseconds(lambda: 4, SETTINGS)
 
 
 def test_every_contestant_labels_the_characters(tmp_path):

@@ -3,7 +3,6 @@
 import math
 import sys
 from collections import Counter
-from itertools import pairwise
 
 import pytest
 from tokenizers import Tokenizer
@@ -98,13 +97,6 @@ def test_a_model_of_words_prefers_the_gender_of_its_training_texts():
     assert right_controls(bits) == (2, 2)
 
 
-def test_exchanged_forms_have_the_opposite_sign(decoder, tokenizer, monkeypatch):
-    bits = measure_gender(decoder, tokenizer, [JUDGE])[JUDGE]
-    monkeypatch.setattr(command, "ARTICLES", [(feminine, masculine) for masculine, feminine in ARTICLES])
-    other = Noun(JUDGE.feminine, JUDGE.masculine, JUDGE.group)
-    assert measure_gender(decoder, tokenizer, [other])[other] == pytest.approx(-bits)
-
-
 def test_nouns_are_sorted_by_group_and_from_masculine_to_feminine(bits_of_all_nouns):
     assert [noun.group for noun in bits_of_all_nouns] == [noun.group for noun in NOUNS]
     for group in ("one form", "two forms", "masculine", "feminine"):
@@ -125,13 +117,9 @@ def test_nouns_are_counted_after_articles_and_contractions_in_any_spelling():
     }
 
 
-@pytest.mark.parametrize(
-    ("bits", "right"),
-    [({BOOK: 0.1, HOUSE: -0.1, ARTIST: -5.0}, 2), ({BOOK: -0.1, HOUSE: 0.1}, 0), ({BOOK: 0.0, HOUSE: 0.0}, 0)],
-    ids=["right", "wrong", "undecided"],
-)
-def test_controls_are_right_only_on_their_own_side(bits, right):
-    assert right_controls(bits) == (right, 2)
+def test_controls_are_right_only_on_their_own_side():
+    assert right_controls({BOOK: 0.1, HOUSE: -0.1, ARTIST: -5.0}) == (2, 2)
+    assert right_controls({BOOK: -0.1, HOUSE: 0.1}) == right_controls({BOOK: 0.0, HOUSE: 0.0}) == (0, 2)
 
 
 def test_the_table_has_groups_bits_probabilities_and_counts():
@@ -178,13 +166,6 @@ def test_the_table_and_the_picture_in_portuguese(request):
     figure.draw_without_rendering()
     assert figure.axes[0].get_xlabel() == "← feminino     bits     masculino →"
     assert "−0,50" in [label.get_text() for label in figure.axes[0].get_xticklabels()]
-
-
-def test_names_do_not_overlap():
-    figure = draw_gender(dict.fromkeys(NOUNS, 1.0))
-    figure.draw_without_rendering()
-    boxes = [label.get_window_extent() for label in figure.axes[0].get_yticklabels()]
-    assert not any(upper.overlaps(lower) for upper, lower in pairwise(boxes))
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
-"""The table of results: runs that are not repeated, ensembles, missing data, figures and their spread."""
+"""Rows and grids of results: what is run and not repeated, the pages in both languages, and the pictures."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,324 +14,423 @@ from safetensors.numpy import save_file
 from typer.testing import CliRunner
 
 from results import __main__ as runner
-from results.__main__ import FOLDER, app, read_rows
-from results.result_table import Measured, draw_errors, write_tables
+from results.__main__ import FOLDER, GRIDS, app
+from results.charts import Curve, Measured, Panel, Point, draw_curves, draw_differences, draw_errors
+from results.pages import write_pages, write_tables
+from results.rows import read_grid, read_rows
 
 RECIPE = """
-import json, pathlib, sys
+import json, os, pathlib, sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 folder = pathlib.Path(options["--output_dir"])
-calls = pathlib.Path({calls!r})
-with calls.open("a") as file:
-    print(*sys.argv[1:], file=file)
-if options.get("--fail"):
+was_started = (folder / "checkpoint").exists()
+(folder / "checkpoint").touch()
+with pathlib.Path({calls!r}).open("a") as file:
+    print(os.environ.get("OMP_NUM_THREADS"), was_started, *sys.argv[1:], file=file)
+print("epoch 1 of 1: ação")
+if options.get("--fail") == options["--seed"]:
     sys.exit(3)
-score = int(options["--seed"]) / 10
+score = float(options.get("--score", 0)) + int(options["--seed"]) / 1000
 (folder / "metrics.json").write_text(json.dumps({{
     "test": {{"look-up": {{"exact_match": 0.5}}, "model": {{"exact_match": score}}}},
     "training": [1, 2, 3],
     "card": {{"cost": {{"minutes": 1.5, "processor": "a processor"}}}},
-    "run": {{"command": "recipe.py", "machine": "a machine", "versions": {{"torch": "2"}}, "date": "2026-11-23"}},
+    "run": {{"command": " ".join(sys.argv), **{about}}},
 }}))
 """
+ABOUT = {"machine": "a machine", "versions": {"torch": "2"}, "date": "2026-11-23"}
+
+
+def both(text):
+    return {"en": text, "pt": f"{text} (pt)"}
+
+
+TASK = {"task": {"en": "A task", "pt": "Uma tarefa"}}
 FIGURES = [
-    {"score": "exact_match", "error": True, "target": 0.8, "label": {"en": "error rate", "pt": "erro"}},
+    {"score": "exact_match", "error": True, "target": 0.998, "label": {"en": "error rate", "pt": "erro"}},
     {"score": "exact_match", "label": {"en": "exact match", "pt": "acertos"}},
 ]
+PUBLISHED = [{"figure": 0.19, "by": "Others", "source": "https://example.org", "weights": 1234567}]
+
+
+def described_rows(recipe):
+    common = {**TASK, "figures": FIGURES}
+    first = {"name": "first", "command": recipe, "seeds": [1, 2, 3], "quick": True, "baseline": "look-up", **common}
+    where = {"en": "It is at a place.", "pt": "Está num lugar."}
+    files = {"command": f"{recipe} --file {{data}}/x", "files": {"x.tsv": "data/x.tsv"}, "where": where}
+    return [
+        {**first, "published": PUBLISHED},
+        {"name": "long", "command": f"{recipe} --start {{outputs}}/first-1", "needs": ["first"], **common},
+        {"name": "elsewhere", **files, **common},
+        {"name": "after", "command": recipe, "needs": ["elsewhere"], **common},
+        {"name": "together", "ensemble_of": "first", "command": "--num_beams 4", "test_file": "test.tsv", **common},
+    ]
+
+
+def described_grid(recipe="recipe.py"):
+    """A grid of two columns and four lines, two of which are on one column alone."""
+    figure = {"score": "exact_match", "error": True, "label": both("error")}
+    together = {"options": "--num_beams 4", "test_file": "test.tsv"}
+    return {
+        **{name: both(text) for name, text in (("title", "A grid"), ("preface", "About."), ("heading", "choice"))},
+        "compared_with": "default",
+        "columns": [
+            {"name": "a", "label": both("Task A"), "command": recipe, "figure": figure},
+            {"name": "b", "label": both("Task B"), "command": recipe, "figure": figure, "together": together},
+        ],
+        "lines": [
+            {"name": "default", "label": both("the default"), "steps": {"a": 1000, "b": 500}},
+            {"name": "better", "label": both("a better one"), "options": "--score 0.7", "steps": {"a": 500, "b": 500}},
+            {"name": "only", "label": both("on B only"), "options": {"b": "--score 0.6"}, "steps": {"b": 750}}
+            | {"checkpoints": 10},
+            {"name": "three", "label": both("three"), "members": [1, 2, 3], "steps": {"b": 167}},
+        ],
+    }
+
+
+def write(path, content):
+    path.write_text(yaml.safe_dump(content), encoding="utf-8")
+    return path
 
 
 @pytest.fixture
-def places(tmp_path):
-    """A recipe that is quickly done, rows that use it, and the folders of a run."""
-    recipe, calls = tmp_path / "recipe.py", tmp_path / "calls.txt"
-    recipe.write_text(RECIPE.format(calls=str(calls)), encoding="utf-8")
-    common = {"task": {"en": "A task", "pt": "Uma tarefa"}, "figures": FIGURES}
-    rows = [
-        {"name": "first", "command": str(recipe), "seeds": [1, 2, 3], "quick": True, "baseline": "look-up", **common},
-        {"name": "long", "command": f"{recipe} --start {{outputs}}/first-1", "needs": ["first"], **common},
-        {"name": "elsewhere", "command": f"{recipe} --file {{data}}/x", "files": {"x.tsv": "data/x.tsv"}, **common},
-        {"name": "failing", "command": f"{recipe} --fail yes", **common},
-    ]
-    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
+def folder(tmp_path):
+    """A folder with a recipe that is quickly done, and rows and a grid that use it."""
+    recipe = tmp_path / "recipe.py"
+    recipe.write_text(RECIPE.format(calls=str(tmp_path / "calls.txt"), about=ABOUT), encoding="utf-8")
+    write(tmp_path / "rows.yaml", described_rows(str(recipe)))
+    write(tmp_path / "choices.yaml", described_grid(str(recipe)))
+    return tmp_path
 
-    def run(*arguments):
-        options = {"rows-file": "rows.yaml", "outputs": "outputs", "runs": "runs", "data": "data"}
-        given = [part for name, value in options.items() for part in (f"--{name}", str(tmp_path / value))]
-        result = CliRunner().invoke(app, ["run", *arguments, *given])
+
+@pytest.fixture
+def run(folder):
+    """A function that runs rows or cells, and returns the result and a line for each start of the recipe."""
+
+    def run(*arguments, command=("run",)):
+        file = {"rows-file": "rows.yaml"} if command == ("run",) else {"grid-file": "choices.yaml"}
+        options = {**file, "outputs": "outputs", "runs": "runs", "data": "data"}
+        places = [part for name, value in options.items() for part in (f"--{name}", str(folder / value))]
+        result = CliRunner().invoke(app, [*command, *arguments, *places])
+        calls = folder / "calls.txt"
         done = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
         calls.unlink(missing_ok=True)
         return result, done
 
-    return tmp_path, run
+    return run
 
 
-def test_quick_rows_are_run_with_each_seed_and_not_again(places):
-    folder, run = places
+@pytest.fixture
+def run_grid(run):
+    return lambda *arguments: run(*arguments, command=("grid", "choices"))
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """The commands `atenta evaluate` that were started; each scores 0.9."""
+    commands, start = [], runner.start
+
+    def evaluate(command, log):
+        if command[0] != "atenta":
+            return start(command, log)
+        commands.append(command)
+        metrics = {"test": {"model": {"exact_match": 0.9}}, "run": {"model": command[2], "versions": {}}}
+        with open(command[-1], "w", encoding="utf-8") as file:
+            json.dump(metrics, file)
+        return 0
+
+    monkeypatch.setattr(runner, "start", evaluate)
+    return commands
+
+
+def pages(folder, name):
+    return [(folder / f"{name}{ending}").read_text(encoding="utf-8") for ending in (".md", ".pt.md")]
+
+
+def change(folder, old, new):
+    path = folder / "rows.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+def test_quick_rows_are_run_with_each_seed_and_not_again(run, folder):
     result, done = run()
     assert result.exit_code == 0, result.output
     assert [line.split()[-3] for line in done] == ["1", "2", "3"]
     assert sorted(path.name for path in (folder / "runs").iterdir()) == [f"first-{seed}.json" for seed in (1, 2, 3)]
-    assert "training" not in json.loads((folder / "runs" / "first-1.json").read_text(encoding="utf-8"))
+    kept = json.loads((folder / "runs" / "first-1.json").read_text(encoding="utf-8"))
+    assert "training" not in kept
+    assert kept["run"]["own_command"].endswith("--output_dir {outputs}/first-1")
+    assert str(folder / "outputs") not in str(kept)  # what is kept names no folder of this machine
+    assert result.output.count("epoch 1 of 1: ação") == 3
+    assert (folder / "outputs" / "first-2.log").read_text(encoding="utf-8") == "epoch 1 of 1: ação\n"
     assert run()[1] == []
 
 
-def test_another_command_is_run_again(places):
-    folder, run = places
-    run()
-    text = (folder / "rows.yaml").read_text(encoding="utf-8")
-    (folder / "rows.yaml").write_text(text.replace("recipe.py\n", "recipe.py --more 1\n"), encoding="utf-8")
-    assert len(run()[1]) == 3
-
-
-def test_another_configuration_is_run_again_from_the_beginning(places):
-    folder, run = places
+def test_another_command_or_configuration_is_run_from_the_beginning(run, folder):
     config = folder / "recipe.yaml"
     config.write_text("steps: 1  # few\n", encoding="utf-8")
-    text = (folder / "rows.yaml").read_text(encoding="utf-8")
-    (folder / "rows.yaml").write_text(text.replace("recipe.py\n", f"recipe.py --config {config}\n"), encoding="utf-8")
-    assert len(run()[1]) == 3
+    run("first")
+    change(folder, "recipe.py\n", f"recipe.py --config {config}\n")
+    assert [line.split()[1] for line in run("first")[1]] == ["False"] * 3
     config.write_text("steps: 1\n", encoding="utf-8")  # the same options
-    assert not run()[1]
+    assert not run("first")[1]
     config.write_text("steps: 2\n", encoding="utf-8")
-    assert [line.split()[-1] for line in run()[1]] == ["--overwrite_output_dir"] * 3
+    assert [line.split()[1] for line in run("first")[1]] == ["False"] * 3
     kept = folder / "runs" / "first-1.json"
     metrics = json.loads(kept.read_text(encoding="utf-8"))
-    assert metrics["run"].pop("configuration")
+    del metrics["run"]["configuration"]
     kept.write_text(json.dumps(metrics), encoding="utf-8")
-    assert not run()[1]  # figures of which it is not known
+    assert not run("first")[1]  # figures of which it is not known
 
 
-def test_a_named_row_is_run_after_those_it_needs(places):
-    folder, run = places
+def test_a_row_is_run_after_those_it_needs_and_again_when_they_are(run, folder):
     done = run("long")[1]
     assert len(done) == 4
     assert f"--start {folder / 'outputs'}/first-1" in done[-1]
-    kept = json.loads((folder / "runs" / "long-42.json").read_text(encoding="utf-8"))
-    assert "{outputs}/first-1" in kept["run"]["command"]  # what is kept names no folder of this machine
-    assert str(folder / "outputs") not in kept["run"]["command"]
+    kept = folder / "runs" / "long-42.json"
+    assert "{outputs}/first-1" in json.loads(kept.read_text(encoding="utf-8"))["run"]["command"]
+    result, again = run("first", "--again")
+    assert [line.split()[1] for line in again] == ["False"] * 3
+    assert "long: to run again, because first is new" in result.output
+    assert not kept.exists()
+    assert [line.split()[1] for line in run("long")[1]] == ["False"]
+    shutil.rmtree(folder / "outputs" / "first-2")
+    kept.unlink()
+    assert "has no first-2, only its figures are kept" in str(run("long")[0].exception.code)
 
 
-def test_rows_without_their_data_are_left_out_and_said(places):
-    folder, run = places
-    result, done = run("elsewhere")
+def test_rows_without_their_data_are_left_out_with_those_that_need_them(run, folder):
+    result, done = run("after")
     assert result.exit_code == 0
     assert "elsewhere: left out" in result.output
+    assert "has no x.tsv. Name the folder that has with --data_folder. It is at a place." in result.output
+    assert "after: left out, because it needs elsewhere, which is left out" in result.output
     assert not done
+    english, portuguese = pages(folder, "README")
+    assert "not run: needs data that are not shipped" in english
+    assert "- Dados à parte: `x.tsv`: Está num lugar." in portuguese
     (folder / "data").mkdir()
     (folder / "data" / "x.tsv").write_text("a\tb\n", encoding="utf-8")
     assert len(run("elsewhere")[1]) == 1
     assert (folder / "outputs" / "data" / "x.tsv").read_text(encoding="utf-8") == "a\tb\n"
 
 
-def test_a_failing_run_and_an_unknown_row_are_named(places):
-    _, run = places
-    assert "failing, seed 42: the run ended with status 3" in str(run("failing")[0].exception.code)
-    assert "No row nothing; expected some of first" in str(run("nothing")[0].exception.code)
+def test_a_run_that_failed_goes_on_and_those_before_it_are_in_the_table(run, folder):
+    recipe = (folder / "recipe.py").read_text(encoding="utf-8")
+    (folder / "recipe.py").write_text(recipe.replace('options.get("--fail")', '"2"'), encoding="utf-8")
+    assert "first, seed 2: the run ended with status 3" in str(run("first")[0].exception.code)
+    assert "0.999 (1 of 3 seeds)" in pages(folder, "README")[0]
+    (folder / "recipe.py").write_text(recipe, encoding="utf-8")
+    assert [line.split()[1] for line in run("first")[1]] == ["True", "False"]  # seed 1 is done
 
 
-def test_the_table_has_means_spreads_and_targets(places):
-    folder, run = places
-    run("first")
-    english, portuguese = ((folder / name).read_text(encoding="utf-8") for name in ("README.md", "README.pt.md"))
-    assert "| A task | error rate | 0.800 (mean of 3 seeds, 0.700 to 0.900) | 0.500 |" in english
-    assert "≤ 0.800: reached" in english
-    assert "| A task | error rate | not run |" in english
-    assert "0,800 (média de 3 sementes, 0,700 a 0,900) | 0,500 |" in portuguese
-    assert "| 1,5 |" in portuguese
-    assert "a machine, a processor; torch 2; 2026-11-23" in english
-
-
-def test_it_starts_in_a_process_of_its_own():
-    """Here transformers is imported already, on which it may depend."""
-    started = subprocess.run(
-        [sys.executable, "-m", "results", "--help"], cwd=runner.ROOT, capture_output=True, text=True
-    )
-    assert started.returncode == 0, started.stderr
-    assert "Commands" in started.stdout
-
-
-def test_rows_of_the_project_are_complete():
-    for row in read_rows().values():
-        assert row.task.keys() == {"en", "pt"}
-        assert all(figure["label"].keys() == {"en", "pt"} for figure in row.figures)
-        assert bool(row.command) or row.ensemble_of
-        assert all({"figure", "by", "source"} <= each.keys() for each in row.published)
-
-
-def test_the_tables_are_those_of_the_runs(tmp_path):
-    for text in (*FOLDER.glob("preface*.md"), *FOLDER.glob("tried*.md")):
-        (tmp_path / text.name).write_text(text.read_text(encoding="utf-8"), encoding="utf-8")
-    write_tables(read_rows().values(), FOLDER / "runs", tmp_path)
-    for name in ("README.md", "README.pt.md"):
-        assert (tmp_path / name).read_text(encoding="utf-8") == (FOLDER / name).read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("names", "needs", "message"),
-    [(["a", "a"], [], "two rows 'a'"), (["a", "b"], ["c"], "'a' needs c; expected rows before it")],
-)
-def test_malformed_rows_are_named(names, needs, message, tmp_path):
-    rows = [{"name": name, "task": {}, "figures": [], "needs": needs} for name in names]
-    (tmp_path / "rows.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
-    with pytest.raises(ValueError, match=message):
-        read_rows(tmp_path / "rows.yaml")
-
-
-def test_what_a_run_prints_is_shown_and_kept(places):
-    folder, run = places
-    recipe = folder / "recipe.py"
-    text = recipe.read_text(encoding="utf-8")
-    recipe.write_text(text + 'print("epoch 1 of 1: ação")\n', encoding="utf-8")
-    result, _ = run("first")
-    assert result.output.count("epoch 1 of 1: ação") == 3
-    assert (folder / "outputs" / "first-2.log").read_text(encoding="utf-8") == "epoch 1 of 1: ação\n"
-
-
-def test_a_run_that_failed_goes_on_and_those_before_it_are_in_the_table(places):
-    folder, run = places
-    recipe = folder / "recipe.py"
-    text = recipe.read_text(encoding="utf-8")
-    recipe.write_text(text.replace("score =", 'if options["--seed"] == "2": sys.exit(4)\nscore ='), encoding="utf-8")
-    result, _ = run("first")
-    assert "first, seed 2: the run ended with status 4; run it again to go on." in str(result.exception.code)
-    assert "0.900 (1 of 3 seeds)" in (folder / "README.md").read_text(encoding="utf-8")
-    recipe.write_text(text, encoding="utf-8")
-    done = run("first")[1]
-    assert len(done) == 2  # seed 1 is done
-    assert not any("--overwrite_output_dir" in line for line in done)
-
-
-def test_a_run_of_another_command_or_again_starts_from_the_beginning(places):
-    folder, run = places
-    run("first")
-    assert all(line.endswith("--overwrite_output_dir") for line in run("first", "--again")[1])
-    text = (folder / "rows.yaml").read_text(encoding="utf-8")
-    (folder / "rows.yaml").write_text(text.replace("recipe.py\n", "recipe.py --more 1\n"), encoding="utf-8")
-    assert all(line.endswith("--overwrite_output_dir") for line in run("first")[1])
-    assert "--again without names" in str(run("--again")[0].exception.code)
-
-
-def test_rows_that_start_from_a_new_model_are_run_again(places):
-    folder, run = places
-    run("long")
-    result, _ = run("first", "--again")
-    assert "long, seed 42: to run again, because first is new" in result.output
-    assert not (folder / "runs" / "long-42.json").exists()
-    (line,) = run("long")[1]
-    assert line.endswith("--overwrite_output_dir")
-
-
-def test_a_model_that_is_needed_and_not_there_is_named(places):
-    folder, run = places
-    run("first")
-    shutil.rmtree(folder / "outputs" / "first-2")
-    assert "has no first-2, only its figures are kept" in str(run("long")[0].exception.code)
-
-
-def test_rows_that_need_a_row_without_data_are_left_out_too(places):
-    folder, run = places
-    rows = yaml.safe_load((folder / "rows.yaml").read_text(encoding="utf-8"))
-    rows[2]["where"] = {"en": "It is at a place.", "pt": "Está num lugar."}
-    rows.append({**rows[1], "name": "after", "needs": ["elsewhere"]})
-    (folder / "rows.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
-    result, done = run("after")
-    assert "has no x.tsv. Name the folder that has with --data_folder. It is at a place." in result.output
-    assert "after: left out, because it needs elsewhere, which is left out" in result.output
-    assert not done
-    assert "not run: needs data that are not shipped" in (folder / "README.md").read_text(encoding="utf-8")
-    assert "- Dados à parte: `x.tsv`: Está num lugar." in (folder / "README.pt.md").read_text(encoding="utf-8")
-
-
-def test_a_run_that_leaves_no_figures_does_not_take_those_of_an_earlier_one(places):
-    folder, run = places
+def test_a_run_that_leaves_no_figures_does_not_take_those_of_an_earlier_one(run, folder):
     run("first")
     (folder / "recipe.py").write_text("", encoding="utf-8")
-    result, _ = run("first", "--again")
-    assert "first, seed 1: the run ended without" in str(result.exception.code)
+    assert "first, seed 1: the run ended without" in str(run("first", "--again")[0].exception.code)
+    assert not (folder / "runs" / "first-1.json").exists()
 
 
-def test_no_folder_of_this_machine_is_in_kept_figures(places):
-    folder, run = places
-    recipe = folder / "recipe.py"
-    text = recipe.read_text(encoding="utf-8")
-    recipe.write_text(text.replace('"command": "recipe.py"', '"command": " ".join(sys.argv)'), encoding="utf-8")
+def test_the_table_has_means_spreads_targets_and_what_others_published(run, folder):
     run("first")
-    kept = (folder / "runs" / "first-1.json").read_text(encoding="utf-8")
-    assert json.loads(kept)["run"]["own_command"].endswith("--output_dir {outputs}/first-1")
-    assert str(folder / "outputs") not in kept
+    english, portuguese = pages(folder, "README")
+    assert "| A task | error rate | 0.998 (mean of 3 seeds, 0.997 to 0.999) | 0.500 |" in english
+    assert "≤ 0.998: reached" in english  # just
+    assert "| A task | error rate | not run |" in english
+    assert "0.190 ([Others](https://example.org)), 1,234,567 weights" in english
+    assert "a machine, a processor; torch 2; 2026-11-23" in english
+    assert "0,998 (média de 3 sementes, 0,997 a 0,999) | 0,500 |" in portuguese
+    assert "0,190 ([Others](https://example.org)), 1.234.567 pesos" in portuguese
+    assert "| 1,5 |" in portuguese
 
 
-def test_an_ensemble_has_the_weights_of_its_members(places, monkeypatch):
-    folder, run = places
-    rows = yaml.safe_load((folder / "rows.yaml").read_text(encoding="utf-8"))
-    ensemble = {"ensemble_of": "first", "command": "--num_beams 4", "test_file": "test.tsv", "figures": FIGURES[1:]}
-    rows.append({"name": "together", "task": rows[0]["task"], **ensemble})
-    (folder / "rows.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
-    started, start = [], runner._start
-
-    def fake(command, log):
-        if command[0] != "atenta":
-            return start(command, log)
-        started.append(command)
-        for seed in (1, 2, 3):
-            save_file({"weight": np.zeros(seed)}, folder / "outputs" / f"first-{seed}" / "model.safetensors")
-        metrics = {"test": {"model": {"exact_match": 0.7}}, "run": {"model": command[2], "versions": {}}}
-        (folder / "outputs" / "together-42" / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
-        return 0
-
-    monkeypatch.setattr(runner, "_start", fake)
-    run("together")
+def test_an_ensemble_has_the_weights_of_its_members(run, folder, evaluated):
+    run("first")
+    for seed in (1, 2, 3):
+        save_file({"weight": np.zeros(seed)}, folder / "outputs" / f"first-{seed}" / "model.safetensors")
+    assert run("together")[0].exit_code == 0
     kept = json.loads((folder / "runs" / "together-42.json").read_text(encoding="utf-8"))
     assert kept["weights"] == 1 + 2 + 3
     assert kept["run"]["model"] == "{outputs}/first-1"
-    assert started[0][1:5] == ["evaluate", str(folder / "outputs" / "first-1"), "--ensemble", started[0][4]]
+    ensemble = [part for seed in (2, 3) for part in ("--ensemble", f"{folder}/outputs/first-{seed}")]
+    assert evaluated[0][1:7] == ["evaluate", f"{folder}/outputs/first-1", *ensemble]
 
 
-def test_the_table_has_links_sizes_and_a_target_that_is_just_reached(places):
-    folder, run = places
-    rows = yaml.safe_load((folder / "rows.yaml").read_text(encoding="utf-8"))
-    rows[0]["figures"][0]["target"] = 0.8
-    rows[0]["published"] = [{"figure": 0.19, "by": "Others", "source": "https://example.org", "weights": 1234567}]
-    (folder / "rows.yaml").write_text(yaml.safe_dump(rows), encoding="utf-8")
-    run("first")
-    english, portuguese = ((folder / name).read_text(encoding="utf-8") for name in ("README.md", "README.pt.md"))
-    assert "0.190 ([Others](https://example.org)), 1,234,567 weights" in english
-    assert "0,190 ([Others](https://example.org)), 1.234.567 pesos" in portuguese
-    assert "≤ 0.800: reached" in english
-
-
-def test_a_damaged_run_and_a_score_that_is_not_there_are_named(places):
-    folder, run = places
+def test_a_damaged_run_and_a_score_that_is_not_there_are_named(run, folder):
     run("first")
     kept = folder / "runs" / "first-1.json"
     text = kept.read_text(encoding="utf-8")
     kept.write_text(text.replace("exact_match", "accuracy"), encoding="utf-8")
     message = str(run("elsewhere")[0].exception.code)
-    assert (
-        "first: no exact_match of 'model' in 'test' of a run; there is look-up: accuracy; model: accuracy." in message
-    )
+    assert "first: no exact_match of 'model' in 'test'" in message
+    assert "look-up: accuracy; model: accuracy" in message
     kept.write_text("{", encoding="utf-8")
     assert "first-1.json is damaged" in str(run("first")[0].exception.code)
 
 
-def test_the_picture_is_the_same_each_time(tmp_path):
+def test_unknown_names_are_refused(run, run_grid):
+    assert "No row nothing; expected some of first" in str(run("nothing")[0].exception.code)
+    assert "No cell c_default; expected some of a_default" in str(run_grid("c_default")[0].exception.code)
+    assert "--again without names; expected the rows" in str(run("--again")[0].exception.code)
+    assert "No grid colours" in str(run(command=("grid", "colours"))[0].exception.code)
+
+
+def test_it_starts_in_a_process_of_its_own():
+    """Here transformers is imported already, on which it may depend."""
+    command = [sys.executable, "-m", "results", "--help"]
+    started = subprocess.run(command, cwd=runner.ROOT, capture_output=True, text=True)
+    assert started.returncode == 0, started.stderr
+    assert "Commands" in started.stdout
+
+
+def test_cells_have_the_commands_of_their_column_and_line(tmp_path):
+    rows = read_grid(write(tmp_path / "choices.yaml", described_grid())).rows
+    schedule = (
+        "recipe.py --max_steps {0} --eval_strategy steps --eval_steps {0} --save_strategy steps --save_steps {1}"
+    )
+    schedule += " --load_best_model_at_end false"
+    assert {name: row.command for name, row in rows.items()} == {
+        "a_default": schedule.format(1000, 1000),
+        "a_better": f"{schedule.format(500, 500)} --score 0.7",
+        "b_default": schedule.format(500, 500),
+        "b_better": f"{schedule.format(500, 500)} --score 0.7",
+        "b_only": f"{schedule.format(750, 75)} --score 0.6",
+        "b_three_models": schedule.format(167, 167),
+        "b_three": "--num_beams 4",
+    }
+    assert (rows["b_three_models"].seeds, rows["b_three_models"].figures) == ([1, 2, 3], ())
+    assert (rows["b_three"].ensemble_of, rows["b_three"].test_file) == ("b_three_models", "test.tsv")
+
+
+def test_cells_are_run_once_and_shown_in_both_languages(run_grid, folder, evaluated):
+    result, done = run_grid("a_default", "a_better", "b_default", "b_only", "b_three")
+    assert result.exit_code == 0, result.output
+    assert len(done) == 4 + 3
+    assert run_grid("a_default", "b_three")[1] == []
+    assert (folder / "outputs" / "choices" / "a_default-42").is_dir()
+    english, portuguese = pages(folder, "choices")
+    assert "| choice | Task A: error | minutes | Task B: error | minutes |" in english
+    assert "| the default | 0.958 | 1.5 | 0.958 | 1.5 |" in english
+    assert "| a better one | **0.258** | 1.5 | not run |  |" in english
+    assert "| on B only | — |  | 0.358 | 1.5 |" in english
+    assert "| three | — |  | **0.100** | 4.5 |" in english  # the minutes of the three models
+    assert english.count("--max_steps 167 ") == 3
+    assert "| a better one (pt) | **0,258** | 1,5 | não executada |  |" in portuguese
+    assert "All runs together: 10 minutes." in english
+    assert "### Task A\n\n#### the default\n\n- `" in english
+    assert "![Differences from the line “the default”, for each column](choices.svg)" in english
+    assert (folder / "choices.pt.svg").is_file()
+
+
+def test_a_split_of_a_sample_is_written_for_what_reads_files(run_grid, folder, evaluated, monkeypatch):
+    pairs = [{"source": "acao", "target": "ação", "tags": []}]
+    monkeypatch.setattr(runner, "SAMPLES", {"small": SimpleNamespace(rows=lambda: {"test": pairs})})
+    grid = yaml.safe_load((folder / "choices.yaml").read_text(encoding="utf-8"))
+    grid["columns"][1]["together"]["samples"] = {"small/test": "data/small.tsv"}
+    write(folder / "choices.yaml", grid)
+    assert run_grid("b_three")[0].exit_code == 0
+    written = folder / "outputs" / "choices" / "data" / "small.tsv"
+    assert written.read_text(encoding="utf-8") == "source\ttarget\nacao\tação\n"
+    grid["columns"][1]["together"]["samples"] = {"small/dev": "data/small.tsv"}
+    write(folder / "choices.yaml", grid)
+    assert "b_three: no sample of pairs has small/dev" in str(run_grid("b_three")[0].exception.code)
+
+
+def test_runs_of_a_grid_have_its_cores(run_grid, folder, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+    assert run_grid("a_default")[1][0].startswith("7 ")
+    grid = yaml.safe_load((folder / "choices.yaml").read_text(encoding="utf-8"))
+    write(folder / "choices.yaml", grid | {"cores": 1})
+    assert run_grid("a_better")[1][0].startswith("1 ")
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+
+
+def test_figures_against_minutes_have_weights_and_a_picture(tmp_path):
+    grid = described_grid()
+    del grid["compared_with"]
+    figure = {"score": "bits_per_character", "label": both("bits per character")}
+    grid["columns"] = [
+        {"name": f"t{minutes}", "label": both(f"{minutes} minutes"), "command": "recipe.py", "figure": figure}
+        | {"minutes": minutes}
+        for minutes in (2, 10)
+    ]
+    grid["lines"] = [
+        {"name": name, "label": both(name), "steps": {"t2": 20, "t10": 100}} for name in ("small", "large")
+    ]
+    sizes = read_grid(write(tmp_path / "sizes.yaml", grid))
+    (tmp_path / "sizes.svg").write_text("of earlier runs", encoding="utf-8")
+    write_pages(sizes, tmp_path / "runs", tmp_path)
+    assert not (tmp_path / "sizes.svg").exists()  # there is nothing to compare
+    (tmp_path / "runs").mkdir()
+    for name, bits, weights in (("t2_small", 2.5, 1000), ("t10_small", 2.25, 1000), ("t10_large", 2.0, 1234567)):
+        run = {"test": {"model": {"bits_per_character": bits}}, "weights": weights, "run": {"command": name}}
+        (tmp_path / "runs" / f"{name}-42.json").write_text(json.dumps(run), encoding="utf-8")
+    write_pages(sizes, tmp_path / "runs", tmp_path)
+    portuguese = (tmp_path / "sizes.pt.md").read_text(encoding="utf-8")
+    assert "| small (pt) | 1.000 | 2,500 |  | 2,250 |  |" in portuguese
+    assert "| large (pt) | 1.234.567 | não executada |  | **2,000** |  |" in portuguese
+    assert "![Bits per character (pt) por minutos, em cada linha](sizes.pt.svg)" in portuguese
+    assert (tmp_path / "sizes.svg").is_file()
+
+
+def test_the_pages_of_the_project_are_those_of_its_runs(tmp_path):
+    for text in (*FOLDER.glob("preface*.md"), *FOLDER.glob("tried*.md")):
+        shutil.copy(text, tmp_path)
+    write_tables(list(read_rows().values()), FOLDER / "runs", tmp_path)
+    for name in GRIDS:
+        write_pages(read_grid(FOLDER / f"{name}.yaml"), FOLDER / name, tmp_path)
+    for page in ("README", *GRIDS):
+        assert pages(tmp_path, page) == pages(FOLDER, page)
+
+
+def test_pictures_are_the_same_each_time(tmp_path):
     tasks = [Measured("a task\nerror", [0.1, 0.2, 0.3], [0.5], [0.15]), Measured("another", [0.0])]
-    for name in ("a.svg", "b.svg"):
-        draw_errors(tmp_path / name, tasks, "pt")
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    panels = [Panel("a task\nerror", {0: 0.0, 1: -0.5}, 0), Panel("another", {0: 0.0}, 0)]
+    curves = [Curve("small", [Point(2, 2.5, True), Point(10, 2.25)]), Curve("large", [Point(10, 2.0, True)])]
+    for name in "ab":
+        draw_errors(tmp_path / f"{name}0.svg", tasks, "pt")
+        draw_differences(tmp_path / f"{name}1.svg", panels, ["the default", "another choice"], "pt")
+        draw_curves(tmp_path / f"{name}2.svg", curves, "bits", "en")
+    for number in range(3):
+        assert (tmp_path / f"a{number}.svg").read_bytes() == (tmp_path / f"b{number}.svg").read_bytes()
+
+
+ROW = {"name": "a", "task": {}, "command": "recipe.py"}
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("rows", "message"),
     [
         ("a: [", "cannot be read as YAML"),
-        ("name: a", "has no list of rows"),
-        ("- {name: a, task: {}, speed: 3}", "'a' has speed; expected some of"),
-        ("- {task: {}}", "'a row without a name' has no name"),
-        ("- {name: a, task: {}}", "a: no command"),
+        (3, "'int' object is not iterable"),
+        ([ROW | {"speed": 3}], "'speed'"),
+        ([{"name": "a", "task": {}}], "'command'"),
+        ([ROW, ROW], "has a twice"),
+        ([ROW | {"needs": ["c"]}], "'a' needs c"),
     ],
 )
-def test_files_without_rows_are_named(text, message, tmp_path):
+def test_malformed_rows_are_named(rows, message, tmp_path):
+    text = rows if isinstance(rows, str) else yaml.safe_dump(rows)
     (tmp_path / "rows.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
         read_rows(tmp_path / "rows.yaml")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda grid: grid.pop("title"), "'title'"),
+        (lambda grid: grid.update(colour="red"), "'colour'"),
+        (lambda grid: grid.pop("columns"), "Column"),
+        (lambda grid: grid["lines"].append(grid["lines"][0]), "has default twice"),
+        (lambda grid: grid["lines"][0].update(swift=2), "'swift'"),
+        (lambda grid: grid["lines"][2].update(steps={"c": 1}), "'only' has steps on c; expected some of a, b"),
+        (lambda grid: grid["lines"][2].update(options={"a": ""}), "'b'"),
+        (lambda grid: grid["columns"][1].pop("together"), "'options'"),
+    ],
+)
+def test_malformed_grids_are_named(change, message, tmp_path):
+    grid = described_grid()
+    change(grid)
+    with pytest.raises(ValueError, match=message):
+        read_grid(write(tmp_path / "choices.yaml", grid))

@@ -3,6 +3,7 @@
 import copy
 import itertools
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
@@ -82,25 +83,21 @@ def test_the_weights_are_those_that_transformers_records(model_class):
 
 
 @every_family
-def test_the_model_is_left_unchanged(model_class):
+def test_the_model_is_left_unchanged_also_by_an_error(model_class, monkeypatch):
     model, tokenizer = make(model_class)
     model.train()
     hooks = {name: len(module._forward_hooks) for name, module in model.named_modules()}
     if model.config.is_encoder_decoder:
         model.generation_config.max_length = 7
     watch_attention(model, tokenizer, TEXTS)
+    with pytest.raises(ValueError, match="target"):
+        watch_attention(model, tokenizer, TEXTS, ["one", "too", "many"])
+    monkeypatch.setattr(model, "forward", None)
+    with pytest.raises(TypeError):
+        watch_attention(model, tokenizer, TEXTS, TEXTS if model.config.is_encoder_decoder else None)
     assert model.training
     assert model.config._attn_implementation == "sdpa"
     assert {name: len(module._forward_hooks) for name, module in model.named_modules()} == hooks
-
-
-def test_the_model_is_left_unchanged_by_an_error():
-    model, tokenizer = make(AtentaEncoderModel)
-    model.embeddings.forward = None
-    with pytest.raises(TypeError):
-        watch_attention(model, tokenizer, TEXTS)
-    assert model.config._attn_implementation == "sdpa"
-    assert not any(module._forward_hooks for module in model.modules())
 
 
 def test_without_a_target_the_generated_one_is_read():
@@ -119,7 +116,6 @@ def test_without_a_target_the_generated_one_is_read():
         (AtentaEncoderDecoderForConditionalGeneration, ["rei"], r"1 target\(s\) were given for 2 text"),
         (AtentaEncoderDecoderModel, None, "cannot generate"),
     ],
-    ids=["an encoder", "too few", "no output layer"],
 )
 def test_unsuitable_targets_are_refused(model_class, targets, message):
     with pytest.raises(ValueError, match=message):
@@ -204,61 +200,51 @@ def test_a_missing_layer_or_head_is_named(layer, head, missing):
         draw_attention(random_map("a", "b"), layer, head)
 
 
-def masks(model_class, targets=None):
-    """Return the name and the mask, as lines of signs, of each panel for a batch of a short and a long text."""
-    model, tokenizer = make(model_class, "abc")
-    figure = draw_masks(model, tokenizer, ["a", "abc"], targets)
+@pytest.mark.parametrize(
+    ("model_class", "targets", "expected"),
+    [
+        (AtentaEncoderModel, None, [("self-attention", ["###__"] * 5), ("self-attention", ["#####"] * 5)]),
+        (
+            AtentaDecoderModel,  # padded on the left
+            None,
+            [
+                ("self-attention", ["__..", "__..", "__#.", "__##"]),
+                ("self-attention", ["#...", "##..", "###.", "####"]),
+            ],
+        ),
+        (
+            AtentaEncoderDecoderModel,
+            ["abc", "a"],
+            [
+                ("encoder self-attention", ["##__"] * 4),
+                ("decoder self-attention", ["#...", "##..", "###.", "####"]),
+                ("cross-attention", ["##__"] * 4),
+                ("encoder self-attention", ["####"] * 4),
+                ("decoder self-attention", ["#.._", "##._", "###_", "####"]),
+                ("cross-attention", ["####"] * 4),
+            ],
+        ),
+    ],
+)
+def test_masks_hide_padding_and_for_decoders_later_characters(model_class, targets, expected):
+    figure = draw_masks(*make(model_class, "abc"), ["a", "abc"], targets)
     signs = [MASK_SIGNS[name] for name in MASK_COLOURS]
-    return [(axes.get_title(), ["".join(signs[cell] for cell in row) for row in drawn(axes)]) for axes in figure.axes]
-
-
-def test_an_encoder_hides_padding_only():
-    short, long = masks(AtentaEncoderModel)
-    assert short == ("self-attention", ["###__"] * 5)
-    assert long == ("self-attention", ["#####"] * 5)
-
-
-def test_a_decoder_hides_padding_and_later_characters():
-    short, long = masks(AtentaDecoderModel)  # padded on the left
-    assert short == ("self-attention", ["__..", "__..", "__#.", "__##"])
-    assert long == ("self-attention", ["#...", "##..", "###.", "####"])
-
-
-def test_an_encoder_decoder_hides_the_padding_of_the_source_and_later_characters_of_the_target():
-    assert masks(AtentaEncoderDecoderModel, ["abc", "a"]) == [
-        ("encoder self-attention", ["##__"] * 4),
-        ("decoder self-attention", ["#...", "##..", "###.", "####"]),
-        ("cross-attention", ["##__"] * 4),
-        ("encoder self-attention", ["####"] * 4),
-        ("decoder self-attention", ["#.._", "##._", "###_", "####"]),
-        ("cross-attention", ["####"] * 4),
+    assert expected == [
+        (axes.get_title(), ["".join(signs[cell] for cell in row) for row in drawn(axes)]) for axes in figure.axes
     ]
 
 
 def row_titles(model_class, texts, targets=None):
-    figure = draw_masks(*make(model_class, "abc"), texts, targets)
+    figure = draw_masks(*make(model_class, "abc$_"), texts, targets)
+    figure.draw_without_rendering()  # fails for a title that is read as a malformed formula
     assert [text.get_text() for text in figure.legends[0].get_texts()] == list(MASK_COLOURS)
     return [axes.get_title(loc="left").strip() for axes in figure.axes]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [("a b\n", "“a␣b↵”"), ("a" * 24, f"“{'a' * 24}”"), ("a" * 25, f"“{'a' * 23}…”")],
-    ids=["white space", "longest", "too long"],
-)
-def test_each_row_has_its_text_as_title(text, shown):
-    assert row_titles(AtentaDecoderModel, ["c", text]) == ["“c”", shown]
-
-
-def test_a_title_is_not_read_as_a_formula():
-    figure = draw_masks(*make(AtentaDecoderModel), ["$_$"])
-    figure.draw_without_rendering()  # fails for a malformed formula
-    assert figure.axes[0].get_title(loc="left") == "“$_$”\n"
-
-
-def test_the_source_is_the_title_of_the_first_panel():
-    titles = row_titles(AtentaEncoderDecoderModel, ["a", "bc"], ["b", "c"])
-    assert titles == ["“a”", "", "", "“bc”", "", ""]
+def test_each_row_has_its_text_as_title():
+    for text, shown in (("a b\n", "a␣b↵"), ("a" * 24, "a" * 24), ("a" * 25, f"{'a' * 23}…"), ("$_$", "$_$")):
+        assert row_titles(AtentaDecoderModel, ["c", text]) == ["“c”", f"“{shown}”"]
+    assert row_titles(AtentaEncoderDecoderModel, ["a", "bc"], ["b", "c"]) == ["“a”", "", "", "“bc”", "", ""]
 
 
 class Page(HTMLParser):
@@ -279,40 +265,18 @@ class Page(HTMLParser):
             self.scripts[-1] += data
 
 
-@pytest.fixture
-def hostile_map():
-    return random_map(HOSTILE, "␣<>é")
-
-
-def test_the_page_contains_the_maps(tmp_path, hostile_map):
-    path = write_attention_page(tmp_path / "new" / "attention.html", [hostile_map, hostile_map])
-    first, second = json.loads(Page(path).scripts[0])
-    assert first == second
-    assert (first["name"], first["queries"], first["keys"]) == ("cross-attention", [*HOSTILE], ["␣", *"<>é"])
-    assert_close(torch.tensor(first["weights"]), hostile_map.weights, tolerance=0.6e-4)
-    longest = max(len(str(weight)) for row in first["weights"][0][0] for weight in row)
-    assert longest <= len("0.1234")
-
-
-def test_no_text_ends_the_script_that_contains_it(tmp_path, hostile_map):
-    one_query = AttentionMap(
-        name=HOSTILE,
-        weights=hostile_map.weights[:, :, :1],
-        query_labels=[HOSTILE],
-        key_labels=hostile_map.key_labels,
-    )
-    page = Page(write_attention_page(tmp_path / "attention.html", [one_query]))
+def test_the_page_contains_the_maps_and_loads_nothing(tmp_path):
+    maps = [random_map([HOSTILE], "␣<>é"), replace(random_map([*HOSTILE], "ab"), name=HOSTILE)]
+    path = write_attention_page(tmp_path / "new" / "attention.html", maps)
+    page = Page(path)
     scripts = [attributes.get("type") for tag, attributes in page.elements if tag == "script"]
-    assert scripts == ["application/json", None]
-    (data,) = json.loads(page.scripts[0])
-    assert (data["name"], data["queries"]) == (HOSTILE, [HOSTILE])
-
-
-def test_the_page_loads_nothing_from_the_network(tmp_path, hostile_map):
-    path = write_attention_page(tmp_path / "attention.html", [hostile_map])
-    links = [
-        value for _, attributes in Page(path).elements for name, value in attributes.items() if name in ("src", "href")
-    ]
+    assert scripts == ["application/json", None]  # no text ends the script that contains it
+    first, second = json.loads(page.scripts[0])
+    assert (first["name"], first["queries"], first["keys"]) == ("cross-attention", [HOSTILE], ["␣", *"<>é"])
+    assert (second["name"], second["queries"]) == (HOSTILE, [*HOSTILE])
+    assert_close(torch.tensor(first["weights"]), maps[0].weights, tolerance=0.6e-4)
+    assert max(len(str(weight)) for row in first["weights"][0][0] for weight in row) <= len("0.1234")
+    links = [value for _, names in page.elements for name, value in names.items() if name in ("src", "href")]
     assert links == ["data:,"]  # an empty icon, so that no icon is requested
     assert "http" not in path.read_text(encoding="utf-8")
 

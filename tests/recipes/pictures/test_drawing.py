@@ -17,7 +17,6 @@ from atenta.recipes.pictures import drawing
 from atenta.recipes.pictures.drawing import (
     draw_heatmap,
     end_of,
-    heatmap_size,
     readable_text,
     readable_tokens,
     save_picture,
@@ -38,28 +37,19 @@ def texts(labels):
 
 
 @pytest.mark.parametrize(
-    ("text", "labels"),
+    ("alphabet", "text", "labels"),
     [
-        ("Não é", ["N", "ã", "o", "␣", "é"]),
-        ("a\tb\n", ["a", "⇥", "b", "↵"]),
-        ("x\u0303", ["x", "◌\u0303"]),
-        ("a\u00a0\u200b", ["a", "U+00A0", "U+200B"]),
+        ("Não é", "Não é", [*"Não", "␣", "é"]),
+        ("ab\t\n", "a\tb\n", ["a", "⇥", "b", "↵"]),
+        ("x\u0303", "x\u0303", ["x", "◌\u0303"]),  # a combining mark
+        ("a\u00a0\u200b", "a\u00a0\u200b", ["a", "U+00A0", "U+200B"]),
+        ("a", "a<\né", ["a", "<", "↵", "0xC3", "0xA9"]),  # bytes, unless they are a character
+        ("a", "<PL>a<mask>", ["⟨PL⟩", "a", "⟨mask⟩"]),
     ],
-    ids=["letters", "white space", "combining mark", "unprintable"],
 )
-def test_characters_have_visible_labels(text, labels):
-    tokenizer = AtentaTokenizer.from_texts([text], family="encoder-decoder")
-    assert readable_tokens(tokenizer, tokenizer(text).input_ids) == [*labels, "⟨eos⟩"]
-
-
-def test_bytes_are_shown_as_numbers_unless_they_are_a_character():
-    tokenizer = AtentaTokenizer.from_texts(["a"], family="decoder")
-    assert readable_tokens(tokenizer, tokenizer("a<\né").input_ids) == ["⟨bos⟩", "a", "<", "↵", "0xC3", "0xA9"]
-
-
-def test_tags_and_masks_are_shown_as_special_tokens():
-    tokenizer = AtentaTokenizer.from_texts(["a"], family="encoder", tags=["<PL>"])
-    assert readable_tokens(tokenizer, tokenizer("<PL>a<mask>").input_ids) == ["⟨bos⟩", "⟨PL⟩", "a", "⟨mask⟩", "⟨eos⟩"]
+def test_characters_have_visible_labels(alphabet, text, labels):
+    tokenizer = AtentaTokenizer.from_texts([alphabet], family="encoder", tags=["<PL>"])
+    assert readable_tokens(tokenizer, tokenizer(text).input_ids) == ["⟨bos⟩", *labels, "⟨eos⟩"]
 
 
 def test_words_are_shown_as_words():
@@ -93,25 +83,12 @@ def test_a_heatmap_has_values_labels_and_colours(axes):
     assert (image.get_cmap().name, image.get_clim()) == ("RdBu", (-1, 2))
 
 
-def test_rows_and_columns_without_labels_are_numbered(axes):
-    draw_heatmap(axes, torch.zeros(30, 50))
-    axes.figure.draw_without_rendering()
-    assert {"0", "20"} <= set(texts(axes.get_yticklabels()))
-    assert {"0", "40"} <= set(texts(axes.get_xticklabels()))
-
-
 def test_every_label_has_glyphs_and_none_is_read_as_a_formula(axes):
     draw_heatmap(axes, MATRIX, ["$x$", "⟨bos⟩"], ["␣↵⇥", "çãéô", "◌\u0303\\alpha"])
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # matplotlib warns of a glyph that its font lacks
         axes.figure.savefig(BytesIO())
     assert not any(label.get_parse_math() for label in [*axes.get_xticklabels(), *axes.get_yticklabels()])
-
-
-def test_the_size_grows_with_the_text():
-    (width, height), (wider, higher) = heatmap_size(20, 30), heatmap_size(21, 31)
-    assert wider - width == pytest.approx(0.2)
-    assert higher - height == pytest.approx(0.2)
 
 
 def test_saving_creates_the_folder_and_prints_the_path(tmp_path, capsys):

@@ -15,9 +15,11 @@ def config_of(kind):
     return tiny_config(AtentaDecoderConfig, position_embedding_type=kind)
 
 
-def test_sinusoidal_vectors_are_those_of_the_model():
+def test_vectors_are_those_of_the_model():
     config = config_of("sinusoidal")
     assert_close(position_vectors(config, 20), SinusoidalPositions(config)(torch.arange(20)[None])[0])
+    table = LearnedPositions(config_of("learned")).weight
+    assert torch.equal(position_vectors(config_of("learned"), 20, table), table[:20])
 
 
 def test_the_dot_product_of_rotary_vectors_is_the_score_of_equal_queries_and_keys():
@@ -28,12 +30,6 @@ def test_the_dot_product_of_rotary_vectors_is_the_score_of_equal_queries_and_key
     assert_close(vectors @ vectors.T, rotated @ rotated.T)
 
 
-def test_learned_vectors_are_those_of_the_table():
-    config = config_of("learned")
-    table = LearnedPositions(config).weight
-    assert torch.equal(position_vectors(config, 20, table), table[:20])
-
-
 @pytest.mark.parametrize(
     ("config", "table", "message"),
     [
@@ -42,7 +38,6 @@ def test_learned_vectors_are_those_of_the_table():
         (config_of("learned"), torch.ones(9, 32), "length=20; expected at most 9, the number of learned positions"),
         (GPT2Config(), None, "gpt2 has position_embedding_type=None; expected sinusoidal, learned, rotary"),
     ],
-    ids=["no table", "a table for rotary positions", "short table", "another model"],
 )
 def test_unsuitable_positions_are_refused(config, table, message):
     with pytest.raises(ValueError, match=message):

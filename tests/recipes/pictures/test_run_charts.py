@@ -42,11 +42,9 @@ def test_without_another_metric_only_losses_are_drawn(history, metric):
     assert len(draw_learning_curve(history, metric).axes) == 1
 
 
-@pytest.mark.parametrize("history", [HISTORY, HISTORY[:1]], ids=["steps", "one step"])
-def test_steps_are_whole_numbers(history):
-    drawn = [draw_learning_curve(history, "exact_match")]
-    drawn += [draw_learning_curves({"run": history}, "exact_match")] if history is HISTORY else []
-    for figure in drawn:
+def test_steps_are_whole_numbers():
+    runs = draw_learning_curves({"run": HISTORY}, "exact_match")
+    for figure in (runs, *(draw_learning_curve(history, "exact_match") for history in (HISTORY, HISTORY[:1]))):
         figure.draw_without_rendering()
         labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
         assert "1" in labels or "2" in labels

@@ -91,7 +91,6 @@ def test_tokens_beyond_the_largest_distance_have_no_row():
 @pytest.mark.parametrize(
     ("text", "mask", "message"),
     [
-        ("", None, r"0 token\(s\); expected at least two"),
         ("foi", None, r"1 token\(s\); expected at least two"),
         ("o log", [1.0], r"1 number\(s\); expected one for each of 2 tokens"),
         ("o log", [5.0, 1.0], "numbers from 0 to 1"),
@@ -99,7 +98,6 @@ def test_tokens_beyond_the_largest_distance_have_no_row():
         ("mim o", None, "There are no votes"),
         ("do foi", [0, 1], "There are no votes"),
     ],
-    ids=["no word", "one word", "short mask", "large mask", "no number", "unseen", "masked"],
 )
 def test_unsuitable_texts_and_masks_are_refused(text, mask, message):
     with pytest.raises(ValueError, match=message):

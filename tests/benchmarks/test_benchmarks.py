@@ -1,0 +1,198 @@
+"""The benchmarks: turns, ratios and targets on made-up figures, one section from beginning to end, and their pages."""
+
+import json
+
+import pytest
+import torch
+
+import benchmarks.__main__ as command
+from atenta import AtentaDecoderForCausalLM
+from benchmarks import benchmark_report as report
+from benchmarks.contestants import bind_generate, draw_ids
+from benchmarks.decoding_speed import BATCH_SIZES, CACHE_LENGTHS, growth_curves
+from benchmarks.measuring import GROWING, INT8, LIMIT, ONNX, OURS, Settings, Spread, Target, Work, interleave
+from benchmarks.padding import random_padding_share
+from benchmarks.plain_torch import GreedyLimit
+from benchmarks.variants import count_calls, cut_passages, packing_speedup
+from support.models import GENERATORS, named, tiny_model
+from support.recipes import assert_picture
+
+ABOUT = {
+    "place": 0,
+    "command": "python -m benchmarks",
+    "machine": "a machine",
+    "versions": "torch 2",
+    "date": "2026-01-02",
+    "seconds": 12.3,
+}
+
+
+def test_contestants_take_turns_and_every_second_round_is_reversed():
+    turns = []
+
+    def turn(name):
+        turns.append(name)
+        return float(len(turns))
+
+    contestants = {name: lambda name=name: turn(name) for name in "ab"}
+    assert interleave(contestants, 3, "work") == {"a": [3.0, 6.0, 7.0], "b": [4.0, 5.0, 8.0]}
+    assert "".join(turns) == "ab" + "ab" + "ba" + "ab"
+    assert interleave(contestants, 1, "work", warm_up=False) == {"a": [9.0], "b": [10.0]}
+    with pytest.raises(ValueError, match="rounds is 0; expected 1 or more"):
+        interleave(contestants, 0, "work")
+
+
+def test_contestants_are_compared_with_the_best_peer_and_the_limit():
+    figures = {OURS: [3.0], ONNX: [0.8], INT8: [0.7], LIMIT: [1.5], "slow": [9.0], "fast": [6.0]}
+    rows = {row["contestant"]: row for row in Work("decode", "ms", figures).rows()}
+    assert rows[OURS]["best_peer"] == "fast"
+    assert (rows[OURS]["to_best_peer"]["middle"], rows[OURS]["to_limit"]["middle"]) == (0.5, 2.0)
+    assert Work("encode", "Mchar/s", figures, more_is_better=True).best_peer == "slow"
+    (alone,) = Work("decode", "ms", {OURS: [3.0]}).rows()
+    assert alone["to_best_peer"] is alone["to_limit"] is None
+
+
+@pytest.mark.parametrize(
+    ("target", "reached", "bound"),
+    [
+        (Target(0.375, "GPT-2"), Spread(3 / 8, 3 / 8, 1 / 2), "0.375 × GPT-2"),
+        (Target(-5.0, "GPT-2", kind="difference"), Spread(-5.0, -6.0, -2.0), "-5 ms more than GPT-2"),
+        (Target(3.0, kind="figure"), Spread(3.0, 2.0, 4.0), "3 ms"),
+        (Target(2.0, kind="figure", contestant=INT8), Spread(2.0, 2.0, 2.0), "2 ms"),
+    ],
+)
+def test_a_target_is_met_at_its_bound_and_on_the_right_side_of_it(target, reached, bound):
+    """Ratios are those of the medians. Their range is within rounds: a machine that is slow in one is slow for all."""
+    figures = {OURS: [2.0, 3.0, 4.0], INT8: [2.0], "GPT-2": [4.0, 8.0, 10.0]}
+    below, above = (Target(target.bound + by, target.against, target.kind, target.contestant) for by in (-0.1, 0.1))
+    for more_is_better, met in ((False, [True, False, True]), (True, [True, True, False])):
+        goals = Work("decode", "ms", figures, [target, below, above], more_is_better).goals()
+        assert [goal["met"] for goal in goals] == met
+        assert goals[0]["reached"] == vars(reached)
+    cells = report.target_cells(Work("decode", "ms", figures, [target]).goals())[0]
+    work = "decode" if target.contestant == OURS else f"decode: {INT8}"
+    span = " … ".join(map(report.three_digits, (reached.lowest, reached.highest)))
+    assert cells == (work, f"at most {bound}", report.three_digits(reached.middle), span, "yes")
+
+
+def test_different_numbers_of_rounds_are_an_error():
+    with pytest.raises(ValueError, match="shorter"):
+        Work("decode", "ms", {OURS: [1.0, 2.0], LIMIT: [1.0]}).rows()
+
+
+@pytest.fixture
+def work():
+    figures = {OURS: [2.0, 2.5, 3.0], "GPT-2": [10.0, 10.0, 10.0], LIMIT: [1.0, 1.0, 1.0]}
+    return Work("greedy", "ms a step", figures, [Target(0.35, "GPT-2"), Target(0.2, "GPT-2")])
+
+
+def test_only_the_first_row_names_the_work_and_missing_comparisons_are_empty(work):
+    ours, peer, limit = report.figure_cells(work.rows())
+    assert ours == ("greedy", OURS, "2.50 ms a step", "2.00 … 3.00", "0.250", "0.200 … 0.300", "2.50")
+    assert peer == ("", "GPT-2", "10.0 ms a step", "10.0 … 10.0", "1.00", "1.00 … 1.00", "10.0")
+    assert limit[:2] == ("", LIMIT)
+    assert report.figure_cells(Work("import", "s", {OURS: [1.0]}).rows())[0][4:] == ("", "", "")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1234.5, "1,234"), (100.0, "100"), (12.34, "12.3"), (1.234, "1.23"), (0.12345, "0.123")]
+)
+def test_figures_have_three_significant_digits(value, text):
+    assert report.three_digits(value) == text
+
+
+def test_the_readme_holds_all_sections_of_all_devices_in_order(tmp_path, work):
+    results = tmp_path / "results"
+    section = report.write_section(results / "cpu" / "decoding.json", [work], {**ABOUT, "place": 1})
+    assert json.loads((results / "cpu" / "decoding.json").read_text(encoding="utf-8")) == section
+    assert section["rounds"] == {"greedy": work.figures}
+    assert [goal["met"] for goal in section["goals"]] == [True, False]
+    report.write_section(results / "cpu" / "training.json", [work], ABOUT)
+    report.write_section(results / "cuda" / "decoding.json", [work], {**ABOUT, "machine": "one GPU"})
+    (results / "cpu" / "decoding.png").write_bytes(b"")
+    report.write_readme(results, tmp_path / "README.md")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    headings = ["## Results on a machine", "### Training", "### Decoding", "## Results on one GPU", "### Decoding"]
+    assert [line for line in text.splitlines() if line in headings] == headings
+    assert "![decoding](results/cpu/decoding.png)" in text
+    assert "2026-01-02, torch 2, 12 s" in text
+
+
+def test_the_readme_of_the_project_is_that_of_its_results(tmp_path):
+    (tmp_path / "results").symlink_to(report.FOLDER / "results")
+    report.write_readme(tmp_path / "results", tmp_path / "README.md")
+    written, stored = ((folder / "README.md").read_text(encoding="utf-8") for folder in (tmp_path, report.FOLDER))
+    assert written == stored
+
+
+def measure_nothing(settings):
+    yield Work("nothing", "s", {OURS: [1.0] * settings.rounds})
+
+
+def test_a_section_is_measured_printed_and_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.setitem(command.SECTIONS, "imports", command.Section(measure_nothing, seconds=60))
+    monkeypatch.setattr(command.logging, "set_verbosity_error", lambda: None)  # other tests read warnings
+    arguments = ["--only", "imports", "--rounds", "2", "--threads", "1", "--output_dir", str(tmp_path / "results")]
+    command.main([*arguments, "--readme", str(tmp_path / "README.md")])
+    written = json.loads((tmp_path / "results" / "cpu" / "imports.json").read_text(encoding="utf-8"))
+    assert written["rounds"] == {"nothing": {OURS: [1.0, 1.0]}}
+    for text in (capsys.readouterr().out, (tmp_path / "README.md").read_text(encoding="utf-8")):
+        assert "| nothing | atenta | 1.00 s |" in text
+
+
+@pytest.mark.parametrize("arguments", [["--rounds", "0"], ["--threads", "0"], ["--only", "speed"]])
+def test_invalid_options_are_refused_before_measuring(arguments, capsys):
+    with pytest.raises(SystemExit):
+        command.parse_command_line(arguments)
+    assert arguments[-1] in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_each_work_of_growth_is_one_point_of_its_curve(tmp_path):
+    sizes = GROWING["cpu"]
+    count = len(CACHE_LENGTHS) + len(BATCH_SIZES) + len(sizes)
+    works = [Work(f"step {number}", "ms", {OURS: [1.0 + number] * 3, LIMIT: [1.0]}) for number in range(count + 1)]
+    curves = growth_curves(works, Settings())
+    lengths, batches, widths = (by_contestant[OURS] for by_contestant in curves.values())
+    assert lengths[0] == (CACHE_LENGTHS[0], 1.0)
+    assert batches[-1] == (BATCH_SIZES[-1], float(len(CACHE_LENGTHS) + len(BATCH_SIZES)))
+    assert widths == [(size.width, float(count - len(sizes) + 1 + place)) for place, size in enumerate(sizes)]
+    report.draw_growth(tmp_path / "growth.png", curves, "a title")
+    assert_picture(tmp_path / "growth.png", colours=10)
+
+
+@pytest.mark.parametrize("model_class", named(GENERATORS))
+def test_the_limit_gives_the_same_ids_as_generate(model_class):
+    model = tiny_model(model_class, vocab_size=128)
+    model.generation_config.eos_token_id = None
+    model.generation_config.pad_token_id = 0
+    ids = draw_ids(Settings(), 3, 5)
+    expected = bind_generate(model, num_beams=1)(ids, 20)
+    assert len(expected.unique()) > 8  # the text is not one repeated character
+    limit = GreedyLimit(model, batch_size=3, max_length=32)
+    assert torch.equal(limit.generate(ids, 20), expected)
+    assert torch.equal(limit.generate(ids, 20), expected)  # the second call overwrites the cache
+
+
+def test_padding_of_random_batches_is_counted():
+    assert random_padding_share([(7,)] * 10, batches=3) == 0
+    # 3 rows of 4 + 3 tokens, of which 1 + 4 + 2 and 3 + 1 + 2 are not padding.
+    assert random_padding_share([(1, 3), (4, 1), (2, 2)], batches=1) == pytest.approx(1 - 13 / 21)
+    assert [packing_speedup(percent) for percent in (0, 50, 80)] == pytest.approx([1, 2, 5])
+
+
+def test_calls_of_generate_are_counted_and_the_hook_is_removed():
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.generation_config.eos_token_id = None
+    write = bind_generate(model)
+    written, calls = count_calls(model, lambda: write(torch.ones(1, 3, dtype=torch.long), 5))
+    assert written.shape == (1, 8)
+    assert calls == 5  # the prompt's call gives the first character
+    assert not model._forward_pre_hooks
+
+
+def test_passages_start_in_the_middle_of_equal_parts():
+    assert cut_passages("abcdefghijk", count=3, length=2) == ["bc", "ef", "hi"]
+
+
+def test_all_sections_take_less_than_twenty_minutes():
+    assert sum(section.seconds for section in command.SECTIONS.values()) < 20 * 60
