@@ -168,10 +168,18 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
             first, end = each["data_offsets"]
             if math.prod(each["shape"]) * bits != 8 * (end - first):
                 raise ValueError(f"{name} has {end - first} bytes; expected those of {each['shape']} {each['dtype']}")
+        last = max((each["data_offsets"][1] for each in places.values()), default=0)
+        if last != len(content) - start:
+            raise ValueError(f"there are {len(content) - start} bytes of tensors; expected {last}")
         return {
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
         }
+
+
+def count_weights(path: Path) -> int:
+    """Return the number of weights in a file in safetensors. The errors are those of `read_tensors`."""
+    return sum(math.prod(tensor.shape) for tensor in read_tensors(path).values())
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -261,6 +269,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and all(isinstance(each, str) and each.isidentifier() for each in value),
         "a list of names of classes",
     ),
+    "auto_map": (lambda value: isinstance(value, dict), "names of classes by those of auto classes"),
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
     "position_embedding_type": (
         lambda value: value in ("sinusoidal", "learned", "rotary"),
@@ -387,9 +396,7 @@ def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> No
 
     config = load_config(folder, trust_remote_code=trust_remote_code)
     with torch.device("meta"), no_init_weights():
-        if hasattr(
-            model_class, "from_config"
-        ):  # an auto class: it runs code unless it is forbidden
+        if hasattr(model_class, "from_config"):  # an auto class: it runs code unless it is forbidden
             model = model_class.from_config(config, trust_remote_code=trust_remote_code)
         else:
             model = model_class._from_config(config)
