@@ -92,13 +92,12 @@ def make_card(
         name=name,
         saved=saved,
         facts=facts,
-        sizes=_pair_votes_sizes(saved.config) if saved.family == "pair-votes" else _sizes(saved.config),
+        config=saved.config,
         labels=_labels(saved.config),
         base_model=base_model,
         usage=write_onnx_usage(saved, name, _quantization(folder), facts.example)
         if base_model
         else write_usage(saved, name, facts.example),
-        length=_length_limit(saved),
         tests={test: _score_table(scores, language) for test, scores in facts.tests.items()},
         groups={
             kind: _group_table(groups, facts.metric, language)
@@ -277,43 +276,6 @@ def _labels(config: PreTrainedConfig) -> list[str]:
     """Return the labels of a classifier or tagger, unless they are only numbered."""
     names = [str(label) for label in (config.id2label or {}).values()]
     return [] if any(re.fullmatch(r"LABEL_\d+", name) for name in names) else names
-
-
-def _sizes(config: PreTrainedConfig) -> dict[str, Any]:
-    layers = [config.num_hidden_layers]
-    if config.is_encoder_decoder:
-        layers = [config.encoder_layers, config.decoder_layers]
-    return {
-        "layers": layers,
-        "width": config.hidden_size,
-        "inner": config.intermediate_size,
-        "heads": config.num_attention_heads,
-        "head": config.head_dim,
-        "positions": config.position_embedding_type,
-        "vocabulary": config.vocab_size,
-    }
-
-
-def _pair_votes_sizes(config: PreTrainedConfig) -> dict[str, Any]:
-    return {
-        "pairs": config.num_pairs,
-        "triples": config.num_triples,
-        "distance": config.max_distance,
-        "smoothing": config.smoothing,
-        "vocabulary": config.vocab_size,
-    }
-
-
-def _length_limit(saved: ModelFacts) -> tuple[str, int | None]:
-    """Return the kind of limit that a model has on lengths, and the limit in characters."""
-    config, window = saved.config, getattr(saved.config, "window_length", None)
-    if saved.family == "pair-votes":
-        return "none", None
-    if saved.restores:
-        return "windows", window
-    if config.position_embedding_type == "learned":
-        return "learned", config.max_position_embeddings
-    return ("trained", window) if window else ("any", None)
 
 
 def _quantization(folder: Path) -> str | None:
