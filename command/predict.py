@@ -122,10 +122,12 @@ def predict_lines(
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if written == "tsv" and not writer.done["bytes"]:
             writer.write(tab_separated(["text", *predictor.columns]))
-        lines = ((line, _fields(line, predictor, json_lines)) for line in reader)
+        record_fields = predictor.record_fields if written == "jsonl" else ()
+        lines = ((line, _fields(line, predictor, json_lines, record_fields)) for line in reader)
         for chunk in _with_bar(chunks_of(lines, _CHUNK)):
             rest = iter(chunk)
-            for predictions in predictor.predict_in_parts([fields for _, fields in chunk]):
+            placed = [{**fields, "where": line.where} for line, fields in chunk]
+            for predictions in predictor.predict_in_parts(placed):
                 given = list(islice(rest, len(predictions)))
                 results = (
                     _format(line, fields, prediction, written, json_lines)
@@ -189,16 +191,22 @@ def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
             bar.update(len(chunk))
 
 
-def _fields(line: InputLine, predictor: Predictor, json_lines: bool) -> dict[str, Any]:
-    if json_lines:
-        return parse_json_line(line, *predictor.json_fields) | {"where": line.where}
-    return {"text": str(line), "where": line.where}
+def _fields(line: InputLine, predictor: Predictor, json_lines: bool, record_fields: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a line, none of which may be one that its result is written in."""
+    if not json_lines:
+        return {"text": str(line)}
+    fields = parse_json_line(line, *predictor.json_fields)
+    if taken := [name for name in record_fields if name in fields]:
+        raise ValueError(
+            f"{line.where}: found the field {taken[0]!r} ({fields[taken[0]]!r:.60}), in which the result is written; "
+            "expected none of this name: rename it, or choose another --format."
+        )
+    return fields
 
 
 def _format(line: InputLine, fields: Mapping[str, Any], prediction: Prediction, format: str, json_lines: bool) -> str:
     if format == "jsonl":
-        given = {name: value for name, value in fields.items() if name != "where"}
-        return json.dumps({**given, **prediction.record}, ensure_ascii=False) + "\n"
+        return json.dumps({**fields, **prediction.record}, ensure_ascii=False) + "\n"
     if format == "tsv":
         text = fields.get("text", fields.get("question"))
         return "".join(tab_separated([text, *row]) for row in prediction.rows)

@@ -37,9 +37,12 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
         hub_options: as in `snapshot_download`, such as `revision`, and `subfolder` as in `from_pretrained`.
 
     Raises:
+        TypeError: If the name is no text and no path.
         FileNotFoundError: If there is no such model.
         ValueError: If a file of the folder is a link to somewhere else, or the model is not whole without another.
     """
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f"Found {name!r:.60} ({type(name).__name__}); expected the folder of a model, or its name.")
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():
@@ -214,6 +217,16 @@ def class_of(config: Mapping[str, Any]) -> str:
     return (config.get("architectures") or [f"unknown class ({CONFIG} has no architectures)"])[0]
 
 
+def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
+    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
+    return (config.get("task_specific_params") or {}).get(task, {})
+
+
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
+
+
 def is_ours(config: Mapping[str, Any]) -> bool:
     """Return whether a saved model is of this package."""
     return str(config.get("model_type")).startswith("atenta")
@@ -245,6 +258,7 @@ def _are_labels(value: Any) -> bool:
         isinstance(value, dict)
         and {*value} == {str(index) for index in range(len(value))}
         and all(isinstance(label, str) for label in value.values())
+        and len({*value.values()}) == len(value)
     )
 
 
@@ -288,7 +302,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and len(value) == 2 and all(_is_positive(each) for each in value),
         "two numbers above 0",
     ),
-    "id2label": (_are_labels, 'a name for each number from 0: {"0": …, "1": …}'),
+    "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
     "character_variants": (_are_variants, "for each character, those that it may become"),
     "confidence_temperature": (_is_positive, "a finite number above 0"),
     "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
@@ -349,7 +363,7 @@ def load_weights(
     """
     from transformers.utils import logging
 
-    from ..modeling.modeling_base import check_generation, check_weights
+    from ..modeling.modeling_base import check_weights, prepare_generation
 
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -377,7 +391,7 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
-    check_generation(model, str(folder))
+    prepare_generation(model, str(folder))
     _check_types(model, folder)
     if not trust_remote_code:
         for name in ("auto_map", "custom_pipelines"):

@@ -362,7 +362,8 @@ def compare_searches(
 
 def _print_longer(rows: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
     texts = list(dict.fromkeys([*rows["anchor"], *rows["positive"]]))
-    longer = sum(length > max_length for length in tokenizer(texts, return_length=True, verbose=False).length)
+    lengths = tokenizer(texts, split_special_tokens=True, return_length=True, verbose=False).length
+    longer = sum(length > max_length for length in lengths)
     if longer and PartialState().is_main_process:
         print(
             f"{longer:,} of {len(texts):,} training texts are longer than {max_length} tokens: their beginnings are "

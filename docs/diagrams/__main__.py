@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from drawing import FILL, Diagram
+from restored import restored
 
 FOLDER = Path(__file__).parents[1] / "_static"
 
@@ -367,6 +368,6 @@ DIAGRAMS: tuple[Callable[[Diagram], str], ...] = (
 
 
 if __name__ == "__main__":
-    for draw in DIAGRAMS:
+    for draw in (*DIAGRAMS, restored):
         for language in ("pt", "en"):
             (FOLDER / f"{draw.__name__}.{language}.svg").write_text(draw(Diagram(language)), encoding="utf-8")

@@ -169,20 +169,22 @@ def save_run(
     trainer.run.end()
 
 
-def report_saved(trainer: RecipeTrainer, text: str | None = None) -> None:
-    """Print where the model is and, for a text that it can read by itself, the command that predicts it."""
+def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | None = None) -> None:
+    """Print where the model is and, for a text that it can read by itself, the command that predicts it.
+
+    Args:
+        trainer: Knows the folder.
+        text: The text.
+        output: What the model makes of it, which is printed below the command.
+    """
     if not trainer.is_world_process_zero():
         return
     folder = trainer.args.output_dir
     print(f"Saved in {folder}", flush=True)
     if text is not None and "\0" not in text:  # which no argument can hold
-        print(f"\n$ {predict_command(folder, text)}", flush=True)
-
-
-def predict_command(folder: str, text: str) -> str:
-    """Return the command of a shell that predicts a text with the model in a folder."""
-    end_of_options = "-- " * text.startswith("-")
-    return f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
+        end_of_options = "-- " * text.startswith("-")
+        command = f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
+        print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:

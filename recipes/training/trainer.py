@@ -444,4 +444,5 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     """
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
-        raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
+        expected = f"--metric_for_best_model {named}: expected one of {', '.join(known)}"
+        raise SystemExit(f"{expected}. If it was not given, it is of the configuration file that --help names.")
