@@ -125,7 +125,10 @@ def read_saved(path: Path) -> dict[str, Any]:
         ValueError: If it is damaged.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"{path.parent} has no {path.name}; expected the folder of a saved model")
+        raise FileNotFoundError(
+            f"{path.parent} has no {path.name}; expected the folder of a saved model. `hf download NAME --local-dir "
+            "FOLDER` fetches one from the Hub."
+        )
     try:
         saved = json.loads(path.read_bytes())
         json.dumps(saved, ensure_ascii=False).encode()
@@ -193,13 +196,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         ValueError: If it is damaged. The message names the key.
     """
     path = folder / CONFIG
-    try:
-        config = read_saved(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{folder} has no {CONFIG}; expected the folder of a saved model. `hf download NAME --local-dir FOLDER` "
-            "fetches one from the Hub."
-        ) from None
+    config = read_saved(path)
     for key, (is_right, expected) in _CHECKS.items():
         value = config.get(key)
         if value is not None and not is_right(value):
