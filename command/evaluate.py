@@ -13,6 +13,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
+from atenta.engines.kinds import kind_of
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -40,10 +41,11 @@ _Rows = Sequence[Row]
 
 # How each kind of model is scored whose answers are compared with the right ones. Decoders are scored below.
 _EVALUATIONS: dict[str, Callable[[Row], Evaluation]] = {
-    "ForConditionalGeneration": evaluate_pairs,
-    "ForSequenceClassification": evaluate_labels,
-    "ForTokenClassification": evaluate_tags,
-    "ForQuestionAnswering": evaluate_answers,
+    "text2text-generation": evaluate_pairs,
+    "character-restoration": evaluate_characters,
+    "text-classification": evaluate_labels,
+    "token-classification": evaluate_tags,
+    "question-answering": evaluate_answers,
 }
 
 
@@ -108,23 +110,17 @@ def _find_scores(options: PredictOptions, metrics: Sequence[str]) -> tuple[RowFo
     """Return the format of the rows that a model is scored on, and what scores them, before anything is read."""
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
-    kind = class_of(config) if is_ours(config) else "ForConditionalGeneration"
-    if metrics and not kind.endswith("ForConditionalGeneration"):
-        raise ValueError(f"{options.model} is {kind}; --metrics is for pairs of texts: leave it out.")
-    if kind.endswith("ForCausalLM"):
-        return _decoder_scores(folder, options, saved_options(config, "text-generation"))
-    if config.get("character_variants"):
-        evaluation = evaluate_characters(config)
-    elif metrics:
-        evaluation = evaluate_pairs(config, metrics)
-    else:
-        evaluate = next((each for ending, each in _EVALUATIONS.items() if kind.endswith(ending)), None)
-        if evaluate is None:
-            raise ValueError(
-                f"{kind} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions or "
-                "restored characters. Pre-trained encoders are scored by their recipe."
-            )
-        evaluation = evaluate(config)
+    task = kind_of(config).task if is_ours(config) else "text2text-generation"
+    if metrics and task != "text2text-generation":
+        raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
+    if task == "text-generation":
+        return _decoder_scores(folder, options, saved_options(config, task))
+    if task not in _EVALUATIONS:
+        raise ValueError(
+            f"{class_of(config)} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions "
+            "or restored characters. Pre-trained encoders are scored by their recipe."
+        )
+    evaluation = evaluate_pairs(config, metrics) if metrics else _EVALUATIONS[task](config)
 
     def score(rows: _Rows) -> Scores:
         scored = evaluation.prepare(rows)

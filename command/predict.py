@@ -32,6 +32,7 @@ from atenta.command.text_lines import (
     lock_output_file,
     parse_json_line,
 )
+from atenta.engines.kinds import kind_of
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -227,54 +228,53 @@ def load_predictor(options: PredictOptions) -> Predictor:
     config = read_config(folder)
     if not is_ours(config):
         return _load_other(options, folder)
-    kind = class_of(config)
+    task = kind_of(config).task
+    generates = task in ("text2text-generation", "text-generation")
     given = [
         name
         for name, is_given, fits in (
-            ("--keep_letters", options.keep_letters, kind.endswith("ForConditionalGeneration")),
-            ("--ensemble", options.ensemble, kind.endswith("ForConditionalGeneration")),
-            ("an option of generation", options.generate, kind.endswith(("ForConditionalGeneration", "ForCausalLM"))),
-            ("--min_confidence", options.min_confidence, config.get("character_variants")),
-            ("--engine onnx", options.engine == "onnx", not kind.endswith("ForQuestionAnswering")),
-            ("--quantization", options.quantization, not kind.endswith("ForQuestionAnswering")),
-            ("--device", options.device, kind.endswith(("ForConditionalGeneration", "ForQuestionAnswering"))),
+            ("--keep_letters", options.keep_letters, task == "text2text-generation"),
+            ("--ensemble", options.ensemble, task == "text2text-generation"),
+            ("an option of generation", options.generate, generates),
+            ("--min_confidence", options.min_confidence, task == "character-restoration"),
+            ("--engine onnx", options.engine == "onnx", task != "question-answering"),
+            ("--quantization", options.quantization, task != "question-answering"),
+            ("--device", options.device, task in ("text2text-generation", "question-answering")),
         )
         if is_given and not fits
     ]
     if given:
-        raise ValueError(f"{options.model} is {kind}; {given[0]} is not for such a model: leave it out.")
-    if config.get("character_variants"):
+        raise ValueError(f"{options.model} is {class_of(config)}; {given[0]} is not for such a model: leave it out.")
+    if task == "character-restoration":
         from atenta import CharacterRestorer
 
         chosen: Any = {"engine": options.engine, "quantization": options.quantization}
         return CharacterPredictor(CharacterRestorer.from_pretrained(folder, **chosen), options.min_confidence)
-    if kind.endswith("ForQuestionAnswering"):
+    if task == "question-answering":
         return AnswerPredictor(_pipeline("question-answering", folder, options))
+    predictors = {
+        "text-classification": LabelPredictor,
+        "token-classification": TagPredictor,
+        "fill-mask": MaskPredictor,
+        "pretraining": MaskPredictor,
+    }
+    if not generates and task not in predictors:
+        raise ValueError(
+            f"{options.model} is {class_of(config)}, which has no answer for a line; expected a model that writes, "
+            "labels, tags, restores, answers or fills. `load_engine(folder).predict(texts)` returns its outputs."
+        )
     from atenta.engines.engine import choose_engine, load_engine
 
     name = choose_engine(folder, options.engine, options.quantization)  # type: ignore[arg-type]
-    if kind.endswith("ForConditionalGeneration") and name == "torch":
+    if task == "text2text-generation" and name == "torch":
         return _load_pipeline(options, folder)
     if options.ensemble or options.device:
         raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
-    search = {**_default_length(folder, kind), **options.generate}
-    predictors = {
-        "ForSequenceClassification": LabelPredictor,
-        "ForTokenClassification": TagPredictor,
-        "ForMaskedLM": MaskPredictor,
-        "ForPreTraining": MaskPredictor,
-    }
-    for ending, predictor in predictors.items():
-        if kind.endswith(ending):
-            return predictor(engine)
-    if not engine.can_generate:
-        raise ValueError(
-            f"{options.model} is {kind}, which has vectors and no answers; expected a model with a head. "
-            "`load_engine(folder).predict(texts)` returns the vectors."
-        )
-
-    is_prompt = kind.endswith("ForCausalLM")
+    if task in predictors:
+        return predictors[task](engine)
+    search = {**_default_length(folder, task), **options.generate}
+    is_prompt = task == "text-generation"
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags), is_prompt) for each in fields))
@@ -286,7 +286,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
             **search,
         )
         prompts = texts if is_prompt else [""] * len(texts)
-        if kind.endswith("ForConditionalGeneration"):
+        if not is_prompt:
             _warn(engine, texts, found, options.keep_letters)
         joined = [join_windows(*each) for each in found]
         return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
@@ -294,12 +294,12 @@ def load_predictor(options: PredictOptions) -> Predictor:
     return TextPredictor(generate)
 
 
-def _default_length(folder: Path, kind: str) -> dict[str, int]:
+def _default_length(folder: Path, task: str) -> dict[str, int]:
     """Return the option that limits an output where the model says nothing: in torch and in onnxruntime the same."""
     file = folder / "generation_config.json"
     saved = read_saved(file) if file.is_file() else {}
     is_said = any(saved.get(name) is not None for name in ("max_length", "max_new_tokens"))
-    return {} if is_said or not kind.endswith("ForConditionalGeneration") else {"max_new_tokens": _MAX_NEW_TOKENS}
+    return {} if is_said or task != "text2text-generation" else {"max_new_tokens": _MAX_NEW_TOKENS}
 
 
 def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:

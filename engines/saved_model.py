@@ -125,7 +125,10 @@ def read_saved(path: Path) -> dict[str, Any]:
         ValueError: If it is damaged.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"{path.parent} has no {path.name}; expected the folder of a saved model")
+        raise FileNotFoundError(
+            f"{path.parent} has no {path.name}; expected the folder of a saved model. `hf download NAME --local-dir "
+            "FOLDER` fetches one from the Hub."
+        )
     try:
         saved = json.loads(path.read_bytes())
         json.dumps(saved, ensure_ascii=False).encode()
@@ -171,10 +174,18 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
             first, end = each["data_offsets"]
             if math.prod(each["shape"]) * bits != 8 * (end - first):
                 raise ValueError(f"{name} has {end - first} bytes; expected those of {each['shape']} {each['dtype']}")
+        last = max((each["data_offsets"][1] for each in places.values()), default=0)
+        if last != len(content) - start:
+            raise ValueError(f"there are {len(content) - start} bytes of tensors; expected {last}")
         return {
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
         }
+
+
+def count_weights(path: Path) -> int:
+    """Return the number of weights in a file in safetensors. The errors are those of `read_tensors`."""
+    return sum(math.prod(tensor.shape) for tensor in read_tensors(path).values())
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -185,13 +196,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         ValueError: If it is damaged. The message names the key.
     """
     path = folder / CONFIG
-    try:
-        config = read_saved(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{folder} has no {CONFIG}; expected the folder of a saved model. `hf download NAME --local-dir FOLDER` "
-            "fetches one from the Hub."
-        ) from None
+    config = read_saved(path)
     for key, (is_right, expected) in _CHECKS.items():
         value = config.get(key)
         if value is not None and not is_right(value):
@@ -275,6 +280,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and all(isinstance(each, str) and each.isidentifier() for each in value),
         "a list of names of classes",
     ),
+    "auto_map": (lambda value: isinstance(value, dict), "names of classes by those of auto classes"),
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
     "position_embedding_type": (
         lambda value: value in ("sinusoidal", "learned", "rotary"),

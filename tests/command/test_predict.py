@@ -23,7 +23,9 @@ from typer.testing import CliRunner
 from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderDecoderModel,
     AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
     AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
@@ -723,14 +725,17 @@ def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, n
 
 def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):
     save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path / "labels", num_labels=2)
-    save_with_tokenizer(AtentaEncoderModel, tmp_path / "vectors")
     assert "--keep_letters is not for such a model" in refusal("predict", tmp_path / "labels", "a", "--keep_letters")
     assert "an option of generation is not for such" in refusal("predict", tmp_path / "labels", "a", "--num_beams", 2)
     save_with_tokenizer(AtentaEncoderForQuestionAnswering, tmp_path / "questions")
     for option in (("--engine", "onnx"), ("--quantization", "int8")):
         assert option[0] in refusal("predict", tmp_path / "questions", "{}", *option)
     assert "--device is not for such a model" in refusal("predict", MODEL_FOLDER, "a", "--device", "cpu")
-    assert "has vectors and no answers" in refusal("predict", tmp_path / "vectors", "a")
+    for model_class in (AtentaEncoderModel, AtentaEncoderDecoderModel, AtentaEncoderForNextSentencePrediction):
+        save_with_tokenizer(model_class, tmp_path / model_class.__name__)
+        assert f"is {model_class.__name__}, which has no answer" in refusal(
+            "predict", tmp_path / model_class.__name__, "a"
+        )
     assert "Found tag 'SG'" in refusal("predict", folders[0], "ser\tSG")
     assert "no model.onnx" in refusal("predict", folders[0], "ser", "--engine", "onnx")
     damaged = shutil.copytree(folders[0], tmp_path / "damaged")
