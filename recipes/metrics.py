@@ -13,7 +13,7 @@ import evaluate
 import jiwer
 import sacrebleu
 import sklearn.metrics
-from seqeval.metrics import sequence_labeling
+from nervaluate import Evaluator
 
 from atenta.tokenization.base_letters import strip_accents
 
@@ -303,8 +303,8 @@ class EntityF1(_Metric):
 
     An entity is right if its first word, last word and type are those of an entity in the reference; 0 / 0 counts as
     0. Both are lists of tags, one list per sentence and one tag per word (`O`, `B-PERSON`, `I-PERSON`), compared in
-    NFC. Entities are read as by conlleval, the program of the CoNLL-2000 shared task (the default of seqeval): a `B-`
-    starts an entity, and so does an `I-` that does not continue an entity of its type.
+    NFC. Entities are read as by conlleval, the program of the CoNLL-2000 shared task: a `B-` starts an entity, and so
+    does an `I-` that does not continue an entity of its type.
 
     Raises:
         ValueError: If there are no tags, the numbers of predictions and references differ, a sentence and its
@@ -315,13 +315,13 @@ class EntityF1(_Metric):
 
     def _compute(self, predictions: list[Any], references: list[Any]) -> dict[str, float]:
         predictions, references = _tags_in_nfc(predictions, references)
-        for tag in {tag for sentence in predictions + references for tag in sentence}:
-            if tag != "O" and not (tag.startswith(("B-", "I-")) and len(tag) > 2):
+        tags = {tag for sentence in predictions + references for tag in sentence} - {"O"}
+        for tag in tags:
+            if not (tag.startswith(("B-", "I-")) and len(tag) > 2):
                 raise ValueError(f"found the tag {tag!r}; expected O, or B- or I- and a type, as in B-PERSON")
-        precision, recall, f1, _ = sequence_labeling.precision_recall_fscore_support(
-            references, predictions, average="micro", zero_division=0
-        )
-        return {"precision": float(precision), "recall": float(recall), "f1": float(f1)}
+        types = sorted({tag[2:] for tag in tags})
+        found = Evaluator(references, predictions, tags=types, loader="list").evaluate()["overall"]["strict"]
+        return {"precision": float(found.precision), "recall": float(found.recall), "f1": float(found.f1)}
 
 
 # Answers to questions
