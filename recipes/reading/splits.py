@@ -228,8 +228,11 @@ def _checked(
                 where, fields = record
                 try:
                     row = check(fields)
-                    if key and (first := places.setdefault(row[key], where)) != where:
+                    if key and row[key] in places:
+                        first = places[row[key]]
                         raise ValueError(f"found the {key} {row[key]!r:.80}, as at {first}; expected another one")
+                    if key:
+                        places[row[key]] = where
                     yield row
                     continue
                 except ValueError as error:
