@@ -8,23 +8,10 @@ import torch
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import EarlyStoppingCallback, Trainer
 
+from atenta.recipes.option_annotations import Mark
 from atenta.recipes.training.checkpoints import is_listed, read_data, trained_steps
-from atenta.recipes.training.runs import INCIDENTAL, as_typed, plain_option
+from atenta.recipes.training.runs import Run, as_typed
 
-# The state in a checkpoint is that of these.
-_FIXED = {
-    *("hidden_size", "num_attention_heads", "intermediate_size", "hidden_act", "norm_first", "tie_word_embeddings"),
-    *("position_embedding_type", "num_hidden_layers", "encoder_layers", "decoder_layers", "rotary_cross_attention"),
-    *("tags_with_positions", "ngram_sizes", "ngram_buckets", "shared_ngram_sizes", "conv_kernel_size", "lora_rank"),
-    *("optim", "optim_args", "optim_target_modules"),
-}
-# These take effect without further steps: on the weights that are kept, on scores, and on what is written.
-_AFTER_TRAINING = {
-    *("load_best_model_at_end", "average_last_checkpoints", "average_best_checkpoints", "metrics"),
-    *("max_eval_samples", "half_precision", "preprocessing_num_workers"),
-    *("train_file", "validation_file", "test_file"),  # whose rows are compared
-}
-_WRITING = ("logging_", "eval_", "per_device_eval", "save_", "dataloader_")  # beginnings of names
 _OF_A_GROUP = ("lr", "initial_lr", "betas", "eps", "weight_decay", "momentum")  # options that an optimizer's state has
 
 
@@ -59,29 +46,23 @@ def expect_same_data(checkpoint: Path, digests: Mapping[str, str], named: bool) 
     return changed
 
 
-def changed_options(checkpoint: Path, now: Mapping[str, Any]) -> dict[str, Any]:
+def changed_options(checkpoint: Path, run: Run) -> dict[str, Any]:
     """Return the options of training that differ from those of a checkpoint, with the values that it was trained with.
 
     Raises:
         SystemExit: If the state in the checkpoint does not fit one of them.
     """
-    before = plain_option(read_data(checkpoint).get("options")) if is_listed(checkpoint) else None
-    if not before or not now:  # of an earlier version, or a run that keeps no options
+    before = read_data(checkpoint)["options"] if is_listed(checkpoint) else None
+    if not before or not run.options:  # of an earlier version, or a run that keeps no options
         return {}
-    changed = {
-        name: before.get(name) for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)
-    }
-    if fixed := [name for name in changed if name in _FIXED]:
-        told = ", ".join(f"--{name} was {as_typed(changed[name])}, is {as_typed(now.get(name))}" for name in fixed)
+    changed = run.changed_since(before)
+    if fixed := [name for name in changed if Mark.FIXED in run.marks(name)]:
+        words = (f"--{name} was {as_typed(changed[name])}, is {as_typed(run.options.get(name))}" for name in fixed)
         raise SystemExit(
-            f"{checkpoint} cannot be resumed with another model or optimizer ({told}): leave it as it was, or give "
-            "another --output_dir, or --overwrite_output_dir to start from the beginning."
+            f"{checkpoint} cannot be resumed with another model or optimizer ({', '.join(words)}): leave it as it "
+            "was, or give another --output_dir, or --overwrite_output_dir to start from the beginning."
         )
-    return {
-        name: value
-        for name, value in changed.items()
-        if name not in INCIDENTAL | _AFTER_TRAINING and not name.startswith(_WRITING)
-    }
+    return {name: value for name, value in changed.items() if Mark.AFTER_TRAINING not in run.marks(name)}
 
 
 def earlier_options(checkpoint: Path, changed: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -321,7 +321,7 @@ class RecipeTrainer(Trainer):
         if self.is_world_process_zero():
             rows = expect_same_data(checkpoint, self.digests, bool(self.args.resume_from_checkpoint))
             changed = {
-                **changed_options(checkpoint, self.run.options),
+                **changed_options(checkpoint, self.run),
                 **{
                     name: "others" for name in rows if name != "test rows" and (name != "validation rows" or not ended)
                 },
