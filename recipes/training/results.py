@@ -223,7 +223,7 @@ def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
 def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
     """Return the options that were changed where the run was resumed, by the last step that they held for."""
     described = {}
-    for step, earlier in trainer.earlier_options.items():
+    for step, earlier in trainer.checkpointing.earlier_options.items():
         now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
         told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
         described[f"up to step {step}"] = ", ".join(told)

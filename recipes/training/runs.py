@@ -3,13 +3,12 @@
 from atenta.recipes.terminal import escape_missing_characters
 
 import errno
-import hashlib
 import json
 import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from enum import Enum
@@ -17,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy
 import torch
 import yaml
 from accelerate.utils import broadcast_object_list
@@ -40,12 +38,11 @@ from atenta.recipes.training.checkpoints import (
 )
 from atenta.recipes.training.options import RecipeArguments
 
-_OPTIONS = "options.yaml"
+_OPTIONS, _END = "options.yaml", "\n...\n"  # YAML's sign for the end of a document
 _REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 _LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
-_HASHED_ROWS = 1_000  # rows that are hashed at once
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CANNOT_WRITE_IN_WORDS = (  # of safetensors and torch
@@ -100,7 +97,7 @@ class Run:
             print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
         if self.checkpoint is None or named:
             unfinished = folder / f"{_OPTIONS}.tmp"
-            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False)
+            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False, explicit_end=True)
             unfinished.write_text(text, encoding="utf-8")
             unfinished.rename(folder / _OPTIONS)  # a process that is killed leaves no half of it
         self.begun = True
@@ -245,8 +242,7 @@ def checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     training, folder = run.training, Path(run.training.output_dir)
     if training.resume_from_checkpoint:
         named = Path(training.resume_from_checkpoint)
-        damage = damage_of(named) if is_complete(named) else "it is missing or incomplete"
-        if damage:
+        if damage := damage_of(named):
             raise SystemExit(
                 f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe ({damage})."
             )
@@ -278,31 +274,13 @@ def checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     return checkpoint, damaged
 
 
-def digest_rows(rows: datasets.Dataset | datasets.IterableDataset | None, files: Iterable[str] = ()) -> str:
-    """Return the SHA-256 of the names, types and values of rows, in their order, however they are stored.
-
-    Args:
-        rows: The rows. Of a stream, whose rows are not known before they are read, the names and sizes of its files
-            are hashed instead: a change that keeps the size is not seen, nor is any of a data set on the Hub.
-        files: The files that a stream is read from.
-    """
-    digest = hashlib.sha256()
-    if isinstance(rows, datasets.IterableDataset):
-        digest.update(json.dumps([(Path(file).name, Path(file).stat().st_size) for file in files]).encode())
-    elif rows is not None:
-        for batch in rows.with_format("arrow").iter(_HASHED_ROWS):
-            # `take` makes a copy, whose buffers hold these rows and nothing else.
-            table = batch.take(numpy.arange(len(batch))).combine_chunks().replace_schema_metadata(None)
-            digest.update(str(table.schema).encode())
-            for record in table.to_batches():
-                digest.update(record.serialize())
-    return digest.hexdigest()
-
-
 def _describe_changes(path: Path, run: Run) -> str:
     """Return what differs from the options that a file records."""
     try:
-        changed = run.changed_since(dict(yaml.safe_load(path.read_text(encoding="utf-8")).items()))
+        text = path.read_text(encoding="utf-8")
+        if not text.endswith(_END):  # options that are missing there would have their defaults
+            raise ValueError
+        changed = run.changed_since(plain_option(dict(yaml.safe_load(text).items())))
     except (yaml.YAMLError, ValueError, AttributeError):
         raise SystemExit(
             f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give another "

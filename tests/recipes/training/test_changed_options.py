@@ -7,7 +7,7 @@ from contextlib import chdir
 import pytest
 import yaml
 
-from atenta.recipes.training.checkpoints import mark_complete
+from atenta.recipes.training.checkpoints import mark_complete, read_data
 from support.recipes import read_metrics, run_here, tiny, write_lines
 
 NAME = "finetune_classification"
@@ -124,14 +124,16 @@ def test_another_model_or_optimizer_is_refused(folder, name, value):
 def test_an_option_that_an_earlier_run_did_not_have_had_its_default(folder):
     paths = [folder / "model" / "options.yaml", *folder.glob("model/checkpoint-*/data.json")]
     for path in paths:
-        load, dump = (yaml.safe_load, yaml.safe_dump) if path.suffix == ".yaml" else (json.loads, json.dumps)
-        recorded = load(path.read_text(encoding="utf-8"))
+        is_yaml = path.suffix == ".yaml"
+        recorded = (yaml.safe_load if is_yaml else json.loads)(path.read_text(encoding="utf-8"))
         options = recorded.get("options", recorded)
         del options["muon_momentum"], options["seed"], options["max_steps"]
         options["card_title"] = "of an earlier version, which recorded it"
-        path.write_text(dump(recorded), encoding="utf-8")
+        path.write_text(
+            yaml.safe_dump(recorded, explicit_end=True) if is_yaml else json.dumps(recorded), encoding="utf-8"
+        )
     for checkpoint in folder.glob("model/checkpoint-*"):
-        mark_complete(checkpoint)
+        mark_complete(checkpoint, read_data(checkpoint))
     message = refused(folder)
     assert "(max_steps was -1, is 4)" in message
     assert "with the changed max_steps" in refused(folder, resume_from_checkpoint="model/checkpoint-4")

@@ -68,7 +68,7 @@ def trainer(tmp_path):
         save_model=save_model,
         args=arguments,
         state=SimpleNamespace(log_history=history, global_step=2),
-        earlier_options={},
+        checkpointing=SimpleNamespace(earlier_options={}),
         accelerator=SimpleNamespace(unwrap_model=lambda model: model),
         is_world_process_zero=lambda: True,
         push_when_finished=False,
