@@ -21,6 +21,7 @@ from typing import Annotated
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.baselines import most_similar_sentences, random_spans
+from atenta.recipes.option_annotations import FROM_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions, score_answers
 from atenta.recipes.training import (
@@ -32,7 +33,6 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import FROM_0, FROM_1
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 

@@ -34,6 +34,7 @@ from transformers import (
 from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import PAIR_METRICS, scores
+from atenta.recipes.option_annotations import FROM_0, FROM_1, SHARE, Mark
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.samples.files import SPLITS
@@ -50,7 +51,6 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import FROM_0, FROM_1, SHARE
 from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.tokenization.base_letters import strip_accents
@@ -75,24 +75,24 @@ class DecodingArguments:
 
     _argument_group_name = "decoding"
 
-    metrics: list[str] = field(
+    metrics: Annotated[list[str], Mark.AFTER_TRAINING] = field(
         default_factory=lambda: ["exact_match", "character_error_rate"],
         metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
     )
-    num_beams: Annotated[int, FROM_1] = field(
+    num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
         default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"}
     )
-    num_return_sequences: Annotated[int, FROM_1] = field(
+    num_return_sequences: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
         default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
     )
-    keep_letters: bool | None = field(
+    keep_letters: Annotated[bool | None, Mark.INCIDENTAL] = field(
         default=None,
         metadata={
             "help": "also score outputs that are made to keep the source's letters and change only accents; None: if "
             "all test pairs keep them"
         },
     )
-    max_eval_samples: Annotated[int | None, FROM_1] = field(
+    max_eval_samples: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING] = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
     )
 

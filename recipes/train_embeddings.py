@@ -39,6 +39,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import EvalLoopOutput
 
+from atenta.recipes.option_annotations import ABOVE_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
@@ -74,7 +75,6 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import ABOVE_0, FROM_1
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 

@@ -18,7 +18,7 @@ from atenta import (
     AtentaEncoderForQuestionAnswering,
 )
 from atenta.recipes.training import RecipeArguments, RecipeTrainer, start_run
-from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, is_finished, step_of
+from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, read_data, step_of
 from atenta.recipes.training.models import add_lora
 from atenta.recipes.training.progress import FigureLines, select_figures
 from atenta.recipes.training.runs import Run
@@ -184,7 +184,7 @@ def test_early_stopping(tmp_path):
     trainer.fit(None)
     assert trainer.state.global_step == 4
     assert trainer.state.best_global_step == 2
-    assert is_finished(tmp_path / "checkpoint-4")
+    assert [read_data(tmp_path / f"checkpoint-{step}")["ended"] for step in (1, 2, 3, 4)] == [False] * 3 + [True]
 
 
 @pytest.mark.parametrize(("limit", "kept"), [(1, [2, 5]), (2, [2, 4, 5]), (None, [1, 2, 3, 4, 5])])
@@ -382,7 +382,7 @@ def test_a_checkpoint_of_a_model_with_other_positions_is_refused(tmp_path, finis
     trainer_of(tmp_path, {"train": PAIRS}, earlier, **steps).fit(None)
     now = tiny(model_class, position_embedding_type="rotary")
     again = trainer_of(tmp_path, {"train": PAIRS}, now, **steps)
-    with pytest.raises(SystemExit, match="rotary_cross_attention=False, and this run makes one with True"):
+    with pytest.raises(SystemExit, match="checkpoint-2 belongs to a run with other positions"):
         again.fit(Run(again.args, checkpoint=tmp_path / "checkpoint-2"))
 
 
