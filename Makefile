@@ -110,11 +110,10 @@ $(ENVIRONMENT): pyproject.toml constraints.txt
 	.venv/bin/python tests/support/fetch_hf_suites.py
 	touch $@
 
-# Each direct dependency at its lower bound, except torch, whose oldest build is not available everywhere.
+# Each direct dependency at its lower bound.
 $(OLDEST_ENVIRONMENT): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv-oldest
-	sed -n 's/^ *"\([a-z0-9_-]*\)>=\([0-9.]*\).*/\1==\2/p' pyproject.toml | grep -v '^torch==' > .venv-oldest/constraints.txt
-	grep '^torch==' constraints.txt >> .venv-oldest/constraints.txt
+	sed -n 's/^ *"\([a-z0-9_-]*\)>=\([0-9.]*\).*/\1==\2/p' pyproject.toml > .venv-oldest/constraints.txt
 	.venv-oldest/bin/pip install --quiet --constraint .venv-oldest/constraints.txt --editable ".[dev]"
 	.venv-oldest/bin/python tests/support/fetch_hf_suites.py
 	touch $@

@@ -1,8 +1,8 @@
 """`atenta evaluate`: the scores of a saved model on a file in the format of its recipe, as the recipe has them."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from importlib.metadata import version
@@ -13,39 +13,40 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
-from atenta.command.predictors import class_names, saved_options
-from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
-from atenta.recipes.baselines import copy_source
-from atenta.recipes.finetune_classification import score_labels
-from atenta.recipes.finetune_qa import score_answers
-from atenta.recipes.finetune_tagging import score_tags
-from atenta.recipes.metrics import PAIR_METRICS
+from atenta.engines.kinds import kind_of
+from atenta.engines.saved_model import (
+    class_of,
+    find_model,
+    is_ours,
+    load_tokenizer,
+    load_weights,
+    read_config,
+    saved_options,
+)
 from atenta.recipes.reading import RowFormat
-from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.reading.records import BadRow
-from atenta.recipes.tasks.characters import CHARACTER_PAIRS, score_restored, strip_texts
-from atenta.recipes.tasks.classification import LABELLED_TEXTS
+from atenta.recipes.tasks.characters import evaluate_characters
+from atenta.recipes.tasks.classification import evaluate_labels
 from atenta.recipes.tasks.documents import DOCUMENTS, cut_documents, encode_documents, read_documents
-from atenta.recipes.tasks.pairs import PAIRS, merge_targets, score_pairs
+from atenta.recipes.tasks.evaluation import Evaluation, Row, Scores
+from atenta.recipes.tasks.pairs import evaluate_pairs
 from atenta.recipes.tasks.prompts import PROMPTS, encode_prompts
-from atenta.recipes.tasks.questions import QUESTIONS
-from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.tasks.questions import evaluate_answers
+from atenta.recipes.tasks.tagging import evaluate_tags
 from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, nats_of_answers
 from atenta.recipes.training.logit_reductions import bits
-from atenta.recipes.training.results import compare, table
+from atenta.recipes.training.results import table
 
-_Row = Mapping[str, Any]
-_Rows = Sequence[_Row]
-_Scores = Mapping[str, Mapping[str, float]]
-_PAIR_METRICS = ("word_accuracy", "exact_match", "character_error_rate")  # of models that were saved without
+_Rows = Sequence[Row]
 
-
-@dataclass(frozen=True)
-class _Task:
-    """The format of a kind of model's rows, and a function that scores them."""
-
-    row_format: RowFormat
-    score: Callable[[_Rows], _Scores]
+# How each kind of model is scored whose answers are compared with the right ones. Decoders are scored below.
+_EVALUATIONS: dict[str, Callable[[Row], Evaluation]] = {
+    "text2text-generation": evaluate_pairs,
+    "character-restoration": evaluate_characters,
+    "text-classification": evaluate_labels,
+    "token-classification": evaluate_tags,
+    "question-answering": evaluate_answers,
+}
 
 
 def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[str], output: Path | None) -> None:
@@ -66,9 +67,9 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
     """
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise FileNotFoundError(f"--output {output} cannot be written: expected a file in a folder that exists")
-    task = _find_task(options, metrics)
-    rows = read_rows(test_file, task.row_format)
-    compared = task.score(rows)
+    row_format, score = _find_scores(options, metrics)
+    rows = read_rows(test_file, row_format)
+    compared = score(rows)
     print(f"{len(rows):,} rows of {test_file}\n\n{table(compared)}", flush=True)
     if output is not None:
         about = {
@@ -105,131 +106,45 @@ def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     return rows
 
 
-def _find_task(options: PredictOptions, metrics: Sequence[str]) -> _Task:
-    """Return how a model is scored, from its configuration, before anything is read."""
+def _find_scores(options: PredictOptions, metrics: Sequence[str]) -> tuple[RowFormat, Callable[[_Rows], Scores]]:
+    """Return the format of the rows that a model is scored on, and what scores them, before anything is read."""
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
-    kind = class_of(config) if is_ours(config) else "ForConditionalGeneration"
-    saved = partial(saved_options, config)
-    if metrics and not kind.endswith("ForConditionalGeneration"):
-        raise ValueError(f"{options.model} is {kind}; --metrics is for pairs of texts: leave it out.")
-    if config.get("character_variants"):
-        score = partial(_score_characters, options=options, variants=config["character_variants"])
-        return _Task(_character_format(saved("character-restoration")), score)
-    if kind.endswith("ForConditionalGeneration"):
-        of_pairs = saved("text2text-generation")
-        if of_pairs.get("denoising"):
-            raise ValueError(f"{options.model} restores masked texts: its recipe scores that. Expected another model.")
-        metrics = metrics or of_pairs.get("metrics") or _PAIR_METRICS
-        if unknown := [name for name in metrics if name not in PAIR_METRICS]:
-            raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(PAIR_METRICS)}.")
-        return _Task(PAIRS, partial(_score_pairs, options=options, metrics=metrics, saved=of_pairs))
-    if kind.endswith("ForCausalLM"):
-        return _decoder_task(folder, options, saved("text-generation"))
-    known = class_names(config).values()
-    formats = {
-        "ForSequenceClassification": (_with_known(LABELLED_TEXTS, "label", known), _score_labels),
-        "ForTokenClassification": (_tagged_format(saved("token-classification"), known), _score_tags),
-        "ForQuestionAnswering": (QUESTIONS, _score_answers),
-    }
-    for ending, (row_format, score_rows) in formats.items():
-        if kind.endswith(ending):
-            return _Task(row_format, partial(score_rows, options=options))
-    raise ValueError(
-        f"{kind} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions or restored "
-        "characters. Pre-trained encoders are scored by their recipe."
-    )
+    task = kind_of(config).task if is_ours(config) else "text2text-generation"
+    if metrics and task != "text2text-generation":
+        raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
+    if task == "text-generation":
+        return _decoder_scores(folder, options, saved_options(config, task))
+    if task not in _EVALUATIONS:
+        raise ValueError(
+            f"{class_of(config)} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions "
+            "or restored characters. Pre-trained encoders are scored by their recipe."
+        )
+    evaluation = evaluate_pairs(config, metrics) if metrics else _EVALUATIONS[task](config)
 
+    def score(rows: _Rows) -> Scores:
+        scored = evaluation.prepare(rows)
+        predictor = load_predictor(options)
+        found = predictor.predict([{**evaluation.fields(row), "where": row["where"]} for row in scored])
+        return evaluation.score([evaluation.answer(each) for each in found], scored)
 
-def _predict(options: PredictOptions, rows: _Rows, *columns: str) -> list[Any]:
-    return load_predictor(options).predict([{name: row[name] for name in ("where", *columns)} for row in rows])
-
-
-# Labels, tags and answers
-
-
-def _with_known(row_format: RowFormat, column: str, known: Collection[str]) -> RowFormat:
-    """Return a format that refuses labels or tags which a model has not."""
-
-    def check(fields: _Row) -> dict[str, Any]:
-        row = row_format.check(fields)
-        given = row[column] if isinstance(row[column], list) else [row[column]]
-        if unknown := [name for name in given if name not in known]:
-            name = column.removesuffix("s")
-            raise ValueError(f"found the {name} {unknown[0]!r}; expected one of the model's: {', '.join(known):.400}")
-        return row
-
-    return replace(row_format, check=check)
-
-
-def _tagged_format(saved: _Row, known: Collection[str]) -> RowFormat:
-    read = partial(read_conllu, tag_column=saved.get("tag_column", "upos"))
-    return _with_known(replace(TAGGED_SENTENCES, readers={".conll": read_conll, ".conllu": read}), "tags", known)
-
-
-def _score_labels(rows: _Rows, options: PredictOptions) -> _Scores:
-    found = [each.text for each in _predict(options, rows, "text", "text_pair")]
-    return {"model": score_labels(found, [row["label"] for row in rows])}
-
-
-def _score_tags(rows: _Rows, options: PredictOptions) -> _Scores:
-    found = [each.record["tags"] for each in _predict(options, rows, "words")]
-    return {"model": score_tags(found, [row["tags"] for row in rows])}
-
-
-def _score_answers(rows: _Rows, options: PredictOptions) -> _Scores:
-    found = [each.text for each in _predict(options, rows, "question", "context")]
-    return {"model": score_answers(found, rows)}
-
-
-# Pairs of texts, and characters
-
-
-def _score_pairs(rows: _Rows, options: PredictOptions, metrics: Sequence[str], saved: _Row) -> _Scores:
-    if saved.get("several_targets"):
-        rows = merge_targets(rows)
-    fields = [{**row, "text": row["source"], "tags": [tag[1:-1] for tag in row["tags"]]} for row in rows]
-    found = [each.text for each in _predict(options, fields, "text", "tags")]
-    score = partial(score_pairs, metrics=metrics, separator=saved.get("target_separator"))
-    return compare(score, rows, {"left as it is": copy_source(rows), "model": found})
-
-
-def _character_format(saved: _Row) -> RowFormat:
-    """Return the format of pairs. Where sources were made from texts, those of a txt file are made likewise."""
-    strip = saved.get("strip")
-    if not strip:
-        return CHARACTER_PAIRS
-
-    def check(fields: _Row) -> dict[str, Any]:
-        if "text" not in fields:
-            return CHARACTER_PAIRS.check(fields)
-        made = strip_texts({"text": [DOCUMENTS.check(fields)["text"]]}, strip)
-        return {name: values[0] for name, values in made.items()}
-
-    read = partial(read_documents, sample_by=saved.get("sample_by", "document"))
-    return replace(CHARACTER_PAIRS, readers={".txt": read}, check=check)
-
-
-def _score_characters(rows: _Rows, options: PredictOptions, variants: Mapping[str, str]) -> _Scores:
-    found = [each.text for each in _predict(options, [{**row, "text": row["source"]} for row in rows], "text")]
-    score = partial(score_restored, variants=variants)
-    return compare(score, rows, {"left as it is": copy_source(rows), "model": found})
+    return evaluation.row_format, score
 
 
 # Decoders, and pair votes
 
 
-def _decoder_task(folder: Path, options: PredictOptions, saved: _Row) -> _Task:
+def _decoder_scores(folder: Path, options: PredictOptions, saved: Row) -> tuple[RowFormat, Callable[[_Rows], Scores]]:
     """Return how a decoder is scored: by the probabilities of answers to prompts, or of documents and their ends."""
     if options.generate or options.keep_letters or options.min_confidence:
         raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
     if options.engine == "onnx" or options.quantization:
         raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
     if saved.get("prompts"):
-        return _Task(PROMPTS, partial(_score_prompted, folder=folder, options=options, saved=saved))
+        return PROMPTS, partial(_score_prompted, folder=folder, options=options, saved=saved)
     sample_by = saved.get("sample_by", "document")
     row_format = replace(DOCUMENTS, readers={".txt": partial(read_documents, sample_by=sample_by)})
-    return _Task(row_format, partial(_score_documents, folder=folder, options=options, saved=saved))
+    return row_format, partial(_score_documents, folder=folder, options=options, saved=saved)
 
 
 def _load_decoder(folder: Path, options: PredictOptions) -> tuple[Any, Any]:
@@ -237,7 +152,7 @@ def _load_decoder(folder: Path, options: PredictOptions) -> tuple[Any, Any]:
     return model, load_tokenizer(folder)
 
 
-def _score_documents(rows: _Rows, folder: Path, options: PredictOptions, saved: _Row) -> _Scores:
+def _score_documents(rows: _Rows, folder: Path, options: PredictOptions, saved: Row) -> Scores:
     texts = [row["text"] for row in rows]
     if (sample_by := saved.get("sample_by", "document")) != "document":
         texts = cut_documents({"text": texts}, sample_by)["text"]
@@ -250,7 +165,7 @@ def _score_documents(rows: _Rows, folder: Path, options: PredictOptions, saved: 
     return {"model": bits([nats], ["\n".join(texts)])}
 
 
-def _score_prompted(rows: _Rows, folder: Path, options: PredictOptions, saved: _Row) -> _Scores:
+def _score_prompted(rows: _Rows, folder: Path, options: PredictOptions, saved: Row) -> Scores:
     model, tokenizer = _load_decoder(folder, options)
     longest = saved.get("max_length", model.config.max_position_embeddings)
     encoded = []

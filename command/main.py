@@ -347,7 +347,7 @@ def show(context: typer.Context) -> None:
 def export(context: typer.Context) -> None:
     """Write a model as ONNX files, which run without torch, and compare the answers. See `atenta export --help`."""
     sys.argv[0] = "atenta export"  # which its help names
-    module = _import("atenta.recipes.export", "onnx")
+    module = _import("atenta.recipes.export", "export")
     allow_interrupts()
     module.main(context.args)
 

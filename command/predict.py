@@ -32,6 +32,7 @@ from atenta.command.text_lines import (
     lock_output_file,
     parse_json_line,
 )
+from atenta.engines.kinds import kind_of
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -122,10 +123,12 @@ def predict_lines(
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if written == "tsv" and not writer.done["bytes"]:
             writer.write(tab_separated(["text", *predictor.columns]))
-        lines = ((line, _fields(line, predictor, json_lines)) for line in reader)
+        record_fields = predictor.record_fields if written == "jsonl" else ()
+        lines = ((line, _fields(line, predictor, json_lines, record_fields)) for line in reader)
         for chunk in _with_bar(chunks_of(lines, _CHUNK)):
             rest = iter(chunk)
-            for predictions in predictor.predict_in_parts([fields for _, fields in chunk]):
+            placed = [{**fields, "where": line.where} for line, fields in chunk]
+            for predictions in predictor.predict_in_parts(placed):
                 given = list(islice(rest, len(predictions)))
                 results = (
                     _format(line, fields, prediction, written, json_lines)
@@ -189,16 +192,22 @@ def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
             bar.update(len(chunk))
 
 
-def _fields(line: InputLine, predictor: Predictor, json_lines: bool) -> dict[str, Any]:
-    if json_lines:
-        return parse_json_line(line, *predictor.json_fields) | {"where": line.where}
-    return {"text": str(line), "where": line.where}
+def _fields(line: InputLine, predictor: Predictor, json_lines: bool, record_fields: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a line, none of which may be one that its result is written in."""
+    if not json_lines:
+        return {"text": str(line)}
+    fields = parse_json_line(line, *predictor.json_fields)
+    if taken := [name for name in record_fields if name in fields]:
+        raise ValueError(
+            f"{line.where}: found the field {taken[0]!r} ({fields[taken[0]]!r:.60}), in which the result is written; "
+            "expected none of this name: rename it, or choose another --format."
+        )
+    return fields
 
 
 def _format(line: InputLine, fields: Mapping[str, Any], prediction: Prediction, format: str, json_lines: bool) -> str:
     if format == "jsonl":
-        given = {name: value for name, value in fields.items() if name != "where"}
-        return json.dumps({**given, **prediction.record}, ensure_ascii=False) + "\n"
+        return json.dumps({**fields, **prediction.record}, ensure_ascii=False) + "\n"
     if format == "tsv":
         text = fields.get("text", fields.get("question"))
         return "".join(tab_separated([text, *row]) for row in prediction.rows)
@@ -219,54 +228,53 @@ def load_predictor(options: PredictOptions) -> Predictor:
     config = read_config(folder)
     if not is_ours(config):
         return _load_other(options, folder)
-    kind = class_of(config)
+    task = kind_of(config).task
+    generates = task in ("text2text-generation", "text-generation")
     given = [
         name
         for name, is_given, fits in (
-            ("--keep_letters", options.keep_letters, kind.endswith("ForConditionalGeneration")),
-            ("--ensemble", options.ensemble, kind.endswith("ForConditionalGeneration")),
-            ("an option of generation", options.generate, kind.endswith(("ForConditionalGeneration", "ForCausalLM"))),
-            ("--min_confidence", options.min_confidence, config.get("character_variants")),
-            ("--engine onnx", options.engine == "onnx", not kind.endswith("ForQuestionAnswering")),
-            ("--quantization", options.quantization, not kind.endswith("ForQuestionAnswering")),
-            ("--device", options.device, kind.endswith(("ForConditionalGeneration", "ForQuestionAnswering"))),
+            ("--keep_letters", options.keep_letters, task == "text2text-generation"),
+            ("--ensemble", options.ensemble, task == "text2text-generation"),
+            ("an option of generation", options.generate, generates),
+            ("--min_confidence", options.min_confidence, task == "character-restoration"),
+            ("--engine onnx", options.engine == "onnx", task != "question-answering"),
+            ("--quantization", options.quantization, task != "question-answering"),
+            ("--device", options.device, task in ("text2text-generation", "question-answering")),
         )
         if is_given and not fits
     ]
     if given:
-        raise ValueError(f"{options.model} is {kind}; {given[0]} is not for such a model: leave it out.")
-    if config.get("character_variants"):
+        raise ValueError(f"{options.model} is {class_of(config)}; {given[0]} is not for such a model: leave it out.")
+    if task == "character-restoration":
         from atenta import CharacterRestorer
 
         chosen: Any = {"engine": options.engine, "quantization": options.quantization}
         return CharacterPredictor(CharacterRestorer.from_pretrained(folder, **chosen), options.min_confidence)
-    if kind.endswith("ForQuestionAnswering"):
+    if task == "question-answering":
         return AnswerPredictor(_pipeline("question-answering", folder, options))
+    predictors = {
+        "text-classification": LabelPredictor,
+        "token-classification": TagPredictor,
+        "fill-mask": MaskPredictor,
+        "pretraining": MaskPredictor,
+    }
+    if not generates and task not in predictors:
+        raise ValueError(
+            f"{options.model} is {class_of(config)}, which has no answer for a line; expected a model that writes, "
+            "labels, tags, restores, answers or fills. `load_engine(folder).predict(texts)` returns its outputs."
+        )
     from atenta.engines.engine import choose_engine, load_engine
 
     name = choose_engine(folder, options.engine, options.quantization)  # type: ignore[arg-type]
-    if kind.endswith("ForConditionalGeneration") and name == "torch":
+    if task == "text2text-generation" and name == "torch":
         return _load_pipeline(options, folder)
     if options.ensemble or options.device:
         raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
-    search = {**_default_length(folder, kind), **options.generate}
-    predictors = {
-        "ForSequenceClassification": LabelPredictor,
-        "ForTokenClassification": TagPredictor,
-        "ForMaskedLM": MaskPredictor,
-        "ForPreTraining": MaskPredictor,
-    }
-    for ending, predictor in predictors.items():
-        if kind.endswith(ending):
-            return predictor(engine)
-    if not engine.can_generate:
-        raise ValueError(
-            f"{options.model} is {kind}, which has vectors and no answers; expected a model with a head. "
-            "`load_engine(folder).predict(texts)` returns the vectors."
-        )
-
-    is_prompt = kind.endswith("ForCausalLM")
+    if task in predictors:
+        return predictors[task](engine)
+    search = {**_default_length(folder, task), **options.generate}
+    is_prompt = task == "text-generation"
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags), is_prompt) for each in fields))
@@ -278,7 +286,7 @@ def load_predictor(options: PredictOptions) -> Predictor:
             **search,
         )
         prompts = texts if is_prompt else [""] * len(texts)
-        if kind.endswith("ForConditionalGeneration"):
+        if not is_prompt:
             _warn(engine, texts, found, options.keep_letters)
         joined = [join_windows(*each) for each in found]
         return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
@@ -286,12 +294,12 @@ def load_predictor(options: PredictOptions) -> Predictor:
     return TextPredictor(generate)
 
 
-def _default_length(folder: Path, kind: str) -> dict[str, int]:
+def _default_length(folder: Path, task: str) -> dict[str, int]:
     """Return the option that limits an output where the model says nothing: in torch and in onnxruntime the same."""
     file = folder / "generation_config.json"
     saved = read_saved(file) if file.is_file() else {}
     is_said = any(saved.get(name) is not None for name in ("max_length", "max_new_tokens"))
-    return {} if is_said or not kind.endswith("ForConditionalGeneration") else {"max_new_tokens": _MAX_NEW_TOKENS}
+    return {} if is_said or task != "text2text-generation" else {"max_new_tokens": _MAX_NEW_TOKENS}
 
 
 def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from atenta.engines.saved_model import class_names, saved_options
+
 
 @dataclass(frozen=True)
 class Prediction:
@@ -29,12 +31,14 @@ class Predictor:
     Attributes:
         columns: names of the columns of a row, after `text`.
         json_fields: the fields that a JSON line must have.
+        record_fields: the fields of a record that are not those of its line.
         reads_pairs: whether a JSON line may have a second text, `text_pair`.
         format: the format by default.
     """
 
     columns: Sequence[str] = ()
     json_fields: Sequence[str] = ("text",)
+    record_fields: Sequence[str] = ()
     reads_pairs = False
     format = "text"
 
@@ -82,6 +86,7 @@ class TextPredictor(Predictor):
     """An encoder-decoder or a decoder: the generated texts, best first."""
 
     columns = ("output", "score")
+    record_fields = ("outputs",)
 
     def __init__(self, generate: Callable[[list[Mapping[str, Any]]], list[list[tuple[str, float]]]]) -> None:
         self._generate = generate
@@ -101,6 +106,7 @@ class LabelPredictor(Predictor):
     """A classifier of texts, or of pairs of texts: the most probable label."""
 
     columns = ("label", "probability")
+    record_fields = ("label", "probabilities")
 
     def __init__(self, engine: Any) -> None:
         self._engine, self._labels = engine, class_names(engine.config)
@@ -130,6 +136,7 @@ class TagPredictor(Predictor):
     """
 
     columns = ("word", "tag", "probability")
+    record_fields = ("tags", "probabilities")  # `words` are those of the line, if it has them
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -159,6 +166,7 @@ class CharacterPredictor(Predictor):
     """A tagger of characters: the restored text, and in JSON the probability of each character."""
 
     columns = ("restored",)
+    record_fields = ("restored", "probabilities")
 
     def __init__(self, restorer: Any, min_confidence: float) -> None:
         self._restorer, self._min_confidence = restorer, min_confidence
@@ -176,7 +184,7 @@ class CharacterPredictor(Predictor):
 class AnswerPredictor(Predictor):
     """A model that answers questions: the part of the context, from lines of JSON."""
 
-    columns = ("answer", "start", "end", "score")
+    columns = record_fields = ("answer", "start", "end", "score")
     json_fields = ("question", "context")
 
     def __init__(self, answer: Any) -> None:
@@ -184,14 +192,16 @@ class AnswerPredictor(Predictor):
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         rows = [{name: each[name] for name in self.json_fields} for each in fields]
-        names = ("answer", "start", "end", "score")
-        return [Prediction(each["answer"], [[each[name] for name in names]], each) for each in self._answer(rows)]
+        return [
+            Prediction(each["answer"], [[each[name] for name in self.columns]], each) for each in self._answer(rows)
+        ]
 
 
 class MaskPredictor(Predictor):
     """An encoder that fills in masks: the text with the most probable character at each `<mask>`, all at once."""
 
     columns = ("filled",)
+    record_fields = ("filled",)
 
     def __init__(self, engine: Any) -> None:
         self._engine = engine
@@ -207,16 +217,6 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
-
-
-def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
-    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
-    return (config.get("task_specific_params") or {}).get(task, {})
-
-
-def class_names(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
-    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:

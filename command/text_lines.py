@@ -278,7 +278,11 @@ class LineWriter:
         else:
             check_output_file(output)
         self._note_progress()  # before there is a file, which would seem complete without it
-        self._file = open(output, "r+b" if self.done["bytes"] else "wb")  # noqa: SIM115  # closed by __exit__
+        try:
+            self._file = open(output, "r+b" if output.exists() else "xb")  # noqa: SIM115  # closed by __exit__
+        except FileExistsError:  # a link to nothing, or made in the meantime, by another program
+            self._progress.unlink()
+            raise
         self._file.truncate(self.done["bytes"])  # a line that was half written is written again
         self._file.seek(self.done["bytes"])
 

@@ -183,6 +183,8 @@ class AtentaConfig(PreTrainedConfig):
             numbers = list(map(str, self.id2label))
             if not numbers or set(numbers) != set(map(str, range(len(numbers)))):
                 raise ValueError(f"id2label={self.id2label!r:.200}; expected a label for each number from 0 on.")
+            if len(set(self.id2label.values())) != len(numbers):
+                raise ValueError(f"id2label={self.id2label!r:.200} has a label twice; expected each once.")
         for label, number in (self.label2id or {}).items():
             if number < 0:
                 raise ValueError(f"label2id has {label!r:.80}: {number!r:.80}; expected a number from 0 on.")

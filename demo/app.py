@@ -16,6 +16,7 @@ import gradio as gr
 
 from atenta import CharacterRestorer, load_engine
 from atenta.command.predictors import TagPredictor
+from atenta.engines.kinds import kind_of
 from atenta.engines.saved_model import class_of, read_config
 
 # Pieces of a text with what is marked on each, as Gradio's HighlightedText takes them.
@@ -35,14 +36,15 @@ def make_page(folder: Path) -> gr.Interface:
         ValueError: If its model is of another kind, or damaged.
     """
     config = read_config(folder)
-    kind = class_of(config)
-    if config.get("character_variants"):
-        return restoration_page(folder)
-    if kind.endswith("ForTokenClassification"):
-        return tagging_page(folder)
-    if kind.endswith("ForCausalLM"):
-        return generation_page(folder)
-    raise ValueError(f"{folder} has a model of {kind}; expected a decoder or a tagger.")
+    pages = {
+        "character-restoration": restoration_page,
+        "token-classification": tagging_page,
+        "text-generation": generation_page,
+    }
+    page = pages.get(kind_of(config).task)
+    if page is None:
+        raise ValueError(f"{folder} has a model of {class_of(config)}; expected a decoder or a tagger.")
+    return page(folder)
 
 
 def generation_page(folder: Path) -> gr.Interface:

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
+from ..tokenization.generation_options import check_saved_options, is_whole
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
@@ -24,7 +25,7 @@ from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, st
 
 EngineName = Literal["auto", "onnx", "torch"]
 _BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
-_IMPOSSIBLE = -1e5  # below the score of any text; beams for which the letters allow no text of their own are there
+_IMPOSSIBLE = -1e5  # below Σ log p of any text; beams for which the letters allow no text of their own are there
 INSTALL = {"onnx": 'pip install "atenta[onnx]"', "torch": "pip install atenta"}
 
 
@@ -164,8 +165,8 @@ class Engine:
         Arguments and errors are those of [`Engine.n_best`]. A window that is empty has `None` as its outputs; a prompt
         is one window, and is continued even if it is empty.
         """
-        if batch_size < 1:
-            raise ValueError(f"batch_size={batch_size}; expected 1 or more.")
+        if not is_whole(batch_size, 1):
+            raise ValueError(f"batch_size={batch_size!r:.60}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
         expect_texts(texts)
         of_texts = self._tag_ids(tags, len(texts))
@@ -212,7 +213,9 @@ class Engine:
                 read = 1 if self._reads_sources else inputs["attention_mask"].sum(-1)
                 inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
             for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
-                possible = [output for output in outputs if output.score > _IMPOSSIBLE]
+                lengths = [max(1, len(output.token_ids) + output.finished) for output in outputs]
+                totals = [output.score * length**search.length_penalty for output, length in zip(outputs, lengths)]
+                possible = [output for output, total in zip(outputs, totals) if total > _IMPOSSIBLE]
                 if any(not output.finished and len(output.token_ids) < limit for output in possible):
                     raise ValueError(
                         f"An output needs more than the {self._longest} positions that this model has learned "
@@ -329,6 +332,8 @@ class Engine:
     def _generator(self, keep_letters: bool) -> Generator:
         if not isinstance(self._model, Generator):
             raise ValueError(f"{class_of(self.config)} does not generate text; use `predict`.")
+        if not isinstance(keep_letters, bool):
+            raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")
         if keep_letters and not self._reads_sources:
             raise ValueError(
                 f"keep_letters=True needs a source whose letters to keep, and {class_of(self.config)} continues "
@@ -379,8 +384,8 @@ def load_engine(
         ImportError: If the engine is not installed.
         ValueError: If the engine is unknown, `threads` is below 1, or a file is damaged or of another version.
     """
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads={threads}; expected 1 or more.")
+    if threads is not None and not is_whole(threads, 1):
+        raise ValueError(f"threads={threads!r:.60}; expected 1 or more.")
     folder = find_model(folder)
     config = read_config(folder)
     if not is_ours(config):
@@ -390,6 +395,7 @@ def load_engine(
     name = choose_engine(folder, engine, quantization)
     saved = folder / "generation_config.json"
     generation_config = read_saved(saved) if saved.is_file() else {}
+    check_saved_options(generation_config, config, str(folder))
     tokenizer = TextIds(folder)
     tokenizer.check_model(config)
     model: Head | Generator
@@ -427,7 +433,7 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
         raise ValueError(f"quantization={quantization!r} is for ONNX files; leave it out with engine='torch'.")
     files = [folder / ONNX_FOLDER / file_name(stem, quantization) for stem in ("model", "decoder_model")]
     has_files = any(map(Path.is_file, files))
-    has_onnx, has_torch = _is_installed("onnxruntime"), _is_installed("torch")
+    has_onnx, has_torch = (find_spec(package) is not None for package in ("onnxruntime", "torch"))
     if engine != "torch" and has_files and has_onnx:
         return "onnx"
     if engine == "torch" or (engine == "auto" and quantization is None and has_torch):
@@ -440,7 +446,3 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
             f"{export_command(files[0])}"
         )
     raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
-
-
-def _is_installed(package: str) -> bool:
-    return find_spec(package) is not None

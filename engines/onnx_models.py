@@ -13,13 +13,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .saved_model import SavedTensor, check_inside, describe_error, learned_positions, read_tensors
+from .saved_model import (
+    CONFIG,
+    SavedTensor,
+    check_inside,
+    class_names,
+    class_of,
+    describe_error,
+    learned_positions,
+    read_config,
+    read_tensors,
+)
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
 WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
 _INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
+_OF_CLASSES = ("ForSequenceClassification", "ForTokenClassification")  # what `id2label` has names for
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
@@ -137,14 +148,27 @@ class OnnxHead:
     """A model that does not generate: an encoder with any head, or a classifier.
 
     Args:
-        folder: the folder of the ONNX files.
+        folder: the folder of the ONNX files, in that of the saved model.
         quantization: which of them.
+
+    Raises:
+        FileNotFoundError: If there is no such file, or no `config.json`.
+        ValueError: If one of them is damaged, or they do not have as many classes.
     """
 
     def __init__(self, folder: Path, quantization: Quantization | None = None) -> None:
-        self.session = open_session(folder / file_name("model", quantization))
+        path = folder / file_name("model", quantization)
+        self.session = open_session(path)
         self.input_names = {each.name for each in self.session.get_inputs()}
-        self.output_names = [each.name for each in self.session.get_outputs()]
+        widths = {each.name: each.shape[-1] for each in self.session.get_outputs()}
+        self.output_names = [*widths]
+        config = read_config(folder.parent)
+        classes = len(class_names(config))
+        if class_of(config).endswith(_OF_CLASSES) and widths.get("logits") != classes:
+            raise ValueError(
+                f"{path} has logits of {widths.get('logits')} classes, and {folder.parent / CONFIG} the names of "
+                f"{classes} (id2label); expected as many. Write the file again: {export_command(path)}"
+            )
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the outputs by name.

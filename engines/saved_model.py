@@ -37,9 +37,12 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
         hub_options: as in `snapshot_download`, such as `revision`, and `subfolder` as in `from_pretrained`.
 
     Raises:
+        TypeError: If the name is no text and no path.
         FileNotFoundError: If there is no such model.
         ValueError: If a file of the folder is a link to somewhere else, or the model is not whole without another.
     """
+    if not isinstance(name, str | os.PathLike):
+        raise TypeError(f"Found {name!r:.60} ({type(name).__name__}); expected the folder of a model, or its name.")
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():
@@ -122,7 +125,10 @@ def read_saved(path: Path) -> dict[str, Any]:
         ValueError: If it is damaged.
     """
     if not path.is_file():
-        raise FileNotFoundError(f"{path.parent} has no {path.name}; expected the folder of a saved model")
+        raise FileNotFoundError(
+            f"{path.parent} has no {path.name}; expected the folder of a saved model. `hf download NAME --local-dir "
+            "FOLDER` fetches one from the Hub."
+        )
     try:
         saved = json.loads(path.read_bytes())
         json.dumps(saved, ensure_ascii=False).encode()
@@ -168,10 +174,18 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
             first, end = each["data_offsets"]
             if math.prod(each["shape"]) * bits != 8 * (end - first):
                 raise ValueError(f"{name} has {end - first} bytes; expected those of {each['shape']} {each['dtype']}")
+        last = max((each["data_offsets"][1] for each in places.values()), default=0)
+        if last != len(content) - start:
+            raise ValueError(f"there are {len(content) - start} bytes of tensors; expected {last}")
         return {
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
         }
+
+
+def count_weights(path: Path) -> int:
+    """Return the number of weights in a file in safetensors. The errors are those of `read_tensors`."""
+    return sum(math.prod(tensor.shape) for tensor in read_tensors(path).values())
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -182,13 +196,7 @@ def read_config(folder: Path) -> dict[str, Any]:
         ValueError: If it is damaged. The message names the key.
     """
     path = folder / CONFIG
-    try:
-        config = read_saved(path)
-    except FileNotFoundError:
-        raise FileNotFoundError(
-            f"{folder} has no {CONFIG}; expected the folder of a saved model. `hf download NAME --local-dir FOLDER` "
-            "fetches one from the Hub."
-        ) from None
+    config = read_saved(path)
     for key, (is_right, expected) in _CHECKS.items():
         value = config.get(key)
         if value is not None and not is_right(value):
@@ -204,6 +212,16 @@ def read_config(folder: Path) -> dict[str, Any]:
 def class_of(config: Mapping[str, Any]) -> str:
     """Return the name of the class of a saved model."""
     return (config.get("architectures") or [f"unknown class ({CONFIG} has no architectures)"])[0]
+
+
+def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
+    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
+    return (config.get("task_specific_params") or {}).get(task, {})
+
+
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
 
 
 def is_ours(config: Mapping[str, Any]) -> bool:
@@ -237,6 +255,7 @@ def _are_labels(value: Any) -> bool:
         isinstance(value, dict)
         and {*value} == {str(index) for index in range(len(value))}
         and all(isinstance(label, str) for label in value.values())
+        and len({*value.values()}) == len(value)
     )
 
 
@@ -261,6 +280,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and all(isinstance(each, str) and each.isidentifier() for each in value),
         "a list of names of classes",
     ),
+    "auto_map": (lambda value: isinstance(value, dict), "names of classes by those of auto classes"),
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
     "position_embedding_type": (
         lambda value: value in ("sinusoidal", "learned", "rotary"),
@@ -269,7 +289,11 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "max_position_embeddings": (_is_whole, "a whole number above 0"),
     "vocab_size": (_is_whole, "a whole number above 0"),
     "type_vocab_size": (_is_id, "a whole number, 0 or more"),
-    "decoder_start_token_id": (_is_id, "the id of a token"),
+    **dict.fromkeys(("bos_token_id", "pad_token_id", "decoder_start_token_id"), (_is_id, "the id of a token")),
+    "eos_token_id": (
+        lambda value: all(map(_is_id, value if isinstance(value, list) else [value])),
+        "the id of a token, or several",
+    ),
     "window_length": (_is_whole, "a whole number above 0"),
     "task_specific_params": (
         lambda value: isinstance(value, dict) and all(isinstance(options, dict) for options in value.values()),
@@ -279,7 +303,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, list) and len(value) == 2 and all(_is_positive(each) for each in value),
         "two numbers above 0",
     ),
-    "id2label": (_are_labels, 'a name for each number from 0: {"0": …, "1": …}'),
+    "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
     "character_variants": (_are_variants, "for each character, those that it may become"),
     "confidence_temperature": (_is_positive, "a finite number above 0"),
     "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
@@ -340,7 +364,7 @@ def load_weights(
     """
     from transformers.utils import logging
 
-    from ..modeling.modeling_base import check_generation, check_weights
+    from ..modeling.modeling_base import check_weights, prepare_generation
 
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -368,7 +392,7 @@ def load_weights(
         if has_bar:
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
-    check_generation(model, str(folder))
+    prepare_generation(model, str(folder))
     _check_types(model, folder)
     if not trust_remote_code:
         for name in ("auto_map", "custom_pipelines"):

@@ -3,14 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from math import isfinite
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
-_LEAST_TEMPERATURE = 1e-30  # logits divided by less, or by more than its reciprocal, leave the range of float32
-_MOST_OUTPUTS = 10_000  # of a text: each beam takes memory of its own
+from ..tokenization.generation_options import check_options, end_ids
+
 _DEFAULT_NEW_TOKENS = 20  # what `generate` writes if nothing says how much
 
 # Options of transformers' `GenerationConfig` that the searches below do not have, with the value that changes nothing.
@@ -68,7 +66,7 @@ class SearchOptions:
         max_new_tokens: Largest number of new tokens, instead of `max_length`. Without both it is 20.
         num_beams: Width of beam search; 1 is greedy search or sampling.
         num_return_sequences: Number of outputs for each source: samples, or at most `num_beams`.
-        length_penalty: Exponent of the length by which the score of an output is divided.
+        length_penalty: Exponent of the length by which the score of an output is divided, from -2 to 10.
         early_stopping: When beam search ends: `True`, when there are `num_beams` outputs; `False`, when no better one
             is likely; `"never"`, when none is possible.
         do_sample: Whether to draw each token.
@@ -96,37 +94,7 @@ class SearchOptions:
     seed: int | None = None
 
     def __post_init__(self) -> None:
-        checks = {
-            "max_length": (self.max_length is None or _is_whole(self.max_length, 1), "a whole number above 0"),
-            "max_new_tokens": (
-                self.max_new_tokens is None or _is_whole(self.max_new_tokens, 1),
-                "a whole number above 0",
-            ),
-            **{
-                name: (
-                    _is_whole(getattr(self, name), 1) and getattr(self, name) <= _MOST_OUTPUTS,
-                    f"a whole number from 1 to {_MOST_OUTPUTS}",
-                )
-                for name in ("num_beams", "num_return_sequences")
-            },
-            "length_penalty": (_is_number(self.length_penalty), "a number"),
-            "early_stopping": (
-                isinstance(self.early_stopping, bool) or self.early_stopping == "never",
-                'True, False or "never"',
-            ),
-            "do_sample": (isinstance(self.do_sample, bool), "True or False"),
-            "temperature": (
-                _is_number(self.temperature) and _LEAST_TEMPERATURE <= self.temperature <= 1 / _LEAST_TEMPERATURE,
-                f"a number above 0, from {_LEAST_TEMPERATURE} to {1 / _LEAST_TEMPERATURE}",
-            ),
-            "top_k": (self.top_k is None or _is_whole(self.top_k, 0), "a whole number, 0 for all tokens"),
-            "top_p": (_is_number(self.top_p) and 0 <= self.top_p <= 1, "a number from 0 to 1"),
-            "eos_token_id": (all(_is_whole(each, 0) for each in self.end_ids), "an id or a list of ids"),
-            "seed": (self.seed is None or _is_whole(self.seed, 0), "a whole number, 0 or more"),
-        }
-        for name, (is_right, expected) in checks.items():
-            if not is_right:
-                raise ValueError(f"{name} is {getattr(self, name)!r}; expected {expected}.")
+        check_options({field.name: getattr(self, field.name) for field in fields(self)})
         if self.do_sample and self.num_beams > 1:
             raise ValueError(
                 f"do_sample=True with num_beams={self.num_beams} asks for sampling in beam search, which is not "
@@ -180,9 +148,7 @@ class SearchOptions:
     @property
     def end_ids(self) -> tuple[int, ...]:
         """The tokens that end an output."""
-        if self.eos_token_id is None:
-            return ()
-        return tuple(self.eos_token_id) if isinstance(self.eos_token_id, list | tuple) else (self.eos_token_id,)
+        return end_ids(self.eos_token_id)
 
     def new_token_limits(self, prompt_lengths: Sequence[int] | np.ndarray) -> np.ndarray:
         """Return the largest number of new tokens for each source, (sources,), whatever it is padded to.
@@ -202,11 +168,3 @@ class SearchOptions:
                 "counts the prompt: raise it, or give max_new_tokens."
             )
         return self.max_length - lengths
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= least
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)

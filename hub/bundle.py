@@ -13,6 +13,7 @@ from transformers import PreTrainedConfig
 
 from .. import registration  # not its names: it is half imported if it is what imports transformers first
 from ..configuration.configuration_base import AtentaConfig, SavedCode
+from ..engines.kinds import kind_of_class
 
 PACKAGE = __package__.partition(".")[0]
 
@@ -35,12 +36,13 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     classes = {"AutoConfig": type(config), **models}
     auto_map = {name: f"{_stem(each.__module__)}.{each.__name__}" for name, each in classes.items()}
     modules = {each.__module__ for each in classes.values()}
+    registered = {each.__name__ for each in models.values()}
+    restores = bool(getattr(config, "character_variants", None))
+    kinds = [kind_of_class(name, restores=restores) for name in config.architectures or [] if name in registered]
     pipelines = {
-        task: {"impl": name, "pt": [auto_class]}
-        for task, (name, auto_class) in registration.PIPELINES.items()
-        if auto_class in models
-        and models[auto_class].__name__ in (config.architectures or [])
-        and (task != "character-restoration" or getattr(config, "character_variants", None))
+        kind.task: {"impl": registration.PIPELINES[kind.task], "pt": [kind.auto_class]}
+        for kind in kinds
+        if kind.task in registration.PIPELINES
     }
     modules |= {f"{PACKAGE}.pipelines.{each['impl'].partition('.')[0]}" for each in pipelines.values()}
     return SavedCode(auto_map, flat_sources(modules), pipelines)

@@ -17,7 +17,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from ..modeling.modeling_base import AtentaPreTrainedModel
 from .card_command import format_command
-from .card_facts import CardFacts, ModelFacts, Scores, auto_class_of
+from .card_facts import CardFacts, ModelFacts, Scores, registered_class
 from .card_words import (
     CardLanguage,
     describe_machine,
@@ -33,16 +33,7 @@ from .usage_example import write_onnx_usage, write_usage
 CARD = "README.md"
 _FOLDER = Path(__file__).resolve().parent
 _TEMPLATES = {"en": _FOLDER / "hub_card.md", "pt": _FOLDER / "hub_card_pt.md"}
-# Tasks that the Hub knows. It has none for text to text, and would show code of another task for the nearest.
-PIPELINE_TAGS = {
-    "AutoModel": "feature-extraction",
-    "AutoModelForCausalLM": "text-generation",
-    "AutoModelForMaskedLM": "fill-mask",
-    "AutoModelForQuestionAnswering": "question-answering",
-    "AutoModelForSequenceClassification": "text-classification",
-    "AutoModelForTokenClassification": "token-classification",
-}
-_TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores
+_TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores: the Hub has no such task
 _PICTURES = ("learning_curve.png", "scores_by_length.png", "confusion.png", "reliability.png")
 # Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
 _AUTOMATIC = ("<!-- Filled in when the model was saved", "This model card has been automatically generated")
@@ -93,8 +84,6 @@ def make_card(
     folder = Path(folder)
     facts = CardFacts.read(folder) if facts is None else facts
     saved, language = ModelFacts.read(folder, model), facts.card_language
-    if language not in _TEMPLATES:
-        raise ValueError(f"card_language={language!r}; expected {' or '.join(_TEMPLATES)}.")
     name = repository or _name_from_here(folder)
     card = ModelCard.from_template(
         _metadata(saved, facts, repository or folder.absolute().name, base_model),
@@ -103,14 +92,12 @@ def make_card(
         name=name,
         saved=saved,
         facts=facts,
-        kind=saved.auto_class.removeprefix("AutoModelFor").removeprefix("AutoModel") or "vectors",
-        sizes=_pair_votes_sizes(saved.config) if saved.family == "pair-votes" else _sizes(saved.config),
+        config=saved.config,
         labels=_labels(saved.config),
         base_model=base_model,
         usage=write_onnx_usage(saved, name, _quantization(folder), facts.example)
         if base_model
         else write_usage(saved, name, facts.example),
-        length=_length_limit(saved),
         tests={test: _score_table(scores, language) for test, scores in facts.tests.items()},
         groups={
             kind: _group_table(groups, facts.metric, language)
@@ -163,7 +150,7 @@ def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: st
             a generic one of transformers, which is replaced if nobody has edited it. Without a repository, a card is
             written only if the folder has none.
     """
-    if auto_class_of(model) is None:
+    if registered_class(model) is None:
         return
     path = Path(folder) / CARD
     if repo_id is None:
@@ -176,9 +163,9 @@ def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: st
 
 
 def _metadata(saved: ModelFacts, facts: CardFacts, name: str, base_model: str | None) -> ModelCardData:
-    task = PIPELINE_TAGS.get(saved.auto_class)
+    task = saved.kind.pipeline_tag
     kind = "pair-votes" if saved.family == "pair-votes" else "character-level"
-    text_to_text = [_TEXT_TO_TEXT] if saved.auto_class == "AutoModelForSeq2SeqLM" else []
+    text_to_text = [_TEXT_TO_TEXT] if saved.kind.task == _TEXT_TO_TEXT else []
     onnx = ["onnx"] if base_model else []
     results = [] if base_model else _results(facts, task or _TEXT_TO_TEXT)
     grams = facts.cost.get("co2_grams")
@@ -289,43 +276,6 @@ def _labels(config: PreTrainedConfig) -> list[str]:
     """Return the labels of a classifier or tagger, unless they are only numbered."""
     names = [str(label) for label in (config.id2label or {}).values()]
     return [] if any(re.fullmatch(r"LABEL_\d+", name) for name in names) else names
-
-
-def _sizes(config: PreTrainedConfig) -> dict[str, Any]:
-    layers = [config.num_hidden_layers]
-    if config.is_encoder_decoder:
-        layers = [config.encoder_layers, config.decoder_layers]
-    return {
-        "layers": layers,
-        "width": config.hidden_size,
-        "inner": config.intermediate_size,
-        "heads": config.num_attention_heads,
-        "head": config.head_dim,
-        "positions": config.position_embedding_type,
-        "vocabulary": config.vocab_size,
-    }
-
-
-def _pair_votes_sizes(config: PreTrainedConfig) -> dict[str, Any]:
-    return {
-        "pairs": config.num_pairs,
-        "triples": config.num_triples,
-        "distance": config.max_distance,
-        "smoothing": config.smoothing,
-        "vocabulary": config.vocab_size,
-    }
-
-
-def _length_limit(saved: ModelFacts) -> tuple[str, int | None]:
-    """Return the kind of limit that a model has on lengths, and the limit in characters."""
-    config, window = saved.config, getattr(saved.config, "window_length", None)
-    if saved.family == "pair-votes":
-        return "none", None
-    if saved.restores:
-        return "windows", window
-    if config.position_embedding_type == "learned":
-        return "learned", config.max_position_embeddings
-    return ("trained", window) if window else ("any", None)
 
 
 def _quantization(folder: Path) -> str | None:

@@ -1,21 +1,21 @@
 """The facts that a model card states: of a saved model, and of its training, which `metrics.json` keeps."""
 
-import json
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 
 from huggingface_hub.dataclasses import type_validator
-from safetensors import SafetensorError, safe_open
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from .. import registration  # not its names: it is half imported if it is what imports transformers first
 from ..configuration.configuration_base import AtentaConfig
-from ..engines.saved_model import AS_SAVED, class_of, load_config, read_config, read_saved
+from ..engines.kinds import Kind, kind_of_class
+from ..engines.saved_model import AS_SAVED, CONFIG, class_of, count_weights, load_config, read_config, read_saved
+from .card_words import CardLanguage
 
 METRICS = "metrics.json"
 WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
@@ -23,34 +23,16 @@ _DESCRIPTION = "card"  # what `metrics.json` has for the card beyond the scores
 _FEWEST_TEXTS = 20  # of a group whose score is called the worst: those of fewer texts differ by chance
 _MOST_DIGITS = 40  # of a whole number that a card states
 _LOWER_IS_BETTER = ("error_rate", "bits_per", "perplexity", "loss")
-Text = str | Mapping[str, str]
-"""A text in one language, or in each of the languages of cards."""
-Scores = Mapping[str, Mapping[str, float]]
-"""The figures of each system, by the names of the system and of the figure."""
-
 _NUMBER: TypeAlias = int | float
-_TEXT: TypeAlias = str | None
-_FIGURES = dict[str, dict[str, _NUMBER]]
-# The types of what `metrics.json` holds for the card, by the names of `CardFacts`; a cost and a run by their own.
-_DESCRIBED: dict[str, Any] = {
-    **dict.fromkeys(("title", "example", "language", "licence", "base_model", "limits"), _TEXT),
-    **dict.fromkeys(("task", "data"), str | dict[str, str] | None),
-    **dict.fromkeys(("datasets", "tags"), list[str]),
-    **dict.fromkeys(("rows_inside", "characters_inside"), dict[str, _NUMBER]),
-    **dict.fromkeys(("rows", "wrong_words"), dict[str, int]),
-    **dict.fromkeys(("cost", "run"), dict[str, Any]),
-    "options": dict[str, str | _NUMBER | bool | None],
-    "confidence": _FIGURES,
-    "card_language": Literal["en", "pt"],
-}
-_CONFIGURED: dict[str, Any] = {  # what nothing else checks before it is used
-    "auto_map": dict[str, Any] | None,
-    "dtype": _TEXT,
-}
+Text: TypeAlias = str | dict[str, str]
+"""A text in one language, or in each of the languages of cards."""
+Scores: TypeAlias = dict[str, dict[str, _NUMBER]]
+"""The figures of each system, by the names of the system and of the figure."""
+# The types of what a card states of a cost and of a run, which have other values too.
 _PARTS: dict[str, dict[str, Any]] = {
     "cost": {
         **dict.fromkeys(("minutes", "kilowatt_hours", "co2_grams"), _NUMBER | None),
-        **dict.fromkeys(("tracker", "processor", "gpu", "country"), _TEXT),
+        **dict.fromkeys(("tracker", "processor", "gpu", "country"), str | None),
     },
     "run": {**dict.fromkeys(("command", "machine", "python", "date"), str), "versions": dict[str, str]},
 }
@@ -62,7 +44,7 @@ class ModelFacts:
 
     Attributes:
         class_name: Name of the model's class.
-        auto_class: Name of transformers' auto class that loads it.
+        kind: Its kind: what it does and what loads it.
         config: Its configuration.
         parameters: Number of its weights.
         megabytes: Size of the files of its weights, in 10⁶ bytes.
@@ -70,7 +52,7 @@ class ModelFacts:
     """
 
     class_name: str
-    auto_class: str
+    kind: Kind
     config: PreTrainedConfig
     parameters: int
     megabytes: float
@@ -84,12 +66,12 @@ class ModelFacts:
     @property
     def restores(self) -> bool:
         """Whether the model is a tagger that restores characters."""
-        return bool(getattr(self.config, "character_variants", None))
+        return self.kind.task == "character-restoration"
 
     @property
     def generates(self) -> bool:
         """Whether the model writes texts."""
-        return self.auto_class in ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")
+        return self.kind.task in ("text-generation", "text2text-generation")
 
     @classmethod
     def read(cls, folder: str | Path, model: PreTrainedModel | None = None) -> Self:
@@ -100,22 +82,27 @@ class ModelFacts:
             model: The model that was saved there, if its class is a user's own.
 
         Raises:
-            ValueError: If the folder has no model, or one whose class this package does not define, or is damaged.
+            FileNotFoundError: If the folder has no model.
+            ValueError: If it has one whose class this package does not define, or a damaged one.
         """
         folder = Path(folder)
-        if not (folder / "config.json").is_file():
-            raise ValueError(f"{folder} has no config.json; expected the folder of a saved model.")
-        config = _load_config(folder) if model is None else model.config
-        found = next(iter(config.architectures or []), None) if model is None else type(model).__name__
-        auto_class = _auto_class_named(found) if model is None else auto_class_of(model)
-        if auto_class is None or not isinstance(config, AtentaConfig):
+        if model is None:
+            saved = read_config(folder)
+            class_name = class_of(saved)
+            if not is_of_this_package(folder):
+                found = f"{class_name} is not a model of this package ({saved.get('model_type')!s:.60})"
+                raise ValueError(f"{folder / CONFIG}: {found}; expected one.")
+            config, registered = load_config(folder), _registered_classes().get(class_name)
+        else:
+            config, class_name, registered = model.config, type(model).__name__, registered_class(model)
+        if registered is None or not isinstance(config, AtentaConfig):
             raise ValueError(
-                f"{folder / 'config.json'}: architectures has {found}; expected a class of this package or a subclass."
+                f"{folder / CONFIG}: architectures has {class_name}; expected a class of this package or a subclass."
             )
         weights = weight_files(folder)
         return cls(
-            class_name=found,
-            auto_class=auto_class,
+            class_name=class_name,
+            kind=kind_of_class(registered.__name__, restores=bool(getattr(config, "character_variants", None))),
             config=config,
             parameters=sum(map(count_weights, weights)),
             megabytes=sum(path.stat().st_size for path in weights) / 1e6,
@@ -153,7 +140,7 @@ class CardFacts:
     """
 
     title: str | None = None
-    card_language: str = "en"
+    card_language: CardLanguage = "en"
     task: Text | None = None
     example: str | None = None
     data: Text | None = None
@@ -161,32 +148,59 @@ class CardFacts:
     licence: str | None = None
     datasets: tuple[str, ...] | list[str] = ()
     base_model: str | None = None
-    rows: Mapping[str, int] = field(default_factory=dict)
-    rows_inside: Mapping[str, float] = field(default_factory=dict)
-    characters_inside: Mapping[str, float] = field(default_factory=dict)
-    options: Mapping[str, Any] = field(default_factory=dict)
-    cost: Mapping[str, Any] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    rows_inside: dict[str, _NUMBER] = field(default_factory=dict)
+    characters_inside: dict[str, _NUMBER] = field(default_factory=dict)
+    options: dict[str, str | _NUMBER | bool | None] = field(default_factory=dict)
+    cost: dict[str, Any] = field(default_factory=dict)
     limits: str | None = None
     tags: tuple[str, ...] | list[str] = ()
-    tests: Mapping[str, Scores] = field(default_factory=dict)
-    by_length: Mapping[str, Scores] = field(default_factory=dict)
-    by_domain: Mapping[str, Scores] = field(default_factory=dict)
-    confidence: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    wrong_words: Mapping[str, int] = field(default_factory=dict)
-    run: Mapping[str, Any] = field(default_factory=dict)
+    tests: dict[str, Scores] = field(default_factory=dict)
+    by_length: dict[str, dict[str, Any]] = field(default_factory=dict)
+    by_domain: dict[str, dict[str, Any]] = field(default_factory=dict)
+    confidence: Scores = field(default_factory=dict)
+    wrong_words: dict[str, int] = field(default_factory=dict)
+    run: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for each in fields(self):
+            _check_type(each.name, getattr(self, each.name), each.type)
+        for name, parts in _PARTS.items():
+            for part, value in getattr(self, name).items():
+                _check_type(f"{name}.{part}", value, parts.get(part, Any))
+                if isinstance(value, float) and not math.isfinite(value):
+                    raise ValueError(f"{name}.{part} is {value}; expected a finite number")
+        for least, shares in self.confidence.items():
+            if missing := {"decided", "wrong"} - shares.keys():
+                raise ValueError(f"confidence[{least!r}] has no {min(missing)}")
+        for kind in ("by_length", "by_domain"):
+            for group, of_group in getattr(self, kind).items():
+                place, scores = f"{kind}[{group!r}]", {**of_group}
+                _check_type(f"{place}.texts", scores.pop("texts", 0), int)
+                _check_type(place, scores, Scores)
+                if "model" not in scores:
+                    raise ValueError(f"{place} has no figures of the model")
+        if (largest := max(_whole_numbers(vars(self)), default=0)) >= 10**_MOST_DIGITS:
+            raise ValueError(f"found a number of {len(str(largest))} digits")
 
     @classmethod
     def from_metrics(cls, metrics: Mapping[str, Any]) -> Self:
         """Return the facts in the contents of a `metrics.json`: the scores, the run, and those under `card`.
 
         Raises:
-            ValueError: If there are facts that no card has.
+            ValueError: If there are facts that no card has, or a value is of another type.
         """
+        _check_type(_DESCRIPTION, metrics.get(_DESCRIPTION, {}), dict[str, Any])
+        _check_type("test", metrics.get("test", {}), Scores)
         described = dict(metrics.get(_DESCRIPTION, {}))
         if unknown := sorted(described.keys() - {each.name for each in fields(cls)}):
             known = ", ".join(each.name for each in fields(cls))
             raise ValueError(f"found {', '.join(unknown)} under {_DESCRIPTION} of {METRICS}; expected some of {known}")
-        tests = {name: each for name, each in metrics.items() if _is_scores(each)}
+        tests = {
+            name: each
+            for name, each in metrics.items()
+            if isinstance(each, Mapping) and isinstance(each.get("model"), Mapping)
+        }
         for name in ("by_length", "by_domain", "confidence", "wrong_words", "run"):
             described.setdefault(name, metrics.get(name, {}))
         return cls(**{"tests": tests, **described})
@@ -202,14 +216,9 @@ class CardFacts:
         if not path.is_file():
             return cls()
         try:
-            metrics = read_saved(path)
-            _expect_types(metrics)
-            return cls.from_metrics(metrics)
-        except (ValueError, TypeError) as error:
-            while isinstance(error.__cause__, TypeError):  # which names the innermost value
-                error = error.__cause__
-            told = " ".join(str(error).split()).removeprefix(f"{path} ").partition(" Errors: ")[0]
-            raise ValueError(f"{path}: expected the figures of a run: {told}") from None
+            return cls.from_metrics(read_saved(path))
+        except ValueError as error:
+            raise ValueError(f"{path}: expected the figures of a run: {str(error).removeprefix(f'{path} ')}") from None
 
     @property
     def is_described(self) -> bool:
@@ -265,34 +274,25 @@ class CardFacts:
         return figure if any(each in (self.metric or "") for each in _LOWER_IS_BETTER) else -figure
 
 
-def auto_class_of(model: PreTrainedModel) -> str | None:
-    """Return the most specific auto class of a model, or `None` if this package does not register its class."""
-    for models in registration.AUTO_CLASSES.values():
-        names = [name for name, model_class in models.items() if isinstance(model, model_class)]
-        if names:
-            return names[-1]
-    return None
+def _registered_classes() -> dict[str, type[PreTrainedModel]]:
+    return {each.__name__: each for models in registration.AUTO_CLASSES.values() for each in models.values()}
 
 
-def _auto_class_named(class_name: str | None) -> str | None:
-    for models in registration.AUTO_CLASSES.values():
-        names = [name for name, model_class in models.items() if model_class.__name__ == class_name]
-        if names:
-            return names[-1]
-    return None
+def registered_class(model: PreTrainedModel) -> type[PreTrainedModel] | None:
+    """Return the class of this package that a model is of; `None` for other models, such as a user's own."""
+    registered = {*_registered_classes().values()}
+    return next((each for each in type(model).__mro__ if each in registered), None)
 
 
 def is_of_this_package(folder: str | Path) -> bool:
-    """Return whether a folder holds a model of this package, going by its `config.json`."""
-    try:
-        model_type = json.loads(Path(folder, "config.json").read_text(encoding="utf-8")).get("model_type")
-    except (OSError, ValueError, AttributeError):
-        return False
-    return model_type in _model_types()
+    """Return whether a folder holds a model of this package, going by its `config.json`.
 
-
-def _model_types() -> list[str]:
-    return [config_class.model_type for config_class in registration.AUTO_CLASSES]
+    Raises:
+        ValueError: If that file is damaged.
+    """
+    path = Path(folder) / CONFIG
+    types = [config_class.model_type for config_class in registration.AUTO_CLASSES]
+    return path.is_file() and read_saved(path).get("model_type") in types
 
 
 def weight_files(folder: Path) -> list[Path]:
@@ -311,77 +311,28 @@ def weight_files(folder: Path) -> list[Path]:
     return [folder / name for name in sorted(set(names))]
 
 
-def count_weights(path: Path) -> int:
-    """Return the number of weights in a safetensors file.
-
-    Raises:
-        ValueError: If it is damaged.
-    """
-    try:
-        with safe_open(path, framework="numpy") as tensors:
-            names = tensors.keys()
-            return sum(math.prod(tensors.get_slice(name).get_shape()) for name in names)
-    except SafetensorError as error:
-        raise ValueError(f"{path} is damaged ({error}): save or download the model again.") from None
-
-
-def _load_config(folder: Path) -> PreTrainedConfig:
-    saved = read_saved(folder / "config.json")
-    model_type = saved.get("model_type")
-    if isinstance(model_type, str) and model_type not in _model_types():
-        raise ValueError(
-            f"{folder / 'config.json'}: {class_of(saved)} is not a model of this package ({model_type:.60})."
-        )
-    for name, expected in _CONFIGURED.items():
-        try:
-            type_validator(name, saved.get(name), expected)
-        except TypeError as error:
-            told = shorten(str(error).partition(" Errors: ")[0], 300, placeholder="…")
-            raise ValueError(f"{folder / 'config.json'} is damaged: {told}; {AS_SAVED}") from None
-    read_config(folder)
-    return load_config(folder)
-
-
 def _count_characters(path: Path) -> int | None:
     if not path.is_file():
         return None
     model = read_saved(path).get("model")
     vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
     if not isinstance(vocabulary, dict | list):  # a list in tokenizers of words
-        raise ValueError(f"{path} is damaged: model.vocab is no list of tokens; expected it as it was saved.")
+        raise ValueError(f"{path} is damaged: model.vocab is no list of tokens; {AS_SAVED}.")
     return sum(len(token) == 1 for token in vocabulary) if model.get("byte_fallback") else None
 
 
-def _expect_types(metrics: Mapping[str, Any]) -> None:
-    """Check the types of what a card states.
+def _check_type(name: str, value: Any, expected: Any) -> None:
+    """Check the type of a value.
 
     Raises:
-        TypeError, ValueError: If one is wrong; the innermost cause names it.
+        ValueError: If it, or one within it, is of another. The message names the innermost.
     """
-    if (largest := max(_whole_numbers(metrics), default=0)) >= 10**_MOST_DIGITS:
-        raise ValueError(f"found a number of {len(str(largest))} digits")
-    described = metrics.get(_DESCRIPTION, {})
-    type_validator(_DESCRIPTION, described, dict[str, Any])
-    for name, expected in _DESCRIBED.items():
-        for place, found in ((f"{_DESCRIPTION}.{name}", described), (name, metrics)):
-            if name in found and (found is described or name in ("confidence", "wrong_words", "run")):
-                type_validator(place, found[name], expected)
-                _expect_parts(place, found[name], _PARTS.get(name, {}))
-    for least, shares in metrics.get("confidence", {}).items():
-        for name in ("decided", "wrong"):
-            if name not in shares:
-                raise ValueError(f"confidence[{least!r}] has no {name}")
-    for name, found in metrics.items():
-        if name == "test" or _is_scores(found):
-            type_validator(name, found, _FIGURES)
-    for kind in ("by_length", "by_domain"):
-        type_validator(kind, metrics.get(kind, {}), dict[str, dict[str, Any]])
-        for group, of_group in metrics.get(kind, {}).items():
-            type_validator(f"{kind}[{group!r}].texts", of_group.get("texts", 0), int)
-            scores = {name: each for name, each in of_group.items() if name != "texts"}
-            type_validator(f"{kind}[{group!r}]", scores, _FIGURES)
-            if "model" not in scores:
-                raise ValueError(f"{kind}[{group!r}] has no figures of the model")
+    try:
+        type_validator(name, value, expected)
+    except TypeError as error:
+        while isinstance(error.__cause__, TypeError):
+            error = error.__cause__
+        raise ValueError(shorten(str(error).partition(" Errors: ")[0], 300, placeholder="…")) from None
 
 
 def _whole_numbers(value: Any) -> Iterator[int]:
@@ -391,15 +342,3 @@ def _whole_numbers(value: Any) -> Iterator[int]:
     elif isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _whole_numbers(inner)
-
-
-def _expect_parts(place: str, found: Mapping[str, Any], parts: Mapping[str, Any]) -> None:
-    for name, expected in parts.items():
-        if name in found:
-            type_validator(f"{place}.{name}", found[name], expected)
-            if isinstance(found[name], float) and not math.isfinite(found[name]):
-                raise ValueError(f"{place}.{name} is {found[name]}; expected a finite number")
-
-
-def _is_scores(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("model"), Mapping)

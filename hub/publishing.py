@@ -14,7 +14,6 @@ from pathlib import Path
 
 from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import (
-    BadRequestError,
     HfHubHTTPError,
     HFValidationError,
     HTTPError,
@@ -32,6 +31,16 @@ from .push_files import TOKENIZER, PushFiles, is_ours, select_files
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
 _NAMES_SHOWN = 8
+_SENT_IS_KEPT = "What was sent is kept: push again, and the rest is sent."
+_CHANGED = "{repository} was changed by somebody else meanwhile ({status}): push again."
+_ANSWERS = {  # what the status of an answer means
+    400: "The Hub refuses the files for {repository} (400): {said}",
+    401: "The Hub refuses the token (401): `hf auth login` with a valid one, or set HF_TOKEN.",
+    403: "The token may not write to {repository} (403): give one that may, or the name of a repository of yours.",
+    404: "The Hub has no {repository}, or the token may not see it (404): check both.",
+    409: _CHANGED,
+    412: _CHANGED,
+}
 
 
 class PushError(RuntimeError):
@@ -77,7 +86,7 @@ class PushPlan:
 
 @dataclass
 class _Push:
-    """A push to one repository, prepared."""
+    """A push to one repository that has been prepared."""
 
     plan: PushPlan
     files: Mapping[str, Path | bytes]
@@ -163,7 +172,7 @@ def expect_pushable(repo_id: str, *, private: bool = True, replace: bool = False
     with _as_push_error(repo_id):
         repository = _full_name(api, repo_id)
         found = _compare(api, repository, {})
-    _expect_visibility(found, private)
+    _check_visibility(found, private)
     if found.plan.removed and not replace:
         raise PushError(f"{repository} has a model already: give another repository, or allow it to be replaced.")
 
@@ -172,7 +181,7 @@ def _full_name(api: HfApi, repo_id: str) -> str:
     return repo_id if "/" in repo_id else f"{api.whoami()['name']}/{repo_id}"
 
 
-def _expect_visibility(push: _Push, private: bool) -> None:
+def _check_visibility(push: _Push, private: bool) -> None:
     if push.is_private is not None and push.is_private != private:
         raise PushError(
             f"{push.plan.repository} is {'private' if push.is_private else 'public'} and private={private} was given: "
@@ -199,7 +208,7 @@ def _prepare(
             readers = {name: path for name, path in found.sent.items() if name in TOKENIZER or name.endswith(".txt")}
             pushes.append(_compare(api, variant, {**readers, **found.onnx, CARD: str(card).encode()}))
     for each in pushes:
-        _expect_visibility(each, private)
+        _check_visibility(each, private)
     return pushes
 
 
@@ -315,34 +324,21 @@ def _explain(error: BaseException, repository: str) -> str:
     if isinstance(error, LocalTokenNotFoundError):
         return "No token of the Hub was found: `hf auth login`, or set HF_TOKEN."
     if isinstance(error, HFValidationError):
-        return (
-            f"{repository!r} is no name of a repository: expected OWNER/NAME of letters, digits, -, _ and . ({said})"
-        )
+        expected = "expected OWNER/NAME of letters, digits, -, _ and ."
+        return f"{repository!r} is not the name of a repository: {expected} ({said})"
     if isinstance(error, ValueError) and not isinstance(error, HfHubHTTPError):  # of a file here, or of the metadata
         return said
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename} cannot be read: {error.strerror}."
     if not isinstance(error, HfHubHTTPError) or error.response is None:
-        return (
-            f"The connection to the Hub was lost or cannot be made ({type(error).__name__}: {said}). What was sent is "
-            "kept: push again, and the rest is sent."
-        )
+        cause = f"{type(error).__name__}: {said}"
+        return f"The connection to the Hub was lost or cannot be made ({cause}). {_SENT_IS_KEPT}"
     status = error.response.status_code
     if status in (413, 507) or (status in (402, 403) and "storage" in said.lower()):
         return f"{repository} is full: the Hub says {said!r} ({status}). Free some space there, or push elsewhere."
-    if status == 401:
-        return "The Hub refuses the token (401): `hf auth login` with a valid one, or set HF_TOKEN."
-    if status == 403:
-        return (
-            f"The token may not write to {repository} (403): give one that may, or the name of a repository of yours."
-        )
-    if status == 404:
-        return f"The Hub has no {repository}, or the token may not see it (404): check both."
-    if status in (409, 412):
-        return f"{repository} was changed by somebody else meanwhile ({status}): push again."
-    if isinstance(error, BadRequestError):
-        return f"The Hub refuses the files for {repository} (400): {said}"
-    return f"The Hub answers {status} for {repository}: {said}. Push again later: what was sent is kept."
+    return _ANSWERS.get(status, "The Hub answers {status} for {repository}: {said}. " + _SENT_IS_KEPT).format(
+        status=status, repository=repository, said=said
+    )
 
 
 def _list(names: tuple[str, ...]) -> str:

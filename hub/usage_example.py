@@ -5,54 +5,41 @@ import json
 from .card_facts import ModelFacts
 
 _PIPELINES = {
-    "ForCausalLM": """\
-from transformers import pipeline
-
+    "text-generation": """\
 generate = pipeline("text-generation", model=NAME, trust_remote_code=True)
 print(generate(EXAMPLE, max_new_tokens=50)[0]["generated_text"])
 """,
-    "ForConditionalGeneration": """\
-from transformers import pipeline
-
+    "text2text-generation": """\
 transform = pipeline("text2text-generation", model=NAME, trust_remote_code=True)
 print(transform(EXAMPLE)[0]["generated_text"])
 """,
-    "ForMaskedLM": """\
-from transformers import pipeline
-
+    "fill-mask": """\
 fill = pipeline("fill-mask", model=NAME, trust_remote_code=True)
 for prediction in fill("Bom d<mask>a"):
     print(prediction["token_str"], round(prediction["score"], 3))
 """,
-    "ForSequenceClassification": """\
-from transformers import pipeline
-
+    "text-classification": """\
 classify = pipeline("text-classification", model=NAME, trust_remote_code=True)
 print(classify(EXAMPLE))
 """,
-    "ForTokenClassification": """\
-from transformers import pipeline
-
+    "token-classification": """\
 tag = pipeline(
     "token-classification", model=NAME, trust_remote_code=True, aggregation_strategy="simple"
 )
 for span in tag(EXAMPLE):
     print(span["entity_group"], span["start"], span["end"])
 """,
-    "ForQuestionAnswering": """\
-from transformers import pipeline
-
+    "character-restoration": """\
+restore = pipeline("character-restoration", model=NAME, trust_remote_code=True)
+print(restore(EXAMPLE)["restored_text"])
+print(restore(EXAMPLE, min_confidence=0.99, return_probabilities=True))
+""",
+    "question-answering": """\
 answer = pipeline("question-answering", model=NAME, trust_remote_code=True)
 print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis nasceu no Rio de Janeiro."))
 """,
 }
-_RESTORATION = """\
-from transformers import pipeline
-
-restore = pipeline("character-restoration", model=NAME, trust_remote_code=True)
-print(restore(EXAMPLE)["restored_text"])
-print(restore(EXAMPLE, min_confidence=0.99, return_probabilities=True))
-"""
+_IMPORT_PIPELINE = "from transformers import pipeline\n\n"
 _LOADED = """\
 import torch
 from transformers import AUTO_CLASS, AutoTokenizer
@@ -61,13 +48,13 @@ tokenizer = AutoTokenizer.from_pretrained(NAME, trust_remote_code=True)
 model = AUTO_CLASS.from_pretrained(NAME, trust_remote_code=True).eval()
 """
 _WITHOUT_PIPELINE = {
-    "ForNextSentencePrediction": """\
+    "next-sentence-prediction": """\
 inputs = tokenizer("Está a chover.", "Levo o guarda-chuva.", return_tensors="pt")
 with torch.no_grad():
     follows, does_not = model(**inputs).logits[0].softmax(-1).tolist()
 print(f"the second text follows the first: {follows:.3f}")
 """,
-    "ForPreTraining": """\
+    "pretraining": """\
 inputs = tokenizer("Bom d<mask>a.", "Como está?", return_tensors="pt")
 with torch.no_grad():
     outputs = model(**inputs)
@@ -75,12 +62,12 @@ masked = inputs.input_ids[0] == tokenizer.mask_token_id
 print(tokenizer.decode(outputs.prediction_logits[0, masked].argmax(-1)))
 print(f"the second text follows the first: {outputs.seq_relationship_logits[0].softmax(-1)[0]:.3f}")
 """,
-}
-_VECTORS = """\
+    "feature-extraction": """\
 inputs = tokenizer([EXAMPLE], return_tensors="pt")
 with torch.no_grad():
     print(model(**inputs).last_hidden_state.shape)
-"""
+""",
+}
 _VECTORS_OF_TWO_STACKS = """\
 inputs = tokenizer([EXAMPLE], return_tensors="pt")
 start = torch.tensor([[model.config.decoder_start_token_id]])
@@ -103,9 +90,10 @@ engine = load_engine(snapshot_download(NAME), engine="onnx"QUANTIZATION)
 print(engine.METHOD([EXAMPLE]))
 """
 _EXAMPLES = {
-    "ForCausalLM": "Era uma vez",
-    "ForSequenceClassification": "Gostei muito deste livro.",
-    "ForTokenClassification": "Machado de Assis nasceu no Rio de Janeiro.",
+    "text-generation": "Era uma vez",
+    "text-classification": "Gostei muito deste livro.",
+    "token-classification": "Machado de Assis nasceu no Rio de Janeiro.",
+    "character-restoration": "A acao comecou amanha, nao e?",
 }
 
 
@@ -117,14 +105,12 @@ def write_usage(model: ModelFacts, name: str, example: str | None = None) -> str
         name: The model's repository on the Hub, or its folder.
         example: The text that the model is given, if it is one that reads any text.
     """
-    head = _head_of(model)
-    if model.restores:
-        code = _RESTORATION
-    elif head in _PIPELINES:
-        code = _PIPELINES[head]
+    if model.kind.task in _PIPELINES:
+        code = _IMPORT_PIPELINE + _PIPELINES[model.kind.task]
+    elif model.kind.task == "feature-extraction" and model.family == "encoder-decoder":
+        code = _LOADED + _VECTORS_OF_TWO_STACKS
     else:
-        vectors = _VECTORS_OF_TWO_STACKS if model.family == "encoder-decoder" else _VECTORS
-        code = (_LOADED + _WITHOUT_PIPELINE.get(head, vectors)).replace("AUTO_CLASS", model.auto_class)
+        code = _LOADED + _WITHOUT_PIPELINE[model.kind.task]
     return _fill(code, model, name, example)
 
 
@@ -139,15 +125,9 @@ def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, exa
     return _fill(code, model, name, example)
 
 
-def _head_of(model: ModelFacts) -> str:
-    """Return the end of the class name of the package's model, which a user's subclass need not have."""
-    head = f"For{model.auto_class.partition('For')[2]}"
-    return "ForConditionalGeneration" if head == "ForSeq2SeqLM" else head
-
-
 def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
-    default = "A acao comecou amanha, nao e?" if model.restores else _EXAMPLES.get(_head_of(model), "um texto")
-    code = code.replace("EXAMPLE", as_python(example or default))
+    code = code.replace("AUTO_CLASS", model.kind.auto_class)
+    code = code.replace("EXAMPLE", as_python(example or _EXAMPLES.get(model.kind.task, "um texto")))
     return code.replace("NAME", as_python(name))  # last: a name may contain the other words
 
 

@@ -9,8 +9,11 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedModel
 
+from ..tokenization.generation_options import check_saved_options
+
 _SHOWN_WEIGHTS = 5
 _LONGEST_NGRAM = 1000
+_IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 
 
 class AtentaPreTrainedModel(PreTrainedModel):
@@ -43,7 +46,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
             return super().from_pretrained(name, *args, **kwargs)  # the caller judges
         loaded: Any = super().from_pretrained(name, *args, **{**kwargs, "output_loading_info": True})
         check_weights(loaded[0], loaded[1], str(name))
-        check_generation(loaded[0], str(name))
+        prepare_generation(loaded[0], str(name))
         return loaded[0]
 
     def save_pretrained(
@@ -112,8 +115,10 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
             )
 
 
-def check_generation(model: PreTrainedModel, name: str) -> None:
+def prepare_generation(model: PreTrainedModel, name: str) -> None:
     """Check the saved options of generation that transformers uses without a check, or without a limit.
+
+    Ids that the `generation_config.json` of a model of this package does not have become those of its configuration.
 
     Args:
         model: the loaded model.
@@ -123,7 +128,12 @@ def check_generation(model: PreTrainedModel, name: str) -> None:
         ValueError: If one is of another type, or out of range. The message names it.
     """
     saved = getattr(model, "generation_config", None)  # encoders have none
-    for option in ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id"):
+    if saved is not None and model.config.model_type.startswith("atenta"):
+        check_saved_options(saved.to_dict(), model.config.to_dict(), name)
+        for option in _IDS:
+            if getattr(saved, option) is None:
+                setattr(saved, option, getattr(model.config, option, None))
+    for option in _IDS:
         ids = getattr(saved, option, None)
         for token_id in ids if isinstance(ids, list) else [ids]:
             if not (token_id is None or (isinstance(token_id, int) and token_id >= 0)):

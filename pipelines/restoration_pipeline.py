@@ -59,10 +59,6 @@ class CharacterRestorationPipeline(SavedPipeline):
         after = {} if return_probabilities is None else {"return_probabilities": return_probabilities}
         return {}, forward, after
 
-    def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
-        """Return the text; `_forward` encodes it."""
-        return {"text": inputs}
-
     def _forward(  # type: ignore[override]
         self, model_inputs: Mapping[str, Any], min_confidence: float = 0.0
     ) -> dict[str, Any]:

@@ -6,6 +6,8 @@ from typing import Any
 from transformers import Pipeline
 from transformers.dynamic_module_utils import custom_object_save
 
+from ..tokenization.text_checks import check_texts
+
 
 class SavedPipeline(Pipeline):
     """A pipeline for texts whose code is saved with models of this package, and only with them.
@@ -29,7 +31,16 @@ class SavedPipeline(Pipeline):
         """Return the results for an input or several; those of an empty list are an empty list."""
         if isinstance(inputs, list) and not inputs:  # transformers looks at the first
             return []
+        if isinstance(inputs, list) and not isinstance(inputs[0], dict):  # of questions
+            check_texts(inputs, "inputs")
         return super().__call__(inputs, *args, **kwargs)
+
+    def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
+        """Return the text; `_forward` encodes it."""
+        if not isinstance(inputs, str):
+            raise TypeError(f"Found {inputs!r:.80} ({type(inputs).__name__}); expected a text.")
+        check_texts(inputs)
+        return {"text": inputs}
 
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save the model and the tokenizer. Models of this package bring the code of their pipeline.

@@ -11,6 +11,7 @@ import torch
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.utils import ModelOutput
 
+from ..tokenization.generation_options import end_ids
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,
@@ -115,17 +116,13 @@ class TextToTextPipeline(SavedPipeline):
             if generate_kwargs.get(name):
                 raise ValueError(f"{name}={generate_kwargs[name]!r} is no option of this pipeline: it returns texts.")
             generate_kwargs.pop(name, None)
+        if not isinstance(keep_letters, bool | None):
+            raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")
         if keep_letters and not hasattr(self.model, "letter_lock"):
             raise ValueError(f"keep_letters=True needs a model of atenta; {type(self.model).__name__} has no letters.")
         given = {"truncation": truncation, "keep_letters": keep_letters, "return_scores": return_scores}
         forward = {name: value for name, value in given.items() if value is not None} | generate_kwargs
         return {}, forward, {} if return_scores is None else {"return_scores": return_scores}
-
-    def preprocess(self, inputs: str) -> dict[str, Any]:  # type: ignore[override]
-        """Return the text; `_forward` cuts and encodes it."""
-        if not isinstance(inputs, str):
-            raise TypeError(f"Found {inputs!r:.80} ({type(inputs).__name__}); expected a text.")
-        return {"text": inputs}
 
     def _forward(  # type: ignore[override]
         self,
@@ -215,16 +212,19 @@ class TextToTextPipeline(SavedPipeline):
         output = self.model.generate(**batch, logits_processor=LogitsProcessorList(processors), **options)
         start = 1  # the token that every output starts with
         ids = output.sequences[:, start:]
-        eos = saved.eos_token_id if isinstance(saved.eos_token_id, list) else [self.tokenizer.eos_token_id]
+        eos = end_ids(options.get("eos_token_id", saved.eos_token_id))
         ends = torch.isin(ids, torch.tensor(eos, device=ids.device))
         # Beam search may pad with <eos>: what follows the first one is not part of the output.
         is_token = (ends.cumsum(-1) - ends.long() == 0) & (ids != self.tokenizer.pad_token_id)
         scores = sequence_scores(self.model, output, is_token) if return_scores else _beam_scores(output, len(ids))
-        texts = self.tokenizer.batch_decode(ids, skip_special_tokens=True)
+        outputs = ids.masked_fill(ends, self.tokenizer.pad_token_id)  # what ends an output may be a character
+        texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
         found = list(map(GeneratedText, texts, scores, ends.any(-1).tolist(), is_token.sum(-1).tolist()))
         each = len(found) // len(encoded)
         rows = [found[start : start + each] for start in range(0, len(found), each)]
-        return [[one for one in row if one.score * max(one.tokens, 1) > _IMPOSSIBLE] for row in rows]
+        penalty = options.get("length_penalty", saved.length_penalty)
+        penalty = 1 if penalty is None else penalty
+        return [[one for one in row if one.score * max(one.tokens, 1) ** penalty > _IMPOSSIBLE] for row in rows]
 
     def _warn(
         self,

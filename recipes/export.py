@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from atenta.engines.engine import INSTALL, Engine, load_engine
+from atenta.engines.engine import Engine, load_engine
 from atenta.engines.onnx_models import ONNX_FOLDER
 from atenta.restoration.restorer import CharacterRestorer
 
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path | None) -> None:
     missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
     if missing:
-        raise ImportError(f"Exporting needs {', '.join(missing)}: {INSTALL['onnx']}")
+        raise ImportError(f'Exporting needs {", ".join(missing)}: pip install "atenta[export]"')
     from transformers import logging
 
     logging.disable_progress_bar()  # of loading, which is short beside the export

@@ -39,6 +39,7 @@ from transformers import (
 
 from atenta.engines.saved_model import find_model, load_config
 from atenta.recipes.baselines import copy_source, most_frequent_spelling
+from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
@@ -66,7 +67,6 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.logit_reductions import best_classes
-from atenta.recipes.training.ranges import FROM_1
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
@@ -100,7 +100,9 @@ class CharacterArguments:
     min_spelling_count: Annotated[int, FROM_1] = field(
         default=3, metadata={"help": "words that training has fewer times are read there as if they were unknown"}
     )
-    half_precision: bool = field(default=False, metadata={"help": "save the weights, but the head's, in 16 bits"})
+    half_precision: Annotated[bool, Mark.AFTER_TRAINING] = field(
+        default=False, metadata={"help": "save the weights, but the head's, in 16 bits"}
+    )
 
     def __post_init__(self) -> None:
         """Check the options.

@@ -14,7 +14,6 @@ it is trained on your own labels, such as sentiment.
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -22,10 +21,9 @@ from pathlib import Path
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.baselines import majority_label, ngram_labels
-from atenta.recipes.metrics import scores
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names
+from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names, score_labels
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -33,7 +31,7 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
-    report_unseen,
+    report_misspelt,
     run_recipe,
     start_run,
 )
@@ -49,7 +47,7 @@ def main() -> None:
     run = start_run(data, sizes, training)
     splits = load_rows(data, training, LABELLED_TEXTS)
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
-    report_unseen("label", {split: label_names(rows) for split, rows in splits.items()})
+    report_misspelt("label", {split: label_names(rows) for split, rows in splits.items()})
     head = label_options(label_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
@@ -84,11 +82,6 @@ def main() -> None:
     predictions = {"text": splits["test"]["text"], "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
     report_saved(trainer, None if has_pairs else min(predictions["text"], key=len))
-
-
-def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
-    """Return accuracy and macro F1 of labels."""
-    return scores(["accuracy", "macro_f1"], predictions=output, references=gold)
 
 
 if __name__ == "__main__":

@@ -14,17 +14,16 @@ read in windows that overlap by --stride characters. Answers are cut from the un
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.baselines import most_similar_sentences, random_spans
-from atenta.recipes.metrics import scores
+from atenta.recipes.option_annotations import FROM_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions
+from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions, score_answers
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -34,7 +33,6 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import FROM_0, FROM_1
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
@@ -96,11 +94,6 @@ def main() -> None:
     predictions = {"question": splits["test"]["question"], "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
     report_saved(trainer)
-
-
-def score_answers(output: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return exact match and F1 of answers, each compared with all accepted answers."""
-    return scores(["squad"], predictions=output, references=[row["answers"]["text"] for row in rows])
 
 
 if __name__ == "__main__":

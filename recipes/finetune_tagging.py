@@ -14,7 +14,6 @@ the form B-X, I-X and O are scored as entities. The model reads characters and t
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -22,10 +21,15 @@ from itertools import chain
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.recipes.baselines import most_frequent_tags
-from atenta.recipes.metrics import scores
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.file_formats import read_conll, read_conllu
-from atenta.recipes.tasks.tagging import TAGGED_SENTENCES, encode_tagged, tag_names, tags_of_words
+from atenta.recipes.tasks.tagging import (
+    TAGGED_SENTENCES,
+    encode_tagged,
+    score_tags,
+    tag_names,
+    tag_readers,
+    tags_of_words,
+)
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -33,7 +37,7 @@ from atenta.recipes.training import (
     label_options,
     load_or_create,
     parse_arguments,
-    report_unseen,
+    report_misspelt,
     run_recipe,
     start_run,
 )
@@ -54,10 +58,10 @@ def main() -> None:
     dataclasses = (SentenceArguments, EncoderArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="lener.yaml")
     run = start_run(data, sizes, training)
-    readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=data.tag_column)}
-    splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=readers))
+    splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=tag_readers(data.tag_column)))
+    expect_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
     sentences = (" ".join(row["words"]) for row in splits["train"])
-    report_unseen("tag", {split: tag_names(rows) for split, rows in splits.items()})
+    report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
@@ -66,7 +70,6 @@ def main() -> None:
     encode = partial(encode_tagged, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     collator = DataCollatorForTokenClassification(tokenizer)
-    expect_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         output = tags_of_words(evaluated.predictions, evaluated.label_ids, tags)
@@ -85,12 +88,6 @@ def main() -> None:
     predictions = {name: [" ".join(words) for words in rows] for name, rows in columns.items()}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))
     report_saved(trainer, min(predictions["words"], key=len))
-
-
-def score_tags(output: Sequence[list[str]], gold: Sequence[list[str]]) -> dict[str, float]:
-    """Return the accuracy of tags and, if all tags are of the form B-X, I-X and O, the F1 of entities."""
-    entities = all(tag == "O" or tag[:2] in ("B-", "I-") for sentence in gold for tag in sentence)
-    return scores(["entity_f1", "tag_accuracy"][not entities :], predictions=output, references=gold)
 
 
 if __name__ == "__main__":

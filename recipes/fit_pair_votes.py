@@ -30,13 +30,13 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.decoding.generation import continue_text
+from atenta.recipes.option_annotations import FROM_1, SEED
 from atenta.recipes.reading import Rows, describe_data, encode_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training import parse_arguments, run_recipe
 from atenta.recipes.training.cost import CostMeter, expect_country
-from atenta.recipes.training.ranges import FROM_1, SEED
 from atenta.recipes.training.results import save_metrics_and_card, table
 from atenta.recipes.training.runs import expect_own_folder
 

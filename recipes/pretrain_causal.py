@@ -22,6 +22,7 @@ from typing import Annotated
 from transformers import AutoModelForCausalLM, EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
+from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, collate_packed, join_documents, load_documents, pack
@@ -35,7 +36,6 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
-from atenta.recipes.training.ranges import FROM_1
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
@@ -46,8 +46,8 @@ class SampleArguments:
 
     _argument_group_name = "sample"
 
-    prompt: str = field(default="", metadata={"help": "beginning of the sample"})
-    sample_length: Annotated[int, FROM_1] = field(
+    prompt: Annotated[str, Mark.INCIDENTAL] = field(default="", metadata={"help": "beginning of the sample"})
+    sample_length: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
         default=400, metadata={"help": "maximum number of characters sampled after it"}
     )
 

@@ -25,6 +25,7 @@ from typing import Annotated
 from transformers import AutoModelForPreTraining, EvalPrediction
 
 from atenta.recipes.baselines import most_frequent_character, unigram_characters
+from atenta.recipes.option_annotations import FROM_0, FROM_1, PROBABILITY, SHARE
 from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.masking import MaskingCollator, make_sentence_pairs
@@ -38,7 +39,6 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.logit_reductions import masked_sums
-from atenta.recipes.training.ranges import FROM_0, FROM_1, PROBABILITY, SHARE
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 

@@ -22,6 +22,7 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTraine
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
 from atenta.recipes.decoding.loading import load_as
+from atenta.recipes.option_annotations import FROM_1, PROBABILITY
 from atenta.recipes.pictures.drawing import expect_writable
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
@@ -55,7 +56,6 @@ from atenta.recipes.retrieval import (
     save_index,
 )
 from atenta.recipes.training import parse_arguments
-from atenta.recipes.training.ranges import FROM_1, PROBABILITY
 from atenta.recipes.training.results import table, write_metrics
 
 _DEFAULT_ENCODER = "outputs/misspellings"

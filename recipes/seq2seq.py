@@ -14,9 +14,6 @@ feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are mask
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-import json
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -37,6 +34,7 @@ from transformers import (
 from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import PAIR_METRICS, scores
+from atenta.recipes.option_annotations import FROM_0, FROM_1, SHARE, Mark
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.samples.files import SPLITS
@@ -53,8 +51,7 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import FROM_0, FROM_1, SHARE
-from atenta.recipes.training.results import compare, compare_by_length, predict_command, report_saved, save_run
+from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.tokenization.base_letters import strip_accents
 from atenta.tokenization.text_windows import GAP, GeneratedText, cut_text, generate_windows, join_windows
@@ -70,16 +67,6 @@ _Prepared = tuple[
     Mapping[str, Any],
 ]
 _EXAMPLES = 10  # test pairs printed at the end
-# Decodes the texts of a JSON list with a saved model, without this package.
-_DECODE = """
-import json, sys
-from transformers import logging, pipeline
-
-logging.disable_progress_bar()
-generate = pipeline("text2text-generation", sys.argv[1], trust_remote_code=True, device="cpu")
-outputs = generate(json.load(sys.stdin), num_beams=int(sys.argv[2]), batch_size=64)
-print(json.dumps([each["generated_text"] for each in outputs]))
-"""
 
 
 @dataclass
@@ -88,24 +75,24 @@ class DecodingArguments:
 
     _argument_group_name = "decoding"
 
-    metrics: list[str] = field(
+    metrics: Annotated[list[str], Mark.AFTER_TRAINING] = field(
         default_factory=lambda: ["exact_match", "character_error_rate"],
         metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
     )
-    num_beams: Annotated[int, FROM_1] = field(
+    num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
         default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"}
     )
-    num_return_sequences: Annotated[int, FROM_1] = field(
+    num_return_sequences: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
         default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
     )
-    keep_letters: bool | None = field(
+    keep_letters: Annotated[bool | None, Mark.INCIDENTAL] = field(
         default=None,
         metadata={
             "help": "also score outputs that are made to keep the source's letters and change only accents; None: if "
             "all test pairs keep them"
         },
     )
-    max_eval_samples: Annotated[int | None, FROM_1] = field(
+    max_eval_samples: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING] = field(
         default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
     )
 
@@ -167,7 +154,7 @@ class DenoisingArguments:
 
 
 def main() -> None:
-    """Read the data, train, score, save, and decode with the saved model."""
+    """Read the data, train, score, save, and print examples."""
     dataclasses = (
         *(DocumentArguments, PairArguments, DenoisingArguments),
         *(TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments),
@@ -260,12 +247,12 @@ def main() -> None:
         for row, output in examples:
             source = " ".join([row["source"], *row["tags"]])
             print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
-        if not noise.denoising:
-            chosen, expected = zip(*examples)
-            has_tags = any(row["tags"] for of_test in tests.values() for row in of_test)
-            _decode_in_new_process(training.output_dir, chosen, expected, search.num_beams, has_tags)
-        else:
+        if noise.denoising:
             report_saved(trainer)
+        else:
+            has_tags = any(row["tags"] for of_test in tests.values() for row in of_test)
+            named = [(_with_tags(row, has_tags), output) for row, output in examples]
+            report_saved(trainer, *next((pair for pair in named if pair[0] != pair[1]), named[0]))
 
 
 def _expect_options_of_the_data(
@@ -411,33 +398,9 @@ def _decode_row(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase
     return {"source": source, "target": tokenizer.decode(row["labels"], skip_special_tokens=True), "tags": []}
 
 
-def _decode_in_new_process(
-    folder: str, rows: Sequence[Mapping[str, Any]], outputs: Sequence[str], num_beams: int, has_tags: bool
-) -> None:
-    """Decode rows with the saved model and its code in a new process, and check that the outputs are the same.
-
-    Args:
-        folder: Folder of the saved model.
-        rows: Pairs with `source` and `tags`.
-        outputs: Outputs of the model before it was saved.
-        num_beams: Width of the search that found them.
-        has_tags: Whether rows of the tests have feature tags.
-
-    Raises:
-        RuntimeError: If the outputs differ.
-    """
-    tags = [";".join(tag[1:-1] for tag in row["tags"]) for row in rows]
-    sources = [row["source"] + "\t" * has_tags + of_row for row, of_row in zip(rows, tags)]
-    command = [sys.executable, "-W", "ignore", "-c", _DECODE, folder, str(num_beams)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, encoding="utf-8", input=json.dumps(sources))
-    reloaded = json.loads(done.stdout)
-    if reloaded != list(outputs):
-        raise RuntimeError(f"The model saved in {folder} gives other outputs in a new process: {reloaded}")
-    print(f"Saved in {folder}. A new process loads the model and decodes these {len(rows)} sources identically:\n")
-    shown = [pair for pair in zip(sources, reloaded) if "\0" not in pair[0]]  # which no argument can hold
-    if shown:
-        source, output = next((pair for pair in shown if pair[0] != pair[1]), shown[0])
-        print(f"$ {predict_command(folder, source)}\n{printable(output)}")
+def _with_tags(row: Mapping[str, Any], has_tags: bool) -> str:
+    """Return a source as `atenta predict` takes it: followed, in a model of tags, by a tab and its own."""
+    return row["source"] + "\t" * has_tags + ";".join(tag[1:-1] for tag in row["tags"])
 
 
 if __name__ == "__main__":

@@ -39,6 +39,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import EvalLoopOutput
 
+from atenta.recipes.option_annotations import ABOVE_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
@@ -74,7 +75,6 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.ranges import ABOVE_0, FROM_1
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 
@@ -362,7 +362,8 @@ def compare_searches(
 
 def _print_longer(rows: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:
     texts = list(dict.fromkeys([*rows["anchor"], *rows["positive"]]))
-    longer = sum(length > max_length for length in tokenizer(texts, return_length=True, verbose=False).length)
+    lengths = tokenizer(texts, split_special_tokens=True, return_length=True, verbose=False).length
+    longer = sum(length > max_length for length in lengths)
     if longer and PartialState().is_main_process:
         print(
             f"{longer:,} of {len(texts):,} training texts are longer than {max_length} tokens: their beginnings are "

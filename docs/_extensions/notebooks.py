@@ -51,7 +51,7 @@ import sys
 
 if "google.colab" in sys.modules:
     !git clone --quiet --depth 1 {repository} course
-    %pip install --quiet --editable "./course[recipes,search]"
+    %pip install --quiet --editable "./course[energy,recipes,search]"
     site.main()  # finds what was installed after the start"""
 
 

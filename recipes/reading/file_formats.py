@@ -4,29 +4,28 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow.parquet
 
-from atenta.recipes.reading.lines import decode_line, opened, parse_json, read_lines
+from atenta.recipes.reading.lines import open_text, opened, parse_json, read_lines, wrong_encoding
 from atenta.recipes.reading.records import BadRow, Record, expect_any, printable
 
-# Python's reader takes both for a line end, which the first one may not be.
-_TWO_RETURNS = "found two carriage returns at the end of the row; expected one, or a cell in quotes"
 _PARQUET_BATCH = 1_000  # rows in memory at once
+_PARQUET_ERRORS = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
 _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _CONLLU_ID = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|(?P<empty>\.[0-9]+))?")
 _DOCUMENT_START = "-DOCSTART-"
-_PARQUET_ERRORS = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
 _NO_SENTENCE = "{}: found no sentence; expected at least one"
 
 _Line = TypeVar("_Line", str, list[str])
 _Cells = tuple[int, list[str] | BadRow]
 """The number of a row's first line, and its cells."""
-_Lines = list[tuple[int, str]]
-"""The numbers and texts of the lines of a sentence."""
+_Lines = list[tuple[str, str]]
+"""The locations and texts of the lines of a sentence."""
 
 
 # Tables
@@ -40,9 +39,7 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     The first row of a tsv or csv file is a header if it names all of `columns`, and an error if it names only some, or
     only some of `optional`. Without a header the cells are the values of `columns` and then of `optional`, and every
     row has as many cells as the first. As it says how the others are read, a malformed first row is an error and never
-    a bad row. Quotes have a meaning only in csv files.
-
-    A part of a parquet file that cannot be read is one bad row, with the numbers of the rows in it.
+    a bad row. Quotes have a meaning only in csv files. Blank lines are left out only at the end of a file.
 
     Args:
         path: The file.
@@ -51,7 +48,8 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
 
     Raises:
         ValueError: If the suffix is unknown, the file has no rows, the first row of a tsv or csv file is malformed or
-            a header with names that are missing, misspelt or repeated, or a parquet file lacks or repeats a column.
+            a header with names that are missing, misspelt or repeated, or a parquet file is damaged, or lacks or
+            repeats a column.
         OSError: If the file cannot be read.
     """
     suffix = Path(path).suffix
@@ -79,14 +77,14 @@ def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
     """
     rows = _rows_of_cells(path)
     _, first = next(rows, (0, None)) if rows else (0, None)
-    return isinstance(first, list) and not _spelt(first) & set(columns)
+    return isinstance(first, list) and not _names_in(first, columns)
 
 
 def _rows_of_cells(path: str | Path) -> Iterator[_Cells] | None:
     """Return the rows of a tsv or csv file; None for another file."""
     if Path(path).suffix in (".tsv", ".txt") or is_pipe(path):
         return _split_at_tabs(path)
-    return _without_blank_end(path, _read_csv(path)) if Path(path).suffix == ".csv" else None
+    return _without_blank_end(_read_csv(path)) if Path(path).suffix == ".csv" else None
 
 
 def _from_cells(
@@ -96,7 +94,7 @@ def _from_cells(
     for number, cells in rows:
         where = f"{path}, line {number}"
         if not names:
-            names, is_header = _names(cells, columns, optional, where)
+            names, is_header = _column_names(cells, columns, optional, where)
             if is_header:
                 continue
         if isinstance(cells, BadRow):
@@ -108,7 +106,7 @@ def _from_cells(
             yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {names!r:.200}")
 
 
-def _names(
+def _column_names(
     first: list[str] | BadRow, columns: Sequence[str], optional: Sequence[str], where: str
 ) -> tuple[list[str], bool]:
     """Return the names of the columns, and whether the first row is a header that has them.
@@ -118,141 +116,108 @@ def _names(
     """
     if isinstance(first, BadRow):
         raise first
-    if set(columns) <= _spelt(first):
-        if other := [name for name in (*columns, *optional) if name in _spelt(first) and name not in first]:
-            expected = f"expected {', '.join(other)}, in small letters and without spaces around"
-            raise BadRow(where, f"found the header {first!r:.200}; {expected}")
-        _expect_distinct(first, "column", where)
-        return first, True
+    known = [*columns, *optional]
     expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
-    if named := [name for name in (*columns, *optional) if name in _spelt(first)]:
-        missing = ", ".join(name for name in columns if name not in named)
-        problem = f"found {', '.join(named)} without {missing} in {first!r:.200}; expected a header of {expected}"
-        raise BadRow(where, f"{problem}: rename its columns or, if it is a row of data, put such a header above it")
-    if not len(columns) <= len(first) <= len(columns) + len(optional):
-        raise BadRow(where, f"found {len(first)} column(s) in {first!r:.200}; expected {expected}")
-    return [*columns, *optional][: len(first)], False
+    if named := _names_in(first, known):
+        if {*columns, *named} <= set(first) and len(set(first)) == len(first):
+            return first, True
+        advice = (
+            "each once, in small letters and without spaces around: rename its columns or, above data, add a header"
+        )
+        raise BadRow(where, f"found {first!r:.200}; expected a header of {expected}, {advice}")
+    if not any(first) or not len(columns) <= len(first) <= len(known):
+        found = f"found {len(first)} column(s) in {first!r:.200}"
+        raise BadRow(where, f"{found}; expected {expected}, separated by commas in csv files and by tabs in others")
+    return known[: len(first)], False
 
 
-def _spelt(cells: Sequence[str]) -> set[str]:
-    return {cell.strip().casefold() for cell in cells}
+def _names_in(first: Sequence[str], names: Sequence[str]) -> set[str]:
+    """Return the names of columns that the cells of the first row have, in whatever case."""
+    return {cell.strip().casefold() for cell in first}.intersection(names)
 
 
-def _expect_distinct(names: Sequence[str], kind: str, where: str) -> None:
-    if repeated := next((name for name in names if names.count(name) > 1), None):
-        raise BadRow(where, f"found the {kind} {repeated!r} {names.count(repeated)} times; expected it once")
-
-
-def _without_blank_end(
-    path: str | Path, lines: Iterable[tuple[int, _Line | BadRow]]
-) -> Iterator[tuple[int, _Line | BadRow]]:
-    """Leave out the blank lines at the end of the file; any other blank line is a bad row."""
-    blank: list[int] = []
+def _without_blank_end(lines: Iterable[tuple[int, _Line | BadRow]]) -> Iterator[tuple[int, _Line | BadRow]]:
+    """Leave out the blank lines at the end of a file; any other one is a row, which its reader finds malformed."""
+    waiting = []
     for number, line in lines:
-        if not line:
-            blank.append(number)
-            continue
-        for earlier in blank:
-            problem = "found a blank line; expected blank lines only at the end of the file: remove it"
-            yield earlier, BadRow(f"{path}, line {earlier}", problem)
-        blank = []
-        yield number, line
+        waiting.append((number, line))
+        if line:
+            yield from waiting
+            waiting = []
 
 
 def _split_at_tabs(path: str | Path) -> Iterator[_Cells]:
-    for number, line in _without_blank_end(path, read_lines(path)):
+    for number, line in _without_blank_end(read_lines(path)):
         yield number, line if isinstance(line, BadRow) else line.split("\t")
 
 
 def _read_csv(path: str | Path) -> Iterator[_Cells]:
-    lines: list[bytes] = []  # of a row
+    csv.field_size_limit(2**31 - 1)  # by default 131,072 characters, which long texts exceed
+    wrong: list[BadRow] = []  # lines of the row in another encoding
 
-    def as_text(line: bytes) -> str:
-        lines.append(line)
-        return line.decode("utf-8", "surrogateescape")  # the row must end where it does, whatever is in it
+    def check_encoding(lines: Iterable[str]) -> Iterator[str]:
+        for number, line in enumerate(lines, start=1):
+            if problem := wrong_encoding(line, f"{path}, line {number}"):
+                wrong.append(problem)
+            yield line
 
-    with opened(path) as file:
-        rows = csv.reader(map(as_text, file), strict=True)
-        number = 1
+    with open_text(path) as file:
+        rows = csv.reader(check_encoding(file), strict=True)
         while True:
-            lines.clear()
-            where = f"{path}, line {number}"
+            number = rows.line_num + 1
             try:
-                cells: list[str] | BadRow = _next_row(rows)
-                if lines and lines[-1].endswith(b"\r\r\n"):
-                    cells = BadRow(where, _TWO_RETURNS)
+                cells: list[str] | BadRow = next(rows)
             except StopIteration:
                 return
             except csv.Error as error:
                 problem = f"found malformed CSV ({error}); expected cells separated by commas, with quotes doubled"
-                cells = BadRow(where, problem)
-            decoded = (decode_line(line, f"{path}, line {count}") for count, line in enumerate(lines, start=number))
-            yield number, next((line for line in decoded if isinstance(line, BadRow)), cells)
-            number += len(lines)
-
-
-def _next_row(rows: Iterator[list[str]]) -> list[str]:
-    """Return the next row, whose cells may exceed the limit of Python's csv module, 131,072 characters."""
-    limit = csv.field_size_limit(2**31 - 1)
-    try:
-        return next(rows)
-    finally:
-        csv.field_size_limit(limit)  # the limit is global to the process: other code must not see it changed
+                cells = BadRow(f"{path}, line {number}", problem)
+            yield number, wrong[0] if wrong else cells
+            wrong.clear()
 
 
 def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | BadRow]:
-    for number, line in _without_blank_end(path, read_lines(path)):
+    for number, line in _without_blank_end(read_lines(path)):
         where = f"{path}, line {number}"
         if isinstance(line, BadRow):
             yield line
             continue
         try:
             fields = parse_json(line)
-        except ValueError as error:
-            yield BadRow(where, f"found {line!r:.200} ({error}); expected a JSON object")
-            continue
-        if isinstance(fields, dict) and set(columns) <= set(fields):
+            if not (isinstance(fields, dict) and fields.keys() >= set(columns)):
+                raise ValueError("another value")
             yield where, fields
-        else:
-            yield BadRow(where, f"found {line!r:.200}; expected a JSON object with {', '.join(columns)}")
+        except ValueError as error:
+            yield BadRow(where, f"found {line!r:.200} ({error}); expected a JSON object with {', '.join(columns)}")
 
 
-def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record | BadRow]:
-    expected = "expected a complete Parquet file: write it again"
-    with opened(path) as file:
+def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record]:
+    def malformed(problem: object) -> ValueError:
+        found = printable(" ".join(str(problem).split()))
+        return ValueError(
+            f"{path}: found malformed Parquet ({found}); expected a complete Parquet file: write it again"
+        )
+
+    with opened(path, "rb") as file:
         try:
             table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
             present = table.schema_arrow.names
-            sizes = [table.metadata.row_group(group).num_rows for group in range(table.num_row_groups)]
         except _PARQUET_ERRORS as error:
-            raise ValueError(f"{path}: found malformed Parquet ({_in_a_line(error)}); {expected}") from None
-        if sum(sizes) != table.metadata.num_rows:  # its checksums are of pages, not of these numbers
-            counts = f"{sum(sizes)} rows in its parts, {table.metadata.num_rows} in all"
-            raise ValueError(f"{path}: found malformed Parquet ({counts}); {expected}")
-        if missing := [name for name in columns if name not in present]:
+            raise malformed(error) from None
+        if not set(columns) <= set(present) or len(set(present)) < len(present):
             found = printable(", ".join(present))
-            raise ValueError(f"{path}: found the columns {found}; expected also {', '.join(missing)}")
-        _expect_distinct(present, "column", str(path))
+            raise ValueError(f"{path}: found the columns {found}; expected {', '.join(columns)}, and each column once")
         wanted = [name for name in (*columns, *optional) if name in present]
         number = 0
-        for group, size in enumerate(sizes):
-            end = number + size
-            try:
-                for batch in table.iter_batches(_PARQUET_BATCH, row_groups=[group], columns=wanted):
-                    for fields in batch.to_pylist():
-                        number += 1
-                        yield f"{path}, row {number}", fields
-                problem = "no rows"  # pyarrow stops without an error at some damaged pages
-            except _PARQUET_ERRORS as error:
-                problem = _in_a_line(error)
-            if number < end:
-                where = f"{path}, rows {number + 1} to {end}"
-                yield BadRow(where, f"found malformed Parquet ({problem}); {expected}")
-                number = end
-
-
-def _in_a_line(error: Exception) -> str:
-    return printable(" ".join(str(error).split()))
+        try:
+            for batch in table.iter_batches(_PARQUET_BATCH, columns=wanted):
+                for fields in batch.to_pylist():
+                    number += 1
+                    yield f"{path}, row {number}", fields
+        except _PARQUET_ERRORS as error:
+            raise malformed(error) from None
+        if number != table.metadata.num_rows:  # pyarrow stops without an error at some damaged pages
+            raise malformed(f"{number:,} of {table.metadata.num_rows:,} rows")
 
 
 # CoNLL and CoNLL-U
@@ -292,48 +257,33 @@ def read_conllu(path: str | Path, tag_column: str) -> Iterator[Record | BadRow]:
     return expect_any(_sentences(path, parse), _NO_SENTENCE.format(path))
 
 
-class _BadLine(ValueError):
-    def __init__(self, number: int, problem: str):
-        super().__init__(problem)
-        self.number = number
-
-
 def _sentences(path: str | Path, parse: Callable[[_Lines], tuple[list[str], list[str]]]) -> Iterator[Record | BadRow]:
-    lines: _Lines = []
-    bad: BadRow | None = None
-    for number, line in _with_blank_end(path):
-        if isinstance(line, BadRow):
-            bad = bad or line
-        elif line.strip():
-            lines.append((number, line))
-        elif bad:
-            yield bad
-            bad, lines = None, []
-        elif lines:
-            try:
-                words, tags = parse(lines)
-                if words:
-                    yield f"{path}, line {lines[0][0]}", {"words": words, "tags": tags}
-            except _BadLine as error:
-                yield BadRow(f"{path}, line {error.number}", str(error))
-            lines = []
-
-
-def _with_blank_end(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
-    yield from read_lines(path)
-    yield 0, ""  # the last sentence may end with the file
+    """Yield the sentences between blank lines; `parse` returns the words and tags of one, or raises a bad row."""
+    for is_blank, block in groupby(read_lines(path), lambda line: isinstance(line[1], str) and not line[1].strip()):
+        if is_blank:
+            continue
+        lines = []
+        try:
+            for number, line in block:
+                if isinstance(line, BadRow):
+                    raise line
+                lines.append((f"{path}, line {number}", line))
+            words, tags = parse(lines)
+        except BadRow as error:
+            yield error
+            continue
+        if words:
+            yield lines[0][0], {"words": words, "tags": tags}
 
 
 def _tagged_words(lines: _Lines) -> tuple[list[str], list[str]]:
     rows = [_CONLL_GAP.split(line.strip(" \t")) for _, line in lines]
     if len(rows) == 1 and rows[0][0] == _DOCUMENT_START:
         return [], []
-    for (number, line), cells in zip(lines, rows):
-        if len(cells) < 2:
-            raise _BadLine(number, f"found {line!r:.200}; expected a word and its tag, separated by a space or a tab")
-        if len(cells) != len(rows[0]):
-            expected = f"expected {len(rows[0])}, as in the first line of the sentence"
-            raise _BadLine(number, f"found {len(cells)} columns in {line!r:.200}; {expected}")
+    for (where, line), cells in zip(lines, rows):
+        if not 2 <= len(cells) == len(rows[0]):
+            expected = "expected a word, a tag and as many columns as in the first line of the sentence"
+            raise BadRow(where, f"found {len(cells)} column(s) in {line!r:.200}; {expected}")
     return [cells[0] for cells in rows], [cells[-1] for cells in rows]
 
 
@@ -341,32 +291,29 @@ def _written_words(lines: _Lines, column: int) -> tuple[list[str], list[str]]:
     words: list[str] = []
     tags: list[list[str]] = []  # for each word, the tags of its parts
     seen = last = 0  # the id of the latest word, and the end of the latest range such as 4-5
-    for number, line in lines:
+    for where, line in lines:
         if line.startswith("#"):
             continue
         cells = line.split("\t")
         if len(cells) != len(_CONLLU_COLUMNS):
-            raise _BadLine(number, f"found {len(cells)} columns in {line!r:.200}; expected 10, separated by tabs")
-        identifier, form = cells[0], cells[1]
-        match = _CONLLU_ID.fullmatch(identifier)
-        if not match:
-            raise _BadLine(number, f"found the id {identifier!r}; expected one such as 4, 4-5 or 4.1")
-        if match["empty"]:
+            raise BadRow(where, f"found {len(cells)} columns in {line!r:.200}; expected 10, separated by tabs")
+        match = _CONLLU_ID.fullmatch(cells[0])
+        if match and match["empty"]:
             continue
-        if int(match["first"]) != seen + 1 or (match["last"] and (seen < last or int(match["last"]) <= seen)):
-            raise _BadLine(number, f"found the id {identifier!r}; expected {seen + 1}")
+        is_next = match and int(match["first"]) == seen + 1
+        if not is_next or (match["last"] and (seen < last or int(match["last"]) <= seen)):
+            raise BadRow(where, f"found the id {cells[0]!r:.80}; expected {seen + 1}, or a range such as 4-5")
         if match["last"]:
             last = int(match["last"])
         else:
             seen += 1
         if match["last"] or seen > last:
-            words.append(form)
+            words.append(cells[1])
             tags.append([])
         if not match["last"]:
             tags[-1].append(cells[column])
     if seen < last:
-        problem = f"found a range up to {last} that ends at {seen}; expected all its words after it"
-        raise _BadLine(lines[-1][0], problem)
+        raise BadRow(lines[-1][0], f"found a range up to {last} that ends at {seen}; expected all its words after it")
     return words, ["+".join(parts) for parts in tags]
 
 
@@ -377,47 +324,32 @@ def read_squad(path: str | Path) -> Iterator[Record | BadRow]:
     """Return the questions of a SQuAD file: `id`, `context`, `question`, `answers` (lists `text` and `answer_start`).
 
     The file is a single JSON object and is read at once. Questions without an answer, as in SQuAD 2.0, have empty
-    lists. A malformed article or paragraph is one bad row; so is a question with the `id` of an earlier one.
+    lists. A malformed article or paragraph is one bad row.
 
     Raises:
         ValueError: If the file is not UTF-8 or not JSON, has no list of articles under `data`, or has no question.
         OSError: If the file cannot be read.
     """
+    lines = [line for _, line in read_lines(path)]
+    if bad := next((line for line in lines if isinstance(line, BadRow)), None):
+        raise bad
     try:
-        content = parse_json("\n".join(_good_lines(path)))
-    except BadRow:
-        raise
+        content = parse_json("\n".join(lines))
     except ValueError as error:
         raise ValueError(f"{path}: found malformed JSON ({error}); expected an object with a list 'data'") from None
-    if not (isinstance(content, dict) and isinstance(content.get("data"), list)):
-        raise ValueError(f"{path}: found {content!r:.80}; expected an object with a list 'data'")
-    problem = f"{path}: found no questions; expected an object with a list 'data' of articles with questions"
-    return expect_any(_questions(path, content), problem)
-
-
-def _good_lines(path: str | Path) -> Iterator[str]:
-    for _, line in read_lines(path):
-        if isinstance(line, BadRow):
-            raise line
-        yield line
-
-
-def _questions(path: str | Path, content: dict[str, Any]) -> Iterator[Record | BadRow]:
     articles = _items([(str(path), content)], "data", "article")
-    places: dict[str, str] = {}  # of the questions by id
-    for paragraph in _items(articles, "paragraphs", "paragraph"):
+    paragraphs = _items(articles, "paragraphs", "paragraph")
+    problem = f"{path}: found no questions; expected an object with a list 'data' of articles with questions"
+    return expect_any(_questions(path, paragraphs), problem)
+
+
+def _questions(path: str | Path, paragraphs: Iterable[tuple[str, Any] | BadRow]) -> Iterator[Record | BadRow]:
+    for paragraph in paragraphs:
         for question in _items([paragraph], "qas", "question"):
             if isinstance(question, BadRow):
                 yield question
-                continue
-            place, _ = question
-            record = _record(path, paragraph[1].get("context"), *question)
-            if not isinstance(record, BadRow):
-                first = places.setdefault(str(record[1]["id"]), place)
-                if first != place:
-                    problem = f"found it at {place} and at {first}; expected another id for each question"
-                    record = BadRow(record[0], problem)
-            yield record
+            else:
+                yield _question_record(path, paragraph[1].get("context"), *question)
 
 
 def _items(holders: Iterable[tuple[str, Any] | BadRow], name: str, kind: str) -> Iterator[tuple[str, Any] | BadRow]:
@@ -433,7 +365,7 @@ def _items(holders: Iterable[tuple[str, Any] | BadRow], name: str, kind: str) ->
             yield BadRow(where, f"found {value!r:.80}; expected an object with a list {name!r}")
 
 
-def _record(path: str | Path, context: Any, where: str, question: Any) -> Record | BadRow:
+def _question_record(path: str | Path, context: Any, where: str, question: Any) -> Record | BadRow:
     try:
         where = f"{path}, question {question['id']}"
         answers = {name: [answer[name] for answer in question["answers"]] for name in ("text", "answer_start")}

@@ -1,17 +1,15 @@
 """Files as lines of UTF-8, and JSON texts, with what is malformed said clearly."""
 
-import codecs
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from atenta.recipes.reading.records import BadRow
 
-_UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-_DEEPEST_JSON = 100  # brackets in brackets; Python's own limit depends on where it is called
+_UNDECODED = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8, as `surrogateescape` reads it
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
@@ -24,77 +22,57 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str | BadRow]]:
     Raises:
         OSError: If the file cannot be read.
     """
-    with opened(path) as file:
+    with open_text(path) as file:
         for number, line in enumerate(file, start=1):
-            yield number, decode_line(line.removesuffix(b"\n").removesuffix(b"\r"), f"{path}, line {number}")
+            text = line.removesuffix("\n").removesuffix("\r")
+            yield number, wrong_encoding(text, f"{path}, line {number}") or text
 
 
 @contextmanager
-def opened(path: str | Path) -> Iterator[BufferedReader]:
-    """Open a file at its beginning, after a byte order mark.
+def opened(path: str | Path, mode: str, **options: Any) -> Iterator[IO[Any]]:
+    """Open a file.
 
     Raises:
         OSError: If the file cannot be opened, or read; the message says which file.
     """
     try:
-        with Path(path).open("rb") as file:
-            if file.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
-                file.read(len(codecs.BOM_UTF8))
+        with Path(path).open(mode, **options) as file:
             yield file
     except OSError as error:
         raise type(error)(f"{path}: {error.strerror or error}; expected a file that can be read") from None
 
 
-def decode_line(line: bytes, where: str) -> str | BadRow:
-    """Return the text of a line, or a bad row at `where` if it is not UTF-8 or has a NUL."""
-    if b"\0" in line or line.startswith(_UTF_16_MARKS):
-        found = "the byte order mark" if line.startswith(_UTF_16_MARKS) else "a NUL character, probably"
-        return BadRow(where, f"found {found} of UTF-16; expected UTF-8, without NUL: save the file as UTF-8")
-    try:
-        return line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return BadRow(
-            where,
-            f"found byte 0x{line[error.start]:02X} at byte {error.start + 1} ({error.reason}); expected UTF-8, which "
-            "has no lone surrogates: save the file as UTF-8",
-        )
+def open_text(path: str | Path) -> Any:
+    """Open a file of lines that end with a line feed, whatever bytes are in them; see `wrong_encoding`."""
+    return opened(path, "r", encoding="utf-8-sig", errors="surrogateescape", newline="\n")
+
+
+def wrong_encoding(text: str, where: str) -> BadRow | None:
+    """Return a bad row if a text from `open_text` was not UTF-8 or has a NUL."""
+    if "\0" in text:
+        return BadRow(where, "found a NUL character, as files in UTF-16 have; expected UTF-8: save the file as UTF-8")
+    if byte := _UNDECODED.search(text):
+        found = f"found byte 0x{ord(byte[0]) - 0xDC00:02X} after {text[: byte.start()]!r:.80}"
+        return BadRow(where, f"{found}; expected UTF-8: save the file as UTF-8")
+    return None
 
 
 def parse_json(text: str) -> Any:
     """Return the value of a JSON text.
 
     Raises:
-        ValueError: If it is malformed, has a key twice in an object, a number that JSON does not have (NaN, Infinity)
-            or one too long for Python, or more than 100 brackets in one another.
+        ValueError: If it is malformed, has a key twice in an object, or too many brackets in one another.
     """
-    too_deep = ValueError(f"more than {_DEEPEST_JSON} brackets in one another")
     try:
-        value = json.loads(text, object_pairs_hook=_distinct, parse_constant=_refuse, parse_int=_integer)
+        return json.loads(text, object_pairs_hook=_distinct)
     except RecursionError:
-        raise too_deep from None
-    values = [value]
-    for _ in range(_DEEPEST_JSON + 1):
-        containers = [inner for inner in values if isinstance(inner, dict | list)]
-        values = [inner for outer in containers for inner in (outer.values() if isinstance(outer, dict) else outer)]
-    if values:
-        raise too_deep
-    return value
+        raise ValueError("too many brackets in one another") from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     fields = dict(pairs)
     if len(fields) < len(pairs):
-        repeated = next(name for name in fields if sum(name == other for other, _ in pairs) > 1)
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
         raise ValueError(f"the key {repeated!r:.80} more than once in an object")
     return fields
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant}, which is no number in JSON")
-
-
-def _integer(digits: str) -> int:
-    try:
-        return int(digits)
-    except ValueError:
-        raise ValueError(f"a number of {len(digits):,} digits, {digits:.20}…") from None

@@ -16,10 +16,7 @@ from transformers import PreTrainedTokenizerBase
 _STREAMED_ROWS = 10_000  # rows of a streamed split that are counted
 _BATCH = 256
 _OUTSIDERS_SHOWN = 20
-_NFC, _NFD = (
-    normalizers.NFC(),
-    normalizers.NFD(),
-)  # their Unicode tables may differ from Python's
+_NFC, _NFD = normalizers.NFC(), normalizers.NFD()  # their Unicode tables may differ from Python's
 
 _Batch = Mapping[str, Sequence[Any]]
 """The values of each column, all of the same length."""
@@ -30,48 +27,45 @@ def build_report(
     columns: Sequence[str],
     tokenizer: PreTrainedTokenizerBase,
     max_length: int | None,
-    key: Sequence[str] | None = None,
     inputs: Sequence[Sequence[str]] | None = None,
 ) -> "Report":
-    """Return a report on the rows. Each row is read once, in batches; only its lengths and a hash of its key are kept.
+    """Return a report on the rows. Each row is read once, in batches; only its lengths and a hash are kept.
 
     Args:
         splits: The rows by split. The other splits are compared with `train`. Of a streamed split only the first
             10,000 rows are read.
-        columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None.
+        columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None. Rows are the
+            same if all these texts are, after NFC.
         tokenizer: The tokenizer. Its tokens of a single character are the alphabet.
         max_length: The maximum tokens of an input, special tokens included; None for no limit.
-        key: The columns that decide whether two rows are the same, compared after NFC: texts, or lists of words. All
-            of `columns` by default.
         inputs: The columns of each sequence that the model reads, such as `[["tags", "source"], ["target"]]` or
             `[["text", "text_pair"]]`: one or two of `columns`, and others that hold lists of tokens. By default each
             of `columns` is an input.
 
     Returns:
-        The report. Keys are compared by 64-bit hashes: below some 10⁸ rows a collision is unlikely.
+        The report. Rows are compared by 64-bit hashes: below some 10⁸ rows a collision is unlikely.
     """
-    key = tuple(columns if key is None else key)
     inputs = [[column] for column in columns] if inputs is None else inputs
     alphabet = {token for token in tokenizer.get_vocab() if len(token) == 1}
     reports = {}
     for name, dataset in splits.items():
         split = reports[name] = SplitReport()
-        rows = dataset.select_columns(sorted({*columns, *key, *chain(*inputs)}))
+        rows = dataset.select_columns(sorted({*columns, *chain(*inputs)}))
         if isinstance(rows, IterableDataset):
             rows = rows.take(_STREAMED_ROWS)
         for batch in rows.iter(_BATCH):
-            given = {column: [_as_text(value) for value in batch[column]] for column in {*columns, *key}}
-            normal = {column: [text and _NFC.normalize_str(text) for text in given[column]] for column in given}
-            texts = {column: normal[column] for column in columns}
-            _measure_lengths(split, texts)
-            _count_forms(split, given, texts)
+            raw = {column: [_as_text(value) for value in batch[column]] for column in columns}
+            texts = {column: [text and _NFC.normalize_str(text) for text in raw[column]] for column in columns}
+            for column, values in texts.items():
+                split.lengths[column].extend(len(text) for text in values if text is not None)
+            _count_forms(split, raw, texts)
             _find_outsiders(split, texts, alphabet)
             if max_length is not None:
                 _find_long_rows(split, batch, texts, inputs, tokenizer, max_length)
-            split.keys.extend(map(hash, zip(*(normal[column] for column in key))))
-            split.rows = len(split.keys)
+            split.hashes.extend(map(hash, zip(*texts.values())))
+            split.rows = len(split.hashes)
         split.is_sample = isinstance(rows, IterableDataset) and split.rows == _STREAMED_ROWS
-    return Report(reports, key, max_length)
+    return Report(reports, tuple(columns), max_length)
 
 
 class LongRow(NamedTuple):
@@ -95,7 +89,7 @@ class SplitReport:
         characters_outside: Number of such characters in all rows.
         rows_too_long: Rows with an input of more tokens than the limit.
         first_too_long: The first of these rows.
-        keys: A hash of the key of each row.
+        hashes: A hash of each row.
     """
 
     rows: int = 0
@@ -107,15 +101,15 @@ class SplitReport:
     characters_outside: int = 0
     rows_too_long: int = 0
     first_too_long: LongRow | None = None
-    keys: array = field(default_factory=lambda: array("q"), repr=False)
+    hashes: array = field(default_factory=lambda: array("q"), repr=False)
 
     def duplicates(self) -> int:
-        """Return the number of rows with the key of an earlier row."""
-        return self.rows - len(numpy.unique(self.keys))
+        """Return the number of rows that are the same as an earlier one."""
+        return self.rows - len(numpy.unique(self.hashes))
 
     def rows_in(self, other: "SplitReport") -> int:
-        """Return the number of rows with the key of a row of another split."""
-        return int(numpy.isin(self.keys, other.keys).sum())
+        """Return the number of rows that are the same as a row of another split."""
+        return int(numpy.isin(self.hashes, other.hashes).sum())
 
     def share_of_rows_inside(self) -> float:
         """Return the share of the rows whose characters are all in the alphabet."""
@@ -137,12 +131,12 @@ class Report:
 
     Attributes:
         splits: The reports by split, in the given order.
-        key: The columns that decide whether two rows are the same.
+        columns: The columns that decide whether two rows are the same.
         max_length: The maximum tokens of an input, or None.
     """
 
     splits: dict[str, SplitReport]
-    key: tuple[str, ...]
+    columns: tuple[str, ...]
     max_length: int | None
 
     def check_lengths(self) -> None:
@@ -162,7 +156,7 @@ class Report:
                 )
 
     def __str__(self) -> str:
-        splits, same = self.splits.values(), ", ".join(self.key)
+        splits, same = self.splits.values(), ", ".join(self.columns)
         table = [
             ["", *self.splits],
             ["rows", *(f"{split.rows:,}" for split in splits)],
@@ -199,13 +193,8 @@ def _as_text(value: str | Sequence[str] | None) -> str | None:
     return value if value is None or isinstance(value, str) else " ".join(value)
 
 
-def _measure_lengths(split: SplitReport, texts: _Batch) -> None:
-    for column, values in texts.items():
-        split.lengths[column].extend(len(text) for text in values if text is not None)
-
-
-def _count_forms(split: SplitReport, given: _Batch, texts: _Batch) -> None:
-    for row, in_nfc in zip(zip(*(given[column] for column in texts)), zip(*texts.values())):
+def _count_forms(split: SplitReport, raw: _Batch, texts: _Batch) -> None:
+    for row, in_nfc in zip(zip(*raw.values()), zip(*texts.values())):
         if row == in_nfc:
             split.forms["NFC"] += 1
         else:

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
 import datasets
 from accelerate import PartialState
 from datasets.exceptions import DatasetGenerationError
 
+from atenta.recipes.option_annotations import Mark
 from atenta.recipes.reading.file_formats import is_pipe, read_table
 from atenta.recipes.reading.records import BadRow, Record, printable
 from atenta.recipes.samples.files import SPLITS
@@ -64,18 +65,23 @@ class DataArguments:
 
     _argument_group_name = "data"
 
-    train_file: list[str] | None = field(default=None, metadata={"help": "files to train on"})
-    validation_file: list[str] | None = field(
+    # In a resumed run, the rows of files are compared, and not their names.
+    train_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
+        default=None, metadata={"help": "files to train on"}
+    )
+    validation_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
         default=None, metadata={"help": "files on which the best checkpoint is chosen"}
     )
-    test_file: list[str] | None = field(default=None, metadata={"help": "files to score; None: validation_file"})
+    test_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
+        default=None, metadata={"help": "files to score; None: validation_file"}
+    )
     dataset_name: str | None = field(default=None, metadata={"help": "data set on the Hub, or in a local folder"})
     dataset_config_name: str | None = field(default=None, metadata={"help": "configuration of the data set"})
     sample: str | None = field(default=None, metadata={"help": "sample data, used if no other data are named"})
     streaming: bool = field(
         default=False, metadata={"help": "read the data while training on them: they may be larger than the disk"}
     )
-    preprocessing_num_workers: int | None = field(
+    preprocessing_num_workers: Annotated[int | None, Mark.AFTER_TRAINING] = field(
         default=None, metadata={"help": "processes that encode rows; None: the main process; not used for streams"}
     )
     skip_bad_rows: bool = field(default=False, metadata={"help": "skip malformed rows and list them in bad_rows.tsv"})
@@ -228,8 +234,11 @@ def _checked(
                 where, fields = record
                 try:
                     row = check(fields)
-                    if key and (first := places.setdefault(row[key], where)) != where:
+                    if key and row[key] in places:
+                        first = places[row[key]]
                         raise ValueError(f"found the {key} {row[key]!r:.80}, as at {first}; expected another one")
+                    if key:
+                        places[row[key]] = where
                     yield row
                     continue
                 except ValueError as error:

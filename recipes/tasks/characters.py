@@ -5,13 +5,19 @@ import unicodedata
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from datasets import Features, Value
 
+from atenta.engines.saved_model import saved_options
+from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.tasks.documents import check_document, read_documents
+from atenta.recipes.tasks.evaluation import Evaluation
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 from atenta.restoration.spans import cut_windows
 from atenta.restoration.spellings import WORD, Spellings, code_points, lower_case
@@ -239,3 +245,25 @@ def score_restored(
     lower = [lower_case(text) for text in restored], [lower_case(text) for text in gold]
     kept = scores(["letters_kept"], predictions=lower[0], references=lower[1])  # capitals may be what is restored
     return {"choice_error_rate": wrong / max(1, choices), **others, **kept}
+
+
+def evaluate_characters(config: Mapping[str, Any]) -> Evaluation:
+    """Return how a saved restorer is scored: on pairs or, where sources were made from texts, on texts."""
+    saved = saved_options(config, "character-restoration")
+    strip, row_format = saved.get("strip"), CHARACTER_PAIRS
+
+    def check(fields: Mapping[str, Any]) -> dict[str, Any]:
+        if "text" not in fields:
+            return check_characters(fields)
+        made = strip_texts({"text": [check_document(fields)["text"]]}, strip)
+        return {name: values[0] for name, values in made.items()}
+
+    if strip:
+        read = partial(read_documents, sample_by=saved.get("sample_by", "document"))
+        row_format = replace(CHARACTER_PAIRS, readers={".txt": read}, check=check)
+    score = partial(score_restored, variants=config["character_variants"])
+    return Evaluation(
+        row_format,
+        lambda row: {"text": row["source"]},
+        lambda found, rows: {"left as it is": score(rows, copy_source(rows)), "model": score(rows, found)},
+    )

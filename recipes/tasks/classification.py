@@ -1,13 +1,16 @@
-"""Classification of texts, or of pairs of texts: rows and their encoding."""
+"""Classification of texts, or of pairs of texts: rows, their encoding, and scores."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
+from atenta.engines.saved_model import class_names
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_name, expect_text
+from atenta.recipes.tasks.evaluation import Evaluation, with_known
 
 
 def check_labelled_text(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,3 +69,17 @@ def encode_labelled(
     rows = [tokenizer(text, pair, split_special_tokens=True) for text, pair in zip(batch["text"], batch["text_pair"])]
     encoded = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
     return {**encoded, "labels": [label2id[label] for label in batch["label"]]}
+
+
+def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
+    """Return accuracy and macro F1 of labels."""
+    return scores(["accuracy", "macro_f1"], predictions=output, references=gold)
+
+
+def evaluate_labels(config: Mapping[str, Any]) -> Evaluation:
+    """Return how a saved classifier is scored: on texts with labels that it has."""
+    return Evaluation(
+        with_known(LABELLED_TEXTS, "label", class_names(config).values()),
+        lambda row: {name: row[name] for name in ("text", "text_pair")},
+        lambda found, rows: {"model": score_labels(found, [row["label"] for row in rows])},
+    )

@@ -1,17 +1,21 @@
-"""Pairs of source and target texts: rows and their encoding."""
+"""Pairs of source and target texts: rows, their encoding, and scores."""
 
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.metrics import scores
+from atenta.engines.saved_model import saved_options
+from atenta.recipes.baselines import copy_source
+from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.tasks.evaluation import Evaluation
 
 # `<`, `>` and `;` are delimiters. A tag with the name of a special or byte token would become that token.
 _TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
@@ -161,3 +165,24 @@ def encode_pairs(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) 
         "input_ids": [tokenizer.convert_tokens_to_ids(tags) + ids for tags, ids in zip(batch["tags"], sources)],
         "labels": tokenizer(text_target=batch["target"], split_special_tokens=True).input_ids,
     }
+
+
+def evaluate_pairs(config: Mapping[str, Any], metrics: Sequence[str] = ()) -> Evaluation:
+    """Return how a saved encoder-decoder is scored: as its recipe did, or by other metrics.
+
+    Raises:
+        ValueError: If a metric is unknown, or the model restores masked texts.
+    """
+    saved = saved_options(config, "text2text-generation")
+    if saved.get("denoising"):
+        raise ValueError("The model restores masked texts, which its recipe scores; expected another model.")
+    metrics = metrics or saved.get("metrics") or ("word_accuracy", "exact_match", "character_error_rate")
+    if unknown := [name for name in metrics if name not in PAIR_METRICS]:
+        raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(PAIR_METRICS)}.")
+    score = partial(score_pairs, metrics=metrics, separator=saved.get("target_separator"))
+    return Evaluation(
+        PAIRS,
+        lambda row: {"text": row["source"], "tags": [tag[1:-1] for tag in row["tags"]]},
+        lambda found, rows: {"left as it is": score(rows, copy_source(rows)), "model": score(rows, found)},
+        prepare=merge_targets if saved.get("several_targets") else list,
+    )

@@ -1,4 +1,4 @@
-"""Extractive question answering: rows, windows of a context, and answers from logits."""
+"""Extractive question answering: rows, windows of a context, answers from logits, and scores."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -9,9 +9,11 @@ from transformers import PreTrainedTokenizerBase
 
 from atenta import character_span
 from atenta.pipelines.question_answering import answers_in_window
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_squad
 from atenta.recipes.reading.records import expect_name, expect_text
+from atenta.recipes.tasks.evaluation import Evaluation
 
 # The position of the <bos>, for an answer that the window does not contain (Devlin et al., 2019, section 4.3).
 _NO_ANSWER = 0
@@ -206,3 +208,17 @@ def answers_from_logits(
             if score > best[id_][0]:
                 best[id_] = score, context[start:end]
     return [answer for _, answer in best.values()]
+
+
+def score_answers(output: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """Return exact match and F1 of answers, each compared with all accepted answers."""
+    return scores(["squad"], predictions=output, references=[row["answers"]["text"] for row in rows])
+
+
+def evaluate_answers(config: Mapping[str, Any]) -> Evaluation:
+    """Return how a saved model that answers questions is scored."""
+    return Evaluation(
+        QUESTIONS,
+        lambda row: {name: row[name] for name in ("question", "context")},
+        lambda found, rows: {"model": score_answers(found, rows)},
+    )

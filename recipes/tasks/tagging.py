@@ -1,14 +1,20 @@
-"""Tagging of words: tagged sentences, and the tags of words as labels of characters."""
+"""Tagging of words: tagged sentences, the tags of words as labels of characters, and scores."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from datasets import Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
+from atenta.engines.saved_model import class_names, saved_options
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.tasks.evaluation import Evaluation, with_known
 
 
 def check_tagged_words(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,6 +38,11 @@ TAGGED_SENTENCES = RowFormat(
     check_tagged_words,
     columns=("words", "tags"),
 )
+
+
+def tag_readers(tag_column: str) -> dict[str, Callable]:
+    """Return the readers of tagged sentences: of CoNLL files, and of a column of CoNLL-U files."""
+    return {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=tag_column)}
 
 
 def _expect_words(values: Any, name: str) -> list[str]:
@@ -98,3 +109,21 @@ def tags_of_words(predictions: np.ndarray, labels: np.ndarray, id2label: Mapping
         For each row, one tag per word.
     """
     return [[id2label[int(number)] for number in row[firsts]] for row, firsts in zip(predictions, labels != -100)]
+
+
+def score_tags(output: Sequence[list[str]], gold: Sequence[list[str]]) -> dict[str, float]:
+    """Return the accuracy of tags and, if all tags are of the form B-X, I-X and O, the F1 of entities."""
+    entities = all(tag == "O" or tag[:2] in ("B-", "I-") for sentence in gold for tag in sentence)
+    return scores(["entity_f1", "tag_accuracy"][not entities :], predictions=output, references=gold)
+
+
+def evaluate_tags(config: Mapping[str, Any]) -> Evaluation:
+    """Return how a saved tagger of words is scored: on sentences with tags that it has."""
+    tag_column = saved_options(config, "token-classification").get("tag_column", "upos")
+    row_format = replace(TAGGED_SENTENCES, readers=tag_readers(tag_column))
+    return Evaluation(
+        with_known(row_format, "tags", class_names(config).values()),
+        lambda row: {"text": "", "words": row["words"]},
+        lambda found, rows: {"model": score_tags(found, [row["tags"] for row in rows])},
+        answer=lambda prediction: prediction.record["tags"],
+    )

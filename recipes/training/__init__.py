@@ -1,6 +1,6 @@
 """Options, models, batches, runs, the trainer and checkpoints, shared by the recipes that train."""
 
-from atenta.recipes.training.models import label_options, load_or_create, report_unseen
+from atenta.recipes.training.models import label_options, load_or_create, report_misspelt
 from atenta.recipes.training.options import (
     EncoderArguments,
     RecipeArguments,
@@ -23,7 +23,7 @@ __all__ = [
     "label_options",
     "load_or_create",
     "parse_arguments",
-    "report_unseen",
+    "report_misspelt",
     "run_recipe",
     "start_run",
 ]

@@ -9,51 +9,29 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import safe_open
 from safetensors.torch import load_file
-from transformers import AutoConfig, PreTrainedConfig, PreTrainedModel, TrainerState
+from transformers import PreTrainedModel, TrainerState
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import safe_globals
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
-from transformers.utils import CONFIG_NAME, SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
+from transformers.utils import SAFE_WEIGHTS_INDEX_NAME, SAFE_WEIGHTS_NAME
 
 from atenta.recipes.training.options import RecipeArguments
 
 # A file in the folder of a complete checkpoint, created last and deleted first: the JSON list of the other files with
-# their sizes and SHA-256. Earlier versions wrote an empty one, and no `data.json`.
+# their sizes and SHA-256.
 _MARK, _UNFINISHED = "whole", "whole.tmp"
 _DATA = "data.json"
-# What each checkpoint holds, and the names under which the Trainer, FSDP and DeepSpeed save it.
-_PARTS = {
-    "model": ("*.safetensors", "pytorch_model*", "global_step*"),
-    "optimizer": ("optimizer*", "global_step*"),
-    "schedule": ("scheduler.pt", "global_step*"),
-}
 
 
-def is_finished(checkpoint: Path) -> bool:
-    """Return whether training had ended, by its number of steps or early, when the checkpoint was written."""
-    saved: Any = _read_state(checkpoint).stateful_callbacks
-    return saved["TrainerControl"]["args"]["should_training_stop"]
+def mark_complete(checkpoint: Path, data: Mapping[str, Any]) -> None:
+    """Record that every process has written its part of a checkpoint.
 
-
-def trained_steps(checkpoint: Path) -> int:
-    """Return the number of optimizer steps of a checkpoint, whatever the name of its folder."""
-    return _read_state(checkpoint).global_step
-
-
-def is_complete(checkpoint: Path) -> bool:
-    """Return whether every process has written its part of the checkpoint, and no one began to delete it."""
-    return (checkpoint / _MARK).is_file()
-
-
-def is_listed(checkpoint: Path) -> bool:
-    """Return whether the checkpoint records its files and data, as those of earlier versions do not."""
-    return (checkpoint / _DATA).is_file()
-
-
-def mark_complete(checkpoint: Path) -> None:
-    """Record that every process has written its part of the checkpoint: the size and SHA-256 of each file."""
+    Args:
+        checkpoint: The checkpoint. The mark has the size and SHA-256 of each of its files.
+        data: What it was trained with, and whether training had `ended`, as `read_data` returns it.
+    """
+    (checkpoint / _DATA).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
     files = sorted(path for path in checkpoint.rglob("*") if path.is_file() and path.name not in (_MARK, _UNFINISHED))
     listed = [
         {"file": path.relative_to(checkpoint).as_posix(), "size": path.stat().st_size, "sha256": _digest(path)}
@@ -69,22 +47,50 @@ def mark_incomplete(checkpoint: Path) -> None:
     (checkpoint / _MARK).unlink(missing_ok=True)
 
 
-def damage_of(checkpoint: Path) -> str | None:
-    """Return what is wrong with a complete checkpoint, or None.
+def is_complete(checkpoint: Path) -> bool:
+    """Return whether every process has written its part of the checkpoint, and nothing has begun to delete it."""
+    return (checkpoint / _MARK).is_file()
 
-    Each file must have the size and SHA-256 that the mark lists, and be readable: JSON, weights, or tensors and plain
-    values without any other pickled object. Files that the mark does not list are ignored.
+
+def read_data(checkpoint: Path) -> dict[str, Any]:
+    """Return the data that `mark_complete` recorded."""
+    return json.loads((checkpoint / _DATA).read_text(encoding="utf-8"))
+
+
+def trained_steps(checkpoint: Path) -> int:
+    """Return the number of optimizer steps of a checkpoint, whatever the name of its folder."""
+    return _read_state(checkpoint).global_step
+
+
+def damage_of(checkpoint: Path) -> str | None:
+    """Return what is wrong with a checkpoint, or None.
+
+    It must be complete, and each file that the mark lists must have its size and SHA-256; others are ignored. Pickles
+    must hold nothing but tensors and plain values.
     """
-    if (damage := _difference_from_mark(checkpoint)) is not None:
-        return damage
-    state = checkpoint / TRAINER_STATE_NAME
-    for path in [state, *sorted(path for path in checkpoint.iterdir() if path.suffix in _READERS and path != state)]:
+    if not is_complete(checkpoint):
+        return "it is missing or incomplete"
+    try:
+        listed = [
+            (checkpoint / each["file"], each["size"], each["sha256"])
+            for each in json.loads((checkpoint / _MARK).read_text(encoding="utf-8"))
+        ]
+    except (ValueError, TypeError, KeyError):
+        return f"{_MARK} is not the list of its files"
+    for path, size, digest in listed:
+        name = path.relative_to(checkpoint).as_posix()
         if not path.is_file():
-            return f"{path.name} is missing"
-        try:
-            (_READERS.get(path.name) or _READERS[path.suffix])(path)
-        except Exception as error:  # each library has its own for a damaged file
-            return f"{path.name} cannot be read: {type(error).__name__}, {' '.join(str(error).split())[:200]}"
+            return f"{name} is missing"
+        if path.stat().st_size != size:
+            return f"{name} has {path.stat().st_size:,} bytes instead of {size:,}"
+        if _digest(path) != digest:
+            return f"{name} has other contents than when it was written"
+        if path.parent == checkpoint and path.suffix in (".pt", ".pth"):
+            try:
+                with safe_globals():  # NumPy's state of random numbers, as transformers allows it
+                    torch.load(path, map_location="cpu", weights_only=True, mmap=True)
+            except Exception as error:  # torch has many for a file that is no pickle of tensors
+                return f"{name} cannot be read: {type(error).__name__}, {' '.join(str(error).split())[:200]}"
     return None
 
 
@@ -99,8 +105,7 @@ def newest_intact(checkpoints: Sequence[Path], *, with_best: bool) -> tuple[Path
     for checkpoint in reversed(checkpoints):
         damage = damage_of(checkpoint)
         if damage is None and with_best and (best := best_of(checkpoint)) not in (None, checkpoint):
-            wrong = damage_of(best) if is_complete(best) else "missing or incomplete"
-            damage = wrong and f"its best checkpoint, {best}: {wrong}"
+            damage = (wrong := damage_of(best)) and f"its best checkpoint, {best}: {wrong}"
         if damage is None:
             return checkpoint, damaged
         damaged[checkpoint] = damage
@@ -123,8 +128,7 @@ def expect_intact(checkpoints: Sequence[Path]) -> None:
         SystemExit: If one is damaged. The message says how to end with others.
     """
     for checkpoint in checkpoints:
-        damage = damage_of(checkpoint) if is_complete(checkpoint) else "it is missing or incomplete"
-        if damage:
+        if damage := damage_of(checkpoint):
             raise SystemExit(
                 f"{checkpoint} is damaged ({damage}), and the run ends with its weights: put the file back, or give "
                 "--resume_from_checkpoint with the last checkpoint and another choice of the weights to keep, such as "
@@ -132,38 +136,10 @@ def expect_intact(checkpoints: Sequence[Path]) -> None:
             )
 
 
-def expect_same_model(checkpoint: Path, config: PreTrainedConfig) -> None:
-    """Check that a checkpoint's positions are those of the model: its weights would fit, and give other outputs.
-
-    Raises:
-        SystemExit: If they differ.
-    """
-    if not (checkpoint / CONFIG_NAME).is_file():  # of LoRA
-        return
-    saved = AutoConfig.from_pretrained(checkpoint)
-    for name in ("rotary_cross_attention", "tag_token_ids"):
-        before, now = (getattr(each, name, None) for each in (saved, config))
-        if before != now:
-            raise SystemExit(
-                f"{checkpoint} is of a model with {name}={before}, and this run makes one with {now}. Give another "
-                "--output_dir, or --overwrite_output_dir to start from the beginning."
-            )
-
-
 def set_aside(checkpoint: Path, why: str) -> Path:
     """Add a word to the name of a checkpoint, so that nothing uses or replaces it, and return its new path."""
     names = (checkpoint.with_name(f"{checkpoint.name}.{why}{number or ''}") for number in count())
     return checkpoint.rename(next(path for path in names if not path.exists()))
-
-
-def write_data(checkpoint: Path, data: Mapping[str, Any]) -> None:
-    """Record in a checkpoint what it was trained with."""
-    (checkpoint / _DATA).write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
-
-
-def read_data(checkpoint: Path) -> dict[str, Any]:
-    """Return what `write_data` recorded."""
-    return json.loads((checkpoint / _DATA).read_text(encoding="utf-8"))
 
 
 def checkpoints_of(folder: Path) -> list[Path]:
@@ -319,44 +295,3 @@ def _read_state(checkpoint: Path) -> TrainerState:
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _difference_from_mark(checkpoint: Path) -> str | None:
-    mark = checkpoint / _MARK
-    try:
-        text = mark.read_text(encoding="utf-8")
-        if not text and not is_listed(checkpoint):  # of an earlier version
-            missing = [kind for kind, names in _PARTS.items() if not any(map(any, map(checkpoint.glob, names)))]
-            return f"its {missing[0]} is missing" if missing else None
-        listed = [(str(each["file"]), each["size"], each["sha256"]) for each in json.loads(text)]
-    except (ValueError, TypeError, KeyError):
-        return f"{mark.name} is not the list of its files"
-    for name, size, digest in listed:
-        path = checkpoint / name
-        if not path.is_file():
-            return f"{name} is missing"
-        if path.stat().st_size != size:
-            return f"{name} has {path.stat().st_size:,} bytes instead of {size:,}"
-        if _digest(path) != digest:
-            return f"{name} has other contents than when it was written"
-    return None
-
-
-def _read_tensors(path: Path) -> Any:
-    with safe_globals():  # NumPy's state of random numbers, as transformers allows it
-        return torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-
-
-def _read_safetensors(path: Path) -> None:
-    with safe_open(path, framework="pt"):
-        pass
-
-
-_READERS = {
-    TRAINER_STATE_NAME: lambda path: is_finished(path.parent),
-    CONFIG_NAME: lambda path: AutoConfig.from_pretrained(path.parent),
-    ".json": lambda path: json.loads(path.read_text(encoding="utf-8")),
-    ".safetensors": _read_safetensors,
-    ".pt": _read_tensors,  # of the optimizer, the schedule and the gradients' scale
-    ".pth": _read_tensors,  # of random numbers
-}

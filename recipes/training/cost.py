@@ -10,6 +10,7 @@ from typing import Any
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 from transformers.trainer_callback import ExportableState
 
+_INSTALL = 'pip install "atenta[energy]"'
 _SECONDS = 15  # between two measurements; codecarbon asks for the load of the processor every second
 
 
@@ -17,8 +18,8 @@ class CostMeter:
     """Measures the time and the energy from `start` to `stop`, and goes on where an earlier one has stopped.
 
     The energy is that of the machine: of the processor from its counters (RAPL), or from its load where it shows none,
-    as in most containers and virtual machines; of the memory from its size; of GPUs from their driver. A machine that
-    cannot be measured costs a warning, and only the time is stated.
+    as in most containers and virtual machines; of the memory from its size; of GPUs from their driver. Without
+    codecarbon, or on a machine that it cannot measure, a line says so and only the time is stated.
 
     Attributes:
         country_iso_code: ISO 3166-1 alpha-3 code of the country whose electricity is used, such as `BRA`; without it
@@ -56,7 +57,8 @@ class CostMeter:
             )
             self._tracker.start()
         except Exception as error:  # whatever it meets in a machine that it does not know
-            print(f"The energy of this training is not measured: {' '.join(str(error).split())}", flush=True)
+            reason = _INSTALL if isinstance(error, ModuleNotFoundError) else " ".join(str(error).split())
+            print(f"The energy of this training is not measured: {reason}", flush=True)
             self._tracker, self.kilowatt_hours, self.co2_grams = None, None, None
 
     def stop(self) -> None:
@@ -140,11 +142,14 @@ def expect_country(code: str | None) -> None:
     """Check the code of a country.
 
     Raises:
-        ValueError: If codecarbon knows no electricity of such a country.
+        ValueError: If codecarbon is not installed, or knows no electricity of such a country.
     """
     if code is None:
         return
-    from codecarbon.input import DataSource
+    try:
+        from codecarbon.input import DataSource
+    except ModuleNotFoundError:
+        raise ValueError(f"--country_iso_code {code}: CO2 is computed by codecarbon: {_INSTALL}") from None
 
     known = DataSource().get_global_energy_mix_data()
     if code not in known:

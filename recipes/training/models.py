@@ -1,11 +1,13 @@
 """The model and tokenizer that a recipe trains, created or loaded."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
+from unicodedata import normalize
 
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import PreTrainedModel, PreTrainedTokenizerBase
+from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.configuration.configuration_base import AtentaConfig
@@ -18,6 +20,9 @@ _CONFIGURATIONS = {
     "decoder": AtentaDecoderConfig,
     "encoder-decoder": AtentaEncoderDecoderConfig,
 }
+# Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: training encodes
+# them so, and then the tokenizer that is saved with the model must.
+_FILL_MASKS = (AutoModelForMaskedLM, AutoModelForPreTraining)
 
 
 def load_or_create(
@@ -34,6 +39,9 @@ def load_or_create(
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
     """Load the tokenizer and the model that the options name, or create new ones.
 
+    The tokenizer, as the model is saved with it, reads special tokens in texts if the model fills in masks; otherwise
+    they are characters.
+
     Args:
         options: `model_name_or_path` to load, or sizes to create; `lora_rank` wraps the model in peft's LoRA.
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
@@ -48,10 +56,12 @@ def load_or_create(
     Raises:
         SystemExit: If there is no such model, it is of another family, or the sizes do not fit together.
     """
+    splits = auto_class not in _FILL_MASKS
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(
             texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
         )
+        tokenizer.split_special_tokens = splits
         sizes = options.sizes() | {"vocab_size": len(tokenizer)}
         if tags and not getattr(options, "tags_with_positions", False):
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
@@ -69,7 +79,7 @@ def load_or_create(
             fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
             if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
                 raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
-            tokenizer = load_tokenizer(folder)
+            tokenizer = load_tokenizer(folder, split_special_tokens=splits)
             if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
                 head = {}
             model = load_weights(auto_class, folder, dropout=options.dropout, **head)
@@ -91,8 +101,8 @@ def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
     return get_peft_model(model, LoraConfig(r=rank, target_modules="all-linear", modules_to_save=heads or None))
 
 
-def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
-    """Print the labels that no training row has, which may be misspelt.
+def report_misspelt(kind: str, names: Mapping[str, Sequence[str]]) -> None:
+    """Print the labels that may be misspelt: those that no training row has, and those that look like another.
 
     Args:
         kind: What they are called, such as `label`.
@@ -102,6 +112,13 @@ def report_unseen(kind: str, names: Mapping[str, Sequence[str]]) -> None:
         if unseen := sorted({*of_split} - {*names["train"]}):
             listed = printable(", ".join(unseen))
             print(f"{split}: the {kind} {listed:.300} is in no row of train: check its spelling", flush=True)
+    alike: dict[str, list[str]] = {}
+    for name in sorted({*chain(*names.values())}):
+        alike.setdefault(" ".join(normalize("NFC", name).split()), []).append(ascii(name))
+    for spellings in alike.values():
+        if len(spellings) > 1:
+            listed = " and ".join(spellings)
+            print(f"the {kind}s {listed:.300} look the same and are learned as {len(spellings)}", flush=True)
 
 
 def label_options(labels: list[str]) -> Mapping[str, Any]:

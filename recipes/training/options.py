@@ -19,8 +19,8 @@ from transformers.utils import is_liger_kernel_available
 
 from atenta import AtentaEncoderConfig, AtentaEncoderDecoderConfig
 from atenta.hub.card_words import LANGUAGES
+from atenta.recipes.option_annotations import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, Mark
 from atenta.recipes.training.cost import expect_country
-from atenta.recipes.training.ranges import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0
 
 _NOT_OF_RECIPES = {
     "fp16_full_eval": "would score and save a rounded model",
@@ -48,25 +48,35 @@ class ModelArguments:
     _argument_group_name = "model"
     _configuration = AtentaEncoderDecoderConfig  # it has all the options that a decoder's configuration has
 
-    model_name_or_path: str | None = field(
+    model_name_or_path: Annotated[str | None, Mark.OFF_CARD] = field(
         default=None,
         metadata={"help": "saved model to start from; it keeps its type and sizes. None: create a new model"},
     )
-    hidden_size: Annotated[int, FROM_1] = field(default=512, metadata={"help": "width of the vectors between blocks"})
-    num_attention_heads: Annotated[int, FROM_1] = field(default=8, metadata={"help": "heads in each attention layer"})
-    intermediate_size: Annotated[int, FROM_1] = field(
+    hidden_size: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
+        default=512, metadata={"help": "width of the vectors between blocks"}
+    )
+    num_attention_heads: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
+        default=8, metadata={"help": "heads in each attention layer"}
+    )
+    intermediate_size: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
         default=2048, metadata={"help": "inner width of the feed-forward network"}
     )
-    dropout: Annotated[float, BELOW_1] = field(
+    dropout: Annotated[float, BELOW_1, Mark.ON_CARD] = field(
         default=0.1, metadata={"help": "on the output of each sub-layer and on the embeddings"}
     )
-    hidden_act: str = field(default="relu", metadata={"help": "activation of the feed-forward network"})
-    norm_first: bool = field(default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"})
-    position_embedding_type: str = field(
+    hidden_act: Annotated[str, Mark.FIXED] = field(
+        default="relu", metadata={"help": "activation of the feed-forward network"}
+    )
+    norm_first: Annotated[bool, Mark.FIXED] = field(
+        default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"}
+    )
+    position_embedding_type: Annotated[str, Mark.FIXED, Mark.OFF_CARD] = field(
         default="sinusoidal",
         metadata={"help": "sinusoidal, learned or rotary", "choices": ["sinusoidal", "learned", "rotary"]},
     )
-    tie_word_embeddings: bool = field(default=False, metadata={"help": "one matrix for embeddings and output layer"})
+    tie_word_embeddings: Annotated[bool, Mark.FIXED] = field(
+        default=False, metadata={"help": "one matrix for embeddings and output layer"}
+    )
     initializer_range: Annotated[float, ABOVE_0] = field(
         default=0.02, metadata={"help": "standard deviation of the initial weights"}
     )
@@ -74,7 +84,7 @@ class ModelArguments:
         default=1024,
         metadata={"help": "maximum length of a text in tokens, special tokens included; longer rows are an error"},
     )
-    lora_rank: Annotated[int | None, FROM_1] = field(
+    lora_rank: Annotated[int | None, FROM_1, Mark.FIXED, Mark.ON_CARD] = field(
         default=None, metadata={"help": "freeze the weights and train low-rank updates of this rank (LoRA)"}
     )
 
@@ -106,7 +116,9 @@ class ModelArguments:
 class StackArguments(ModelArguments):
     """A model with one stack: an encoder or a decoder."""
 
-    num_hidden_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of blocks"})
+    num_hidden_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
+        default=6, metadata={"help": "number of blocks"}
+    )
 
 
 @dataclass
@@ -114,16 +126,16 @@ class EncoderArguments(StackArguments):
     """A model with an encoder alone, which may read n-grams and neighbours before its blocks."""
 
     _configuration = AtentaEncoderConfig
-    ngram_sizes: list[int] | None = field(
+    ngram_sizes: Annotated[list[int] | None, Mark.FIXED] = field(
         default=None, metadata={"help": "lengths of the n-grams of characters that have vectors of their own"}
     )
-    ngram_buckets: Annotated[int, FROM_1] = field(
+    ngram_buckets: Annotated[int, FROM_1, Mark.FIXED] = field(
         default=16384, metadata={"help": "number of vectors for the n-grams of each length"}
     )
-    shared_ngram_sizes: list[int] | None = field(
+    shared_ngram_sizes: Annotated[list[int] | None, Mark.FIXED] = field(
         default=None, metadata={"help": "lengths of the n-grams that mark what the two segments of an input share"}
     )
-    conv_kernel_size: Annotated[int | None, FROM_1] = field(
+    conv_kernel_size: Annotated[int | None, FROM_1, Mark.FIXED] = field(
         default=None, metadata={"help": "characters, an odd number, that a convolution before the blocks reads"}
     )
 
@@ -132,13 +144,17 @@ class EncoderArguments(StackArguments):
 class TwoStackArguments(ModelArguments):
     """A model with two stacks: an encoder and a decoder."""
 
-    encoder_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of encoder blocks"})
-    decoder_layers: Annotated[int, FROM_1] = field(default=6, metadata={"help": "number of decoder blocks"})
-    rotary_cross_attention: bool | None = field(
+    encoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
+        default=6, metadata={"help": "number of encoder blocks"}
+    )
+    decoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
+        default=6, metadata={"help": "number of decoder blocks"}
+    )
+    rotary_cross_attention: Annotated[bool | None, Mark.FIXED] = field(
         default=None,
         metadata={"help": "rotate queries and keys of cross-attention too; None: if the positions are rotary"},
     )
-    tags_with_positions: bool = field(
+    tags_with_positions: Annotated[bool, Mark.FIXED] = field(
         default=False, metadata={"help": "feature tags count as positions, instead of sharing position 0"}
     )
 
@@ -170,18 +186,18 @@ class RecipeArguments(TrainingArguments):
 
     _argument_group_name = "training"
 
-    learning_rate: Annotated[float | None, ABOVE_0] = field(
+    learning_rate: Annotated[float | None, ABOVE_0, Mark.ON_CARD] = field(
         default=None,
         metadata={"help": "peak rate; None: (hidden_size * warmup_steps) ** -0.5, as in Vaswani et al. (2017)"},
     )
-    lr_scheduler_type: str = field(
+    lr_scheduler_type: Annotated[str, Mark.ON_CARD] = field(
         default="inverse_sqrt",
         metadata={
             "help": "schedule after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…",
             "choices": [each.value for each in SchedulerType],
         },
     )
-    warmup_steps: Annotated[float | None, STEPS_OR_0] = field(
+    warmup_steps: Annotated[float | None, STEPS_OR_0, Mark.ON_CARD] = field(
         default=None,
         metadata={
             "help": "number of warm-up steps, or below 1 their share of the run; "
@@ -194,14 +210,14 @@ class RecipeArguments(TrainingArguments):
     adam_epsilon: Annotated[float, ABOVE_0] = field(
         default=1e-9, metadata={"help": "keeps Adam from dividing by zero"}
     )
-    optim: str = field(
+    optim: Annotated[str, Mark.FIXED, Mark.ON_CARD] = field(
         default="adamw_torch_fused",
         metadata={
             "help": "muon: Muon for the matrices of the blocks, AdamW for the rest; or an optimizer of transformers",
             "choices": ["muon", *(each.value for each in OptimizerNames)],
         },
     )
-    muon_learning_rate: Annotated[float, ABOVE_0] = field(
+    muon_learning_rate: Annotated[float, ABOVE_0, Mark.ON_CARD] = field(
         default=0.02,
         metadata={"help": "peak rate of the matrices with --optim muon, on the schedule of learning_rate"},
     )
@@ -211,7 +227,7 @@ class RecipeArguments(TrainingArguments):
     muon_weight_decay: Annotated[float, FROM_0] = field(
         default=0.01, metadata={"help": "weight decay of the matrices with --optim muon"}
     )
-    max_tokens_per_batch: Annotated[int | None, FROM_1] = field(
+    max_tokens_per_batch: Annotated[int | None, FROM_1, Mark.ON_CARD] = field(
         default=None,
         metadata={
             "help": "maximum number of tokens in a batch of one process, padding included, source and target added; "
@@ -225,48 +241,48 @@ class RecipeArguments(TrainingArguments):
             "<mask> in training, so that few texts are not learned by heart (word dropout)"
         },
     )
-    early_stopping_patience: Annotated[int | None, FROM_1] = field(
+    early_stopping_patience: Annotated[int | None, FROM_1, Mark.ON_CARD] = field(
         default=None, metadata={"help": "stop after this many evaluations without a better score"}
     )
-    average_last_checkpoints: Annotated[int | None, FROM_1] = field(
+    average_last_checkpoints: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING, Mark.ON_CARD] = field(
         default=None, metadata={"help": "save the mean of the weights of the last N checkpoints"}
     )
-    average_best_checkpoints: Annotated[int | None, FROM_1] = field(
+    average_best_checkpoints: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING, Mark.ON_CARD] = field(
         default=None, metadata={"help": "save the mean of the weights of the best N checkpoints"}
     )
-    push_to_hub: bool = field(
+    push_to_hub: Annotated[bool, Mark.INCIDENTAL] = field(
         default=False, metadata={"help": "upload output_dir to the Hub at the end, without its checkpoints"}
     )
-    replace_on_hub: bool = field(
+    replace_on_hub: Annotated[bool, Mark.INCIDENTAL] = field(
         default=False, metadata={"help": "with --push_to_hub: replace files that the repository has already"}
     )
-    card_language: str = field(
+    card_language: Annotated[str, Mark.INCIDENTAL] = field(
         default="en", metadata={"help": "language of the model card", "choices": list(LANGUAGES)}
     )
-    card_title: str | None = field(
+    card_title: Annotated[str | None, Mark.INCIDENTAL] = field(
         default=None, metadata={"help": "title of the model card; None: the name of the repository or of output_dir"}
     )
-    country_iso_code: str | None = field(
+    country_iso_code: Annotated[str | None, Mark.INCIDENTAL] = field(
         default=None,
         metadata={"help": "country whose electricity is used, such as BRA: the card then states the CO2 of training"},
     )
-    resume_from_checkpoint: str | None = field(
+    resume_from_checkpoint: Annotated[str | None, Mark.INCIDENTAL] = field(
         default=None,
         metadata={
             "help": "checkpoint to resume from, even with other options; None: the last one in output_dir, which "
             "must have the same options"
         },
     )
-    overwrite_output_dir: bool = field(
+    overwrite_output_dir: Annotated[bool, Mark.INCIDENTAL] = field(
         default=False, metadata={"help": "delete the checkpoints in output_dir and start training from the beginning"}
     )
-    logging_nan_inf_filter: bool = field(
+    logging_nan_inf_filter: Annotated[bool, Mark.HIDDEN, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
         default=False,
         metadata={
             "help": "leave batches whose loss is not finite out of an evaluation's; in training it ends the run"
         },
     )
-    restore_callback_states_from_checkpoint: bool = field(
+    restore_callback_states_from_checkpoint: Annotated[bool, Mark.HIDDEN] = field(
         default=True, metadata={"help": "restore the state of early stopping too when a run is resumed"}
     )
 

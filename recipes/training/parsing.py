@@ -3,33 +3,19 @@
 import argparse
 import re
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, NoReturn, Union, get_args, get_origin, get_type_hints
+from typing import Any, NoReturn, Union, get_args, get_origin
 
 import yaml
 from transformers import HfArgumentParser, TrainingArguments
 
-from atenta.recipes.training.ranges import TRAINING_RANGES
+from atenta.recipes.option_annotations import Mark, Option, options_of
 
 CONFIGS = Path(__file__).parents[1] / "configs"
-# TrainingArguments has more than a hundred options. --help shows these.
-SHOWN_IN_HELP = {
-    *("output_dir", "overwrite_output_dir", "resume_from_checkpoint", "seed", "report_to", "push_to_hub"),
-    *("replace_on_hub", "card_language", "card_title", "country_iso_code"),
-    *("num_train_epochs", "max_steps", "per_device_train_batch_size", "max_tokens_per_batch"),
-    *("per_device_eval_batch_size", "gradient_accumulation_steps", "learning_rate", "lr_scheduler_type"),
-    *("warmup_steps", "weight_decay", "adam_beta1", "adam_beta2", "adam_epsilon", "max_grad_norm"),
-    *("optim", "muon_learning_rate", "muon_momentum", "muon_weight_decay"),
-    *("label_smoothing_factor", "input_mask_probability", "decoder_mask_probability"),
-    *("bf16", "fp16", "gradient_checkpointing", "torch_compile"),
-    *("logging_steps", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit"),
-    *("load_best_model_at_end", "metric_for_best_model", "greater_is_better", "early_stopping_patience"),
-    *("average_last_checkpoints", "average_best_checkpoints"),
-}
 _OTHER_OPTIONS = (
     "All other options of transformers.TrainingArguments are accepted too, under the same names. "
     "`null`, as in YAML, is no value, for options that may have none."
@@ -73,9 +59,9 @@ def parse_arguments(
         allow_abbrev=False,
     )
     # The file is read before --help is printed, which then shows its values as the defaults.
-    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser, dict(parser.hints())))
+    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
     for action in parser._actions:
-        if action.dest not in SHOWN_IN_HELP and action.container.title == "training":
+        if action.dest in parser.options and Mark.HIDDEN in parser.options[action.dest].marks:
             action.help = argparse.SUPPRESS
     try:
         *filled, _, unknown = parser.parse_args_into_dataclasses(
@@ -103,14 +89,15 @@ def parse_arguments(
 class _Parser(HfArgumentParser):
     """Checks the ranges of numbers, and writes every error in one line."""
 
-    def hints(self) -> Iterator[tuple[str, Any]]:
-        """Yield the name and the type of each option."""
-        for each in self.dataclass_types:
-            yield from get_type_hints(each, include_extras=True).items()
+    @cached_property
+    def options(self) -> dict[str, Option]:
+        """The options of all dataclasses, by name."""
+        return options_of(*self.dataclass_types)
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert the text of a value; `null` is none, as in YAML, for an option that may have none."""
-        if arg_string == "null" and type(None) in _members(dict(self.hints()).get(action.dest)):
+        option = self.options.get(action.dest)
+        if arg_string == "null" and option and type(None) in _members(option.hint):
             return None
         return super()._get_value(action, arg_string)  # type: ignore[misc]  # argparse's own
 
@@ -119,12 +106,11 @@ class _Parser(HfArgumentParser):
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse the options, and check their ranges before the dataclasses are made."""
         namespace, unknown = super().parse_known_args(*arguments, **options)
-        for name, hint in self.hints():
+        for name, option in self.options.items():
             given = getattr(namespace, name, None)
-            allowed = next(iter(getattr(hint, "__metadata__", ())), TRAINING_RANGES.get(name))
             for value in given if isinstance(given, list) else [given]:
-                if allowed is not None and value is not None and not allowed.holds(value):
-                    self.error(f"--{name} {value}: expected {allowed.words}")
+                if option.range is not None and value is not None and not option.range.holds(value):
+                    self.error(f"--{name} {value}: expected {option.range.words}")
         return namespace, unknown
 
     def error(self, message: str) -> NoReturn:
@@ -149,13 +135,12 @@ _Loader.add_implicit_resolver(
 )
 
 
-def _read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str, Any]) -> dict[str, Any]:
+def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
     """Return the values of the options in a YAML file, converted and checked as those of flags are.
 
     Args:
         path: The file, or the name of one in `recipes/configs`.
-        parser: Knows the options, and is told of errors; it exits with a message that names the file.
-        hints: The type of each option.
+        parser: The option parser; errors are reported through it, with a message that names the file.
     """
     try:
         found = next((each for each in (path, CONFIGS / path) if each.is_file()), None)
@@ -181,7 +166,7 @@ def _read_config(path: Path, parser: argparse.ArgumentParser, hints: Mapping[str
     values = {}
     for name, (_, node) in zip(names, root.value):
         try:
-            values[name] = _as_value(node, actions[name], hints[name], parser)
+            values[name] = _as_value(node, actions[name], parser)
         except (argparse.ArgumentError, ValueError, yaml.YAMLError) as error:
             parser.error(f"{path}, line {node.start_mark.line + 1}: {name}: {getattr(error, 'message', error)}")
     return values
@@ -194,7 +179,7 @@ def _suggest_option(name: str, parser: argparse.ArgumentParser) -> str:
     return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 
 
-def _as_value(node: yaml.Node, action: argparse.Action, hint: Any, parser: argparse.ArgumentParser) -> Any:
+def _as_value(node: yaml.Node, action: argparse.Action, parser: _Parser) -> Any:
     """Return a value as the option's flag would have it.
 
     Plain values are converted from their text, so that 1e-3 is a number, which YAML 1.1 denies, and `no` or 010 stay
@@ -203,7 +188,7 @@ def _as_value(node: yaml.Node, action: argparse.Action, hint: Any, parser: argpa
     Raises:
         ValueError, argparse.ArgumentError, yaml.YAMLError: If it cannot be the option's value.
     """
-    kinds = [get_origin(each) or each for each in _members(hint)]
+    kinds = [get_origin(each) or each for each in _members(parser.options[action.dest].hint)]
     if node.tag == _NULL:
         if type(None) not in kinds:
             raise ValueError("expected a value, found nothing")
@@ -223,9 +208,7 @@ def _as_value(node: yaml.Node, action: argparse.Action, hint: Any, parser: argpa
 
 def _members(hint: Any) -> Iterator[Any]:
     """Yield the types of which a type hint is the union."""
-    if get_origin(hint) is Annotated:
-        yield from _members(get_args(hint)[0])
-    elif get_origin(hint) in (Union, UnionType):
+    if get_origin(hint) in (Union, UnionType):
         for each in get_args(hint):
             yield from _members(each)
     else:

@@ -21,30 +21,16 @@ from atenta.hub.card import write_model_card
 from atenta.hub.card_command import describe_command, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package
 from atenta.hub.publishing import PushError, push_folder
+from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable, quote_for_shell
 from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.progress import select_figures
+from atenta.recipes.training.runs import Run
 from atenta.recipes.training.trainer import RecipeTrainer
 
 _SHORTEST_RANGE = 10  # characters; scores by length are of ranges of which each reaches twice as far as the one before
-
-# Options that every card has, if they have an effect; its others are those that the command line gives.
-_MAIN_OPTIONS = (
-    *("optim", "learning_rate", "muon_learning_rate", "lr_scheduler_type", "warmup_steps", "weight_decay"),
-    *("max_steps", "num_train_epochs", "max_tokens_per_batch", "per_device_train_batch_size"),
-    *("gradient_accumulation_steps", "dropout", "label_smoothing_factor", "bf16", "fp16", "lora_rank"),
-    *("early_stopping_patience", "average_last_checkpoints", "average_best_checkpoints", "processes", "seed"),
-)
-_IDLE = {"max_steps": -1, "gradient_accumulation_steps": 1, "processes": 1}  # values without an effect, besides 0
-_ELSEWHERE = {  # on the card, or files of this machine
-    *("train_file", "validation_file", "test_file", "model_name_or_path"),
-    *("hidden_size", "num_attention_heads", "intermediate_size", "position_embedding_type", "num_hidden_layers"),
-    *("encoder_layers", "decoder_layers"),
-}
-_WITHOUT_EFFECT = ("logging_", "eval_", "per_device_eval", "save_", "dataloader_")  # on the weights
-
 _LAUNCHERS = {"accelerate", "accelerate-launch", "accelerate.commands.launch", "torchrun", "torch.distributed.run"}
 
 _Row = Mapping[str, Any]
@@ -169,20 +155,22 @@ def save_run(
     trainer.run.end()
 
 
-def report_saved(trainer: RecipeTrainer, text: str | None = None) -> None:
-    """Print where the model is and, for a text that it can read by itself, the command that predicts it."""
+def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | None = None) -> None:
+    """Print where the model is and, for a text that it can read by itself, the command that predicts it.
+
+    Args:
+        trainer: Knows the folder.
+        text: The text.
+        output: What the model makes of it, which is printed below the command.
+    """
     if not trainer.is_world_process_zero():
         return
     folder = trainer.args.output_dir
     print(f"Saved in {folder}", flush=True)
     if text is not None and "\0" not in text:  # which no argument can hold
-        print(f"\n$ {predict_command(folder, text)}", flush=True)
-
-
-def predict_command(folder: str, text: str) -> str:
-    """Return the command of a shell that predicts a text with the model in a folder."""
-    end_of_options = "-- " * text.startswith("-")
-    return f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
+        end_of_options = "-- " * text.startswith("-")
+        command = f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
+        print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
@@ -200,14 +188,13 @@ def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
 
 def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
     """Return what a model card says of a training: title and language, options, start and cost."""
-    arguments, options = trainer.args, trainer.run.options
-    start = options.get("model_name_or_path")
+    arguments, start = trainer.args, trainer.run.options.get("model_name_or_path")
     return {
         "title": arguments.card_title,
         "card_language": arguments.card_language,
         "base_model": start if start and not Path(start).exists() else None,
         "options": {
-            **_describe_options(arguments, options),
+            **_describe_options(arguments, trainer.run),
             "trained_steps": trainer.state.global_step,
             **_describe_earlier_options(trainer),
         },
@@ -215,10 +202,10 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
     }
 
 
-def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
     """Return the main options and those of the command line, as the Trainer has settled them."""
-    settled = {name: getattr(arguments, name, value) for name, value in options.items()}
-    idle = {name for name, value in settled.items() if not value or value == _IDLE.get(name)}
+    settled = {name: getattr(arguments, name, value) for name, value in run.options.items()}
+    idle = {name for name, value in settled.items() if not value}
     if arguments.optim != "muon":
         idle.add("muon_learning_rate")
     if arguments.max_steps > 0:
@@ -226,15 +213,19 @@ def _describe_options(arguments: RecipeArguments, options: Mapping[str, Any]) ->
     if arguments.max_tokens_per_batch:
         idle.add("per_device_train_batch_size")
     given = [word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")]
-    names = dict.fromkeys([*(name for name in _MAIN_OPTIONS if name not in idle), *given])
-    told = (name for name in names if name not in _ELSEWHERE and not name.startswith(_WITHOUT_EFFECT))
-    return {name: _as_plain(settled[name]) for name in told if name in settled}
+    described = {}
+    for name, value in settled.items():
+        marks = run.marks(name)
+        is_main = Mark.ON_CARD in marks or (Mark.ON_CARD_IF_CHANGED in marks and value != run.declared[name].default)
+        if Mark.OFF_CARD not in marks and (name in given or (is_main and name not in idle)):
+            described[name] = _as_plain(value)
+    return described
 
 
 def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
     """Return the options that were changed where the run was resumed, by the last step that they held for."""
     described = {}
-    for step, earlier in trainer.earlier_options.items():
+    for step, earlier in trainer.checkpointing.earlier_options.items():
         now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
         told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
         described[f"up to step {step}"] = ", ".join(told)

@@ -3,32 +3,29 @@
 from atenta.recipes.terminal import escape_missing_characters
 
 import errno
-import hashlib
 import json
 import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
-from itertools import chain
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
 import datasets
-import numpy
 import torch
 import yaml
 from accelerate.utils import broadcast_object_list
 from filelock import BaseFileLock, FileLock, Timeout
 from safetensors import SafetensorError
-from transformers import SchedulerType, logging, set_seed
+from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
-from transformers.trainer_utils import HubStrategy, IntervalStrategy, SaveStrategy
-from transformers.training_args import OptimizerNames
 
 from atenta.hub.publishing import PushError, expect_pushable
+from atenta.recipes.option_annotations import Mark, Option, options_of
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
     damage_of,
@@ -41,24 +38,11 @@ from atenta.recipes.training.checkpoints import (
 )
 from atenta.recipes.training.options import RecipeArguments
 
-_OPTIONS = "options.yaml"
+_OPTIONS, _END = "options.yaml", "\n...\n"  # YAML's sign for the end of a document
 _REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
-# Options that may change when a run is resumed: they have no effect on training.
-INCIDENTAL = {
-    *("output_dir", "resume_from_checkpoint", "overwrite_output_dir", "config", "report_to", "run_name"),
-    *("logging_dir", "disable_tqdm", "log_level", "dataloader_pin_memory", "local_rank", "ddp_timeout"),
-    *("push_to_hub", "hub_token", "hub_model_id", "hub_private_repo", "replace_on_hub"),
-    *("card_language", "card_title", "country_iso_code"),
-    # For scoring and showing a finished run.
-    *("num_beams", "num_return_sequences", "keep_letters", "prompt", "sample_length"),
-}
-_ENUMERATED = {  # `SchedulerType.LINEAR`: `linear`
-    str(each): each.value for each in chain(HubStrategy, IntervalStrategy, OptimizerNames, SaveStrategy, SchedulerType)
-}
 _LARGE = 1e15  # from which on numbers are typed with an exponent
 _SHOWN_OPTIONS = 8  # of those that differ
-_HASHED_ROWS = 1_000  # rows that are hashed at once
 _NO_LOCKS = {errno.EOPNOTSUPP, errno.ENOLCK}
 _CANNOT_WRITE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EROFS}
 _CANNOT_WRITE_IN_WORDS = (  # of safetensors and torch
@@ -75,7 +59,8 @@ class Run:
 
     Attributes:
         training: The options that name the folder.
-        options: All options by name, as in `options.yaml`.
+        options: All options but incidental ones by name, as in `options.yaml`.
+        declared: What is known of each option, by name.
         checkpoint: The checkpoint to resume from; None starts from the beginning.
         damaged: What is wrong with each later checkpoint.
         lock: The lock of the folder, in the main process; None where the file system has no locks.
@@ -84,6 +69,7 @@ class Run:
 
     training: RecipeArguments
     options: Mapping[str, Any] = field(default_factory=dict)
+    declared: Mapping[str, Option] = field(default_factory=dict)
     checkpoint: Path | None = None
     damaged: Mapping[Path, str] = field(default_factory=dict)
     lock: BaseFileLock | None = None
@@ -111,7 +97,7 @@ class Run:
             print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
         if self.checkpoint is None or named:
             unfinished = folder / f"{_OPTIONS}.tmp"
-            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False)
+            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False, explicit_end=True)
             unfinished.write_text(text, encoding="utf-8")
             unfinished.rename(folder / _OPTIONS)  # a process that is killed leaves no half of it
         self.begun = True
@@ -133,6 +119,23 @@ class Run:
         ]
         without = f", without {' and '.join(left_out)}," if left_out else ""
         return f"{newest} is kept: the same command{without} goes on from there."
+
+    def marks(self, name: str) -> frozenset[Mark]:
+        """Return what is known of an option besides its type; nothing of one that recipes do not have any more."""
+        return self.declared[name].marks if name in self.declared else frozenset()
+
+    def changed_since(self, before: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the options that differ from those of an earlier run, with their values then.
+
+        An option that did not exist then had its default.
+        """
+        now = self.options
+        before = {name: plain_option(option.default) for name, option in self.declared.items() if name in now} | before
+        return {
+            name: before.get(name)
+            for name in sorted(before.keys() | now.keys())
+            if before.get(name) != now.get(name) and Mark.INCIDENTAL not in self.marks(name)
+        }
 
     def newest_checkpoint(self) -> Path | None:
         """Return the last complete checkpoint in the folder, if there is one."""
@@ -192,17 +195,24 @@ def start_run(*options: Any) -> Run:
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     set_seed(training.seed)
-    now = {"processes": training.world_size}
-    plain = (plain_option(asdict(each)) for each in options)
-    now |= {name: value for each in plain for name, value in each.items() if name not in INCIDENTAL}
     if _current is not None:
         _current.end()
-    _current = Run(training, now)
+    _current = _run_of(options)
     if training.process_index == 0:
         _current.lock = _lock(Path(training.output_dir))
-        _current.checkpoint, _current.damaged = checkpoint_to_resume(training, now)
+        _current.checkpoint, _current.damaged = checkpoint_to_resume(_current)
     (_current.checkpoint,) = broadcast_object_list([_current.checkpoint])
     return _current
+
+
+def _run_of(options: Sequence[Any]) -> Run:
+    processes = Option(int, 1, None, frozenset({Mark.ON_CARD_IF_CHANGED}))  # which launchers set
+    declared = {"processes": processes, **options_of(*map(type, options))}
+    values = {"processes": options[-1].world_size}
+    for each in options:
+        values |= asdict(each)
+    kept = {name: plain_option(value) for name, value in values.items() if Mark.INCIDENTAL not in declared[name].marks}
+    return Run(options[-1], kept, declared)
 
 
 def use_all_cores() -> None:
@@ -217,26 +227,22 @@ def use_all_cores() -> None:
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
-def checkpoint_to_resume(
-    training: RecipeArguments, options: Mapping[str, Any]
-) -> tuple[Path | None, Mapping[Path, str]]:
+def checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     """Return the checkpoint to resume from, or None to start from the beginning, and what is wrong with later ones.
 
     This is the checkpoint named by `resume_from_checkpoint`, or else the last intact one of the same command.
 
     Args:
-        training: Names the output folder.
-        options: All options of the run by name, to compare with `options.yaml` in the folder.
+        run: The run, whose options are compared with `options.yaml` in its folder.
 
     Raises:
         SystemExit: If the named checkpoint is missing, incomplete or damaged, or all are damaged, or the folder holds
             checkpoints of a run with other options, or a model or checkpoints that were not written by a recipe.
     """
-    folder = Path(training.output_dir)
+    training, folder = run.training, Path(run.training.output_dir)
     if training.resume_from_checkpoint:
         named = Path(training.resume_from_checkpoint)
-        damage = damage_of(named) if is_complete(named) else "it is missing or incomplete"
-        if damage:
+        if damage := damage_of(named):
             raise SystemExit(
                 f"--resume_from_checkpoint {named}: expected a complete checkpoint of a recipe ({damage})."
             )
@@ -252,7 +258,7 @@ def checkpoint_to_resume(
     complete = [each for each in checkpoints_of(folder) if is_complete(each)]
     if not complete:
         return None, {}
-    if changed := _changed_options(folder / _OPTIONS, options):
+    if changed := _describe_changes(folder / _OPTIONS, run):
         raise SystemExit(
             f"{complete[-1]} belongs to a run with other options ({changed}), which {folder / _OPTIONS} holds. Give "
             "another --output_dir, or --overwrite_output_dir to start from the beginning, or "
@@ -268,44 +274,21 @@ def checkpoint_to_resume(
     return checkpoint, damaged
 
 
-def digest_rows(rows: datasets.Dataset | datasets.IterableDataset | None, files: Iterable[str] = ()) -> str:
-    """Return the SHA-256 of the names, types and values of rows, in their order, however they are stored.
-
-    Args:
-        rows: The rows. Of a stream, whose rows are not known before they are read, the names and sizes of its files
-            are hashed instead: a change that keeps the size is not seen, nor is any of a data set on the Hub.
-        files: The files that a stream is read from.
-    """
-    digest = hashlib.sha256()
-    if isinstance(rows, datasets.IterableDataset):
-        digest.update(json.dumps([(Path(file).name, Path(file).stat().st_size) for file in files]).encode())
-    elif rows is not None:
-        for batch in rows.with_format("arrow").iter(_HASHED_ROWS):
-            # `take` makes a copy, whose buffers hold these rows and nothing else.
-            table = batch.take(numpy.arange(len(batch))).combine_chunks().replace_schema_metadata(None)
-            digest.update(str(table.schema).encode())
-            for record in table.to_batches():
-                digest.update(record.serialize())
-    return digest.hexdigest()
-
-
-def _changed_options(path: Path, now: Mapping[str, Any]) -> str:
+def _describe_changes(path: Path, run: Run) -> str:
     """Return what differs from the options that a file records."""
     try:
-        before = plain_option(dict(yaml.safe_load(path.read_text(encoding="utf-8")).items()))
+        text = path.read_text(encoding="utf-8")
+        if not text.endswith(_END):  # options that are missing there would have their defaults
+            raise ValueError
+        changed = run.changed_since(plain_option(dict(yaml.safe_load(text).items())))
     except (yaml.YAMLError, ValueError, AttributeError):
         raise SystemExit(
             f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give another "
             "--output_dir, or --overwrite_output_dir to start from the beginning."
         ) from None
-    names = sorted((before.keys() | now.keys()) - INCIDENTAL)
-    changed = [
-        f"{name} was {as_typed(before.get(name))}, is {as_typed(now.get(name))}"
-        for name in names
-        if before.get(name) != now.get(name)
-    ]
-    further = [f"and {len(changed) - _SHOWN_OPTIONS} more"] if len(changed) > _SHOWN_OPTIONS else []
-    return ", ".join([*changed[:_SHOWN_OPTIONS], *further])
+    words = [f"{name} was {as_typed(value)}, is {as_typed(run.options.get(name))}" for name, value in changed.items()]
+    further = [f"and {len(words) - _SHOWN_OPTIONS} more"] if len(words) > _SHOWN_OPTIONS else []
+    return ", ".join([*words[:_SHOWN_OPTIONS], *further])
 
 
 def expect_own_folder(folder: str) -> None:
@@ -376,17 +359,14 @@ def _describe_kept() -> str:
 
 
 def plain_option(value: Any) -> Any:
-    """Return the value of an option as YAML can hold it: `linear` for `SchedulerType.LINEAR`.
-
-    It may also be the text `SchedulerType.LINEAR`, which earlier versions wrote.
-    """
+    """Return the value of an option as YAML can hold it: `linear` for `SchedulerType.LINEAR`."""
     if is_dataclass(value):
         value = asdict(value)
     if isinstance(value, dict):
         return {str(name): plain_option(inner) for name, inner in value.items()}
     if isinstance(value, list | tuple):
         return [plain_option(inner) for inner in value]
-    value = _ENUMERATED.get(str(value), value)
+    value = value.value if isinstance(value, Enum) else value
     return value if type(value) in (int, float, bool, str, type(None)) else str(value)
 
 

@@ -1,8 +1,7 @@
 """transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and progress in lines."""
 
 import copy
-import hashlib
-import json
+import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
@@ -13,7 +12,6 @@ import datasets
 import torch
 from accelerate import AutocastKwargs
 from accelerate.data_loader import prepare_data_loader
-from accelerate.utils import broadcast_object_list
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
 from torch.utils.data import DataLoader
@@ -27,8 +25,8 @@ from transformers import (
     Trainer,
     TrainerState,
 )
-from transformers.trainer import TRAINING_ARGS_NAME
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, EvalLoopOutput, PredictionOutput
+from transformers.trainer import TRAINER_STATE_NAME, TRAINING_ARGS_NAME
+from transformers.trainer_utils import EvalLoopOutput, PredictionOutput
 
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.batching import BucketBatchSampler, expect_within_budget, mask_some
@@ -36,29 +34,17 @@ from atenta.recipes.training.checkpoints import (
     average_checkpoints,
     best_of,
     checkpoints_to_average,
-    delete_old_checkpoints,
     expect_intact,
-    expect_same_model,
-    is_finished,
     load_weights,
-    mark_complete,
     mark_incomplete,
-    write_data,
 )
 from atenta.recipes.training.cost import TrainingCost
 from atenta.recipes.training.divergence import expect_finite, norm_of_weights
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
 from atenta.recipes.training.progress import FigureLines, LogBeforeSaving
-from atenta.recipes.training.resuming import (
-    apply_options,
-    apply_to_callbacks,
-    changed_options,
-    earlier_options,
-    expect_same_data,
-    expect_steps_left,
-)
-from atenta.recipes.training.runs import Run, digest_rows
+from atenta.recipes.training.resuming import CheckpointCallback
+from atenta.recipes.training.runs import Run
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
 
@@ -105,8 +91,6 @@ class RecipeTrainer(Trainer):
             raise ValueError("LoRA checkpoints do not hold all weights: give --lora_rank or an average, not both.")
         # `save_run` pushes the folder once it is complete, without the Trainer's pickles.
         self.push_when_finished, training.push_to_hub = training.push_to_hub, False
-        # The Trainer would delete old checkpoints before the new one is complete, and the last one at the end.
-        self.checkpoints_kept, training.save_total_limit = training.save_total_limit, None
         super().__init__(
             model,
             training,
@@ -126,8 +110,10 @@ class RecipeTrainer(Trainer):
         self.test_dataset = encoded.get("test")
         self.run = Run(training)
         self._loss_of_step: torch.Tensor | float = 0.0
-        self._changed_options: dict[str, Any] = {}  # since the checkpoint that the run is resumed from
-        self.earlier_options: dict[str, dict[str, Any]] = {}  # by the number of the last step that they held for
+        # The Trainer would delete old checkpoints before the new one is complete, and the last one at the end.
+        kept, training.save_total_limit = training.save_total_limit, None
+        self.checkpointing = CheckpointCallback(self, kept)
+        self.add_callback(self.checkpointing)
         self.add_callback(LogBeforeSaving)
         self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
@@ -152,26 +138,18 @@ class RecipeTrainer(Trainer):
             self.get_train_dataloader()
         except ValueError as error:
             raise SystemExit(printable(str(error))) from None
-        checkpoint, ended = None, False
+        ended, checkpoint = False, None
         if run is not None:
             self.run, checkpoint = run, run.checkpoint
-            if checkpoint is not None:
-                ended = self._expect_resumable(checkpoint)
+            ended = checkpoint is not None and self.checkpointing.check(checkpoint)
             if self.is_world_process_zero():
                 run.begin()
             self.accelerator.wait_for_everyone()
         if checkpoint is not None and self.is_world_process_zero():
-            told = ": training had ended there, and the model is only scored" if ended else ""
-            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){told}", flush=True)
-        if checkpoint is not None and ended:
-            self.state = TrainerState.load_from_json(str(checkpoint / "trainer_state.json"))
-            self.cost.restore(self.state.stateful_callbacks.get(TrainingCost.__name__, {}))
-            self.args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)  # which the card states
-            self._find_best_checkpoint(checkpoint)
-            self._load_from_checkpoint(str(checkpoint))
-            if self.args.load_best_model_at_end and self.state.best_model_checkpoint:
-                self._load_best_model()
-            self._move_model_to_device(self.model, self.args.device)
+            words = ": training had ended there, and the model is only scored" if ended else ""
+            print(f"Resuming from {checkpoint} (--overwrite_output_dir starts from the beginning){words}", flush=True)
+        if ended:
+            self._load_ended(checkpoint)
         else:
             try:
                 self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
@@ -192,6 +170,17 @@ class RecipeTrainer(Trainer):
         model = self.accelerator.unwrap_model(self.model)
         if (forward := vars(model).pop("_original_forward", None)) is not None:
             model.forward = forward
+
+    def _load_ended(self, checkpoint: Path) -> None:
+        """Load the state of a training that had ended, and the weights that it ends with."""
+        self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        self.cost.restore(self.state.stateful_callbacks.get(TrainingCost.__name__, {}))
+        self.args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)  # which the card states
+        best = best_of(checkpoint) if self.args.load_best_model_at_end else None
+        if self.is_world_process_zero():
+            expect_intact([best or checkpoint])
+        self._load_from_checkpoint(str(best or checkpoint))
+        self.model.to(self.args.device)
 
     @property
     def cost(self) -> TrainingCost:
@@ -224,7 +213,9 @@ class RecipeTrainer(Trainer):
                     "weight_decay": args.muon_weight_decay,
                 },
             )
-        return super().create_optimizer(*arguments)
+        optimizer = super().create_optimizer(*arguments)
+        self.checkpointing.groups = [dict(group) for group in optimizer.param_groups]
+        return optimizer
 
     def get_train_dataloader(self) -> DataLoader:
         """Return the batches of this process: texts of similar length, or in their own order if they are streamed."""
@@ -234,14 +225,17 @@ class RecipeTrainer(Trainer):
             "persistent_workers": self.args.dataloader_persistent_workers,
             "prefetch_factor": self.args.dataloader_prefetch_factor,
         }
-        if isinstance(self.train_dataset, datasets.IterableDataset):
-            rows = split_dataset_by_node(self.train_dataset, self.args.process_index, self.args.world_size)
+        model = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
+        accepted = inspect.signature(type(model).forward).parameters
+        rows = self.train_dataset
+        rows = rows.select_columns([name for name in rows.column_names if name in accepted])
+        if isinstance(rows, datasets.IterableDataset):
+            rows = split_dataset_by_node(rows, self.args.process_index, self.args.world_size)
             rows = rows.shuffle(seed=self._seed_of_batches, buffer_size=_SHUFFLE_BUFFER).repeat(None)
-            collate = self._get_collator_with_removed_columns(self.data_collator, description="training")
-            loader = DataLoader(rows, batch_size=self.args.per_device_train_batch_size, collate_fn=collate, **loading)
+            loading["batch_size"] = self.args.per_device_train_batch_size
         else:
-            rows = self._remove_unused_columns(self.train_dataset, description="training")
-            loader = DataLoader(rows, batch_sampler=self._batches, collate_fn=self.data_collator, **loading)
+            loading["batch_sampler"] = self._batches
+        loader = DataLoader(rows, collate_fn=self.data_collator, **loading)
         # The batches are already split over the processes; accelerate only moves them to the device.
         return prepare_data_loader(
             loader, device=self.args.device, num_processes=1, process_index=0, put_on_device=True
@@ -282,6 +276,18 @@ class RecipeTrainer(Trainer):
         self._loss_of_step += loss
         return loss
 
+    def compute_loss(
+        self,
+        model: torch.nn.Module,
+        inputs: dict[str, torch.Tensor],
+        return_outputs: bool = False,
+        num_items_in_batch: torch.Tensor | int | None = None,
+    ) -> Any:
+        """Return the loss, divided by the number of labels: at least by 1, for texts without any."""
+        if num_items_in_batch is not None:
+            num_items_in_batch = torch.as_tensor(num_items_in_batch).clamp(min=1)
+        return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
+
     def evaluation_loop(self, *arguments: Any, metric_key_prefix: str = "eval", **options: Any) -> EvalLoopOutput:
         """Evaluate; a loss that is not finite ends the run."""
         output = super().evaluation_loop(*arguments, metric_key_prefix=metric_key_prefix, **options)
@@ -296,44 +302,6 @@ class RecipeTrainer(Trainer):
             return super().predict(test_dataset, *arguments, **options)
         finally:
             self.compute_metrics = compute_metrics
-
-    @cached_property
-    def digests(self) -> dict[str, str]:
-        """SHA-256 of what decides the weights and the meaning of ids, and of the test rows, by a name to print."""
-        vocabulary, config = self.processing_class.get_vocab(), self.model.config
-        tags = set(getattr(config, "tag_token_ids", None) or [])
-        tokens = sorted(vocabulary.items(), key=lambda pair: pair[1])
-        parts = {
-            "alphabet": [token for token, index in tokens if index not in tags],
-            "tags": [pair for pair in tokens if pair[1] in tags],
-            "labels": sorted((getattr(config, "id2label", None) or {}).items()),
-        }
-        return {
-            "training rows": digest_rows(self.train_dataset, self.run.options.get("train_file") or []),
-            "validation rows": digest_rows(self.eval_dataset),
-            "test rows": digest_rows(self.test_dataset),
-            **{name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()},
-        }
-
-    def _expect_resumable(self, checkpoint: Path) -> bool:
-        """Check that this run can go on from a checkpoint, and return whether training had ended there."""
-        ended, changed, earlier = is_finished(checkpoint), {}, {}
-        if self.is_world_process_zero():
-            rows = expect_same_data(checkpoint, self.digests, bool(self.args.resume_from_checkpoint))
-            changed = {
-                **changed_options(checkpoint, self.run.options),
-                **{
-                    name: "others" for name in rows if name != "test rows" and (name != "validation rows" or not ended)
-                },
-            }
-            if changed:
-                steps = self.set_initial_training_values(self.args, self.get_train_dataloader())[-1]
-                expect_steps_left(checkpoint, list(changed), steps)
-                ended = False
-            earlier = earlier_options(checkpoint, changed)
-        expect_same_model(checkpoint, self.model.config)
-        ended, self._changed_options, self.earlier_options = broadcast_object_list([ended, changed, earlier])
-        return ended
 
     def _expect_finite(self, figures: Mapping[str, float], step: int | None = None) -> None:
         expect_finite(figures, self.state.global_step if step is None else step, self.run, self.accelerator)
@@ -353,61 +321,22 @@ class RecipeTrainer(Trainer):
         self._expect_finite(figures, self.state.global_step + 1)
         return norm
 
-    def _get_num_items_in_batch(self, *arguments: Any) -> torch.Tensor | int | None:
-        """Return the number of labels, by which the loss is divided: at least 1, for texts without any."""
-        count = super()._get_num_items_in_batch(*arguments)
-        return count if count is None else torch.as_tensor(count).clamp(min=1)
+    def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
+        """Save the model and the tokenizer, without the training arguments, a pickle that nothing reads.
 
-    def _find_best_checkpoint(self, checkpoint: Path | str) -> None:
-        """Look for the best checkpoint also where the folder of the run has been moved."""
-        best = best_of(Path(checkpoint))
-        self.state.best_model_checkpoint = best and str(best)
-
-    def _init_training_state(
-        self, max_steps: int, steps_in_epoch: int, epochs: int, checkpoint: str | None, trial: Any
-    ) -> tuple[int, int]:
-        """Restore the state, with the best checkpoint where it is now."""
-        trained = super()._init_training_state(max_steps, steps_in_epoch, epochs, checkpoint, trial)
-        if checkpoint is not None:
-            self._find_best_checkpoint(checkpoint)
-            apply_to_callbacks(self, self._changed_options)
-        return trained
-
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        """Restore the states of the optimizer and the schedule; changed options take effect."""
-        groups = [dict(group) for group in self.optimizer.param_groups]
-        super()._load_optimizer_and_scheduler(checkpoint)
-        if self._changed_options:
-            apply_options(self, groups)
-
-    def _load_best_model(self) -> None:
-        """Load the best weights, if they are intact."""
-        if self.is_world_process_zero():
-            expect_intact([Path(self.state.best_model_checkpoint)])
-        super()._load_best_model()
-
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, torch.Tensor] | None = None) -> None:
-        """Save the model and the tokenizer, without the training arguments, a pickle that nothing reads."""
-        super()._save(output_dir, state_dict)
+        Args:
+            output_dir: The folder; by default that of the run.
+            _internal_call: Whether this begins a checkpoint, whose folder exists if the run was resumed from an
+                earlier one.
+        """
+        folder = Path(output_dir or self.args.output_dir)
+        if _internal_call:
+            self._expect_finite({"norm of the weights": norm_of_weights(self.model)})
+            if self.args.should_save:
+                mark_incomplete(folder)
+        super().save_model(output_dir, _internal_call)
         if self.args.should_save:
-            Path(output_dir or self.args.output_dir, TRAINING_ARGS_NAME).unlink(missing_ok=True)
-
-    def _save_checkpoint(self, model: torch.nn.Module, trial: Any) -> None:
-        """Mark the checkpoint once every process has written its part, and only then delete old ones."""
-        self._expect_finite({"norm of the weights": norm_of_weights(model)})
-        folder = Path(self.args.output_dir)
-        checkpoint = folder / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
-        if self.args.should_save:
-            mark_incomplete(checkpoint)  # it exists if this run was resumed from an earlier checkpoint
-        super()._save_checkpoint(model, trial)
-        self.accelerator.wait_for_everyone()
-        if self.args.should_save:
-            settled = {name: getattr(self.args, name) for name in ("learning_rate", "warmup_steps")}
-            earlier = {"options": dict(self.run.options), "settled": settled, "earlier options": self.earlier_options}
-            write_data(checkpoint, {**self.digests, **earlier})
-            mark_complete(checkpoint)
-            delete_old_checkpoints(folder, self.checkpoints_kept, best=self.state.best_model_checkpoint)
-        self.accelerator.wait_for_everyone()
+            (folder / TRAINING_ARGS_NAME).unlink(missing_ok=True)
 
 
 class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
@@ -444,4 +373,5 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     """
     known, named = ["loss", *names], training.metric_for_best_model
     if named and named.removeprefix("eval_") not in known:
-        raise SystemExit(f"--metric_for_best_model {named}: expected one of {', '.join(known)}")
+        expected = f"--metric_for_best_model {named}: expected one of {', '.join(known)}"
+        raise SystemExit(f"{expected}. If it was not given, it is of the configuration file that --help names.")

@@ -13,6 +13,7 @@ from .configuration.configuration_decoder import AtentaDecoderConfig
 from .configuration.configuration_encoder import AtentaEncoderConfig
 from .configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .configuration.configuration_pair_votes import AtentaPairVotesConfig
+from .engines.kinds import KINDS, kind_of_class
 from .import_hook import call_after_import
 from .modeling.modeling_decoder import (
     AtentaDecoderForCausalLM,
@@ -33,40 +34,32 @@ from .modeling.modeling_encoder_pretraining import (
 )
 from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM
 
-AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
-    AtentaEncoderConfig: {
-        "AutoModel": AtentaEncoderModel,
-        "AutoModelForPreTraining": AtentaEncoderForPreTraining,
-        "AutoModelForMaskedLM": AtentaEncoderForMaskedLM,
-        "AutoModelForNextSentencePrediction": AtentaEncoderForNextSentencePrediction,
-        "AutoModelForSequenceClassification": AtentaEncoderForSequenceClassification,
-        "AutoModelForTokenClassification": AtentaEncoderForTokenClassification,
-        "AutoModelForQuestionAnswering": AtentaEncoderForQuestionAnswering,
-    },
-    AtentaDecoderConfig: {
-        "AutoModel": AtentaDecoderModel,
-        "AutoModelForPreTraining": AtentaDecoderForCausalLM,
-        "AutoModelForCausalLM": AtentaDecoderForCausalLM,
-        "AutoModelForSequenceClassification": AtentaDecoderForSequenceClassification,
-    },
-    AtentaEncoderDecoderConfig: {
-        "AutoModel": AtentaEncoderDecoderModel,
-        "AutoModelForPreTraining": AtentaEncoderDecoderForConditionalGeneration,
-        "AutoModelForSeq2SeqLM": AtentaEncoderDecoderForConditionalGeneration,
-    },
-    AtentaPairVotesConfig: {
-        "AutoModelForCausalLM": AtentaPairVotesForCausalLM,
-    },
-}
-
-# The pipelines of this package: the class, and the auto class that loads the model.
-PIPELINES: dict[str, tuple[str, str]] = {
-    "text2text-generation": ("text_to_text.TextToTextPipeline", "AutoModelForSeq2SeqLM"),
-    "question-answering": ("question_answering.ExtractiveQuestionAnsweringPipeline", "AutoModelForQuestionAnswering"),
-    "character-restoration": (
-        "restoration_pipeline.CharacterRestorationPipeline",
-        "AutoModelForTokenClassification",
+_MODELS: dict[type[PreTrainedConfig], tuple[type[PreTrainedModel], ...]] = {
+    AtentaEncoderConfig: (
+        AtentaEncoderModel,
+        AtentaEncoderForPreTraining,
+        AtentaEncoderForMaskedLM,
+        AtentaEncoderForNextSentencePrediction,
+        AtentaEncoderForSequenceClassification,
+        AtentaEncoderForTokenClassification,
+        AtentaEncoderForQuestionAnswering,
     ),
+    AtentaDecoderConfig: (AtentaDecoderModel, AtentaDecoderForCausalLM, AtentaDecoderForSequenceClassification),
+    AtentaEncoderDecoderConfig: (AtentaEncoderDecoderModel, AtentaEncoderDecoderForConditionalGeneration),
+    AtentaPairVotesConfig: (AtentaPairVotesForCausalLM,),
+}
+AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
+    config_class: {kind_of_class(each.__name__).auto_class: each for each in models}
+    for config_class, models in _MODELS.items()
+}
+for _model in (AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration):
+    AUTO_CLASSES[_model.config_class]["AutoModelForPreTraining"] = _model  # their pre-training has no head of its own
+
+# The pipelines of this package, by their tasks.
+PIPELINES = {
+    "text2text-generation": "text_to_text.TextToTextPipeline",
+    "question-answering": "question_answering.ExtractiveQuestionAnsweringPipeline",
+    "character-restoration": "restoration_pipeline.CharacterRestorationPipeline",
 }
 
 
@@ -84,11 +77,11 @@ def _register_pipelines() -> None:
     """Register the pipelines that the installed transformers does not have itself."""
     from transformers import pipelines
 
-    for task, (name, auto_class) in PIPELINES.items():
+    for task, name in PIPELINES.items():
         if task not in pipelines.PIPELINE_REGISTRY.supported_tasks:
             module, class_name = name.split(".")
             pipeline_class = getattr(import_module(f"{__package__}.pipelines.{module}"), class_name)
-            model_class = getattr(transformers, auto_class)
+            model_class = getattr(transformers, KINDS[task].auto_class)
             pipelines.PIPELINE_REGISTRY.register_pipeline(task, pipeline_class, pt_model=model_class, type="text")
         # transformers refuses the tasks that it has dropped before it looks for them among the registered ones.
         getattr(pipelines, "REMOVED_TASKS", {}).pop(task, None)

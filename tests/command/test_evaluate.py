@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from transformers import pipeline
 from typer.testing import CliRunner
 
 from atenta import (
@@ -13,7 +14,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.command.main import app
-from atenta.recipes import seq2seq
+from atenta.engines.onnx_export import export_onnx
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
@@ -123,6 +124,7 @@ PHONES = {"metrics": ["phone_error_rate"], "metric_for_best_model": "phone_error
 RELATIONS = {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"}
 COUNTS = {"min_variant_count": 1, "min_character_count": 1, "min_spelling_count": 1}
 STRIPPED = {**COUNTS, "strip": ["case"], "sample_by": "line"}
+TASKS = {"finetune_classification": "text-classification", "finetune_tagging": "token-classification"}
 VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"}
 
 
@@ -158,8 +160,7 @@ VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"
         pytest.param("fit_pair_votes", texts, VOTES | {"level": "words"}, id="votes of words"),
     ],
 )
-def test_the_scores_are_those_of_the_recipe(tmp_path, monkeypatch, recipe, write, options):
-    monkeypatch.setattr(seq2seq, "_decode_in_new_process", lambda *_: None)
+def test_the_scores_are_those_of_the_recipe(tmp_path, recipe, write, options):
     file = write(tmp_path)
     options = {"train_file": file, "validation_file": file, "output_dir": tmp_path / "model", **options}
     if recipe == "fit_pair_votes":
@@ -174,6 +175,26 @@ def test_the_scores_are_those_of_the_recipe(tmp_path, monkeypatch, recipe, write
     if "model, letters kept" in expected:
         kept = evaluate(tmp_path / "model", file, "--keep_letters")["model"]
         assert kept == pytest.approx(expected["model, letters kept"], rel=1e-5, abs=1e-6)
+
+
+@pytest.mark.parametrize("recipe", TASKS)
+def test_special_tokens_in_texts_are_characters(tmp_path, recipe):
+    """To a recipe, to the command in both engines and to the pipelines of transformers; `a<eos>b` is no pair."""
+    texts = {"a<mask>b": "X", "a<eos>b": "Y", "<bos>": "Z", "<pad>": "X", "ab": "Z", "mask": "Y"}
+    rows = {"finetune_classification": [{"text": text, "label": label} for text, label in texts.items()]}
+    rows["finetune_tagging"] = [{"words": [text], "tags": [tag]} for text, tag in texts.items()]
+    file, model = write_jsonl(tmp_path / "rows.jsonl", rows[recipe]), tmp_path / "model"
+    options = {"train_file": file, "validation_file": file, "output_dir": model, "hidden_size": 32, "max_steps": 80}
+    options |= {"eval_steps": 80, "save_steps": 80, "metric_for_best_model": "loss"}
+    run_here(recipe, tmp_path, *tiny(recipe, **options))
+    expected = read_metrics(model)["test"]["model"]
+    assert next(iter(expected.values())) == 1
+    assert evaluate(model, file)["model"] == pytest.approx(expected)
+    found = pipeline(TASKS[recipe], str(model), device="cpu")(list(texts))
+    firsts = [each[0] if isinstance(each, list) else each for each in found]  # of the tokens of a text
+    assert [each.get("label", each.get("entity")) for each in firsts] == list(texts.values())
+    export_onnx(model)
+    assert evaluate(model, file, "--engine", "onnx")["model"] == pytest.approx(expected)
 
 
 def saved(folder, model_class, **options):

@@ -10,13 +10,22 @@ import sys
 import huggingface_hub
 import pytest
 import torch
-from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    ByT5Tokenizer,
+    T5Config,
+    T5ForConditionalGeneration,
+    pipeline,
+)
 from typer.testing import CliRunner
 
 from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderDecoderModel,
     AtentaEncoderForMaskedLM,
+    AtentaEncoderForNextSentencePrediction,
     AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
@@ -307,6 +316,13 @@ def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, mon
     assert not (tmp_path / "output.progress").exists()
 
 
+def test_an_output_that_is_a_link_to_nothing_is_not_followed(folders, tmp_path):
+    output = tmp_path / "output"
+    output.symlink_to(tmp_path / "elsewhere")
+    assert str(output) in refusal("predict", folders[0], "ser", "--output", output)
+    assert [each.name for each in tmp_path.iterdir()] == ["output"]
+
+
 def test_an_output_in_use_is_refused(folders, tmp_path, monkeypatch):
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folders[0], "--files", path, "--output", output, "--resume")
@@ -553,10 +569,70 @@ def test_options_of_generation_are_refused_whatever_the_engine(folders, engine, 
     assert message in refusal("predict", folders[0], "ser", "--engine", engine, *arguments)
 
 
+def save_options(folder, **options):
+    """Change options of generation in a saved model."""
+    file = folder / "generation_config.json"
+    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | options), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """Folders of an encoder-decoder and a decoder with ONNX files."""
+    folder = tmp_path_factory.mktemp("exported")
+    save_lively(AtentaEncoderDecoderForConditionalGeneration, folder / "pairs", encoder_layers=1, decoder_layers=1)
+    save_lively(AtentaDecoderForCausalLM, folder / "decoder", num_hidden_layers=1)
+    for kind in ("pairs", "decoder"):
+        export_onnx(folder / kind)
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "value"),
+    [
+        *(("pairs", "length_penalty", value) for value in (1e308, -1e308, -3)),
+        *(("pairs", "num_beams", value) for value in (0, 10**6)),
+        *((kind, "temperature", 1e-45) for kind in ("pairs", "decoder")),
+        *(("pairs", name, 7) for name in ("decoder_start_token_id", "pad_token_id")),
+        *((kind, "eos_token_id", value) for kind in ("pairs", "decoder") for value in (4, 99_999, [2, 99_999], [])),
+    ],
+    ids=str,
+)
+def test_saved_options_are_refused_at_every_door(exported, tmp_path, kind, name, value):
+    folder = shutil.copytree(exported / kind, tmp_path / "model")
+    save_options(folder, **{name: value})
+    auto_class = AutoModelForSeq2SeqLM if kind == "pairs" else AutoModelForCausalLM
+    lines = [refusal("predict", folder, "abc", "--engine", engine) for engine in ("torch", "onnx")]
+    for door in (load_engine, auto_class.from_pretrained):
+        with pytest.raises(ValueError, match=name) as refused:
+            door(folder)
+        lines.append(str(refused.value))
+    assert {*lines} == {lines[0]}
+    assert lines[0].startswith(f"{folder / 'generation_config.json'}: {name} is {value}; expected")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"eos_token_id": None},
+        {"eos_token_id": [2, *range(262, 268)], "num_beams": 2},
+        {"length_penalty": -2, "num_beams": 3},
+        {"length_penalty": 10, "num_beams": 3},
+    ],
+    ids=str,
+)
+def test_saved_options_have_the_same_effect_in_both_engines(exported, tmp_path, options):
+    folder = shutil.copytree(exported / "pairs", tmp_path / "model")
+    save_options(folder, max_length=40, **options)
+    texts = ("abc", "cabeça", "a e o.")
+    by_torch, by_onnx = (run("predict", folder, *texts, "--engine", name).stdout for name in ("torch", "onnx"))
+    assert by_torch == by_onnx
+    assert all(by_torch.splitlines())
+
+
 def test_the_model_may_sample_by_itself(tmp_path):
     folder = save(tmp_path, 1)
-    config = json.loads((folder / "generation_config.json").read_text(encoding="utf-8"))
-    (folder / "generation_config.json").write_text(json.dumps(config | {"do_sample": True}), encoding="utf-8")
+    save_options(folder, do_sample=True)
     run("predict", folder, "ser", "--temperature", ".5")
     assert "do_sample=True with num_beams=2" in refusal("predict", folder, "ser", "--num_beams", 2)
 
@@ -573,6 +649,35 @@ def test_other_json_lines_are_refused(folders, tmp_path, line):
     found = refusal("predict", folders[0], "--json_lines", "--files", path)
     assert "lines.jsonl, line 2: found" in found
     assert len(found) < 300
+
+
+@pytest.mark.parametrize(
+    ("model_class", "names"),
+    [
+        (AtentaEncoderForSequenceClassification, ["label", "probabilities"]),
+        (AtentaEncoderForTokenClassification, ["tags", "probabilities"]),
+        (AtentaEncoderForMaskedLM, ["filled"]),
+        (AtentaEncoderForQuestionAnswering, ["answer", "start", "end", "score"]),
+        (AtentaEncoderDecoderForConditionalGeneration, ["outputs"]),
+        (None, ["restored", "probabilities"]),
+    ],
+)
+def test_no_field_of_a_line_is_overwritten(tmp_path, model_class, names):
+    """Those that no result is written in are all there."""
+    folder = tmp_path if model_class else MODEL_FOLDER
+    if model_class:
+        save_with_tokenizer(model_class, folder)
+    good = {"text": "a<mask>", "question": "a", "context": "b", "where": "here", "id": 3}
+    arguments = ("predict", folder, "--json_lines", "--files", tmp_path / "lines.jsonl")
+    arguments += short(model_class) if model_class else ()
+    for name in names:
+        lines_of(tmp_path / "lines.jsonl", f"{json.dumps(good)}\n{json.dumps({**good, name: 'GOLD'})}")
+        output = tmp_path / f"{name}.jsonl"
+        reason = refusal(*arguments, "--format", "jsonl", "--output", output)
+        assert f"lines.jsonl, line 2: found the field '{name}' ('GOLD')" in reason
+        found = json.loads(output.read_text(encoding="utf-8"))
+        assert {key: found[key] for key in good} == good
+        assert name in found
 
 
 @pytest.mark.parametrize(
@@ -620,14 +725,17 @@ def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, n
 
 def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):
     save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path / "labels", num_labels=2)
-    save_with_tokenizer(AtentaEncoderModel, tmp_path / "vectors")
     assert "--keep_letters is not for such a model" in refusal("predict", tmp_path / "labels", "a", "--keep_letters")
     assert "an option of generation is not for such" in refusal("predict", tmp_path / "labels", "a", "--num_beams", 2)
     save_with_tokenizer(AtentaEncoderForQuestionAnswering, tmp_path / "questions")
     for option in (("--engine", "onnx"), ("--quantization", "int8")):
         assert option[0] in refusal("predict", tmp_path / "questions", "{}", *option)
     assert "--device is not for such a model" in refusal("predict", MODEL_FOLDER, "a", "--device", "cpu")
-    assert "has vectors and no answers" in refusal("predict", tmp_path / "vectors", "a")
+    for model_class in (AtentaEncoderModel, AtentaEncoderDecoderModel, AtentaEncoderForNextSentencePrediction):
+        save_with_tokenizer(model_class, tmp_path / model_class.__name__)
+        assert f"is {model_class.__name__}, which has no answer" in refusal(
+            "predict", tmp_path / model_class.__name__, "a"
+        )
     assert "Found tag 'SG'" in refusal("predict", folders[0], "ser\tSG")
     assert "no model.onnx" in refusal("predict", folders[0], "ser", "--engine", "onnx")
     damaged = shutil.copytree(folders[0], tmp_path / "damaged")

@@ -2,6 +2,7 @@
 
 import ast
 import re
+import runpy
 from pathlib import Path
 
 import jupytext
@@ -107,3 +108,14 @@ def test_code_is_at_most_half_of_the_lines_of_a_notebook(language, page):
     for cell in jupytext.read(DOCS / language / page).cells:
         lines[cell.cell_type] += sum(bool(line.strip()) for line in cell.source.splitlines())
     assert lines["code"] <= lines["markdown"]
+
+
+@pytest.mark.parametrize("language", LAST_SECTIONS)
+def test_the_picture_of_the_readme_is_what_the_model_answers(language):
+    """But for the probabilities, which an engine or a processor rounds in its own way."""
+    number = re.compile(r"\d[.,]\d\d\b")
+    stored = (DOCS / "_static" / f"restored.{language}.svg").read_text(encoding="utf-8")
+    drawn = runpy.run_path(str(DOCS / "restored.py"))["draw_restored"](language)
+    assert number.sub("", stored) == number.sub("", drawn)
+    values = [[float(each.replace(",", ".")) for each in number.findall(text)] for text in (stored, drawn)]
+    assert values[0] == pytest.approx(values[1], abs=0.06)

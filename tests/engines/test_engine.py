@@ -328,6 +328,8 @@ def test_unknown_engines_are_refused(folders):
     folder = folders["decoder"]
     assert refusal(ValueError, folder, "tensorflow") == "engine='tensorflow'; expected 'auto', 'onnx' or 'torch'."
     assert "quantization='int4'; expected 'int8'" in refusal(ValueError, folder, quantization="int4")
+    assert "threads='2'; expected 1 or more" in refusal(ValueError, folder, threads="2")
+    assert "Found None (NoneType); expected the folder" in refusal(TypeError, None)
     assert "quantization='int8' is for ONNX files" in refusal(ValueError, folder, "torch", quantization="int8")
 
 
@@ -386,6 +388,8 @@ def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder)
         (lambda: decoder.generate("a", keep_letters=True), ValueError, "keep_letters=True needs a source"),
         (lambda: decoder.generate("a", num_beam=2), ValueError, "There is no option num_beam; did you mean num_beams"),
         (lambda: decoder.generate("a", batch_size=0), ValueError, "batch_size=0; expected 1 or more"),
+        (lambda: decoder.generate("a", batch_size="4"), ValueError, "batch_size='4'; expected 1 or more"),
+        (lambda: translator.generate("a", keep_letters="no"), ValueError, "keep_letters='no'; expected True or False"),
         (lambda: decoder.n_best("a"), TypeError, "`texts` is 'a' .* expected a list or tuple of str"),
         (lambda: decoder.generate([1]), TypeError, re.escape("`texts[0]` is 1 (int), expected a str")),
         (lambda: translator.generate("\ud800"), ValueError, "lone surrogate"),

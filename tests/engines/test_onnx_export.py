@@ -1,5 +1,6 @@
 """ONNX files compared with the torch models that they were made of."""
 
+import json
 import shutil
 
 import numpy as np
@@ -14,6 +15,7 @@ from atenta import (
     AtentaEncoderDecoderModel,
     AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
+    load_engine,
 )
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, weights_digest
@@ -252,6 +254,20 @@ def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_pat
     source.replace(target)
     with pytest.raises(ValueError, match="in float32; expected int8" if quantization else "in int8; expected float32"):
         OnnxHead(target.parent, quantization)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+@pytest.mark.parametrize("model_class", [AtentaEncoderForTokenClassification, AtentaDecoderForSequenceClassification])
+def test_other_classes_than_those_of_the_file_are_refused(classes, model_class, head_folder, tmp_path):
+    folder = shutil.copytree(head_folder(model_class), tmp_path / "model")
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["id2label"] = {str(index): f"label {index}" for index in range(classes)}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=rf"model\.onnx has logits of 3 classes, .*config\.json .* {classes} "
+    ) as refused:
+        load_engine(folder, "onnx")
+    assert "\n" not in str(refused.value)
 
 
 def test_files_say_nothing_about_this_machine(tagger_files, encoder_decoder_folder):

@@ -46,7 +46,6 @@ damages = st.one_of(
     st.tuples(st.just("flip"), st.sampled_from([*TARGETS, OUTSIDE]), st.floats(0, 0.999), st.integers(1, 255)),
     st.tuples(st.just("replace"), st.sampled_from([*TARGETS, OUTSIDE]), garbage),
     st.tuples(st.just("swap"), st.sampled_from(TARGETS), st.sampled_from(CHECKPOINTS)),
-    st.tuples(st.just("forget"), st.sampled_from(CHECKPOINTS)),
 )
 
 
@@ -84,13 +83,9 @@ def whole(tmp_path_factory):
 def harm(folder: Path, kind: str, target: str, *how) -> None:
     """Damage one file, if it is still there."""
     path = folder / target
-    if kind == "forget":  # as a checkpoint of an earlier version
-        (path / "data.json").unlink(missing_ok=True)
-        if (path / "whole").exists():
-            (path / "whole").write_bytes(b"")
-    elif not path.exists():
+    if not path.exists():
         return
-    elif kind == "delete":
+    if kind == "delete":
         path.unlink()
     elif kind == "swap":
         other = folder / how[0] / path.name
@@ -134,7 +129,6 @@ def assert_loaded(trainer, original: Path, chosen: str) -> None:
 @example([("delete", "checkpoint-3/optimizer.pt")], None)
 @example([("delete", "checkpoint-3/scheduler.pt"), ("delete", "checkpoint-2/whole")], None)
 @example([("empty", "checkpoint-3/whole")], None)
-@example([("forget", "checkpoint-3"), ("replace", "checkpoint-3/config.json", b"{}")], None)
 @example([("replace", OUTSIDE, b"1: 2")], None)
 @example([("swap", "checkpoint-3/model.safetensors", "checkpoint-2")], None)
 @example([], "alphabet")
@@ -150,10 +144,6 @@ def test_a_damaged_run_goes_on_from_what_is_intact_or_says_what_is_not(whole, ou
     expected, before = contents(original), contents(folder)
     harmed = sorted(name for name in expected if before.get(name) != expected[name])
     broken = [name for name in CHECKPOINTS if any(file.startswith(f"{name}/") for file in harmed)]
-    forgotten = [  # nothing can be compared there
-        name for name in broken if before.get(f"{name}/whole") == b"" and f"{name}/data.json" not in before
-    ]
-
     trainer = make(folder, changed)
     with torch.no_grad():
         for parameter in MODEL.parameters():
@@ -183,14 +173,12 @@ def test_a_damaged_run_goes_on_from_what_is_intact_or_says_what_is_not(whole, ou
         return
     chosen = run.checkpoint and run.checkpoint.name
     assert OUTSIDE not in harmed or chosen is None, "resumed although its options were damaged"
-    assert chosen is None or changed is None or chosen in forgotten
+    assert chosen is None or changed is None
     skipped = CHECKPOINTS[CHECKPOINTS.index(chosen) + 1 :] if chosen else CHECKPOINTS
     for name in skipped:
         assert name in broken
         assert f"{folder / name} is damaged (" in said or f"{folder / name} is incomplete" in said
-    if chosen in forgotten:
-        assert f"{folder / chosen} is of an earlier version" in said
-    elif chosen is not None:
+    if chosen is not None:
         assert chosen not in broken
         assert_loaded(trainer, original, chosen)
     outcome("right")

@@ -11,16 +11,16 @@ from enum import Enum
 from importlib import import_module
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Any, Union, get_args, get_origin
 from unittest.mock import patch
 
 import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from transformers import TrainingArguments
 
-from atenta.recipes.training.parsing import SHOWN_IN_HELP, parse_arguments
+from atenta.recipes.option_annotations import Mark, options_of
+from atenta.recipes.training.parsing import parse_arguments
 
 RECIPES = (
     *("seq2seq", "pretrain_causal", "pretrain_masked", "finetune_characters", "finetune_classification"),
@@ -55,16 +55,14 @@ def _members(hint: Any) -> list[Any]:
 def _kinds(recipe: str) -> dict[str, set[type]]:
     """Return the types of each option: {list, str} for a list of texts, {int, NoneType} for a number or nothing."""
     found = {}
-    for each in CALLS[recipe][0]:
-        hints = get_type_hints(each)
-        for name in (field.name for field in fields(each) if field.init):
-            members = _members(hints[name])
-            members += [inner for member in members if get_origin(member) is list for inner in get_args(member)]
-            kinds = {get_origin(member) or member for member in members}
-            kinds = {str if isinstance(kind, type) and issubclass(kind, Enum) else kind for kind in kinds}
-            shown = not issubclass(each, TrainingArguments) or name in SHOWN_IN_HELP or kinds & {int, float}
-            if shown and name not in REPLACED and kinds & set(values):
-                found[name] = kinds
+    for name, option in options_of(*CALLS[recipe][0]).items():
+        members = _members(option.hint)
+        members += [inner for member in members if get_origin(member) is list for inner in get_args(member)]
+        kinds = {get_origin(member) or member for member in members}
+        kinds = {str if isinstance(kind, type) and issubclass(kind, Enum) else kind for kind in kinds}
+        shown = Mark.HIDDEN not in option.marks or kinds & {int, float}
+        if shown and name not in REPLACED and kinds & set(values):
+            found[name] = kinds
     return found
 
 

@@ -1,336 +1,298 @@
-"""Readers of files that are no tables, judged as those in test_fuzz_tables.py are; and what is no such file.
+"""Readers of files: rows are read as they were written, and damage to some of them leaves the others as they are.
 
-The second reading of each format is written here, from its description. It gives the rows with their places, a bad row
-as None, and None instead of rows where the file cannot be read at all.
+A file is written in pieces, a header or a row each. After damage, the rows of the pieces before it are what they were;
+so are those after it, at their new lines, in formats where no quote or bracket reaches over several rows.
 """
 
+import csv
+import io
 import json
-import re
+from collections.abc import Callable
 from functools import partial
+from itertools import accumulate
+from typing import NamedTuple
 
+import pyarrow
+import pyarrow.parquet
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atenta.recipes.reading.file_formats import read_conll, read_conllu, read_squad, read_table
-from atenta.recipes.reading.records import BadRow
+from atenta.recipes.reading.records import BadRow, printable
 from atenta.recipes.tasks.documents import read_documents
-from support.damaged_files import damage, damages, expect_clear, judge, lines_of, parse, read_all, texts
 
-ends = st.sampled_from(["\n", "\r\n"])
-
-
-# CoNLL and CoNLL-U
-
-
-def blocks_of(content):
-    """The numbers and texts of the lines of each sentence."""
-    block = []
-    for number, line in [*enumerate(lines_of(content), start=1), (0, "")]:
-        if line is None or line.strip():
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
+COLUMNS = ("source", "target")
+NASTY = (
+    *("\x1b[2J", "\x07", "\x7f", "\x85", "\x9b", "\x0b", "\x0c", "\x1c", "\r", "\u2028", "\u202e", "\u2066", "\ufeff"),
+    *("\u00a0", "\u200d", "e\u0301", "שלום", "\ud7ff", "\ufffe", "\U0010ffff", '"', '""', ",", "'", "\\", "#", " "),
+    *("source", "Target", "<eos>", "-DOCSTART-", "NaN", "null", "[", "{", "1-2", "=cmd()", "\t", "\n"),
+)
+FRAGMENTS = (
+    *(b"\0", b"\xe3", b"\xff", b"\xed\xa0\x80", b"\xff\xfe", b"\xef\xbb\xbf", b"\n", b"\r", b"\r\n", b"\n\n", b"\t"),
+    *(b",", b'"', b"'", b" ", b":", b"{", b"}", b"]", b"\\", b"\x1b[2J", b"1", b"9" * 5_000, b"[" * 100_000, b"NaN"),
+    *(b"-Infinity", b"source", b'"source": "a", ', b"-DOCSTART- O\n", b"#", b"-", b".", b"1-0\ta\n"),
+)
 
 
-def reread(content, parse_block):
-    found = []
-    for block in blocks_of(content):
-        bad = [number for number, line in block if line is None]
-        problem, fields = (bad[0], None) if bad else parse_block(block)
-        if problem or fields["words"]:
-            found.append((f"line {problem or block[0][0]}", fields))
-    return found or None
+def texts(forbidden=""):
+    part = st.one_of(st.sampled_from(NASTY), st.characters(exclude_categories=["Cs"]))
+    joined = st.lists(part, min_size=1, max_size=5).map("".join)
+    return joined.map(lambda text: "".join(each for each in text if each not in forbidden + "\0")).filter(str.strip)
 
 
-def parse_conll(block):
-    cells = [[cell for cell in re.split("[ \t]", line) if cell] for _, line in block]
-    for (number, _), of_line in zip(block, cells):
-        if cells[0][:1] == ["-DOCSTART-"] and len(cells) == 1:
-            return None, {"words": []}
-        if len(of_line) < 2 or len(of_line) != len(cells[0]):
-            return number, None
-    return None, {"words": [of_line[0] for of_line in cells], "tags": [of_line[-1] for of_line in cells]}
+class Format(NamedTuple):
+    """How rows, pairs of texts, are written in a format, each as a piece, and what is read of them."""
+
+    read: Callable
+    piece: Callable[[tuple[str, str]], str]
+    fields: Callable[[tuple[str, str]], dict]
+    texts: st.SearchStrategy
+    header: str = ""
+    after: bool = True  # whether rows after damage are as they were
 
 
-def parse_conllu(block):
-    words, tags, count, open_until = [], [], 0, 0
-    for number, line in block:
-        if line.startswith("#"):
-            continue
-        cells = line.split("\t")
-        if len(cells) != 10 or not re.fullmatch(r"[0-9]{1,9}([-][0-9]{1,9}|[.][0-9]+)?", cells[0]):
-            return number, None
-        if "." in cells[0]:
-            continue
-        first, *last = map(int, cells[0].split("-"))
-        if first != count + 1 or (last and (count < open_until or last[0] < first)):
-            return number, None
-        if last:
-            open_until = last[0]
-            words.append(cells[1])
-            tags.append([])
-        else:
-            count += 1
-            if count > open_until:
-                words.append(cells[1])
-                tags.append([])
-            tags[-1].append(cells[3])
-    if count < open_until:
-        return block[-1][0], None
-    return None, {"words": words, "tags": ["+".join(parts) for parts in tags]}
+def write_csv(row):
+    file = io.StringIO(newline="")
+    csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerow(row)
+    return file.getvalue()
 
 
-words = texts(" \t\n\r\ufeff").filter(lambda text: text != "-DOCSTART-")
-sentences = st.lists(st.lists(st.tuples(words, words), min_size=1, max_size=4), min_size=1, max_size=4)
+def write_conllu(row):
+    """A comment, a contraction of two words, and an empty node."""
+    rest = "\t_" * 6
+    lines = ["# text = a", f"1-2\t{row[0]}\t_\t_{rest}", f"1\ta\t_\t{row[1]}{rest}", f"2\tb\t_\tX{rest}"]
+    return "\n".join([*lines, f"2.1\tc\t_\t_{rest}", "", ""])
 
 
-def write_conll(given, end):
-    blocks = ["".join(f"{word}\t{tag}{end}" for word, tag in sentence) for sentence in given]
-    return end.join(["-DOCSTART- O" + end, *blocks]).encode()
+def as_pair(row):
+    return dict(zip(COLUMNS, row))
 
 
-def write_conllu(given, end):
-    """Each sentence with a comment, and its first word as a contraction if it has two."""
-    text = ""
-    for sentence in given:
-        text += "# text = a" + end
-        for number, (word, tag) in enumerate(sentence, start=1):
-            if number == 1 and len(sentence) > 1:
-                text += "\t".join(["1-2", word, *["_"] * 8]) + end
-            text += "\t".join([str(number), word, "_", tag, *["_"] * 6]) + end
-        text += end
-    return text.encode()
+def as_text(row):
+    return {"text": "\n".join(row)}
 
 
-CONLL = {
-    "conll": (write_conll, read_conll, partial(reread, parse_block=parse_conll)),
-    "conllu": (write_conllu, partial(read_conllu, tag_column="upos"), partial(reread, parse_block=parse_conllu)),
+read_pairs = partial(read_table, columns=COLUMNS)
+cells, words, lines = texts("\t\n\r\ufeff"), texts(" \t\n\r\ufeff"), texts("\n\r\ufeff")
+words = words.filter(lambda word: word != "-DOCSTART-")
+FORMATS = {
+    **dict.fromkeys(
+        ("tsv", "txt"), Format(read_pairs, lambda row: "\t".join(row) + "\n", as_pair, cells, "source\ttarget\n")
+    ),
+    "csv": Format(read_pairs, write_csv, as_pair, texts(), '"source",target\n', after=False),
+    "jsonl": Format(read_pairs, lambda row: json.dumps(as_pair(row), ensure_ascii=False) + "\n", as_pair, texts()),
+    "conll": Format(
+        read_conll,
+        lambda row: f"{row[0]} X\tO\n{row[1]} X  O\n\n",
+        lambda row: {"words": list(row), "tags": ["O", "O"]},
+        words,
+        "-DOCSTART- O\n\n",
+    ),
+    "conllu": Format(
+        partial(read_conllu, tag_column="upos"),
+        write_conllu,
+        lambda row: {"words": [row[0]], "tags": [f"{row[1]}+X"]},
+        words,
+    ),
+    "paragraph": Format(
+        partial(read_documents, sample_by="paragraph"), lambda row: "\n".join((*row, "", "")), as_text, lines
+    ),
+    "line": Format(
+        partial(read_documents, sample_by="line"), lambda row: f"{row[0]}\n", lambda row: {"text": row[0]}, lines
+    ),
 }
+every_format = pytest.mark.parametrize("name", FORMATS)
 
 
+@st.composite
+def files(draw, name):
+    """The pieces of a file, and the fields of its rows."""
+    form, end = FORMATS[name], draw(st.sampled_from([b"\n", b"\r\n"]))
+    rows = draw(st.lists(st.tuples(form.texts, form.texts), min_size=1, max_size=5))
+    pieces = [form.header, *map(form.piece, rows)]
+    if name == "csv":  # its cells may have line ends
+        end = b"\n"
+    return [piece.encode().replace(b"\n", end) for piece in pieces], [form.fields(row) for row in rows]
+
+
+def read_all(read, path) -> tuple[list, Exception | None]:
+    """Return the rows of a file and None, or those before an error and the error. Bad rows and errors are clear."""
+    found, error = [], None
+    try:
+        for row in read(path):
+            found.append(row)
+    except (ValueError, OSError) as raised:
+        error = raised
+    for each in [*found, error]:
+        if isinstance(each, Exception):
+            message = str(each)
+            assert message.startswith(str(path)), message
+            assert "; expected" in message
+            assert "\n" not in message
+            assert printable(message) == message
+    return found, error
+
+
+def places(path, pieces) -> list[str]:
+    """Return the locations of the pieces."""
+    starts = accumulate((piece.count(b"\n") for piece in pieces), initial=1)
+    return [f"{path}, line {number}" for number, _ in zip(starts, pieces)]
+
+
+@every_format
 @settings(max_examples=80)
-@given(given_sentences=sentences, end=ends)
-@example(given_sentences=[[("a", "O"), ("-DOCSTART-s", "O")]], end="\n")
-def test_conll(folder, outcome, given_sentences, end):
-    numbers = [3]
-    for sentence in given_sentences:
-        numbers.append(numbers[-1] + len(sentence) + 1)
-    expected = [
-        (f"line {number}", {"words": [word for word, _ in sentence], "tags": [tag for _, tag in sentence]})
-        for number, sentence in zip(numbers, given_sentences)
-    ]
-    judge(outcome, read_conll, folder / "file.conll", write_conll(given_sentences, end), expected)
+@given(data=st.data(), mark=st.sampled_from([b"", b"\xef\xbb\xbf"]))
+def test_rows_are_read_as_they_were_written(folder, outcome, name, data, mark):
+    pieces, rows = data.draw(files(name))
+    path = folder / f"{name}.{name}"
+    path.write_bytes(mark + b"".join(pieces))
+    assert list(FORMATS[name].read(path)) == list(zip(places(path, pieces), [None, *rows], strict=True))[1:]
+    outcome("right")
 
 
-@settings(max_examples=80)
-@given(given_sentences=sentences, end=ends)
-def test_conllu(folder, outcome, given_sentences, end):
-    expected, number = [], 1
-    for sentence in given_sentences:
-        joined = len(sentence) > 1
-        tags = [tag for _, tag in sentence]
-        expected.append(
-            (
-                f"line {number}",
-                {
-                    "words": [word for index, (word, _) in enumerate(sentence) if not (joined and index == 1)],
-                    "tags": ["+".join(tags[:2]), *tags[2:]] if joined else tags,
-                },
-            )
-        )
-        number += 2 + len(sentence) + joined
-    read = partial(read_conllu, tag_column="upos")
-    judge(outcome, read, folder / "file.conllu", write_conllu(given_sentences, end), expected)
+# A place in a file, how many bytes are replaced there, and by which.
+damages = st.tuples(
+    st.integers(0, 2**20),
+    st.sampled_from([0, 1, 2, 5, 2**20]),
+    st.one_of(st.sampled_from(FRAGMENTS), st.binary(max_size=3)),
+)
 
 
-@pytest.mark.parametrize("suffix", CONLL)
+def damaged(content: bytes, place: int, removed: int, fragment: bytes) -> bytes:
+    place %= len(content) + 1
+    return content[:place] + fragment + content[place + removed :]
+
+
+@every_format
 @settings(max_examples=250)
-@given(given_sentences=sentences, end=ends, done=st.lists(damages, min_size=1, max_size=3))
-@example(given_sentences=[[("a", "O")]], end="\n", done=[(2**20, "insert", b"-DOCSTART- O\n")])
-@example(given_sentences=[[("a", "O"), ("b", "O")]], end="\n", done=[(17, "insert", b"-DOCSTART-x O\n")])
-@example(given_sentences=[[("a", "O")]], end="\n", done=[(11, "insert", b"9" * 5_000)])
-@example(given_sentences=[[("a", "O")]], end="\n", done=[(11, "insert", b"1-0\ta\t_\t_\t_\t_\t_\t_\t_\t_\n")])
-def test_damaged_conll(folder, outcome, suffix, given_sentences, end, done):
-    write, read, reread_file = CONLL[suffix]
-    content = write(given_sentences, end)
-    for each in done:
-        content = damage(content, *each)
-    judge(outcome, read, folder / f"file.{suffix}", content, reread_file(content))
+@given(data=st.data(), damage=damages)
+def test_rows_around_damage_are_read_as_they_were(folder, outcome, name, data, damage):
+    pieces, rows = data.draw(files(name))
+    content, path = b"".join(pieces), folder / f"{name}.{name}"
+    place, removed = damage[0] % (len(content) + 1), damage[1]
+    changed = damaged(content, *damage)
+    path.write_bytes(changed)
+    found, error = read_all(FORMATS[name].read, path)
+    ends = list(accumulate(map(len, pieces)))
+    first = sum(end <= place for end in ends)  # the pieces first to last are damaged
+    last = sum(end <= place + removed + 3 for end in ends)  # a blank line between two, `\r\n\r\n`, may be damaged
+    if error:  # without a header, or the first of the rows that have to have as many cells, or any row
+        assert first == 0 or (first == 1 and not pieces[0]) or not found
+        outcome("clear error")
+        return
+    of_pieces = list(zip(places(path, pieces), [None, *rows]))
+    assert found[: max(0, first - 1)] == of_pieces[1:first]
+    if FORMATS[name].after and first > 0 and last < len(pieces):
+        after = pieces[last + 1 :]
+        new_places = places(path, [changed[: len(changed) - len(b"".join(after))], *after])[1:]
+        assert found[len(found) - len(after) :] == list(zip(new_places, rows[last:]))
+    outcome("bad row named" if any(isinstance(row, BadRow) for row in found) else "right")
 
 
-# SQuAD
+@pytest.mark.parametrize("suffix", ["tsv", "jsonl"])
+@settings(max_examples=250)
+@given(data=st.data(), more=st.lists(damages, min_size=1, max_size=4))
+def test_each_line_is_a_row_or_a_bad_row(folder, outcome, suffix, data, more):
+    content = b"".join(data.draw(files(suffix))[0])
+    for damage in more:
+        content = damaged(content, *damage)
+    path = folder / f"lines.{suffix}"
+    path.write_bytes(content)
+    found, error = read_all(read_pairs, path)
+    if error:
+        outcome("clear error")
+        return
+    content = content.removeprefix(b"\xef\xbb\xbf").rstrip(b"\r\n")
+    read = dict((row.where, None) if isinstance(row, BadRow) else row for row in found)
+    numbers = {f"{path}, line {number}": line for number, line in enumerate(content.split(b"\n"), start=1)}
+    assert len(read) == len(found)
+    assert list(read) == list(numbers)[len(numbers) - len(read) :]
+    assert len(read) >= len(numbers) - (suffix == "tsv")  # its header
+    for where, fields in read.items():
+        line = numbers[where].removesuffix(b"\r")
+        if fields is not None and suffix == "tsv":
+            assert "\t".join(fields.values()).encode() == line
+        elif fields is not None:
+            assert fields == json.loads(line)
+    outcome("bad row named" if None in read.values() else "right")
+
+
+# Formats that are read as a whole
 
 
 @st.composite
 def squad_files(draw):
     """A file, and the fields of its questions."""
-    articles, fields = [], []
+    articles, rows = [], []
     for _ in range(draw(st.integers(1, 2))):
-        paragraphs = []
-        for _ in range(draw(st.integers(1, 2))):
-            context, questions = draw(texts()), []
-            for _ in range(draw(st.integers(1, 2))):
-                answers = draw(st.lists(st.tuples(texts(), st.integers(0, 9)), max_size=2))
-                question = {"id": f"q{len(fields)}", "question": draw(texts())}
-                listed = [{"text": text, "answer_start": start} for text, start in answers]
-                questions.append({**question, "answers": listed})
-                lists = {"text": [text for text, _ in answers], "answer_start": [start for _, start in answers]}
-                fields.append({"id": question["id"], "context": context, **question, "answers": lists})
-            paragraphs.append({"context": context, "qas": questions})
-        articles.append({"title": "a", "paragraphs": paragraphs})
+        context, questions = draw(texts()), []
+        for _ in range(draw(st.integers(1, 3))):
+            answers = draw(
+                st.lists(st.fixed_dictionaries({"text": texts(), "answer_start": st.integers(0, 9)}), max_size=2)
+            )
+            questions.append({"id": f"q{len(rows)}", "question": draw(texts()), "answers": answers})
+            listed = {name: [answer[name] for answer in answers] for name in ("text", "answer_start")}
+            rows.append({**questions[-1], "context": context, "answers": listed})
+        articles.append({"title": "a", "paragraphs": [{"context": context, "qas": questions}]})
     options = {"ensure_ascii": draw(st.booleans()), "indent": draw(st.sampled_from([None, 1]))}
-    return json.dumps({"version": "1.1", "data": articles}, **options).encode(), fields
+    return json.dumps({"version": "1.1", "data": articles}, **options).encode(), rows
 
 
-def reread_squad(content):
-    lines = lines_of(content)
-    value = None if None in lines else parse("\n".join(lines))
-    if not (isinstance(value, dict) and isinstance(value.get("data"), list)):
-        return None
-    found, seen = [], set()
-    for article_number, article in enumerate(value["data"], start=1):
-        at_article = f"article {article_number}"
-        if not (isinstance(article, dict) and isinstance(article.get("paragraphs"), list)):
-            found.append((at_article, None))
-            continue
-        for paragraph_number, paragraph in enumerate(article["paragraphs"], start=1):
-            at_paragraph = f"{at_article}, paragraph {paragraph_number}"
-            if not (isinstance(paragraph, dict) and isinstance(paragraph.get("qas"), list)):
-                found.append((at_paragraph, None))
-                continue
-            for question_number, question in enumerate(paragraph["qas"], start=1):
-                where = f"{at_paragraph}, question {question_number}"
-                fields = None
-                if isinstance(question, dict) and "id" in question:
-                    where = f"question {question['id']}"
-                    fields = question_fields(paragraph.get("context"), question)
-                if fields and str(fields["id"]) in seen:
-                    fields = None
-                elif fields:
-                    seen.add(str(fields["id"]))
-                found.append((where, fields))
-    return found or None
+def questions_in(content: bytes) -> int:
+    """Return how many questions a file has in all its lists of them."""
+    articles = json.loads(content.decode("utf-8-sig"))["data"]
+    return sum(len(paragraph["qas"]) for article in articles for paragraph in article["paragraphs"])
 
 
-def question_fields(context, question):
-    answers = question.get("answers")
-    if "question" not in question or not isinstance(answers, list):
-        return None
-    if not all(isinstance(answer, dict) and {"text", "answer_start"} <= set(answer) for answer in answers):
-        return None
-    lists = {name: [answer[name] for answer in answers] for name in ("text", "answer_start")}
-    return {"id": question["id"], "context": context, "question": question["question"], "answers": lists}
-
-
-@settings(max_examples=60)
-@given(made=squad_files())
-def test_squad(folder, outcome, made):
-    content, fields = made
-    expected = [(f"question {each['id']}", each) for each in fields]
-    judge(outcome, read_squad, folder / "file.json", content, expected)
-
-
-EMPTY_QUESTION = b'{"id": "q0", "question": "a", "answers": []}'
-
-
-@settings(max_examples=250)
-@given(made=squad_files(), done=st.lists(damages, min_size=1, max_size=2))
-@example(made=(b'{"data": ' + b"[" * 100_000, []), done=[])
-@example(made=(b'{"data": ' + b"9" * 5_000 + b"}", []), done=[])
-@example(made=(b'{"data": [], "data": [NaN]}', []), done=[])
-@example(
-    made=(b'{"data": [{"paragraphs": [{"context": "a", "qas": [%b, %b]}]}]}' % ((EMPTY_QUESTION,) * 2), []), done=[]
-)
-def test_damaged_squad(folder, outcome, made, done):
-    content, _ = made
-    for each in done:
-        content = damage(content, *each)
-    judge(outcome, read_squad, folder / "file.json", content, reread_squad(content))
-
-
-# Documents
-
-
-def reread_documents(content, sample_by):
-    """The documents of a text file that are lines, paragraphs or the file."""
-    if sample_by == "line":
-        blocks = [[each] for each in enumerate(lines_of(content), start=1)]
-    elif sample_by == "paragraph":
-        blocks = list(blocks_of(content))
+@settings(max_examples=300)
+@given(made=squad_files(), damage=st.none() | damages)
+@example(made=(b'{"data": ' + b"[" * 100_000, []), damage=None)
+@example(made=(b'{"data": ' + b"9" * 5_000 + b"}", []), damage=None)
+@example(made=(b'{"data": [], "data": [NaN]}', []), damage=None)
+def test_squad(folder, outcome, made, damage):
+    content, rows = made
+    content = damaged(content, *damage) if damage else content
+    path = folder / "file.json"
+    path.write_bytes(content)
+    found, error = read_all(read_squad, path)
+    bad = [row for row in found if isinstance(row, BadRow)]
+    if error:
+        outcome("clear error")
+    elif bad:
+        outcome("bad row named")
     else:
-        blocks = [list(enumerate(lines_of(content), start=1))]
-    found = []
-    for block in blocks:
-        if bad := [(f"line {number}", None) for number, line in block if line is None]:
-            found += bad
-        elif any(line.strip() for _, line in block):
-            found.append((f"line {block[0][0]}", {"text": "\n".join(line for _, line in block)}))
-    return found or None
+        assert len(found) == questions_in(content)
+        assert damage or found == [(f"{path}, question {row['id']}", row) for row in rows]
+        outcome("right")
 
 
-@pytest.mark.parametrize("sample_by", ["document", "paragraph", "line"])
-@settings(max_examples=120)
-@given(
-    lines=st.lists(st.one_of(st.just(""), texts("\n\r\ufeff")), max_size=6),
-    end=ends,
-    done=st.lists(damages, max_size=2),
-)
-@example(lines=[], end="\n", done=[])
-@example(lines=["", ""], end="\r\n", done=[])
-@example(lines=["a"], end="\n", done=[(1, "insert", b"\0")])
-def test_documents(folder, outcome, sample_by, lines, end, done):
-    content = end.join([*lines, ""]).encode()
-    for each in done:
-        content = damage(content, *each)
-    read = partial(read_documents, sample_by=sample_by)
-    judge(outcome, read, folder / "text.txt", content, reread_documents(content, sample_by))
+@st.composite
+def parquet_files(draw):
+    rows = [as_pair(row) for row in draw(st.lists(st.tuples(texts(), texts()), min_size=1, max_size=12))]
+    sink = io.BytesIO()
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_pylist(rows),
+        sink,
+        row_group_size=draw(st.integers(1, 6)),
+        compression=draw(st.sampled_from(["none", "snappy", "zstd"])),
+        use_dictionary=draw(st.booleans()),
+        write_page_checksum=True,
+        store_schema=False,
+    )
+    return sink.getvalue(), rows
 
 
-@settings(max_examples=80)
-@given(lines=st.lists(texts("\n\r\ufeff"), min_size=1, max_size=6), end=ends)
-def test_sentences(folder, outcome, lines, end):
-    path = folder / "text.txt"
-    path.write_bytes(end.join(lines).encode())
-    found = "".join(fields["text"] for _, fields in read_documents(path, "sentence"))
-    assert "".join(found.split()) == "".join("".join(lines).split())
-    outcome("right")
-
-
-# All readers
-
-READERS = {
-    **dict.fromkeys(("tsv", "txt", "csv", "jsonl", "parquet"), partial(read_table, columns=("source", "target"))),
-    "conll": read_conll,
-    "conllu": partial(read_conllu, tag_column="upos"),
-    "json": read_squad,
-}
-
-
-@pytest.mark.parametrize("suffix", READERS)
-@settings(max_examples=40)
-@given(text=texts(), encoding=st.sampled_from(["utf-16", "utf-16-le", "utf-16-be", "utf-32"]))
-def test_other_encodings(folder, outcome, suffix, text, encoding):
-    path = folder / f"encoded.{suffix}"
-    path.write_bytes((f"a{text}\tb\n" * 2).encode(encoding))
-    found, error = read_all(READERS[suffix], path)
-    error = error or next(row for row in found if isinstance(row, BadRow))
-    assert suffix == "parquet" or "expected UTF-8" in str(error)
-    outcome("bad row named" if isinstance(error, BadRow) else "clear error")
-
-
-@pytest.mark.parametrize("suffix", READERS)
-@pytest.mark.parametrize("kind", ["absent", "folder", "unreadable", "empty"])
-def test_what_is_no_file(tmp_path, outcome, suffix, kind):
-    path = tmp_path / f"data.{suffix}"
-    if kind == "folder":
-        path.mkdir()
-    elif kind == "unreadable":
-        path.symlink_to("/proc/self/mem")
-    elif kind == "empty":
-        path.touch()
-    with pytest.raises((ValueError, OSError)) as error:
-        list(READERS[suffix](path))
-    expect_clear(error.value, path)
-    outcome("clear error")
+@settings(max_examples=300)
+@given(made=parquet_files(), damage=st.none() | damages)
+def test_parquet(folder, outcome, made, damage):
+    """All rows are as they were, or the file is refused."""
+    content, rows = made
+    content = damaged(content, *damage) if damage else content
+    path = folder / "table.parquet"
+    path.write_bytes(content)
+    found, error = read_all(read_pairs, path)
+    expected = [(f"{path}, row {number}", row) for number, row in enumerate(rows, start=1)]
+    assert found == (expected[: len(found)] if error else expected)
+    assert damage or not error
+    outcome("clear error" if error else "right")

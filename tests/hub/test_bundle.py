@@ -78,27 +78,8 @@ def test_clean_process_loads_runs_and_saves_every_class(config_class, tmp_path):
     assert printed.split() == ["loaded:", *sorted(["AutoConfig", *AUTO_CLASSES[config_class]])]
 
 
-def test_clean_process_has_no_package(tmp_path):
-    def import_package() -> None:
-        import atenta  # noqa: F401
-
-    with pytest.raises(AssertionError, match="ModuleNotFoundError"):
-        run_function(import_package, home=tmp_path)
-
-
 @pytest.mark.parametrize(("auto_class", "model_class"), HEADS)
-def test_with_the_package_no_trust_is_needed(auto_class, model_class, tmp_path):
-    model = tiny_model(model_class)
-    model.save_pretrained(tmp_path)
-    assert type(AutoConfig.from_pretrained(tmp_path)) is model_class.config_class
-    loaded = getattr(transformers, auto_class).from_pretrained(tmp_path)
-    assert type(loaded) is model_class
-    inputs = inputs_for(model_class)
-    torch.testing.assert_close(outputs(loaded, inputs), outputs(model, inputs), rtol=0, atol=0)
-
-
-@pytest.mark.parametrize(("auto_class", "model_class"), HEADS)
-def test_saved_folder(auto_class, model_class, tmp_path):
+def test_a_saved_folder_loads_without_trust_where_the_package_is(auto_class, model_class, tmp_path):
     model = tiny_model(model_class)
     model.save_pretrained(tmp_path)
     files = {path.name for path in tmp_path.iterdir()}
@@ -110,6 +91,11 @@ def test_saved_folder(auto_class, model_class, tmp_path):
     assert set(auto_map) == {"AutoConfig", *AUTO_CLASSES[model_class.config_class]}
     for reference in auto_map.values():
         assert f"{reference.partition('.')[0]}.py" in files
+    assert type(AutoConfig.from_pretrained(tmp_path)) is model_class.config_class
+    loaded = getattr(transformers, auto_class).from_pretrained(tmp_path)
+    assert type(loaded) is model_class
+    inputs = inputs_for(model_class)
+    torch.testing.assert_close(outputs(loaded, inputs), outputs(model, inputs), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("config_class", FAMILIES)

@@ -93,8 +93,10 @@ def test_sdist(source, install_and_use, tmp_path):
     sdist = build("sdist", source, tmp_path / "dist")
     with tarfile.open(sdist) as archive:
         names = {Path(name).relative_to(Path(name).parts[0]).as_posix() for name in archive.getnames()}
-    assert {"hub/hub_card.md", "LICENSE", "README.md", "recipes/configs/accents.yaml"} <= names
-    assert not [name for name in names if name.startswith("recipes/data")]
+    assert {"LICENSE", "README.md"} | {
+        f"src/atenta/{name}" for name in ("hub/hub_card.md", "recipes/configs/accents.yaml")
+    } <= names
+    assert not [name for name in names if "recipes/data" in name]
     install_and_use(sdist)
 
 

@@ -66,7 +66,7 @@ def private_names_of_torch(source):
 def test_saved_code_uses_nothing_private_of_torch():
     """Saved models are loaded with versions of torch that are not out yet, where private names may be gone."""
     modules = {each.__module__ for models in AUTO_CLASSES.values() for each in models.values()}
-    modules |= {f"atenta.pipelines.{name.partition('.')[0]}" for name, _ in PIPELINES.values()}
+    modules |= {f"atenta.pipelines.{name.partition('.')[0]}" for name in PIPELINES.values()}
     sources = flat_sources(modules)
     assert {"modeling_decoder.py", "attention.py", "cache_layers.py"} <= sources.keys()
     assert {name: names for name, source in sources.items() if (names := private_names_of_torch(source))} == {}

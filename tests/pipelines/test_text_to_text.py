@@ -151,8 +151,13 @@ def test_what_is_suspicious_is_warned_of(tmp_path):
 
 def test_what_does_not_fit_is_refused(folder, tmp_path):
     pipe = load(folder)
-    with pytest.raises(TypeError, match=r"Found 3 \(int\); expected a text"):
-        pipe([3])
+    for wrong, place in ((["a", 3], r"`inputs\[1\]` is 3 \(int\)"), ([["a"]], r"Found \['a'\] \(list\)")):
+        with pytest.raises(TypeError, match=f"{place}.* expected a "):
+            pipe(wrong)
+    with pytest.raises(ValueError, match=r"`inputs\[1\]` has the lone surrogate '\\ud800' at position 2"):
+        pipe(["a", "ab\ud800"])
+    with pytest.raises(ValueError, match="keep_letters='no'"):
+        pipe("a", keep_letters="no")
     with pytest.raises(ValueError, match="return_tensors=True is no option"):
         pipe("a", return_tensors=True)
     model = save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)

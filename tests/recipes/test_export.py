@@ -142,7 +142,7 @@ def test_missing_packages_are_named(models, monkeypatch):
     monkeypatch.setattr(export, "find_spec", lambda name: None if name.startswith("onnx") else name)
     with pytest.raises(SystemExit) as stopped:
         export.main([str(models / "decoder")])
-    assert stopped.value.code == 'Exporting needs onnx, onnxruntime, onnxscript: pip install "atenta[onnx]"'
+    assert stopped.value.code == 'Exporting needs onnx, onnxruntime, onnxscript: pip install "atenta[export]"'
 
 
 def test_unknown_quantization_is_refused_before_all_else(capsys):

@@ -8,7 +8,7 @@ import torch
 from transformers import AutoModelForSequenceClassification
 
 from atenta import AtentaDecoderForSequenceClassification
-from atenta.recipes.training import report_unseen
+from atenta.recipes.training import report_misspelt
 from support.recipes import (
     assert_complete,
     assert_picture,
@@ -162,7 +162,16 @@ def test_a_decoder_is_refused(files, tmp_path):
 
 
 def test_labels_that_no_training_row_has_are_named(capsys):
-    report_unseen("label", {"train": ["ita", "por"], "validation": ["por"], "test": ["ita", "itaa"]})
+    report_misspelt("label", {"train": ["ita", "por"], "validation": ["por"], "test": ["ita", "itaa"]})
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("test: ")
     assert "itaa" in line
+
+
+def test_labels_that_look_the_same_are_named(capsys):
+    report_misspelt("label", {"train": ["mac\u0327a\u0303", "ma\xe7\xe3", "a", "a ", "\xa0a", "b"], "test": ["b"]})
+    lines = capsys.readouterr().out.splitlines()
+    assert [[name in line for name in (r"'ma\xe7\xe3'", r"'mac\u0327a\u0303'", r"'\xa0a'")] for line in lines] == [
+        [False, False, True],
+        [True, True, False],
+    ]

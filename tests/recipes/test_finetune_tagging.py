@@ -146,6 +146,13 @@ def test_other_tags_are_scored_without_entities(tmp_path, column, tags):
     assert list(read_metrics(tmp_path / "model")["test"]["model"]) == ["tag_accuracy"]
 
 
+def test_a_metric_of_the_default_file_that_other_tags_lack_is_refused_with_its_origin(tmp_path):
+    file = write_lines(tmp_path / "train.conllu", *UNIVERSAL)
+    reason = refusal(NAME, tmp_path, "--train_file", file, "--validation_file", file)
+    assert "--metric_for_best_model f1: expected one of loss, tag_accuracy" in reason
+    assert "configuration file" in reason
+
+
 def test_a_malformed_line_is_named_by_file_and_line(files, tmp_path):
     bad = write_lines(tmp_path / "bad.conll", "Rio B-LOC", "belo")
     reason = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])

@@ -69,12 +69,10 @@ def test_without_data_a_recipe_names_the_flags(run_installed, name):
 
 
 def test_a_recipe_runs_with_data(run_installed, tmp_path):
-    """seq2seq decodes with the saved model in a new process."""
     pairs = write_lines(tmp_path / "pairs.tsv", "ser\tsou", "ver\tvês")
     options = {"train_file": pairs, "validation_file": pairs, "output_dir": tmp_path / "model", "max_steps": 2}
     done = run_installed("atenta.recipes.seq2seq", *tiny("seq2seq", **options))
     assert done.returncode == 0, done.stderr
-    assert "decodes these 2 sources identically" in done.stdout
     baselines = {"left as it is", "most frequent in training", "letters in context"}
     assert_complete(tmp_path / "model", "AutoModelForSeq2SeqLM", baselines)
 

@@ -4,12 +4,12 @@ import csv
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from transformers import AutoModelForSeq2SeqLM, pipeline
 
-from atenta.recipes import seq2seq
 from atenta.recipes.reading.records import printable
 from support.recipes import (
     assert_complete,
@@ -48,12 +48,6 @@ def files(tmp_path_factory):
     }
 
 
-@pytest.fixture
-def _not_decoded_again(monkeypatch):
-    """Spares the new process in which a recipe decodes with the saved model."""
-    monkeypatch.setattr(seq2seq, "_decode_in_new_process", lambda *_: None)
-
-
 @pytest.fixture(scope="module")
 def trained(files, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
@@ -69,7 +63,7 @@ def test_printed_data_progress_scores_and_examples(trained):
     folder, done = trained
     assert_reported(done, folder)
     assert done.stdout.count("\n  gold    ") == len(TEST)
-    assert f"A new process loads the model and decodes these {len(TEST)} sources identically" in done.stdout
+    assert "\n$ atenta predict " in done.stdout
 
 
 def test_the_output_folder(trained):
@@ -107,7 +101,6 @@ def test_generation_is_not_cut_at_a_default_length(trained):
     assert generation["max_length"] == 2 * len("V<3>\n")  # twice the longest target with its <eos>
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
 def test_training_a_saved_model(trained, files, tmp_path):
     """A tiny learning rate leaves the model unchanged."""
     options = {**files, "model_name_or_path": trained[0], "max_steps": 1, "learning_rate": 1e-12}
@@ -116,7 +109,13 @@ def test_training_a_saved_model(trained, files, tmp_path):
     assert outputs[0] == outputs[1]
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
+def test_files_of_the_current_folder_are_not_run(files, tmp_path, monkeypatch):
+    (tmp_path / "json.py").write_text("open('run', 'w')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", output_dir=tmp_path / "model", **files, max_steps=1))
+    assert not Path("run").exists()
+
+
 def test_lora(trained, files, tmp_path):
     options = {**files, "model_name_or_path": trained[0], "lora_rank": 2, "max_steps": 2}
     run_here("seq2seq", tmp_path, *tiny("seq2seq", output_dir=tmp_path / "lora", **options))
@@ -128,13 +127,12 @@ def test_lora(trained, files, tmp_path):
 
 @pytest.mark.parametrize("tags", [None, "V;PL"])
 def test_sources_of_any_characters(tmp_path, tags):
-    """A run's data break nothing that it does with them: scores, a new process, the command that it prints."""
+    """A run's data break nothing that it does with them: scores, tables, the command that it prints."""
     sources = ["a\nb", "a\tb", "-h \x00'$(ls)", "\u2028\r\n é\u0301", "  a  b ", '"a\\n"']
     rows = [{"source": source, "target": source.upper(), **({"tags": tags} if tags else {})} for source in sources]
     data = write_jsonl(tmp_path / "pairs.jsonl", rows)
     options = {"train_file": data, "validation_file": data, "max_steps": 2, "output_dir": tmp_path / "model"}
     done = run_recipe("seq2seq", tmp_path, *tiny("seq2seq", **options))
-    assert f"decodes these {len(sources)} sources identically" in done.stdout
     assert [row["source"] for row in read_predictions(tmp_path / "model")] == sources
     printed = done.stdout.split("\n")
     (command,) = [line.removeprefix("$ ") for line in printed if line.startswith("$ atenta predict")]
@@ -148,7 +146,6 @@ def test_sources_of_any_characters(tmp_path, tags):
     assert printable(again).removesuffix("\n") == done.stdout.split(f"$ {command}\n")[1].removesuffix("\n")
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
 def test_scores_by_length_and_with_letters_kept(tmp_path, capsys):
     words = ["nao", "e so", "acao e reacao em serie", "a"]
     marked = ["não", "é só", "ação e reação em série", "a"]
@@ -169,7 +166,6 @@ def test_scores_by_length_and_with_letters_kept(tmp_path, capsys):
     assert config.length_ratios == [1.0, 1.0]
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
 def test_units_and_several_right_targets(tmp_path):
     """A word of the test with two pronunciations is one word, and either is right."""
     rows = ["casa\tk a z ɐ", "chá\tʃ a", "tia\tt͡ʃ i ɐ", "tia\tt i ɐ"]
@@ -186,7 +182,6 @@ def test_units_and_several_right_targets(tmp_path):
     assert read_metrics(tmp_path / "model")["test"]["model"] == {"exact_match": 1.0, "phone_error_rate": 0.0}
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
 def test_hallucinated_rows_are_trained_on_and_not_looked_up(tmp_path, capsys):
     verbs = [f"{stem}ar\t{stem}ava\tV;PST" for stem in ("cant", "lembr", "mostr", "sond", "girass", "perdo")]
     data = write_lines(tmp_path / "verbs.tsv", *verbs)
@@ -230,7 +225,6 @@ def test_denoising_restores_masked_texts(denoised):
         assert kept == len(row["gold"]) - round(0.2 * len(row["gold"]))
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
 def test_pairs_start_from_a_denoising_model(denoised, tmp_path):
     folder, _, _ = denoised
     pairs = write_lines(tmp_path / "pairs.tsv", "ora\tera", "senso\tsentido")
@@ -245,7 +239,6 @@ def test_a_malformed_row_is_named_by_file_and_line(tmp_path):
     assert reason.startswith(f"{bad}, line 2: found 1 column")
 
 
-@pytest.mark.usefixtures("_not_decoded_again")
 def test_malformed_rows_are_skipped_and_listed(tmp_path, capsys):
     bad = write_lines(tmp_path / "bad.tsv", "a\tb", "no tab here", "c\t ", "e\tf")
     good = write_lines(tmp_path / "good.tsv", "a\tb")

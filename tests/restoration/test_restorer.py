@@ -252,3 +252,11 @@ def test_texts_are_checked(restorer):
             restorer.restore(wrong)
     with pytest.raises(ValueError, match="lone surrogate"):
         restorer.restore(["a\ud800"])
+
+
+def test_texts_of_the_pipeline_are_checked(tmp_path):
+    make_restorer().save_pretrained(tmp_path)
+    restore = pipeline("character-restoration", model=str(tmp_path), device="cpu")
+    for wrong in ([["a"]], ["a", None]):
+        with pytest.raises(TypeError, match="expected a "):
+            restore(wrong)

@@ -21,6 +21,7 @@ from transformers import pipeline
 from atenta import restore_accents
 from support.card_rules import card_errors
 from support.local_hub import local_hub
+from support.recipes import read_predictions
 
 ROOT = Path(__file__).parents[2]
 ACCENTS, BOX = ROOT / "outputs" / "accents", ROOT / "restoration" / "portuguese_accents"
@@ -33,9 +34,9 @@ import sys
 sys.modules["atenta"] = None
 from transformers import logging, pipeline
 logging.disable_progress_bar()
-task, name, text = sys.argv[1:]
-(found,) = pipeline(task, name, trust_remote_code=True, device="cpu")([text])
-print(found.get("generated_text", found.get("restored_text")))
+task, name, *texts = sys.argv[1:]
+for found in pipeline(task, name, trust_remote_code=True, device="cpu")(texts):
+    print(found.get("generated_text", found.get("restored_text")))
 """
 
 
@@ -87,8 +88,13 @@ def check_model(folder: Path, task: str, copies: Path) -> Path:
     card = ModelCard.load(copy / "README.md")
     problems = card_errors(card.content)
     step(f"{name}: card", problems or card.content.split("# ", 1)[1].splitlines()[0], not problems)
-    found = run(sys.executable, "-c", LOAD, task, copy, TEXT)
+    found = run(sys.executable, "-P", "-c", LOAD, task, copy, TEXT)
     step(f"{name}: pipeline without atenta", found, found.splitlines()[-1] == restored)
+    if folder == ACCENTS:
+        rows = read_predictions(folder)[:12]
+        found = run(sys.executable, "-P", "-c", LOAD, task, copy, *(row["source"] for row in rows))
+        outputs = [row["output 1"] for row in rows]
+        step(f"{name}: the run's outputs in a new process", f"{len(rows)} texts", found == "\n".join(outputs).strip())
     exported = atenta("export", copy, "--quantization", "int8")
     step(f"{name}: atenta export", exported.splitlines()[-3], True)
     again = atenta("predict", copy, TEXT, "--quantization", "int8")
@@ -108,7 +114,7 @@ def check_push(copy: Path, task: str, home: Path) -> None:
         step(f"{copy.name}: files on the Hub", f"{len(files)}", {"README.md", "model.safetensors"} <= files.keys())
         again = atenta("push", copy, repository, "--collection", "Accents", environment=environment)
         step(f"{copy.name}: pushed again", again.splitlines()[0], "nothing to send" in again)
-        found = run(sys.executable, "-c", LOAD, task, repository, TEXT, environment=environment)
+        found = run(sys.executable, "-P", "-c", LOAD, task, repository, TEXT, environment=environment)
         step(f"{copy.name}: pipeline from the Hub without atenta", found, "começou amanhã" in found)
 
 

@@ -44,19 +44,9 @@ class Collection:
 
     def describe(self) -> dict[str, Any]:
         """Return the Hub's answer about it."""
-        items = [
-            {"_id": name, "id": name, "type": "model", "position": place} for place, name in enumerate(self.items)
-        ]
-        return {
-            **{
-                "slug": self.slug,
-                "title": self.title,
-                "owner": {"name": USER},
-                "items": items,
-                "private": self.private,
-            },
-            **{"lastUpdated": "2026-01-01T00:00:00.000Z", "position": 0, "theme": "blue", "upvotes": 0},
-        }
+        items = [{"_id": name, "id": name, "type": "model", "position": n} for n, name in enumerate(self.items)]
+        told = {"lastUpdated": "2026-01-01T00:00:00.000Z", "position": 0, "theme": "blue", "upvotes": 0}
+        return {**vars(self), "owner": {"name": USER}, "items": items, **told}
 
 
 @dataclass
@@ -101,18 +91,14 @@ class Storage:
 
 
 class Refused(Exception):
-    """A request is refused. The error has the Hub's error message and headers."""
+    """A request is refused, with the Hub's error message and, for what does not exist, its error code."""
 
-    def __init__(self, message: str, status: int, **headers: str):
+    def __init__(self, message: str, status: int = 404, commit: str | None = None):
         super().__init__(message)
-        self.status, self.headers = status, {"X-Error-Message": message, **headers}
-
-
-class NotFound(Refused):
-    """A requested object does not exist. The error has the Hub's error code and headers."""
-
-    def __init__(self, code: str, **headers: str):
-        super().__init__(code, 404, **{"X-Error-Code": code, **headers})
+        self.status = status
+        self.headers = {"X-Error-Message": message}
+        self.headers |= {"X-Error-Code": message} if status == 404 else {}
+        self.headers |= {"X-Repo-Commit": commit} if commit else {}
 
 
 class LocalHub(ThreadingHTTPServer):
@@ -194,7 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
                 case [owner, name, "resolve", revision, *path]:
                     self._send_file(f"{owner}/{name}", revision, "/".join(path))
                 case _:
-                    raise NotFound("EntryNotFound")
+                    raise Refused("EntryNotFound")
         except Refused as refused:
             self._reply({"error": str(refused)}, status=refused.status, headers=refused.headers)
 
@@ -218,12 +204,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _read_body(self) -> bytes:
         if self.headers.get("Transfer-Encoding") != "chunked":
             return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        chunks = []
-        while size := int(self.rfile.readline().strip() or b"0", 16):
-            chunks.append(self.rfile.read(size))
-            self.rfile.readline()
+        body = b""
+        while size := int(self.rfile.readline(), 16):
+            body += self.rfile.read(size + 2)[:size]  # a line end follows
         self.rfile.readline()
-        return b"".join(chunks)
+        return body
 
     def _reply(self, content: bytes | Any, status: int = 200, headers: dict[str, str] | None = None) -> None:
         kind = "application/octet-stream" if isinstance(content, bytes) else "application/json"
@@ -239,10 +224,10 @@ class _Handler(BaseHTTPRequestHandler):
         """Return the commit that a revision names, and its files."""
         found = self.server.storage.repositories.get(repository)
         if found is None:
-            raise NotFound("RepoNotFound")
+            raise Refused("RepoNotFound")
         commit = found.head if revision == "main" else revision
         if commit not in found.commits:
-            raise NotFound("RevisionNotFound")
+            raise Refused("RevisionNotFound")
         return commit, found.commits[commit]
 
     def _create(self, request: dict[str, Any]) -> None:
@@ -263,28 +248,23 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _list(self, repository: str, revision: str) -> None:
         _, files = self._find(repository, revision)
-        contents = self.server.storage.contents
-        listed = []
-        for name, digest in sorted(files.items()):
-            size = len(contents[digest])
-            entry = {"type": "file", "path": name, "size": size, "oid": _blob_id(contents[digest])}
-            if name.endswith(LARGE_FILES):
-                entry["lfs"] = {"oid": digest, "size": size, "pointerSize": 134}
-            listed.append(entry)
-        self._reply(listed)
+        self._reply([self._describe_file(name, digest) for name, digest in sorted(files.items())])
+
+    def _describe_file(self, name: str, digest: str) -> dict[str, Any]:
+        content = self.server.storage.contents[digest]
+        blob = hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()  # the object id that git gives it
+        lfs = {"oid": digest, "size": len(content), "pointerSize": 134}
+        entry = {"type": "file", "path": name, "size": len(content), "oid": blob}
+        return {**entry, "lfs": lfs} if name.endswith(LARGE_FILES) else entry
 
     def _choose_upload_modes(self, repository: str, revision: str, request: dict[str, Any]) -> None:
         _, files = self._find(repository, revision)
-        blobs = {name: _blob_id(self.server.storage.contents[digest]) for name, digest in files.items()}
-        answers = [
-            {
-                "path": file["path"],
-                "shouldIgnore": False,
-                "oid": files.get(file["path"]) if file["path"].endswith(LARGE_FILES) else blobs.get(file["path"]),
-                "uploadMode": "lfs" if file["path"].endswith(LARGE_FILES) else "regular",
-            }
-            for file in request["files"]
-        ]
+        answers = []
+        for name in (file["path"] for file in request["files"]):
+            there = self._describe_file(name, files[name]) if name in files else {}
+            mode = "lfs" if name.endswith(LARGE_FILES) else "regular"
+            oid = there.get("lfs", there).get("oid")
+            answers.append({"path": name, "shouldIgnore": False, "oid": oid, "uploadMode": mode})
         self._reply({"files": answers})
 
     def _commit(self, repository: str, body: bytes) -> None:
@@ -342,11 +322,6 @@ class _Handler(BaseHTTPRequestHandler):
     def _send_file(self, repository: str, revision: str, name: str) -> None:
         commit, files = self._find(repository, revision)
         if name not in files:
-            raise NotFound("EntryNotFound", **{"X-Repo-Commit": commit})
+            raise Refused("EntryNotFound", commit=commit)
         headers = {"X-Repo-Commit": commit, "ETag": f'"{files[name]}"'}
         self._reply(self.server.storage.contents[files[name]], headers=headers)
-
-
-def _blob_id(content: bytes) -> str:
-    """Return git's id of a content."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()

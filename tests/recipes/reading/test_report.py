@@ -23,18 +23,17 @@ def test_quantiles():
     assert split.rows == 20
     assert split.quantiles("text") == [1, 10, 19, 20]
     assert not split.is_sample
-
-
-def test_lengths_are_counted_after_nfc():
+    # After NFC:
     assert split_of(["a\u0303", "👋🏽", "\u0958"]).lengths["text"].tolist() == [1, 2, 2]
 
 
 def test_lists_of_words():
-    dataset = Dataset.from_dict({"words": [["ab", "ã"], ["c"]]})
+    dataset = Dataset.from_dict({"words": [["ab", "ã"], ["c"], ["ab", "ã"], ["abã"]]})
     split = build_report({"train": dataset}, ["words"], TOKENIZER, 4).splits["train"]
-    assert split.quantiles("words") == [1, 1, 4, 4]
+    assert split.quantiles("words") == [1, 3, 4, 4]
     assert split.first_too_long == LongRow(0, 5)
     assert not split.outsiders
+    assert split.duplicates() == 1
 
 
 def test_text_that_is_none():
@@ -48,10 +47,7 @@ def test_forms():
     composed, decomposed = "ã", "a\u0303"
     split = split_of(["abc", composed, decomposed, f"ab {decomposed}", composed + decomposed, "a\u0323\u0303\u0323"])
     assert split.forms == {"NFC": 2, "NFD": 2, "mixed": 2}
-
-
-def test_row_with_both_forms():
-    dataset = Dataset.from_dict({"source": ["ã", "a"], "target": ["a\u0303", "a\u0303"]})
+    dataset = Dataset.from_dict({"source": [composed, "a"], "target": [decomposed, decomposed]})
     split = build_report({"train": dataset}, ["source", "target"], TOKENIZER, None).splits["train"]
     assert split.forms == {"mixed": 1, "NFD": 1}
 
@@ -64,16 +60,10 @@ def test_characters_outside_the_alphabet():
 
 
 def test_rows_longer_than_the_limit():
-    assert split_of(["aaaa", "aaa", "a", "ccccc"], max_length=5).first_too_long == LongRow(3, 6)
-    split = split_of(["a", "aaaa", "ccccc"], max_length=4)
-    assert (split.rows_too_long, split.first_too_long) == (2, LongRow(1, 5))
+    split = split_of(["a"] * 1000 + ["aaa", "aaaa"], max_length=3)
+    assert (split.rows, split.rows_too_long, split.first_too_long) == (1002, 2, LongRow(1000, 4))
     assert split_of(["ãããã"], max_length=5).rows_too_long == 0
     assert split_of(["😀"], max_length=4).first_too_long == LongRow(0, 5)  # four bytes and <eos>
-
-
-def test_long_row_in_a_later_batch():
-    split = split_of(["a"] * 1000 + ["aaa"], max_length=3)
-    assert (split.rows, split.rows_too_long, split.first_too_long) == (1001, 1, LongRow(1000, 4))
 
 
 def test_special_token_in_a_text_is_its_characters_as_in_the_recipes():
@@ -105,7 +95,7 @@ def test_long_row_is_an_error():
     splits = {"train": Dataset.from_dict({"text": ["a"]}), "test": Dataset.from_dict({"text": ["a", "aaa", "aaaa"]})}
     build_report(splits, ["text"], TOKENIZER, 5).check_lengths()
     build_report(splits, ["text"], TOKENIZER, None).check_lengths()
-    message = "^test, row 1: found 4 tokens in an input; expected at most 3, as in all but 2 of the 3 rows: shorten"
+    message = "^test, row 1: found 4 tokens .* at most 3, .* 2 of the 3 rows"
     with pytest.raises(ValueError, match=message):
         build_report(splits, ["text"], TOKENIZER, 3).check_lengths()
 
@@ -119,24 +109,6 @@ def test_duplicates_and_overlap():
     counted = build_report(splits, ["text"], TOKENIZER, None).splits
     assert [split.duplicates() for split in counted.values()] == [3, 1, 1]
     assert [counted[name].rows_in(counted["train"]) for name in ("validation", "test")] == [1, 3]
-
-
-def test_key():
-    columns = {"source": ["a", "a", "a"], "target": ["b", "c", "b"], "label": ["x", "y", "y"]}
-    dataset = {"train": Dataset.from_dict(columns)}
-
-    def duplicates(**key):
-        return build_report(dataset, ["source", "target"], TOKENIZER, None, **key).splits["train"].duplicates()
-
-    assert duplicates() == 1
-    assert duplicates(key=["source"]) == 2
-    assert duplicates(key=["source", "target", "label"]) == 0
-    assert duplicates(key=["label"]) == 1
-
-
-def test_key_of_words():
-    dataset = {"train": Dataset.from_dict({"words": [["a", "b"], ["ab"], ["a", "b"]]})}
-    assert build_report(dataset, ["words"], TOKENIZER, None).splits["train"].duplicates() == 1
 
 
 def test_streamed_split(monkeypatch):
@@ -188,25 +160,16 @@ Characters outside the alphabet are encoded as their bytes in UTF-8; none is los
     assert str(build_report(splits, ["text"], TOKENIZER, 1000)) == expected
 
 
-def test_small_share_in_the_table():
-    dataset = Dataset.from_dict({"text": ["aaaaa"] + ["a"] * 3000})
-    lines = str(build_report({"test": dataset}, ["text"], TOKENIZER, 5)).splitlines()
-    assert ["longer", "than", "5", "tokens", "1", "(<0.1%)"] in [line.split() for line in lines]
-
-
-def test_table_of_many_outsiders():
-    rare = [chr(code) for code in range(ord("А"), ord("А") + 25)]
-    lines = str(build_report({"test": Dataset.from_dict({"text": [*rare, "я", "я"]})}, ["text"], TOKENIZER, None))
-    lines = lines.splitlines()
-    assert lines[-22].startswith("  ‘я’ U+044F CYRILLIC SMALL LETTER YA")
-    assert [line.split("’")[0][-1] for line in lines[-21:-2]] == rare[:19]
-    assert lines[-2] == "  and 6 other characters"
-
-
-def test_control_characters_are_not_printed():
-    text = str(build_report({"test": Dataset.from_dict({"text": ["\x1b[2J\r"]})}, ["text"], TOKENIZER, None))
-    assert "U+001B (no name)" in text
-    assert not {"\x1b", "\r"} & set(text)
+def test_small_share_and_many_outsiders_in_the_table():
+    texts = [*map(chr, range(ord("А"), ord("А") + 24)), "\x1b", "я", "я", *["a"] * 3000, "aaaaa"]
+    text = str(build_report({"test": Dataset.from_dict({"text": texts})}, ["text"], TOKENIZER, 5))
+    lines = [line.split() for line in text.splitlines()]
+    assert ["longer", "than", "5", "tokens", "1", "(<0.1%)"] in lines
+    assert lines[-22][:2] == ["‘я’", "U+044F"]
+    assert lines[-21] == ["U+001B", "(no", "name)", "1"]
+    assert "\x1b" not in text
+    assert [line[0] for line in lines[-20:-2]] == [f"‘{letter}’" for letter in texts[:18]]
+    assert " ".join(lines[-2]) == "and 6 other characters"
 
 
 texts = st.text("abcxé\u0303ã <mask>😀", min_size=1)

@@ -125,7 +125,7 @@ def test_document_that_is_not_utf_8(write, sample_by, good):
     assert [row[1]["text"] for row in rows if not isinstance(row, BadRow)] == good
     (bad,) = (row for row in rows if isinstance(row, BadRow))
     assert bad.where.endswith("line 2")
-    assert "found byte 0xE3 at byte 2" in str(bad)
+    assert "found byte 0xE3 after 'b'" in str(bad)
 
 
 @every_unit

@@ -5,7 +5,9 @@ import shutil
 from contextlib import chdir
 
 import pytest
+import yaml
 
+from atenta.recipes.training.checkpoints import mark_complete, read_data
 from support.recipes import read_metrics, run_here, tiny, write_lines
 
 NAME = "finetune_classification"
@@ -119,13 +121,22 @@ def test_another_model_or_optimizer_is_refused(folder, name, value):
     assert str(value) in message.lower()
 
 
-def test_a_run_of_an_earlier_version_has_the_same_options(folder):
-    """Earlier versions wrote the names of enumerations."""
-    path = folder / "model" / "options.yaml"
-    text = path.read_text(encoding="utf-8").replace("_type: linear", "_type: SchedulerType.LINEAR")
-    assert "SchedulerType" in text
-    path.write_text(text, encoding="utf-8")
-    assert "(max_steps was 4, is 8)" in refused(folder, max_steps=8)
+def test_an_option_that_an_earlier_run_did_not_have_had_its_default(folder):
+    paths = [folder / "model" / "options.yaml", *folder.glob("model/checkpoint-*/data.json")]
+    for path in paths:
+        is_yaml = path.suffix == ".yaml"
+        recorded = (yaml.safe_load if is_yaml else json.loads)(path.read_text(encoding="utf-8"))
+        options = recorded.get("options", recorded)
+        del options["muon_momentum"], options["seed"], options["max_steps"]
+        options["card_title"] = "of an earlier version, which recorded it"
+        path.write_text(
+            yaml.safe_dump(recorded, explicit_end=True) if is_yaml else json.dumps(recorded), encoding="utf-8"
+        )
+    for checkpoint in folder.glob("model/checkpoint-*"):
+        mark_complete(checkpoint, read_data(checkpoint))
+    message = refused(folder)
+    assert "(max_steps was -1, is 4)" in message
+    assert "with the changed max_steps" in refused(folder, resume_from_checkpoint="model/checkpoint-4")
 
 
 def test_other_rows_are_refused_where_none_is_trained_on(folder):

@@ -2,6 +2,7 @@
 
 import json
 import socket
+import sys
 import threading
 
 import codecarbon
@@ -63,6 +64,19 @@ def test_a_machine_that_cannot_be_measured_costs_a_line(method, capsys, monkeypa
     meter.stop()
     assert meter.facts().keys() == {"minutes"}
     assert capsys.readouterr().out == "The energy of this training is not measured: no such meter\n"
+
+
+def test_without_the_library_the_time_is_stated_and_no_country_is_taken(capsys, monkeypatch):
+    monkeypatch.setitem(sys.modules, "codecarbon", None)
+    monkeypatch.setitem(sys.modules, "codecarbon.input", None)
+    meter = CostMeter()
+    meter.start()
+    meter.stop()
+    assert meter.facts().keys() == {"minutes"}
+    assert capsys.readouterr().out == 'The energy of this training is not measured: pip install "atenta[energy]"\n'
+    expect_country(None)
+    with pytest.raises(ValueError, match=r"^--country_iso_code BRA: .*atenta\[energy\]"):
+        expect_country("BRA")
 
 
 def test_an_error_while_measuring_leaves_the_time(monkeypatch):

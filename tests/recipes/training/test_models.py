@@ -7,6 +7,7 @@ from transformers import (
     AutoModelForMaskedLM,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoTokenizer,
 )
 
 from atenta import AtentaEncoderForMaskedLM, AtentaTokenizer
@@ -39,6 +40,18 @@ def test_a_new_model_has_the_given_sizes():
     assert (config.position_embedding_type, config.dropout) == ("rotary", 0.25)
     assert (config.max_position_embeddings, config.vocab_size, config.num_labels) == (77, len(made), 3)
     assert config.id2label == LABELS["id2label"]
+
+
+def test_only_models_that_fill_in_masks_read_them_in_texts(tmp_path):
+    """Whatever the model was trained for before."""
+    previous = None
+    for auto_class, reads in ((AutoModelForMaskedLM, True), (AutoModelForSequenceClassification, False)) * 2:
+        made, model = create(auto_class, head={}, model_name_or_path=previous)
+        previous = tmp_path / auto_class.__name__
+        model.save_pretrained(previous)
+        made.save_pretrained(previous)
+        loaded = AutoTokenizer.from_pretrained(previous)
+        assert (made.mask_token_id in loaded("a<mask>c").input_ids) is reads
 
 
 def test_positions_of_tags_and_of_cross_attention():

@@ -4,13 +4,14 @@ import re
 import sys
 from dataclasses import dataclass, field, fields
 from importlib import import_module
-from typing import Annotated, get_args, get_origin, get_type_hints
+from typing import get_args
 
 import pytest
 import torch
 import yaml
 from transformers import get_scheduler
 
+from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.reading import DataArguments
 from atenta.recipes.training import (
     EncoderArguments,
@@ -21,8 +22,7 @@ from atenta.recipes.training import (
     parse_arguments,
 )
 from atenta.recipes.training.options import _NOT_OF_RECIPES
-from atenta.recipes.training.parsing import CONFIGS, SHOWN_IN_HELP
-from atenta.recipes.training.ranges import TRAINING_RANGES
+from atenta.recipes.training.parsing import CONFIGS
 
 both = pytest.mark.parametrize("arguments", [RecipeArguments, Seq2SeqRecipeArguments])
 
@@ -206,13 +206,10 @@ def test_numbers_out_of_range_are_refused_in_one_line(name, tmp_path, capsys):
 
 def test_every_number_has_a_range():
     """Only `local_rank` has none, which launchers set."""
-    free = {"local_rank"}
-    for each in (TwoStackArguments, StackArguments, Seq2SeqRecipeArguments):
-        for name, hint in get_type_hints(each, include_extras=True).items():
-            plain = get_args(hint)[0] if get_origin(hint) is Annotated else hint
-            numbers = {int, float} & {plain, *get_args(plain)}
-            if numbers and str not in get_args(plain) and bool not in get_args(plain):
-                assert get_origin(hint) is Annotated or name in TRAINING_RANGES or name in free, name
+    for name, option in options_of(TwoStackArguments, StackArguments, Seq2SeqRecipeArguments).items():
+        kinds = {option.hint, *get_args(option.hint)}
+        if {int, float} & kinds and not {str, bool} & kinds and name != "local_rank":
+            assert option.range is not None, name
 
 
 @dataclass
@@ -410,8 +407,8 @@ def test_help_shows_each_option_once_with_text_and_default(config, dataclasses, 
     assert "Learn to read." in shown
     found = re.findall(r"^  --(\w+)", shown, flags=re.MULTILINE)
     assert len(found) == len(set(found))
-    ours = {field.name for each in dataclasses for field in fields(each) if field.name in SHOWN_IN_HELP}
-    ours |= {field.name for field in fields(dataclasses[0])}
+    ours = {name for name, option in options_of(*dataclasses).items() if Mark.HIDDEN not in option.marks}
+    assert {"hidden_size", "optim", "card_title", "max_steps", "save_total_limit"} <= ours
     assert set(found) == ours | {"config", "help"}
     assert "SUPPRESS" not in shown
     assert max(map(len, shown.splitlines())) <= 110
@@ -427,13 +424,6 @@ def test_help_is_as_wide_as_the_terminal_but_readable(columns, widest, config, m
         parse(config, "--help")
     described = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("usage: ")]
     assert widest - 25 < max(map(len, described)) <= widest
-
-
-def test_help_shows_the_options_that_recipes_add():
-    fixed = {"logging_nan_inf_filter", "restore_callback_states_from_checkpoint"}
-    for arguments in (RecipeArguments, Seq2SeqRecipeArguments):
-        assert set(arguments.__annotations__) - fixed <= SHOWN_IN_HELP
-    assert {field.name for field in fields(Seq2SeqRecipeArguments)} >= SHOWN_IN_HELP
 
 
 def test_the_option_that_was_probably_meant_is_named(tmp_path, capsys):

@@ -4,7 +4,6 @@ import pytest
 import torch
 from torch.nn.modules.module import register_module_forward_hook
 
-from atenta.recipes import seq2seq
 from atenta.recipes.training import RecipeTrainer
 from support.recipes import run_here, tiny, write_lines
 
@@ -33,7 +32,6 @@ def products(monkeypatch):
             seen[now[0]].add(output.dtype)
 
     monkeypatch.setattr(RecipeTrainer, "fit", fit)
-    monkeypatch.setattr(seq2seq, "_decode_in_new_process", lambda *_: None)
     hook = register_module_forward_hook(record)
     yield seen
     hook.remove()

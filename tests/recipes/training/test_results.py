@@ -14,7 +14,9 @@ from transformers import AutoTokenizer, SchedulerType
 
 from atenta import AtentaDecoderForCausalLM
 from atenta.hub.publishing import PushError
-from atenta.recipes.training import results
+from atenta.recipes.option_annotations import options_of
+from atenta.recipes.reading import DataArguments
+from atenta.recipes.training import RecipeArguments, StackArguments, results
 from atenta.recipes.training.results import (
     compare_by_group,
     compare_by_length,
@@ -25,6 +27,7 @@ from atenta.recipes.training.results import (
     write_metrics,
     write_predictions,
 )
+from atenta.recipes.training.runs import Run
 from support.recipes import assert_picture
 from support.saved import save_with_tokenizer
 
@@ -65,11 +68,11 @@ def trainer(tmp_path):
         save_model=save_model,
         args=arguments,
         state=SimpleNamespace(log_history=history, global_step=2),
-        earlier_options={},
+        checkpointing=SimpleNamespace(earlier_options={}),
         accelerator=SimpleNamespace(unwrap_model=lambda model: model),
         is_world_process_zero=lambda: True,
         push_when_finished=False,
-        run=SimpleNamespace(end=lambda: None, options={}),
+        run=Run(None, {}, options_of(DataArguments, StackArguments, RecipeArguments)),
         cost=SimpleNamespace(facts=lambda: {"minutes": 1.5}),
     )
 

@@ -12,7 +12,6 @@ import sys
 import datasets
 import pytest
 import torch
-import yaml
 from filelock import FileLock
 from safetensors import SafetensorError
 
@@ -20,7 +19,7 @@ from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.command.main import RECIPES as COMMANDS
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
 from atenta.recipes.training.checkpoints import delete_checkpoint, is_complete
-from atenta.recipes.training.runs import digest_rows
+from atenta.recipes.training.resuming import digest_rows
 from support.recipes import RECIPES, run_here, run_recorded, tiny, write_lines
 from support.trainers import random_texts, trainer_of
 from support.trainers import tiny as tiny_model
@@ -62,15 +61,7 @@ def run_folder(finished, tmp_path, request):
     shutil.copytree(finished, tmp_path / "run")
     if request.param == "stopped":
         delete_checkpoint(tmp_path / "run" / "checkpoint-3")
-    _write_output_dir(tmp_path / "run")
     return tmp_path / "run"
-
-
-def _write_output_dir(folder):
-    """Let the options of a copied run name its own folder."""
-    path = folder / "options.yaml"
-    options = yaml.safe_load(path.read_text(encoding="utf-8"))
-    path.write_text(yaml.safe_dump(options | {"output_dir": str(folder)}), encoding="utf-8")
 
 
 CHANGES = [
@@ -127,14 +118,6 @@ def test_another_test_set_is_scored_and_said(run_folder, capsys):
     train(make(run_folder, ROWS | {"test": OTHER}))
     message = f"The test rows have changed since {run_folder}/checkpoint-3 was written: they are scored now."
     assert message in capsys.readouterr().out
-
-
-def test_a_checkpoint_of_an_earlier_version_is_resumed_and_said(run_folder, capsys):
-    for checkpoint in run_folder.glob("checkpoint-*"):
-        (checkpoint / "data.json").unlink()
-        (checkpoint / "whole").write_bytes(b"")
-    train(make(run_folder, ROWS | {"validation": OTHER}))
-    assert "is of an earlier version: whether its files and data are the same is unknown." in capsys.readouterr().out
 
 
 def test_a_digest_depends_on_the_values_only(tmp_path):
