@@ -1,6 +1,6 @@
 """Padding in the recipes' batches of sample data: texts of similar length, against random order."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from tempfile import TemporaryDirectory
@@ -28,14 +28,14 @@ def measure_padding(settings: Settings) -> Iterator[Work]:
     datasets.disable_progress_bars()
     readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column="upos")}
     sentences = replace(TAGGED_SENTENCES, readers=readers)
-    tasks: Mapping[str, tuple[RowFormat, Callable[[dict[str, Any]], tuple[int, ...]]]] = {
-        "accents": (PAIRS, _pair_lengths),
-        "french_g2p": (PAIRS, _pair_lengths),
-        "italian_g2p": (PAIRS, _pair_lengths),
-        "hebrew": (PAIRS, _pair_lengths),
-        "lener": (sentences, _sentence_length),
-        "bosque": (sentences, _sentence_length),
-        "languages": (LABELLED_TEXTS, _text_length),
+    # The number of tokens of each sequence of a row, special tokens included.
+    pairs = (PAIRS, lambda row: (len(row["source"]) + 1, len(row["target"]) + 1))
+    tagging = (sentences, lambda row: (len(" ".join(row["words"])) + 2,))
+    texts = (LABELLED_TEXTS, lambda row: (len(row["text"]) + 2,))
+    tasks: dict[str, tuple[RowFormat, Callable[[dict[str, Any]], tuple[int, ...]]]] = {
+        **dict.fromkeys(("accents", "french_g2p", "italian_g2p", "hebrew"), pairs),
+        **dict.fromkeys(("lener", "bosque"), tagging),
+        "languages": texts,
     }
     for config, (row_format, lengths_of) in tasks.items():
         options = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text(encoding="utf-8"))
@@ -62,19 +62,6 @@ def random_padding_share(lengths: Sequence[Sequence[int]], batches: int) -> floa
     shuffled = table[order].tensor_split(batches)
     padded = sum(len(batch) * batch.amax(0).sum().item() for batch in shuffled)
     return 1 - table.sum().item() / padded
-
-
-# Lengths in tokens, special tokens included.
-def _pair_lengths(row: dict[str, Any]) -> tuple[int, ...]:
-    return len(row["source"]) + 1, len(row["target"]) + 1
-
-
-def _sentence_length(row: dict[str, Any]) -> tuple[int, ...]:
-    return (len(" ".join(row["words"])) + 2,)
-
-
-def _text_length(row: dict[str, Any]) -> tuple[int, ...]:
-    return (len(row["text"]) + 2,)
 
 
 def _training_rows(sample: str, row_format: RowFormat) -> Rows:

@@ -47,16 +47,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     escape_missing_characters()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    for add_command in (
-        _add_attention,
-        _add_decoding,
-        _add_masks,
-        _add_positions,
-        _add_votes,
-        _add_curves,
-        _add_comparison,
-    ):
-        add_command(commands)
+    _add_attention(commands)
+    _add_decoding(commands)
+    _add_masks(commands)
+    _add_positions(commands)
+    _add_votes(commands)
+    _add_curves(commands)
+    _add_comparison(commands)
     options = parser.parse_args(arguments)
     try:
         if "output_dir" in options:
@@ -84,13 +81,13 @@ def _add_attention(commands: Any) -> None:
 
 def _show_attention(options: argparse.Namespace) -> None:
     """Draw attention weights, and write attention.html to browse all layers and heads."""
-    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
-    _expect_drawable(tokenizer, options.text, options.target)
+    tokenizer, model = _load(options)
+    _check_lengths(tokenizer, options.text, options.target)
     maps = attention_maps(model, tokenizer, options.text, options.target)
-    if options.head is None:
-        figures = [draw_heads(one, options.layer) for one in maps]
-    else:
-        figures = [draw_attention(one, options.layer, options.head) for one in maps]
+    figures = [
+        draw_heads(one, options.layer) if options.head is None else draw_attention(one, options.layer, options.head)
+        for one in maps
+    ]
     for one, figure in zip(maps, figures):
         save_picture(figure, options.output_dir / f"{one.name.replace(' ', '_').replace('-', '_')}.png")
     print(write_attention_page(options.output_dir / "attention.html", maps))
@@ -125,7 +122,7 @@ def _show_decoding(options: argparse.Namespace) -> None:
     sampling = {name: value for name, value in sampling.items() if value is not None}
     if sampling and not options.do_sample:
         raise ValueError(f"--{', --'.join(sampling)}: used only for sampling; add --do_sample")
-    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
+    tokenizer, model = _load(options)
     if not model.can_generate():
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected a model that generates")
     model.generation_config.max_length = None  # --max_new_tokens is the limit
@@ -164,12 +161,12 @@ def _add_masks(commands: Any) -> None:
 
 def _show_masks(options: argparse.Namespace) -> None:
     """Draw the attention masks of a padded batch."""
-    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
-    _expect_drawable(tokenizer, *options.text, *(options.target or []))
+    tokenizer, model = _load(options)
+    _check_lengths(tokenizer, *options.text, *(options.target or []))
     save_picture(draw_masks(model, tokenizer, options.text, options.target), options.output_dir / "masks.png")
 
 
-def _expect_drawable(tokenizer: Any, *texts: str | None) -> None:
+def _check_lengths(tokenizer: Any, *texts: str | None) -> None:
     """Refuse texts whose maps, which grow with the square of their length, would take minutes and all memory."""
     longest = max(len(tokenizer(text).input_ids) for text in texts if text is not None)
     if longest > _MOST_DRAWN:
@@ -185,14 +182,10 @@ def _show_positions(options: argparse.Namespace) -> None:
     """Draw the position vectors and their similarity, one picture per table of learned positions."""
     if options.length < 1:
         raise ValueError(f"--length is {options.length}; expected 1 or more")
-    _, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
-    tables: dict[str, Any] = {
-        name: part.weight for name, part in model.named_modules() if isinstance(part, LearnedPositions)
-    }
-    figures = {
-        name: draw_positions(model.config, options.length, weights)
-        for name, weights in (tables or {"positions": None}).items()
-    }
+    _, model = _load(options)
+    tables = {name: part.weight for name, part in model.named_modules() if isinstance(part, LearnedPositions)}
+    drawn = tables.items() or [("positions", None)]
+    figures = {name: draw_positions(model.config, options.length, weights) for name, weights in drawn}
     for name, figure in figures.items():
         save_picture(figure, options.output_dir / f"{name}.png")
 
@@ -211,7 +204,7 @@ def _add_votes(commands: Any) -> None:
 
 def _show_votes(options: argparse.Namespace) -> None:
     """Draw the votes of each earlier token for the next one, in a pair-votes model (document 1)."""
-    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
+    tokenizer, model = _load(options)
     if not isinstance(model, AtentaPairVotesForCausalLM):
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected AtentaPairVotesForCausalLM")
     save_picture(draw_votes(model, tokenizer, options.text, options.feature_mask), options.output_dir / "votes.png")
@@ -226,9 +219,7 @@ def _add_curves(commands: Any) -> None:
 
 def _show_curves(options: argparse.Namespace) -> None:
     """Draw a validation metric of one or more runs against training steps."""
-    histories = {}
-    for folder in options.folders:
-        histories[str(folder)] = _read_metrics(folder, "training", list)
+    histories = {str(folder): _read_metrics(folder, "training", list) for folder in options.folders}
     save_picture(draw_learning_curves(histories, options.metric), options.output_dir / "learning_curves.png")
 
 
@@ -247,6 +238,10 @@ def _show_comparison(options: argparse.Namespace) -> None:
             same_for_all = not name.startswith("model") and rows.get(name, scores) == scores
             rows[name if same_for_all else f"{folder}: {name}"] = scores
     print(printable(table(rows)))
+
+
+def _load(options: argparse.Namespace) -> tuple[Any, Any]:
+    return load_model(options.model, trust_remote_code=options.trust_remote_code)
 
 
 def _add_command(

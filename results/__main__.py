@@ -207,7 +207,10 @@ class Runner:
         command += ["--output", f"{folder}/metrics.json"] if row.ensemble_of else ["--output_dir", str(folder)]
         print(f"\n{row.name}, seed {seed}: {shlex.join(command)}", flush=True)
         if status := start(command, self.outputs / f"{name}.log"):
-            raise SystemExit(f"{row.name}, seed {seed}: the run ended with status {status}; run it again to go on.")
+            raise SystemExit(
+                f"{row.name}, seed {seed}: the run ended with status {status}; run it again to go on, or with --again "
+                "to begin anew."
+            )
         if not (folder / "metrics.json").is_file():
             raise SystemExit(f"{row.name}, seed {seed}: the run ended without {folder / 'metrics.json'}.")
         metrics = json.loads((folder / "metrics.json").read_text(encoding="utf-8"))
@@ -238,7 +241,8 @@ class Runner:
         """Remove figures and models of a row, so that it is run from the beginning."""
         for seed in seeds:
             (self.runs / f"{row.name}-{seed}.json").unlink(missing_ok=True)
-            shutil.rmtree(self.outputs / f"{row.name}-{seed}", ignore_errors=True)
+            if (folder := self.outputs / f"{row.name}-{seed}").is_dir():
+                shutil.rmtree(folder)
 
     def _forget_those_that_need(self, row: Row) -> None:
         """Forget the rows that start from the models of a row, because these become others."""

@@ -58,8 +58,7 @@ class AttentionMap:
     """The attention weights of one kind for one text.
 
     Attributes:
-        name: `"self-attention"`; in an encoder-decoder `"encoder self-attention"`, `"decoder self-attention"` or
-            `"cross-attention"`.
+        name: As in `WatchedAttention`.
         weights: (layers, heads, queries, keys), from 0 to 1; the weights of each query sum to 1.
         query_labels: The tokens that attend, one per row. For a decoder they are the tokens that it reads.
         key_labels: The tokens that are attended to, one per column.
@@ -125,7 +124,10 @@ def watch_attention(
     with _eager_evaluation(model), ExitStack() as hooks:
         inputs = tokenizer(list(texts), padding=True, return_tensors="pt").to(model.device)
         if model.config.is_encoder_decoder:
-            labels = _generate(model, inputs) if targets is None else _encode_targets(tokenizer, targets)
+            if targets is None:
+                labels = _generate(model, inputs)
+            else:
+                labels = tokenizer(text_target=list(targets), padding=True, return_tensors="pt").input_ids
             inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels.to(model.device))
         for name, layer in layers.items():
             record = partial(_record, calls.setdefault(_kind(name, model), []))
@@ -137,20 +139,9 @@ def watch_attention(
 def attention_maps(
     model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, text: str, target: str | None = None
 ) -> list[AttentionMap]:
-    """Read a text, and return the attention weights. The model is left unchanged.
+    """Read a text, and return the weights of each kind of attention, with labels.
 
-    Args:
-        model: An encoder, decoder or encoder-decoder of this package.
-        tokenizer: The model's tokenizer.
-        text: The text to read.
-        target: The text that the decoder of an encoder-decoder reads after `<bos>`; defaults to the text that it
-            generates greedily.
-
-    Returns:
-        Self-attention; for an encoder-decoder the encoder's self-attention, the decoder's and cross-attention.
-
-    Raises:
-        ValueError: As in [`watch_attention`].
+    Arguments and errors are those of [`watch_attention`], for a single text.
     """
     watched = watch_attention(model, tokenizer, [text], None if target is None else [target])
     return [
@@ -197,17 +188,8 @@ def draw_masks(
 ) -> Figure:
     """Draw the attention masks of a batch: one row of panels per text, one column per kind of attention.
 
-    The text is written above its row, shortened to 24 characters.
-
-    Args:
-        model: An encoder, decoder or encoder-decoder of this package.
-        tokenizer: The model's tokenizer.
-        texts: The texts of the batch, padded to the longest.
-        targets: The texts that the decoder of an encoder-decoder reads after `<bos>`; defaults to the texts that it
-            generates greedily.
-
-    Raises:
-        ValueError: As in [`watch_attention`].
+    The text is written above its row, shortened to 24 characters. Arguments and errors are those of
+    [`watch_attention`].
     """
     watched = watch_attention(model, tokenizer, texts, targets)
     sizes = [heatmap_size(one.query_ids.shape[1], one.key_ids.shape[1]) for one in watched]
@@ -292,10 +274,6 @@ def _generate(model: PreTrainedModel, inputs: BatchEncoding) -> torch.Tensor:
     return model.generate(**inputs, do_sample=False, num_beams=1)[:, 1:]  # without `<bos>`
 
 
-def _encode_targets(tokenizer: PreTrainedTokenizerBase, targets: Sequence[str]) -> torch.Tensor:
-    return tokenizer(text_target=list(targets), padding=True, return_tensors="pt").input_ids
-
-
 def _kind(name: str, model: PreTrainedModel) -> str:
     """Return the kind of attention that a layer computes, from its name in the model."""
     if name.endswith("cross_attn"):
@@ -376,10 +354,7 @@ def _page(maps: Sequence[AttentionMap]) -> str:
             "name": say_name(one.name),
             "queries": one.query_labels,
             "keys": one.key_labels,
-            "weights": [
-                [[[round(weight, _PAGE_DIGITS) for weight in row] for row in head] for head in layer]
-                for layer in one.weights.tolist()
-            ],
+            "weights": one.weights.double().numpy().round(_PAGE_DIGITS).tolist(),
         }
         for one in maps
     ]

@@ -56,29 +56,13 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
     kind = config.position_embedding_type
     figure = Figure(figsize=(9, 7), layout="constrained")
     panels = figure.subplot_mosaic("VS;DD", height_ratios=(3, 2))
-    largest = vectors.abs().max().item()
-    image = draw_heatmap(
-        panels["V"],
-        vectors,
-        title=say("position vectors"),
-        xlabel=say("cosine and sine of each plane") if kind == "rotary" else say("dimension"),
-        ylabel=say("position"),
-        aspect="auto",
-        cmap="RdBu",
-        vmin=-largest,
-        vmax=largest,
-    )
+    shared, largest = {"ylabel": say("position"), "cmap": "RdBu"}, vectors.abs().max().item()
+    xlabel = say("cosine and sine of each plane") if kind == "rotary" else say("dimension")
+    labels = {"title": say("position vectors"), "xlabel": xlabel}
+    image = draw_heatmap(panels["V"], vectors, vmin=-largest, vmax=largest, aspect="auto", **labels, **shared)
     figure.colorbar(image, ax=panels["V"])
-    image = draw_heatmap(
-        panels["S"],
-        similarity,
-        title=say("cosine similarity of positions"),
-        xlabel=say("position"),
-        ylabel=say("position"),
-        cmap="RdBu",
-        vmin=-1,
-        vmax=1,
-    )
+    labels = {"title": say("cosine similarity of positions"), "xlabel": say("position")}
+    image = draw_heatmap(panels["S"], similarity, vmin=-1, vmax=1, **labels, **shared)
     figure.colorbar(image, ax=panels["S"])
     _draw_by_distance(panels["D"], similarity)
     figure.suptitle(say("{kind} positions").format(kind=say_name(kind)))

@@ -5,18 +5,11 @@ import sys
 from collections import Counter
 
 import pytest
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import Whitespace
-from tokenizers.trainers import WordLevelTrainer
-from transformers import PreTrainedTokenizerFast
 
 from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,
-    AtentaPairVotesConfig,
-    AtentaPairVotesForCausalLM,
     AtentaTokenizer,
 )
 from atenta.recipes import measure_gender as command
@@ -57,16 +50,6 @@ def bits_of_all_nouns(decoder, tokenizer):
     return measure_gender(decoder, tokenizer)
 
 
-def fit_words(sentences):
-    """Return a model of the words of sentences, and its tokenizer."""
-    backend = Tokenizer(WordLevel(unk_token="<unk>"))
-    backend.pre_tokenizer = Whitespace()
-    backend.train_from_iterator(sentences, WordLevelTrainer(special_tokens=["<unk>"], show_progress=False))
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
-    config = AtentaPairVotesConfig(vocab_size=len(tokenizer))
-    return AtentaPairVotesForCausalLM(config).fit(tokenizer(sentences).input_ids).eval(), tokenizer
-
-
 def test_each_noun_is_listed_once_with_the_forms_of_its_group():
     assert max(Counter(form for noun in NOUNS for form in set(noun[:2])).values()) == 1
     assert all((noun.masculine != noun.feminine) is (noun.group == "two forms") for noun in NOUNS)
@@ -86,15 +69,6 @@ def test_bits_are_the_difference_of_the_losses_of_both_sentences(decoder, tokeni
     ]
     expected = sum(nats(feminine) - nats(masculine) for masculine, feminine in pairs) / len(pairs) / math.log(2)
     assert measure_gender(decoder, tokenizer, [JUDGE]) == {JUDGE: pytest.approx(expected, abs=1e-4)}
-
-
-def test_a_model_of_words_prefers_the_gender_of_its_training_texts():
-    phrases = ("o artista", "um artista", "o livro", "um livro", "a juíza", "uma juíza", "a casa", "uma casa")
-    bits = measure_gender(
-        *fit_words([frame.format(phrase) for frame in FRAMES for phrase in phrases]), [JUDGE, HOUSE, BOOK, ARTIST]
-    )
-    assert bits[ARTIST] > 0 > bits[JUDGE]
-    assert right_controls(bits) == (2, 2)
 
 
 def test_nouns_are_sorted_by_group_and_from_masculine_to_feminine(bits_of_all_nouns):
