@@ -1,18 +1,17 @@
 """`atenta info`: what the folder of a model is, from its files, without loading the weights."""
 
 from collections.abc import Mapping
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from atenta.engines.saved_model import (
     class_of,
+    count_weights,
     find_model,
     is_ours,
     loading_errors,
     read_config,
     read_saved,
-    read_tensors,
 )
 from atenta.hub.card_command import restate_command
 
@@ -59,7 +58,7 @@ def describe_model(name: str) -> dict[str, Any]:
     described = {
         "class": class_of(config),
         "family": str(config.get("model_type", "")).removeprefix("atenta_").replace("_", "-"),
-        "parameters": _count_parameters(folder / "model.safetensors"),
+        "parameters": sum(map(count_weights, folder.glob("model*.safetensors"))) or None,
         "sizes": {key: config[key] for key in _SIZES if config.get(key) is not None},
         "vocabulary": config.get("vocab_size"),
         "characters": "".join(characters),
@@ -108,13 +107,6 @@ def format_description(name: str, described: Mapping[str, Any]) -> str:
     lines = [f"{name}: {described['class']}, {described['family']}"]
     lines += [f"  {key:<{width}}  {value}" for key, value in found]
     return "\n".join(lines)
-
-
-def _count_parameters(path: Path) -> int | None:
-    """Return the number of weights, from the header of a safetensors file."""
-    if not path.exists():
-        return None
-    return sum(prod(tensor.shape) for tensor in read_tensors(path).values())
 
 
 def _read_vocabulary(path: Path) -> tuple[list[str], list[str]]:

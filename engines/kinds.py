@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from .saved_model import class_of
+from .saved_model import CONFIG, class_of
 
 
 class Kind(NamedTuple):
@@ -67,4 +67,4 @@ def kind_of_class(name: str, *, restores: bool = False) -> Kind:
         if name.endswith(kind.head) and (restores or kind.task != "character-restoration"):
             return kind
     heads = ", ".join(dict.fromkeys(kind.head for kind in _KINDS))
-    raise ValueError(f"found {name} in architectures; expected the name of a class that ends in one of {heads}.")
+    raise ValueError(f"{CONFIG} has {name} in architectures; expected a class whose name ends in one of {heads}.")

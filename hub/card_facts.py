@@ -228,7 +228,7 @@ class CardFacts:
     @property
     def metric(self) -> str | None:
         """The first figure of the model on the first test."""
-        first = next(iter(self.tests.values()), {"model": {}})
+        first: Scores = next(iter(self.tests.values()), {"model": {}})
         return next(iter(first["model"]), None)
 
     def worst_groups(self) -> dict[str, dict[str, Any]]:

@@ -562,15 +562,12 @@ def test_an_unknown_language_of_cards():
         CardFacts(card_language="fr")
 
 
-def test_saving_keeps_a_card_that_a_person_wrote(tmp_path):
+def test_saving_keeps_a_card_that_a_person_wrote_and_only_the_main_process_writes_one(tmp_path):
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path, is_main_process=False)
+    assert not (tmp_path / "README.md").exists()
     (tmp_path / "README.md").write_text("Mine.", encoding="utf-8")
     tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == "Mine."
-
-
-def test_only_the_main_process_writes_a_card(tmp_path):
-    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path, is_main_process=False)
-    assert not (tmp_path / "README.md").exists()
 
 
 def test_a_users_subclass_has_a_card(tmp_path):

@@ -18,14 +18,8 @@ from support.models import tiny_model
 TOKEN = "hf_" + "Ab1" * 11
 WORDS = [
     *("a b", "$HOME ${x} $(id)", "`id` ```", "!x !! !", "* ? [a-z] {a,b}", "it's", 'say "a"', "a\\", "\\n", ";&|<>()"),
-    *(
-        "two\nlines",
-        "\n\n\n```\n\n# a\n",
-        "ação 日 \U0001f600 \U0001f469\u200d\U0001f4bb",
-        "e\u0301",
-        "\t",
-        "\r\n\x1b[31m\x07",
-    ),
+    *("two\nlines", "\n\n\n```\n\n# a\n", "ação 日 \U0001f600 \U0001f469\u200d\U0001f4bb", "e\u0301", "\t"),
+    "\r\n\x1b[31m\x07",
     *("\u202e\u2028\u00a0", "\udcff\udcfe", "", "null", "#c", "~", "=", "$(printf '%b' 'x')", "-1", "a=b", "---"),
 ]
 LONG = ["--a", *WORDS, *(f"--b{index}={word}" for index, word in enumerate(WORDS)), "--c"]

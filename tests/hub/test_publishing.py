@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import huggingface_hub
@@ -348,9 +349,26 @@ def test_a_collection_needs_onnx_files(hub, folder):
 # Faults
 
 
-def test_a_refused_token(hub, folder):
-    assert refusal(folder, token=REFUSED).startswith("The Hub refuses the token (401): `hf auth login`")
-    assert not hub.storage.repositories
+FULL = f"{REPOSITORY} is full: the Hub says"
+STORAGE = "Private repository storage limit reached, please upgrade your plan"
+
+
+@pytest.mark.parametrize(
+    ("repository", "token", "fault", "stated"),
+    [
+        *((name, None, None, "expected OWNER/NAME") for name in ("a/b/c", "ana/ação", "ana/-x-", "ana/" + "x" * 100)),
+        (REPOSITORY, REFUSED, None, "The Hub refuses the token (401): `hf auth login`"),
+        (REPOSITORY, None, Fault("/info/lfs/", "POST", 413, "Payload too large"), FULL),
+        (REPOSITORY, None, Fault("/info/lfs/", "POST", 403, STORAGE), FULL),
+        (REPOSITORY, None, Fault("/commit/", "POST", 507, "Insufficient storage"), FULL),
+    ],
+)
+def test_a_push_that_the_hub_refuses(repository, token, fault, stated, hub, folder):
+    hub.faults += [replace(fault, times=100)] if fault else []
+    message = refusal(folder, repository, token=token)
+    assert stated in message
+    assert fault is None or fault.message in message
+    assert not any(hub.storage.files(name) for name in hub.storage.repositories)
 
 
 def test_a_token_that_may_not_write(hub, folder):
@@ -410,24 +428,6 @@ def test_a_half_upload_makes_no_commit(hub, folder):
     assert hub.storage.files(REPOSITORY)["model.safetensors"] == (folder / "model.safetensors").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        Fault("/info/lfs/", "POST", 413, "Payload too large"),
-        Fault("/info/lfs/", "POST", 403, "Private repository storage limit reached, please upgrade your plan"),
-        Fault("/commit/", "POST", 507, "Insufficient storage"),
-    ],
-    ids=lambda fault: str(fault.status),
-)
-def test_a_full_repository(fault, hub, folder):
-    hub.faults.append(fault)
-    fault.times = 100
-    message = refusal(folder)
-    assert message.startswith(f"{REPOSITORY} is full: the Hub says")
-    assert fault.message in message
-    assert hub.storage.files(REPOSITORY) == {}
-
-
 def test_a_repository_that_changes_meanwhile_is_not_overwritten(hub, folder, monkeypatch):
     push_folder(folder, REPOSITORY)
     (folder / "metrics.json").write_text("{}", encoding="utf-8")
@@ -469,11 +469,6 @@ def test_without_network(hub, folder, monkeypatch):
     hub.server_close()
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
     assert refusal(folder).startswith("The connection to the Hub was lost or cannot be made (ConnectError")
-
-
-@pytest.mark.parametrize("name", ["a/b/c", "ana/ação", "ana/-x-", "ana/" + "x" * 100])
-def test_a_name_that_is_none(name, hub, folder):
-    assert "expected OWNER/NAME" in refusal(folder, name)
 
 
 def test_what_can_be_told_before_a_training(hub, folder):

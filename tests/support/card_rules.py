@@ -28,6 +28,7 @@ TASKS = {
 }
 RELATIONS = {"adapter", "merge", "quantized", "finetune"}
 _REPOSITORY = re.compile(r"([\w.-]+/)?[\w.-]{1,96}$")
+_LANGUAGE = re.compile(r"([a-z]{2,3}|code|multilingual)$")
 
 
 def card_errors(content: str) -> list[str]:
@@ -43,31 +44,23 @@ def card_errors(content: str) -> list[str]:
 
 
 def _errors(data: dict[str, Any]) -> Iterator[str]:
-    if data.get("license", "unknown") not in LICENCES:
-        yield f'"license" must be one of {sorted(LICENCES)}'
-    if data.get("pipeline_tag", "fill-mask") not in TASKS:
-        yield f'"pipeline_tag" must be one of {sorted(TASKS)}'
-    for language in _listed(data.get("language")):
-        if not re.fullmatch(r"[a-z]{2,3}|code|multilingual", str(language)):
-            yield f'"language" must be an ISO 639 code, found {language!r}'
+    for name, known in (("license", LICENCES), ("pipeline_tag", TASKS), ("base_model_relation", RELATIONS)):
+        if name in data and data[name] not in known:
+            yield f'"{name}" must be one of {sorted(known)}'
+    for name, rule in (("language", _LANGUAGE), ("datasets", _REPOSITORY), ("base_model", _REPOSITORY)):
+        for each in _listed(data.get(name)):
+            if not rule.match(str(each)):
+                yield f'"{name}" with value {each!r} is not valid'
     for name in ("tags", "datasets", "metrics"):
         if not all(isinstance(each, str) for each in _listed(data.get(name))):
             yield f'"{name}" must be an array of strings'
-    for name in ("datasets", "base_model"):
-        for each in _listed(data.get(name)):
-            if not _REPOSITORY.match(str(each)):
-                yield f'"{name}" with value {each!r} is not valid'
-    if data.get("base_model_relation", "finetune") not in RELATIONS:
-        yield f'"base_model_relation" must be one of {sorted(RELATIONS)}'
-    emissions = data.get("co2_eq_emissions")
-    if isinstance(emissions, dict):
-        if not _is_number(emissions.get("emissions")):
-            yield '"co2_eq_emissions.emissions" must be a number'
-        for name in ("source", "training_type", "geographical_location", "hardware_used"):
-            if not isinstance(emissions.get(name, ""), str):
-                yield f'"co2_eq_emissions.{name}" must be a string'
-    elif emissions is not None and not _is_number(emissions):
-        yield '"co2_eq_emissions" must be a number or an object'
+    emissions = data.get("co2_eq_emissions", 0)
+    numbers = emissions if isinstance(emissions, dict) else {"emissions": emissions}
+    if not isinstance(numbers.get("emissions"), int | float):
+        yield '"co2_eq_emissions" must have a number'
+    for name in ("source", "training_type", "geographical_location", "hardware_used"):
+        if not isinstance(numbers.get(name, ""), str):
+            yield f'"co2_eq_emissions.{name}" must be a string'
     for index, model in enumerate(_listed(data.get("model-index"))):
         yield from _errors_of_results(f"model-index[{index}]", model)
 
@@ -78,21 +71,13 @@ def _errors_of_results(where: str, model: Any) -> Iterator[str]:
         return
     for index, result in enumerate(model.get("results") or []):
         place = f"{where}.results[{index}]"
-        if not isinstance(result.get("task", {}).get("type"), str):
-            yield f'"{place}.task.type" is required'
-        for name in ("type", "name"):
-            if not isinstance(result.get("dataset", {}).get(name), str):
-                yield f'"{place}.dataset.{name}" is required'
-        if not result.get("metrics"):
-            yield f'"{place}.metrics" is required'
-        for metric in result.get("metrics") or []:
-            if not isinstance(metric.get("type"), str) or metric.get("value") is None:
-                yield f'"{place}.metrics" need a type and a value'
+        for part, name in (("task", "type"), ("dataset", "type"), ("dataset", "name")):
+            if not isinstance(result.get(part, {}).get(name), str):
+                yield f'"{place}.{part}.{name}" is required'
+        metrics = result.get("metrics") or [{}]
+        if any(not isinstance(each.get("type"), str) or each.get("value") is None for each in metrics):
+            yield f'"{place}.metrics" need a type and a value'
 
 
 def _listed(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
