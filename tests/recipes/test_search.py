@@ -243,7 +243,7 @@ def test_an_output_folder_that_is_a_file_is_refused_before_the_model_is_loaded(g
 
 @pytest.mark.parametrize(
     ("file", "damage"),
-    [("index.json", b"{}"), ("index.json", b"["), ("index.faiss", b"IxFI"), ("passages/state.json", b"")],
+    [("index.json", b"{}"), ("index.json", b"["), ("vectors.safetensors", b"IxFI"), ("passages/state.json", b"")],
 )
 def test_a_damaged_index_is_named(searched, given, tmp_path, file, damage):
     index = shutil.copytree(searched[0], tmp_path / "index")
@@ -251,6 +251,13 @@ def test_a_damaged_index_is_named(searched, given, tmp_path, file, damage):
     with pytest.raises(SystemExit, match=rf"^{index}: the index is damaged \(.*--overwrite_output_dir") as refused:
         run_here(NAME, tmp_path, *arguments("--query", "rio", **given, output_dir=index))
     assert "\n" not in refused.value.code
+
+
+def test_an_index_of_an_earlier_version_is_named(searched, given, tmp_path):
+    index = shutil.copytree(searched[0], tmp_path / "index")
+    (index / "vectors.safetensors").rename(index / "index.faiss")
+    with pytest.raises(SystemExit, match=rf"^{index}: .*no vectors.safetensors, .* earlier .*--overwrite_output_dir"):
+        run_here(NAME, tmp_path, *arguments("--query", "rio", **given, output_dir=index))
 
 
 def test_a_terminal_gets_no_commands_from_passages(given, tmp_path, capsys):
