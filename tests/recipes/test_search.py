@@ -21,7 +21,7 @@ from atenta.recipes.retrieval import ALL, COMBINED, embed
 from atenta.recipes.search import format_results, load_encoder
 from atenta.recipes.training.results import table
 from support.models import tiny_model
-from support.recipes import read_metrics, run_here, write_lines
+from support.recipes import arguments, read_metrics, run_here, write_lines
 
 NAME = "search"
 PASSAGES = ["O gato dorme no sofá da sala.", "Um rio corre para o mar.", "A universidade abriu em março."]
@@ -54,11 +54,6 @@ def given(tmp_path_factory):
         "queries_file": write_lines(folder / "queries.tsv", *labelled),
         "model_name_or_path": save_encoder(folder / "encoder"),
     }
-
-
-def arguments(*several, **options):
-    """Return options as a command line has them."""
-    return [*several, *(word for name, value in options.items() for word in (f"--{name}", str(value)))]
 
 
 @pytest.fixture(scope="module")
