@@ -189,10 +189,10 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
             f"--model_name_or_path {name}: found no config.json; expected the folder of an encoder. "
             f"`python recipes/train_embeddings.py` saves one in {_DEFAULT_ENCODER}"
         )
-    return load_as(name, _expect_encoder, trust_remote_code=False)
+    return load_as(name, _check_encoder, trust_remote_code=False)
 
 
-def _expect_encoder(config: PreTrainedConfig) -> type[AutoModel]:
+def _check_encoder(config: PreTrainedConfig) -> type[AutoModel]:
     """Return the auto class of encoders.
 
     Raises:
