@@ -8,8 +8,8 @@ from math import comb
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import faiss
 import numpy as np
+import safetensors.numpy
 import safetensors.torch
 import torch
 from datasets import Dataset, load_from_disk
@@ -26,7 +26,6 @@ from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.tasks.documents import read_documents
 
-INDEX_NAME = "vectors"  # name of the index in its data set, which may have several
 RECALL_DEPTHS = (1, 5, 10)
 NGRAMS, EDITS, MODEL = "n-grams (TF-IDF)", "edit distance", "model"  # rows of tables and of metrics.json
 SPELLINGS, COMBINED = f"{EDITS} + {NGRAMS}", f"{MODEL} + {NGRAMS}"
@@ -37,7 +36,7 @@ SIZES = "tfidf_sizes"  # in metrics.json: the n-grams that the weights were chos
 NGRAM_SIZES = (3, 5)  # shortest and longest, for passages of whole sentences
 _WEIGHT_STEPS = 20
 _QUERIES_AT_ONCE = 512
-_PASSAGES_FOLDER, _VECTORS_FILE, _SOURCES_FILE = "passages", "index.faiss", "index.json"
+_PASSAGES_FOLDER, _VECTORS_FILE, _SOURCES_FILE = "passages", "vectors.safetensors", "index.json"
 
 
 class LabelledQuery(NamedTuple):
@@ -205,27 +204,26 @@ def save_index(folder: Path, passages: Dataset, vectors: np.ndarray, sources: Ma
     folder.mkdir(parents=True, exist_ok=True)
     (folder / _SOURCES_FILE).unlink(missing_ok=True)  # without this file, a partly written index is not loaded
     passages.save_to_disk(folder / _PASSAGES_FOLDER)
-    indexed = passages.select(range(len(passages)))  # a copy: a data set with an index cannot be saved
-    indexed.add_faiss_index_from_external_arrays(vectors, INDEX_NAME, metric_type=faiss.METRIC_INNER_PRODUCT)
-    indexed.save_faiss_index(INDEX_NAME, folder / _VECTORS_FILE)
+    safetensors.numpy.save_file({"vectors": vectors}, folder / _VECTORS_FILE)
     (folder / _SOURCES_FILE).write_text(json.dumps(sources, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def load_index(folder: Path) -> Dataset:
-    """Return the passages of an index, which `search_batch(INDEX_NAME, vectors, k)` searches.
+def load_index(folder: Path) -> tuple[Dataset, np.ndarray]:
+    """Return the passages of an index and their vectors.
 
     Raises:
-        ValueError: If the index is missing or damaged.
+        ValueError: If the index is missing, damaged or of an earlier version, whose vectors were those of faiss.
     """
+    if not (folder / _VECTORS_FILE).is_file():
+        raise ValueError(_damaged(folder, f"there is no {_VECTORS_FILE}, as in those of earlier versions"))
     try:
         passages = load_from_disk(folder / _PASSAGES_FOLDER)
-        passages.load_faiss_index(INDEX_NAME, folder / _VECTORS_FILE)
-        complete = passages.get_index(INDEX_NAME).faiss_index.ntotal == len(passages)
-    except Exception as error:  # the libraries of data sets and of indices have errors of their own
+        vectors = safetensors.numpy.load_file(folder / _VECTORS_FILE)["vectors"]
+    except Exception as error:  # the libraries of data sets and of tensors have errors of their own
         raise ValueError(_damaged(folder, " ".join(f"{type(error).__name__}: {error}".split()))) from None
-    if not complete:
-        raise ValueError(_damaged(folder, "the numbers of passages and of vectors differ"))
-    return passages
+    if len(passages) != len(vectors):
+        raise ValueError(_damaged(folder, f"it has {len(passages)} passages and {len(vectors)} vectors"))
+    return passages, vectors
 
 
 def has_index(folder: Path, sources: Mapping[str, IndexSource]) -> bool:

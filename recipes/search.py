@@ -30,7 +30,6 @@ from atenta.recipes.retrieval import (
     COMBINATIONS,
     COMBINED,
     EDITS,
-    INDEX_NAME,
     MODEL,
     NGRAM_SIZES,
     NGRAMS,
@@ -139,13 +138,12 @@ def _search(options: SearchArguments) -> None:
         print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
     else:
         print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
-    index = load_index(folder)
+    index, vectors = load_index(folder)
     if not (queries or options.query):
         print("Give a --query to search for, or a --queries_file to measure recall.")
 
-    weights, sizes = _noted(options)
+    weights, sizes = _saved_weights(options)
     is_lower = all(text == text.lower() for text in index["text"])  # names: a capital would match none of them
-    vectors = index.get_index(INDEX_NAME).faiss_index.reconstruct_n(0, len(index))
     scorers = {
         NGRAMS: lambda asked: ngram_scores(index["text"], asked, sizes),
         EDITS: lambda asked: edit_scores(index["text"], asked),
@@ -191,10 +189,10 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
             f"--model_name_or_path {name}: found no config.json; expected the folder of an encoder. "
             f"`python recipes/train_embeddings.py` saves one in {_DEFAULT_ENCODER}"
         )
-    return load_as(name, _expect_encoder, trust_remote_code=False)
+    return load_as(name, _check_encoder, trust_remote_code=False)
 
 
-def _expect_encoder(config: PreTrainedConfig) -> type[AutoModel]:
+def _check_encoder(config: PreTrainedConfig) -> type[AutoModel]:
     """Return the auto class of encoders.
 
     Raises:
@@ -222,18 +220,18 @@ def format_results(query: str, scores: Sequence[float], passages: Mapping[str, S
     return "\n".join(lines)
 
 
-def _noted(options: SearchArguments) -> tuple[dict[str, float], tuple[int, int]]:
+def _saved_weights(options: SearchArguments) -> tuple[dict[str, float], tuple[int, int]]:
     """Return the weights of combinations and the lengths of n-grams that the model's `metrics.json` holds, if any.
 
-    A weight that is given replaces those of the model; if none are noted, it is that of the model and n-grams.
+    `--model_weight` replaces those of the model; if there are none, it is that of the model and n-grams.
     """
     weights: dict[str, float] = {}
     shortest, longest = NGRAM_SIZES
     try:
         metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
         shortest, longest = map(int, metrics.get(SIZES, NGRAM_SIZES))
-        noted = {name: float(metrics[WEIGHTS][name]) for name in COMBINATIONS if name in metrics[WEIGHTS]}
-        weights = {name: weight for name, weight in noted.items() if 0 <= weight <= 1}
+        found = {name: float(metrics[WEIGHTS][name]) for name in COMBINATIONS if name in metrics[WEIGHTS]}
+        weights = {name: weight for name, weight in found.items() if 0 <= weight <= 1}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
         pass  # not of train_embeddings.py
     if SPELLINGS not in weights:

@@ -1,7 +1,6 @@
 """Characters or words as tokens, and scores of models over them, for recipes/fit_pair_votes.py."""
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,36 +32,7 @@ _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk
 POSITIONS_AT_ONCE = 256  # each needs a number per token of the vocabulary, which limits memory
 
 
-class Level(ABC):
-    """A kind of token. Rows have the columns `text` and `input_ids`, one document each."""
-
-    @abstractmethod
-    def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
-        """Return the tokenizer of training texts, with at most `vocab_size` tokens if the level limits them."""
-
-    @abstractmethod
-    def describe(
-        self, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase, training: TrainingArguments
-    ) -> None:
-        """Print a description of the rows of each split."""
-
-    @abstractmethod
-    def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
-        """Return the scores of a model from the negative log-likelihood of rows, end-of-text tokens included."""
-
-    @abstractmethod
-    def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
-        """Return the negative log-likelihood of rows in nats for each baseline, by its name."""
-
-    @abstractmethod
-    def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
-        """Return the negative log-likelihood of rows in nats for a decoder, by its name.
-
-        If there is no decoder to compare with, print why and return an empty dictionary.
-        """
-
-
-class Characters(Level):
+class Characters:
     """Every character of the training texts, and bytes for all others, so that each text has a probability."""
 
     def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
@@ -95,7 +65,7 @@ class Characters(Level):
         return {"decoder": nats_by_decoder(model, tokenizer, list(rows["text"]))}
 
 
-class Words(Level):
+class Words:
     """The most frequent words of the training texts, and one token for all others."""
 
     def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
@@ -146,7 +116,8 @@ class Words(Level):
         return {}
 
 
-LEVELS: dict[str, Level] = {"characters": Characters(), "words": Words()}
+# Rows have the columns `text` and `input_ids`, one document each. What is scored includes the end-of-text tokens.
+LEVELS: dict[str, Characters | Words] = {"characters": Characters(), "words": Words()}
 
 
 def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:

@@ -1,6 +1,7 @@
 """The model of pairwise votes: document 1's sums, and probabilities from them."""
 
 import math
+from functools import partial
 
 import pytest
 import torch
@@ -10,8 +11,8 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
 
 from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM
-from atenta.modeling import modeling_pair_votes
-from support.models import assert_close, assert_equal, pad, texts, tiny_model
+from atenta.modeling import modeling_pair_votes, vote_table
+from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_model
 from support.pair_votes import MAX_DISTANCES, VOCAB_SIZE, WEIGHTED_DOCUMENTS, counts_of, votes_of
 
 TEXT = st.lists(st.integers(0, VOCAB_SIZE - 1), min_size=1, max_size=10)
@@ -24,12 +25,8 @@ def fitted(weighted_documents, **options):
     return model.double().fit(documents, weights)  # which keeps the data type
 
 
-def tiny_votes(**options):
-    return tiny_model(AtentaPairVotesForCausalLM, **options)
-
-
-def double_votes(**options):
-    return tiny_votes(**options).double()
+tiny_votes = partial(tiny_model, AtentaPairVotesForCausalLM)
+double_votes = partial(double_model, AtentaPairVotesForCausalLM)
 
 
 @given(WEIGHTED_DOCUMENTS, TEXT, MAX_DISTANCES, st.none() | MASK)
@@ -70,14 +67,6 @@ def test_probabilities_are_the_smoothed_votes(weighted_documents, text, smoothin
         assert logits == pytest.approx(expected, abs=1e-9)
 
 
-def test_unknown_pairs_give_the_shares_of_tokens():
-    model = fitted([([0, 1, 1, 1], 1.0)])
-    shares = torch.tensor([1, 4, 1, 1, 1, 1]).double() / 9
-    outputs = model(torch.tensor([[5, 4]]))
-    assert outputs.votes.count_nonzero() == 0
-    assert_equal(outputs.logits.exp(), shares.expand(1, 2, -1))
-
-
 def test_before_fitting_all_tokens_are_equally_probable():
     model = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=VOCAB_SIZE))
     assert_close(model(torch.tensor([[1, 2, 3]])).logits.exp(), torch.full((1, 3, VOCAB_SIZE), 1 / VOCAB_SIZE))
@@ -114,8 +103,9 @@ def test_votes_summed_in_pieces_equal_those_summed_at_once(monkeypatch):
     model, ids = double_votes(), texts(2, 30)
     at_once = model(ids).votes
     assert at_once.count_nonzero()
-    for pairs in (1, 200):
+    for pairs, votes in ((1, 2), (200, 7)):
         monkeypatch.setattr(modeling_pair_votes, "PAIRS_AT_ONCE", pairs)
+        monkeypatch.setattr(vote_table, "VOTES_AT_ONCE", votes)
         assert_equal(model(ids).votes, at_once)
 
 
@@ -190,19 +180,16 @@ def test_a_model_loads_in_another_data_type(tmp_path):
     assert_close(loaded(ids).votes, model(ids).votes, 0.002)
 
 
-def test_fitting_again_replaces_what_was_counted():
-    model, ids = tiny_votes(), texts()
-    fresh = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=40)).fit(texts(20, seed=9))
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+def test_fitting_again_replaces_what_was_counted(dtype):
+    model, ids = tiny_votes().to(dtype), texts()
+    fresh = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=40)).to(dtype).fit(texts(20, seed=9))
     assert not torch.equal(fresh(ids).votes, model(ids).votes)
     model.fit(texts(20, seed=9))
     for name in ("votes", "logits"):
         assert torch.equal(fresh(ids)[name], model(ids)[name])
     assert model.config.num_triples == fresh.config.num_triples == len(model.table.votes)
-
-
-def test_fitting_again_keeps_the_data_type():
-    model = tiny_votes().half().fit(texts(20))
-    assert {model.table.votes.dtype, model.token_logits.dtype} == {torch.float16}
+    assert {model.table.votes.dtype, model.token_logits.dtype} == {dtype}
 
 
 def test_failed_fitting_changes_nothing():

@@ -1,6 +1,7 @@
 """Generation from pairwise votes with `generate` and with a pipeline, without a cache and without warnings."""
 
 import warnings
+from functools import partial
 from itertools import product
 
 import pytest
@@ -11,7 +12,7 @@ from transformers.utils.logging import get_logger
 
 from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 from support.documents import word_tokenizer
-from support.models import pad, texts, tiny_model
+from support.models import double_model, pad, texts
 
 EIGHT = {"max_new_tokens": 8, "min_new_tokens": 8}
 
@@ -24,8 +25,7 @@ def _no_warnings():
     assert log.out.replace("Device set to use cpu", "").strip() == ""
 
 
-def double_votes(**options):
-    return tiny_model(AtentaPairVotesForCausalLM, **options).double()
+double_votes = partial(double_model, AtentaPairVotesForCausalLM)
 
 
 def continued(model, ids, steps, feature_mask=None):

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from atenta.modeling import triple_counts
 from atenta.modeling.triple_counts import count_triples
+from atenta.modeling.vote_table import VoteTable
 from support.pair_votes import MAX_DISTANCES, VOCAB_SIZE, WEIGHTED_DOCUMENTS, counts_of
 
 
@@ -59,6 +60,15 @@ def test_counts_in_parts_equal_those_at_once(weighted_documents, max_distance, t
         patch.setattr(triple_counts, "TOKENS_AT_ONCE", tokens)
         patch.setattr(triple_counts, "TRIPLES_AT_ONCE", triples)
         assert_same(count(weighted_documents, max_distance), at_once)
+
+
+@given(WEIGHTED_DOCUMENTS, MAX_DISTANCES, st.sampled_from([VOCAB_SIZE, 30_000]))
+def test_the_table_of_votes_has_the_memory_of_the_distinct_triples(weighted_documents, max_distance, vocab_size):
+    counts = counts_of(weighted_documents, max_distance)
+    pairs, triples = len(counts), sum(map(len, counts.values()))
+    table = VoteTable(vocab_size, num_pairs=0, num_triples=0)
+    table.fill(count_triples(*zip(*weighted_documents), vocab_size, max_distance))
+    assert sum(parameter.nbytes for parameter in table.parameters()) == 16 * pairs + 8 + 8 * triples
 
 
 def test_memory_does_not_grow_with_the_occurrences(monkeypatch):

@@ -173,15 +173,11 @@ def test_random_spans():
     assert all(span in context and span == span.strip() for span in spans)
     lengths = Counter(len(span.split()) for span in spans)
     assert 100 < lengths[2] < 200  # both are equally likely
-
-
-def test_random_spans_of_short_contexts():
     assert random_spans(questions(["x"], "a b c"), questions(["um", " um dois "]), seed=0) == ["um", "um dois"]
 
 
 def test_seed_of_random_spans():
-    rows = questions(["um dois três quatro cinco seis"] * 20)
-    train = questions(["x"], "a", "a b c")
+    rows, train = questions(["um dois três quatro cinco seis"] * 20), questions(["x"], "a", "a b c")
     assert random_spans(train, rows, seed=1) == random_spans(train, rows, seed=1) != random_spans(train, rows, seed=2)
 
 
@@ -196,17 +192,11 @@ def test_most_similar_sentences():
 # Characters
 
 
-def test_uniform_characters():
-    # a, b and any other character: 1/3 each.
-    assert uniform_characters(["ab", "b"], ["a", "bb", "aé", ""]) == pytest.approx(
-        [math.log(3), 2 * math.log(3), 2 * math.log(3), 0]
-    )
-
-
-def test_unigram_characters():
-    # Of 3 characters in training and 3 added, a has 1 + 1, b 2 + 1 and any other character 1.
-    nats = unigram_characters(["ab", "b"], ["a", "b", "é", "abb", ""])
-    assert nats == pytest.approx([math.log(3), math.log(2), math.log(6), math.log(3 * 2 * 2), 0])
+def test_single_characters():
+    # a, b and any other character: 1/3 each; or 1 + 1, 2 + 1 and 1 of the 3 characters in training and 3 added.
+    texts, log = ["a", "bb", "aé", ""], math.log
+    assert uniform_characters(["ab", "b"], texts) == pytest.approx([log(3), 2 * log(3), 2 * log(3), 0])
+    assert unigram_characters(["ab", "b"], texts) == pytest.approx([log(3), 2 * log(2), log(3) + log(6), 0])
 
 
 def test_six_characters_in_a_row():
@@ -229,6 +219,7 @@ def test_characters_are_counted_after_nfc():
     assert uniform_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * math.log(2)])
     assert unigram_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * math.log(3 / 2)])
     assert most_frequent_character(["a\u0303a\u0303", "a"]) == "ã"
+    assert most_frequent_character(["aéé", "bé", "bb"]) == "é"
 
 
 @given(st.lists(st.text(max_size=9), max_size=4))
@@ -274,10 +265,6 @@ def test_most_frequent_spelling(source, after_word, restored):
 def test_most_frequent_spelling_of_capitals():
     train = [{"source": "joão e joão", "target": "João e João"}]
     assert most_frequent_spelling(train, [{"source": "e joão"}], fold_case=False) == ["e João"]
-
-
-def test_most_frequent_character():
-    assert most_frequent_character(["aéé", "bé", "bb"]) == "é"
 
 
 @pytest.mark.parametrize(

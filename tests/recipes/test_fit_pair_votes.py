@@ -4,14 +4,13 @@ import json
 import math
 
 import pytest
-import torch
 import yaml
 from transformers import AutoModelForCausalLM, pipeline
 
 from atenta import AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.training.results import table
-from support.models import tiny_model
-from support.recipes import load, read_metrics, run_here, run_recipe, write_jsonl, write_lines
+from support.models import nats_at_once, tiny_model
+from support.recipes import arguments, load, read_metrics, run_here, run_recipe, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
 NAME = "fit_pair_votes"
@@ -30,11 +29,6 @@ def files(tmp_path_factory):
     }
 
 
-def arguments(*several, **options):
-    """Return options as a command line has them; | separates several values."""
-    return [*several, *(word for name, value in options.items() for word in (f"--{name}", *str(value).split("|")))]
-
-
 @pytest.fixture(scope="module")
 def decoder(tmp_path_factory):
     """A folder with a tiny decoder of rows of eight characters, as pretrain_causal.py saves it."""
@@ -49,7 +43,7 @@ def decoder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted(files, decoder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
-    options = {**files, **MORE, "max_distance": "4|1", "compare_with": decoder, "output_dir": folder / "model"}
+    options = {**files, **MORE, "max_distance": [4, 1], "compare_with": decoder, "output_dir": folder / "model"}
     return folder / "model", run_recipe(NAME, folder, *arguments(**options))
 
 
@@ -74,16 +68,10 @@ def test_the_best_distance_on_the_validation_texts_is_kept(fitted):
     assert best == f"max_distance {config['max_distance']}"
 
 
-def nats_at_once(model, tokenizer):
-    """Return the sum of the library's own loss, which is a mean, of each text by itself."""
-    documents = [torch.tensor([[*tokenizer(text).input_ids, tokenizer.eos_token_id]]) for text in TEST]
-    return sum(model(ids, labels=ids).loss.item() * (ids.shape[1] - 1) for ids in documents)
-
-
 def test_the_score_is_the_loss_of_the_saved_model(fitted):
     folder, _ = fitted
     tokenizer, model = load(folder, AutoModelForCausalLM)
-    nats = nats_at_once(model, tokenizer)
+    nats = nats_at_once(model, [[*tokenizer(text).input_ids, tokenizer.eos_token_id] for text in TEST])
     characters = len("\n".join(TEST))
     scores = read_metrics(folder)["test"]
     assert scores.keys() == {"uniform characters", "unigram characters", "model", "decoder"}
@@ -138,20 +126,20 @@ def test_words_have_scores_per_word_and_the_share_of_unknown_words(files, tmp_pa
     assert 0 < scores["model"]["unknown_words"] <= 1
     assert "No decoder is compared" in capsys.readouterr().out
     tokenizer, model = load(folder, AutoModelForCausalLM)
-    nats = nats_at_once(model, tokenizer)
+    nats = nats_at_once(model, [[*tokenizer(text).input_ids, tokenizer.eos_token_id] for text in TEST])
     assert scores["model"]["bits_per_word"] == pytest.approx(nats / words / math.log(2), rel=1e-5)
 
 
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"level": "bytes"}, "--level bytes: expected one of characters, words"),
-        ({"sample_by": "page"}, "--sample_by page: expected document, paragraph, line or sentence"),
-        ({"max_distance": 0}, "max_distance=0; expected at least 1"),
-        ({"smoothing": 0}, "smoothing=0.0; expected a finite number"),
-        ({"vocab_size": 4}, "--vocab_size is 4; expected 5 or more"),
-        ({"sample_length": 0}, "--sample_length 0: expected 1 or more"),
-        ({"seed": 2**32}, "--seed 4294967296: expected a whole number from 0 to 4,294,967,295"),
+        ({"level": "bytes"}, "--level bytes"),
+        ({"sample_by": "page"}, "--sample_by page"),
+        ({"max_distance": 0}, "max_distance=0"),
+        ({"smoothing": 0}, "smoothing=0.0"),
+        ({"vocab_size": 4}, "--vocab_size is 4"),
+        ({"sample_length": 0}, "--sample_length 0"),
+        ({"seed": 2**32}, "--seed 4294967296"),
     ],
 )
 def test_options_out_of_range_are_refused_before_anything_is_read(option, message, tmp_path, capsys):
@@ -162,17 +150,14 @@ def test_options_out_of_range_are_refused_before_anything_is_read(option, messag
 
 def test_comparison_with_another_kind_of_model_is_refused_at_once(tmp_path, capsys):
     save_with_tokenizer(AtentaPairVotesForCausalLM, tmp_path / "votes")
-    with pytest.raises(SystemExit):
-        run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", compare_with=tmp_path / "votes"))
-    assert "found a model of type atenta_pair_votes; expected atenta_decoder" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("content", ["{", "[1]", "{}", "[" * 5000])
-def test_comparison_with_a_damaged_model_is_refused_at_once(content, tmp_path, capsys):
-    write_lines(tmp_path / "config.json", content)
-    with pytest.raises(SystemExit):
-        run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", compare_with=tmp_path))
-    assert f"--compare_with {tmp_path}: its config.json is not that of a model" in capsys.readouterr().err
+    for content in (None, "{", "[1]", "{}", "[" * 5000):
+        if content is not None:
+            write_lines(tmp_path / "votes" / "config.json", content)
+        with pytest.raises(SystemExit):
+            run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", compare_with=tmp_path / "votes"))
+        printed = capsys.readouterr().err
+        assert f"--compare_with {tmp_path / 'votes'}: " in printed
+        assert ("atenta_pair_votes; expected atenta_decoder" if content is None else "config.json") in printed
 
 
 def test_an_output_folder_that_is_a_file_is_refused_before_anything_is_read(tmp_path):

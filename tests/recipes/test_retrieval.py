@@ -13,7 +13,6 @@ from atenta.recipes.reading.records import BadRow
 from atenta.recipes.retrieval import (
     ALL,
     EDITS,
-    INDEX_NAME,
     MODEL,
     NGRAMS,
     SPELLINGS,
@@ -164,13 +163,11 @@ VECTORS = np.eye(3, dtype=np.float32)
 SOURCES = {"texts": IndexSource("poems", "0123456789"), "model": IndexSource("outputs/encoder", "abcdefghij")}
 
 
-def test_a_saved_index_finds_passages_by_cosine(tmp_path):
+def test_a_saved_index_has_passages_and_vectors(tmp_path):
     save_index(tmp_path / "index", PASSAGES, VECTORS, SOURCES)
-    index = load_index(tmp_path / "index")
-    assert index.to_list() == PASSAGES.to_list()
-    scores, found = index.search_batch(INDEX_NAME, np.array([[0.0, 0.8, 0.6]], dtype=np.float32), 3)
-    assert found.tolist() == [[1, 2, 0]]
-    np.testing.assert_allclose(scores, [[0.8, 0.6, 0.0]])
+    passages, vectors = load_index(tmp_path / "index")
+    assert passages.to_list() == PASSAGES.to_list()
+    np.testing.assert_array_equal(vectors, VECTORS)
     assert not [path for path in (tmp_path / "index").rglob("*") if path.suffix in (".pkl", ".pickle", ".bin")]
 
 
@@ -192,7 +189,7 @@ def test_an_index_replaces_another_and_nothing_else(tmp_path):
     text.write_text("um", encoding="utf-8")
     save_index(tmp_path, PASSAGES, VECTORS, SOURCES)
     save_index(tmp_path, PASSAGES.select([2]), VECTORS[:1], SOURCES)
-    assert load_index(tmp_path)["text"] == ["três"]
+    assert load_index(tmp_path)[0]["text"] == ["três"]
     assert text.read_text(encoding="utf-8") == "um"
 
 
@@ -209,21 +206,27 @@ def test_chance_is_the_mean_over_all_orders_of_six_passages():
     assert chance_recall(queries, 6) == pytest.approx(expected)
 
 
-def test_passages_are_found_by_shared_ngrams():
-    passages = ["o gato dorme", "as universidades federais", "um rio corre"]
-    found = nearest(ngram_scores(passages, ["Qual universidade?", "gatos"]), 2)
-    assert found.shape == (2, 2)
-    assert found[:, 0].tolist() == [1, 0]
+@pytest.mark.parametrize(
+    ("passages", "queries", "sizes", "found"),
+    [
+        (["o gato dorme", "as universidades federais", "um rio"], ["Qual universidade?", "gatos"], (3, 5), [1, 0]),
+        (["nesterov", "oliveira", "teste"], ["olivera"], (1, 3), [1]),
+        (["gato", "rio", "gato"], ["gato", "xyz"], (3, 5), [0, 0]),  # the first of equals
+    ],
+)
+def test_passages_are_found_by_shared_ngrams(passages, queries, sizes, found):
+    scores = ngram_scores(passages, queries, sizes)
+    assert nearest(scores, 2)[:, 0].tolist() == found
+    assert nearest(scores, 2).shape == (len(queries), 2)
 
 
-def test_ties_are_broken_by_the_order_of_passages():
-    assert nearest(ngram_scores(["gato", "rio", "gato"], ["gato", "xyz"]), 3).tolist() == [[0, 2, 1], [0, 1, 2]]
+def test_long_ngrams_find_nothing_in_short_texts():
+    assert ngram_scores(["oliveira"], ["lv"], (1, 2)).any()
+    assert not ngram_scores(["oliveira"], ["lv"], (3, 5)).any()
 
 
-def test_short_ngrams_find_misspelled_names():
-    names = ["nesterov", "oliveira", "teste"]
-    assert nearest(ngram_scores(names, ["olivera"], (1, 3)), 1).tolist() == [[1]]
-    assert not ngram_scores(names, ["lv"], (3, 5)).any()
+def test_the_first_of_equal_passages_comes_first():
+    assert nearest(np.array([[1, 0, 1], [0, 0, 0]]), 3).tolist() == [[0, 2, 1], [0, 1, 2]]
 
 
 def test_edits_are_counted_with_swaps():

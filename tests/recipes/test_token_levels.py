@@ -4,7 +4,6 @@ import math
 from collections import Counter
 
 import pytest
-import torch
 from datasets import Dataset
 from transformers import AutoTokenizer
 
@@ -12,7 +11,7 @@ from atenta import AtentaDecoderForCausalLM, AtentaPairVotesConfig, AtentaPairVo
 from atenta.recipes import token_levels
 from atenta.recipes.tasks.documents import encode_documents
 from atenta.recipes.token_levels import LEVELS, make_word_tokenizer, nats_by_decoder, nats_by_votes
-from support.models import tiny_model
+from support.models import nats_at_once, tiny_model
 from support.trainers import tiny_tokenizer
 
 WORDS = ["O gato viu o rato.", "o rato fugiu!", "o ac\u0327o"]
@@ -53,12 +52,6 @@ CHARACTERS = ["abcabdabcabe", "ab", "cabcab"]
 
 def ids_of(tokenizer):
     return [[*tokenizer(text).input_ids, tokenizer.eos_token_id] for text in CHARACTERS]
-
-
-def nats_at_once(model, documents):
-    """Return the sum of the library's own loss, which is a mean, of each document by itself."""
-    ids = [torch.tensor([document]) for document in documents]
-    return sum(model(one, labels=one).loss.item() * (one.shape[1] - 1) for one in ids)
 
 
 @pytest.mark.parametrize("max_distance", [1, 4, None])

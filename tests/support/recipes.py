@@ -39,10 +39,15 @@ _TRAINING = {
 def tiny(name: str, **options: object) -> list[str]:
     """Return a recipe's options for a tiny model and a few steps, updated with `options`. Lists are several values."""
     stack = _STACKS.get(name, {"num_hidden_layers": 1})
-    arguments = []
-    for option, value in {**_SIZES, **stack, **_TRAINING, **options}.items():
-        arguments += [f"--{option}", *map(str, value if isinstance(value, list | tuple) else [value])]
-    return arguments
+    return arguments(**{**_SIZES, **stack, **_TRAINING, **options})
+
+
+def arguments(*several: str, **options: object) -> list[str]:
+    """Return words of a command line and, after them, options. Lists are several values."""
+    words = list(several)
+    for option, value in options.items():
+        words += [f"--{option}", *map(str, value if isinstance(value, list | tuple) else [value])]
+    return words
 
 
 def run_recipe(name: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:

@@ -1,4 +1,4 @@
-"""Figures of each metric on examples worked by hand, and properties that all metrics share."""
+"""Each metric against a plain computation or examples worked by hand, and properties that all metrics share."""
 
 import math
 import unicodedata
@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rapidfuzz.distance import Levenshtein
 from torch.nn.functional import cross_entropy
 
 from atenta.recipes.metrics import METRICS, scores
@@ -103,7 +104,7 @@ def test_no_examples(name):
 @every_metric
 def test_different_numbers_of_predictions_and_references(name):
     predictions, references = EXAMPLES[name]
-    with pytest.raises(ValueError, match=r"Mismatch in the number of predictions \(4\) and references \(5\)"):
+    with pytest.raises(ValueError, match=r"predictions \(4\) and references \(5\)"):
         figures(name, predictions[1:], references)
 
 
@@ -113,58 +114,57 @@ def test_several_metrics():
     assert scores(["exact_match", "word_accuracy"], predictions=predictions, references=references) == expected
 
 
-def test_errors_leave_no_state():
-    with pytest.raises(ValueError, match="expected at least one word"):
-        figures("word_accuracy", ["a"], [" "])
-    assert figures("word_accuracy", ["a"], ["a"]) == {"word_accuracy": 1}
-
-
 def test_unknown_metric():
     with pytest.raises(ValueError, match=r"found the metric word_acuracy; expected some of accuracy, .*word_accuracy"):
         figures("word_acuracy", ["a"], ["a"])
 
 
-# Labels and texts
+# Labels and texts: plain computations on random texts, and what these do not reach worked by hand
+
+WORDS = ["não", "nao", "Não", "é", "é!", "vi"]
+SENTENCES = st.lists(st.sampled_from(WORDS), min_size=1, max_size=5).map(" ".join)
+
+
+@given(st.lists(st.tuples(SENTENCES, SENTENCES), min_size=1, max_size=5))
+def test_figures_equal_plain_computations(rows):
+    predictions, references = zip(*rows)
+    labels = set(predictions) | set(references)
+    right = {label: sum(p == r == label for p, r in rows) for label in labels}
+    f1 = [2 * right[label] / (predictions.count(label) + references.count(label)) for label in labels]
+    bare = [[unicodedata.normalize("NFD", text).translate({0x301: None, 0x303: None}) for text in row] for row in rows]
+    characters = sum(Levenshtein.distance(*row) for row in rows) / sum(map(len, references))
+    words = [(p.split(), r.split()) for p, r in rows]
+    error_rate = sum(Levenshtein.distance(*row) for row in words) / sum(len(r) for _, r in words)
+    expected = {
+        "accuracy": sum(right.values()) / len(rows),
+        "macro_f1": sum(f1) / len(labels),
+        "exact_match": sum(right.values()) / len(rows),
+        "letters_kept": sum(p == r for p, r in bare) / len(rows),
+        "character_error_rate": characters,
+        "word_error_rate": error_rate,
+        "phone_error_rate": error_rate,
+    }
+    assert scores(expected, predictions=predictions, references=references) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
     ("name", "predictions", "references", "expected"),
     [
-        ("accuracy", ["francês", "francês", "italiano"], ["francês", "italiano", "italiano"], 2 / 3),
-        ("accuracy", ["Sim"], ["sim"], 0),
-        # a: 2 right of 3 predicted and 2 expected; b: 1 right of 1 and 2.
-        ("macro_f1", ["a", "a", "a", "b"], ["a", "a", "b", "b"], (4 / 5 + 2 / 3) / 2),
-        ("macro_f1", ["a", "b"], ["a", "a"], 2 / 3 / 2),  # b is never expected
-        ("exact_match", ["", "não  é", "não é ", "Não é", "não é"], ["", *["não é"] * 4], 2 / 5),
-        ("word_accuracy", ["nao é nada"], ["não é nada"], 2 / 3),
+        ("exact_match", ["", "não  é", "não é ", "não é"], ["", *["não é"] * 3], 2 / 4),
         ("word_accuracy", ["é nada"], ["não é nada"], 2 / 3),  # a missing word does not affect the words after it
         ("word_accuracy", ["não é mais nada"], ["não é nada"], 1),  # additional words have no effect
         ("word_accuracy", ["   "], ["não é nada"], 0),
         ("word_accuracy", [" não\t é "], ["não é"], 1),
         ("word_accuracy", ["x", "b c d"], ["a", "b c d"], 3 / 4),  # over all words, not a mean of means
-        ("character_error_rate", ["não é mais nada"], ["não é nada"], 5 / 10),
         ("character_error_rate", ["   "], ["não é nada"], 8 / 10),  # two of the spaces match
-        ("character_error_rate", [" não é "], ["não é"], 2 / 5),
-        ("character_error_rate", ["não\té"], ["não é"], 1 / 5),
-        ("character_error_rate", ["Não"], ["não"], 1 / 3),
-        ("character_error_rate", ["x", "b c d"], ["a", "b c d"], 1 / 6),
-        ("word_error_rate", ["não é mais nada"], ["não é nada"], 1 / 3),
+        ("character_error_rate", [" não é "], ["não\té"], 3 / 5),
         ("word_error_rate", ["não não não não"], ["não"], 3),
         ("word_error_rate", [" não\t é\n"], ["não é"], 0),
-        ("word_error_rate", ["x", "b c d"], ["a", "b c d"], 1 / 4),
-        ("phone_error_rate", ["k a s ɐ"], ["k a z ɐ"], 1 / 4),
         ("phone_error_rate", ["t ʃ a w"], ["t͡ʃ a w"], 2 / 3),  # one phone of several characters
         # Of the n-grams of 1, 2, 3 and 4 characters of abcd, 3/4, 2/3, 1/2 and none are in abce, and vice versa.
         ("chrf", ["abcd"], ["abce"], 100 * (3 / 4 + 2 / 3 + 1 / 2 + 0) / 4),
         ("chrf", ["nãoénada"], ["não é nada"], 100),  # spaces are ignored
         ("chrf", ["NÃO É NADA"], ["não é nada"], 0),  # case counts
-        # Of the n-grams of 1, 2, 3 and 4 words, 5 of 6, 3 of 5, 2 of 4 and 1 of 3 are in the reference.
-        (
-            "bleu",
-            ["the cat sat on a mat"],
-            ["the cat sat on the mat"],
-            100 * (5 / 6 * 3 / 5 * 2 / 4 * 1 / 3) ** (1 / 4),
-        ),
         # 3 of 4 words, 1 of 3 pairs; no n-gram of 3 (of 2) or 4 (of 1) words: half a match, then a quarter.
         ("bleu", ["a b x d"], ["a b c d"], 100 * (3 / 4 * 1 / 3 * (1 / 2) / 2 * (1 / 4) / 1) ** (1 / 4)),
         ("bleu", ["Olá, mundo! 1,5"], ["Olá , mundo ! 1,5"], 100),  # tokenisation 13a
@@ -176,10 +176,10 @@ def test_figure(name, predictions, references, expected):
 
 
 @pytest.mark.parametrize("name", ["word_accuracy", "character_error_rate", "word_error_rate", "phone_error_rate"])
-@pytest.mark.parametrize("reference", ["", "  "])
-def test_reference_without_words(name, reference):
-    with pytest.raises(ValueError, match="reference 1; expected at least one word"):
-        figures(name, ["a", "b"], ["a", reference])
+def test_reference_without_words(name):
+    for reference in ("", "  "):
+        with pytest.raises(ValueError, match=f"{reference!r} as reference 1"):
+            figures(name, ["a", "b"], ["a", reference])
 
 
 # Likelihoods
@@ -233,28 +233,32 @@ def test_wrong_nats_or_texts(nats, texts, message):
 # Tags
 
 
-@pytest.mark.parametrize(
-    ("prediction", "reference", "right", "predicted", "expected"),
-    [
-        ("B-PER I-PER O", "B-PER I-PER O", 1, 1, 1),
-        ("B-PER O O", "B-PER I-PER O", 0, 1, 1),  # too short
-        ("B-LOC I-LOC O", "B-PER I-PER O", 0, 1, 1),  # of another type
-        ("B-PER B-PER O", "B-PER I-PER O", 0, 2, 1),
-        ("B-PER O B-LOC", "B-PER O B-PER", 1, 2, 2),
-        ("O I-PER I-PER", "O B-PER I-PER", 1, 1, 1),  # I- starts an entity after O
-        ("B-PER I-LOC O", "B-PER B-LOC O", 2, 2, 2),  # and after another type
-        ("O B-PER|I-PER O", "O B-PER|B-PER O", 2, 2, 2),  # entities end with their sentence
-        ("O O O", "B-PER O O", 0, 0, 1),
-        ("O O O", "O O O", 0, 0, 0),
-    ],
-)
-def test_entity_f1(prediction, reference, right, predicted, expected):
-    predictions, references = ([part.split() for part in tags.split("|")] for tags in (prediction, reference))
+def entities(sentences):
+    """Return the entities as conlleval reads them: sentence, first word, last word and type."""
+    found = []
+    for number, tags in enumerate(sentences):
+        for place, tag in enumerate(tags):
+            if tag == "O":
+                continue
+            if tag[0] == "B" or place == 0 or tags[place - 1][1:] != tag[1:]:
+                found.append([number, place, place, tag[2:]])
+            found[-1][2] = place
+    return set(map(tuple, found))
+
+
+TAGGED = st.lists(st.tuples(*[st.sampled_from(["O", "B-PER", "I-PER", "B-LOC", "I-LOC"])] * 2), max_size=6)
+
+
+@given(st.lists(TAGGED, min_size=1, max_size=4).filter(any))
+def test_entity_f1(sentences):
+    predictions, references = ([[row[side] for row in rows] for rows in sentences] for side in (0, 1))
+    predicted, wanted = entities(predictions), entities(references)
+    right = len(predicted & wanted)
     assert figures("entity_f1", predictions, references) == pytest.approx(
         {
-            "precision": right / max(predicted, 1),
-            "recall": right / max(expected, 1),
-            "f1": 2 * right / max(predicted + expected, 1),
+            "precision": right / max(len(predicted), 1),
+            "recall": right / max(len(wanted), 1),
+            "f1": 2 * right / max(len(predicted) + len(wanted), 1),
         }
     )
 
@@ -279,13 +283,7 @@ def test_wrong_numbers_of_tags(name):
 @pytest.mark.parametrize(
     ("prediction", "accepted", "exact_match", "f1"),
     [
-        ("1976", ["1976"], 1, 1),
-        ("The Norman dukes,", ["norman dukes"], 1, 1),
         ("em 10 de maio", ["10 de maio", "maio"], 0, 2 * 3 / (4 + 3)),
-        ("maio", ["10 de maio", "maio"], 1, 1),
-        ("", ["maio"], 0, 0),
-        ("junho", ["maio"], 0, 0),
-        ("de de", ["de"], 0, 2 * 1 / (2 + 1)),
         ("a Universidade", ["Universidade"], 1, 1),  # "a" is also an English article
         ("o Reitor", ["Reitor"], 0, 2 * 1 / (2 + 1)),  # "o" is not
         ("as «aulas»", ["as aulas"], 0, 2 * 1 / (2 + 2)),
