@@ -1,11 +1,10 @@
 import numpy as np
 import pytest
-from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.tagging import TAGGED_SENTENCES, check_tagged_words, encode_tagged, tag_names, tags_of_words
+from atenta.recipes.tasks.tagging import check_tagged_words, encode_tagged, tag_names, tags_of_words
 
 TOKENIZER = AtentaTokenizer.from_alphabet("abcdé<>os ", family="encoder")
 LABELS = {"O": 0, "B-LOC": 1, "I-LOC": 2}
@@ -54,14 +53,6 @@ def test_tagged_sentence():
 def test_malformed_row(words, tags, message):
     with pytest.raises(ValueError, match=message):
         check_tagged_words({"words": words, "tags": tags})
-
-
-def test_features():
-    rows = [
-        check_tagged_words({"words": ["a", "b"], "tags": ["O", "B-X"]}),
-        check_tagged_words({"words": ["c"], "tags": ["O"]}),
-    ]
-    assert Dataset.from_list(rows, features=TAGGED_SENTENCES.features).to_list() == rows
 
 
 def test_tag_names():
