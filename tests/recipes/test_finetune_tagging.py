@@ -149,7 +149,7 @@ def test_other_tags_are_scored_without_entities(tmp_path, column, tags):
 def test_a_malformed_line_is_named_by_file_and_line(files, tmp_path):
     bad = write_lines(tmp_path / "bad.conll", "Rio B-LOC", "belo")
     reason = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
-    assert reason.startswith(f"{bad}, line 2: found 'belo'")
+    assert reason.startswith(f"{bad}, line 2: found 1 column(s) in 'belo'")
 
 
 def test_an_unknown_column_is_named(tmp_path):
