@@ -411,7 +411,9 @@ def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> No
 
     config = load_config(folder, trust_remote_code=trust_remote_code)
     with torch.device("meta"), no_init_weights():
-        if hasattr(model_class, "from_config"):  # an auto class: it runs code unless it is forbidden
+        if hasattr(
+            model_class, "from_config"
+        ):  # an auto class: it runs code unless it is forbidden
             model = model_class.from_config(config, trust_remote_code=trust_remote_code)
         else:
             model = model_class._from_config(config)

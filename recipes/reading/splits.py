@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -228,24 +229,24 @@ def _checked(
     sources: Sequence[Any], check: _Check, skip: bool, key: str | None = None
 ) -> Iterator[dict[str, Any] | BadRow]:
     places: dict[Any, str] = {}  # of the rows by their key
-    for source in sources:
-        for record in source.records():
-            if not isinstance(record, BadRow):
-                where, fields = record
-                try:
-                    row = check(fields)
-                    if key and row[key] in places:
-                        first = places[row[key]]
-                        raise ValueError(f"found the {key} {row[key]!r:.80}, as at {first}; expected another one")
-                    if key:
-                        places[row[key]] = where
-                    yield row
-                    continue
-                except ValueError as error:
-                    record = BadRow(where, str(error))
-            if not skip:
+    for record in chain.from_iterable(source.records() for source in sources):
+        try:
+            if isinstance(record, BadRow):
                 raise record
-            yield record
+            where, fields = record
+            row = check(fields)
+            if key and row[key] in places:
+                first = places[row[key]]
+                raise BadRow(where, f"found the {key} {row[key]!r:.80}, as at {first}; expected another one")
+            if key:
+                places[row[key]] = where
+        except ValueError as error:
+            bad = error if isinstance(error, BadRow) else BadRow(where, str(error))
+            if not skip:
+                raise bad from None
+            yield bad
+        else:
+            yield row
 
 
 def _stream(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:

@@ -51,19 +51,13 @@ def portuguese_texts(
     """
     rows: dict[str, list[dict[str, str]]] = {name: [] for name in (*SPLITS, *_UNKNOWN_DOMAINS.values(), "plays")}
     test_parts: list[list[dict[str, str]]] = []
-    paths = sorted(folder.glob("*-*.txt"))
-    if not paths:
-        raise missing_sample(folder, "*.txt")
-    for path in [*paths, folder / "cotidiano.txt"]:
-        lines = path.read_text(encoding="utf-8").splitlines()
+    for path in [*_files(folder), folder / "cotidiano.txt"]:
         kind = path.stem.partition("-")[0]
         if kind in _UNKNOWN_DOMAINS:
             domain = _UNKNOWN_DOMAINS[kind]
-            rows[domain] += _pairs(cut_into_sentences(lines), domain)
+            rows[domain] += _pairs(cut_into_sentences(path.read_text(encoding="utf-8").splitlines()), domain)
             continue
-        parts = [lines[len(lines) * part // _PARTS : len(lines) * (part + 1) // _PARTS] for part in range(_PARTS)]
-        for index, part in enumerate(parts):
-            split = "validation" if index in _VALIDATION_PARTS else "test" if index in _TEST_PARTS else "train"
+        for _, split, part in _parts(path):
             of_part = _pairs(part if split == "train" else cut_into_sentences(part), _DOMAINS[kind])
             rows[split] += of_part
             if split == "test":
@@ -114,19 +108,28 @@ def portuguese_documents(
         split: [{"text": work} for work in read_samples(novels / split)] for split in SPLITS
     }
     held_out = {run for text in _held_out_texts() for run in _runs_of_words(text)}
-    paths = sorted(folder.glob("*-*.txt"))
-    if not paths:
-        raise missing_sample(folder, "*.txt")
-    for path in paths:
-        lines = path.read_text(encoding="utf-8").splitlines()
-        for index in range(_PARTS):
-            part = lines[len(lines) * index // _PARTS : len(lines) * (index + 1) // _PARTS]
+    for path in _files(folder):
+        for index, split, part in _parts(path):
             if index in (*_VALIDATION_PARTS[1:], *_TEST_PARTS[1:]):
                 continue
-            split = "validation" if index in _VALIDATION_PARTS else "test" if index in _TEST_PARTS else "train"
             kept = [line for line in part if len(_WORD.findall(line)) < _RUN or not _is_known(line, held_out)]
             rows[split].append({"text": "\n".join(kept)})
     return {split: [row for row in of_split if row["text"]] for split, of_split in rows.items()}
+
+
+def _files(folder: Path) -> list[Path]:
+    paths = sorted(folder.glob("*-*.txt"))
+    if not paths:
+        raise missing_sample(folder, "*.txt")
+    return paths
+
+
+def _parts(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+    """Yield the parts of a file: the index, the split and the lines of each."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for index in range(_PARTS):
+        split = "validation" if index in _VALIDATION_PARTS else "test" if index in _TEST_PARTS else "train"
+        yield index, split, lines[len(lines) * index // _PARTS : len(lines) * (index + 1) // _PARTS]
 
 
 def _held_out_texts() -> Iterator[str]:

@@ -156,7 +156,7 @@ def test_a_metric_of_the_default_file_that_other_tags_lack_is_refused_with_its_o
 def test_a_malformed_line_is_named_by_file_and_line(files, tmp_path):
     bad = write_lines(tmp_path / "bad.conll", "Rio B-LOC", "belo")
     reason = refusal(NAME, tmp_path, "--train_file", bad, "--validation_file", files["validation_file"])
-    assert reason.startswith(f"{bad}, line 2: found 'belo'")
+    assert reason.startswith(f"{bad}, line 2: found 1 column(s) in 'belo'")
 
 
 def test_an_unknown_column_is_named(tmp_path):

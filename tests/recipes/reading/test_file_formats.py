@@ -57,9 +57,9 @@ def test_line_ends_and_byte_order_mark(write, content):
     assert list(read_lines(write("lines.txt", content))) == [(1, "a"), (2, "b")]
 
 
-@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r", "\ufeff"])
-def test_other_separators_are_text(write, separator):
-    assert list(read_lines(write("lines.txt", f"a{separator}b\n"))) == [(1, f"a{separator}b")]
+def test_other_separators_are_text(write):
+    text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\ufeffi"
+    assert list(read_lines(write("lines.txt", f"{text}\n"))) == [(1, text)]
 
 
 @pytest.mark.parametrize(
@@ -327,7 +327,7 @@ def conllu(*lines):
     """Lines from `id form upos feats`, with the other columns unspecified."""
     made = []
     for line in lines:
-        if line and not line.startswith("#"):
+        if line.count(" ") == 3 and not line.startswith("#"):
             number, form, upos, feats = line.split()
             line = "\t".join([number, form, form.lower(), upos, "_", feats, "_", "_", "_", "_"])
         made.append(line)
@@ -358,6 +358,7 @@ def test_conllu_words_and_tags(write):
         (["1 a X _", "2-1 das _ _", "2 de ADP _"], 2, "'2-1'; expected 2"),
         (["1 a X _", f"{'9' * 5_000} b X _"], 2, "'999"),
         (["1 a X _", "2-3 das _ _"], 2, "up to 3 that ends at 1"),
+        (["1 a X _", "2 b b X _ _ _ _ _ _"], 2, "1 columns"),  # separated by spaces
     ],
 )
 def test_malformed_line_of_conllu(write, lines, line, found):
@@ -365,12 +366,6 @@ def test_malformed_line_of_conllu(write, lines, line, found):
     bad, good = read_conllu(path, "upos")
     assert good[1] == sentence("b", "X")
     assert_bad(bad, f"{path}, line {line}", found)
-
-
-def test_conllu_columns_are_separated_by_tabs(write):
-    path = write("file.conllu", "1 a a X _ _ _ _ _ _\n")
-    (bad,) = read_conllu(path, "upos")
-    assert_bad(bad, f"{path}, line 1", "1 columns", "10, separated by tabs")
 
 
 # SQuAD
@@ -389,9 +384,8 @@ def squad(*questions):
     return {"version": "1.1", "data": [{"title": "UFMS", "paragraphs": [{"context": CONTEXT, "qas": [*questions]}]}]}
 
 
-@pytest.mark.parametrize("mark", ["", "\ufeff"])
-def test_squad_questions(write, mark):
-    path = write("train.json", mark + json.dumps(squad(question("q1"), question("q2")), ensure_ascii=False))
+def test_squad_questions(write):
+    path = write("train.json", "\ufeff" + json.dumps(squad(question("q1"), question("q2")), ensure_ascii=False))
     row = {
         "context": CONTEXT,
         "question": "Onde fica?",

@@ -12,19 +12,17 @@ def test_texts_are_unchanged(text):
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("value", "found"),
     [
-        (None, "found no source; expected a text"),
-        (3.5, r"found 3.5 \(float\) as the source; expected a text"),
-        (["a"], r"found \['a'\] \(list\) as the source; expected a text"),
-        ("", "found an empty source; expected at least one character that is not white space"),
-        (" \t\u00a0\u2028", "found an empty source"),
-        ("ab\ud800", r"found the lone surrogate '\\ud800' at position 2 of the source; expected complete characters"),
+        (None, "no source"),
+        (3.5, r"3.5 \(float\) as the source"),
+        (" \t\u00a0\u2028", "an empty source"),
+        ("ab\ud800", r"'\\ud800' at position 2 of the source"),
     ],
 )
 @pytest.mark.parametrize("expect", [expect_text, expect_name])
-def test_other_values(expect, value, message):
-    with pytest.raises(ValueError, match=message):
+def test_other_values(expect, value, found):
+    with pytest.raises(ValueError, match=f"found .*{found}.*; expected"):
         expect(value, "source")
 
 

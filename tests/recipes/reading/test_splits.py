@@ -109,20 +109,32 @@ def test_split_of_several_files(splits_of, files, write):
     assert splits_of(**files)["train"].to_list() == rows("a", "b", "e")
 
 
-@pytest.mark.parametrize("missing", ["train_file", "validation_file"])
-def test_missing_option(splits_of, files, missing):
-    del files[missing]
-    with pytest.raises(ValueError, match=f"--{missing}"):
-        splits_of(**files)
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"train_file": None}, "--train_file"),
+        ({"validation_file": None}, "--validation_file"),
+        ({"train_file": ["absent.tsv"]}, r"absent\.tsv"),
+        ({"train_file": ["/dev/stdin"]}, "--train_file /dev/stdin: found a pipe"),
+        ({"dataset_name": "someone/pairs"}, "--dataset_name someone/pairs .*--train_file"),
+        ({"preprocessing_num_workers": 0}, "--preprocessing_num_workers is 0"),
+        ({"preprocessing_num_workers": -1}, "--preprocessing_num_workers is -1"),
+    ],
+)
+def test_options_that_name_no_data(splits_of, files, change, found):
+    with pytest.raises((ValueError, FileNotFoundError), match=found):
+        splits_of(**files | change)
 
 
-def test_unreadable_files(splits_of, files, write):
-    with pytest.raises(FileNotFoundError, match=r"absent\.tsv"):
-        splits_of(**{**files, "train_file": ["absent.tsv"]})
-    with pytest.raises(ValueError, match=r"train\.xlsx: found the suffix '.xlsx'"):
-        splits_of(**{**files, "train_file": write("train.xlsx", "a\tA")})
-    with pytest.raises(ValueError, match=r"empty\.tsv: found no rows"):
-        splits_of(**{**files, "train_file": write("empty.tsv")})
+@pytest.mark.parametrize(("name", "found"), [("train.xlsx", "found the suffix '.xlsx'"), ("a.tsv", "found no rows")])
+def test_files_without_rows(splits_of, files, write, name, found):
+    with pytest.raises(ValueError, match=f"{name}: {found}"):
+        splits_of(**{**files, "train_file": write(name)})
+
+
+def test_hub_data_without_a_split(splits_of, hub):
+    with pytest.raises(ValueError, match="train, test; expected validation"):
+        splits_of(dataset_name=hub(train=rows("a"), test=rows("b")))
 
 
 # The cache
@@ -184,15 +196,18 @@ def test_bad_row_is_an_error(splits_of, files, write, streaming):
 
 def test_skipped_rows_are_listed_again_from_the_cache(splits_of, files, write, listed, tmp_path, capsys):
     files["train_file"] = write("train.tsv", "a\tA", " \tB", "b\tB", *["c"] * 20)
+    files["validation_file"] = write("dev.tsv", "c\tC", "d")  # whose good rows are also the test rows
     for _ in range(2):
         splits = splits_of(COUNTED_PAIRS, **files, skip_bad_rows=True)
         assert splits["train"].to_list() == rows("a", "b")
-        header, *bad = listed()
+        assert splits["test"].to_list() == rows("c")
+        header, *bad, last = listed()
         assert header == ["where", "problem"]
         assert [where for where, _ in bad] == [f"{files['train_file'][0]}, line {n}" for n in [2, *range(4, 24)]]
+        assert last[0] == f"{files['validation_file'][0]}, line 2"
         assert bad[0][1].startswith("found an empty source")
         printed = capsys.readouterr().out
-        assert "21 malformed rows" in printed
+        assert "22 malformed rows" in printed
         assert printed.count(", line ") == 10
         (tmp_path / "output" / "bad_rows.tsv").unlink()
     assert reads.count(files["train_file"][0]) == 1
@@ -231,12 +246,6 @@ def test_rows_with_the_key_of_another(splits_of, write, listed):
     assert [where.rpartition("/")[2] for where, _ in listed()[1:]] == ["more.jsonl, line 2", "squad.json, question 3"]
 
 
-def test_bad_validation_row_is_listed_once(splits_of, files, write, listed):
-    files["validation_file"] = write("dev.tsv", "c\tC", "d")
-    assert splits_of(**files, skip_bad_rows=True)["test"].to_list() == rows("c")
-    assert len(listed()) == 2
-
-
 def test_no_list_of_bad_rows_stays_once_there_are_none(splits_of, files, write, listed, capsys, tmp_path):
     files["train_file"] = write("train.tsv", "a\tA", "b")
     splits_of(**files, skip_bad_rows=True)
@@ -258,28 +267,17 @@ def test_split_without_good_rows(splits_of, files, write):
 # Streams
 
 
-def test_only_training_rows_are_streamed(splits_of, files, write):
-    files["train_file"] += write("more.tsv", "e\tE")
-    cached, streamed = splits_of(**files), splits_of(**files, streaming=True)
-    assert isinstance(streamed["train"], datasets.IterableDataset)
-    assert isinstance(streamed["validation"], datasets.Dataset)
-    assert list(streamed["train"]) == cached["train"].to_list()
-    assert streamed["train"].features == PAIRS.features
-
-
-def test_stream_has_one_shard_per_file(splits_of, files, write, capsys):
+def test_only_training_rows_are_streamed_a_shard_per_file(splits_of, files, write, capsys):
     files["train_file"] += write("more.tsv", "e\tE", "f")
-    train = splits_of(**files, streaming=True, skip_bad_rows=True)["train"]
-    assert train.num_shards == 2
+    splits = splits_of(COUNTED_PAIRS, **files, streaming=True, skip_bad_rows=True)
+    assert isinstance(splits["validation"], datasets.Dataset)
+    train = splits["train"]
+    assert (train.num_shards, train.features) == (2, PAIRS.features)
+    assert next(iter(train)) == rows("a")[0]
+    assert files["train_file"][1] not in reads
     shares = [list(split_dataset_by_node(train, rank, world_size=2)) for rank in range(2)]
     assert shares == [rows("a", "b"), rows("e")]
     assert "more.tsv, line 2: found 1 column" in capsys.readouterr().out
-
-
-def test_stream_is_read_lazily(splits_of, files, write):
-    files["train_file"] += write("more.tsv", "e\tE")
-    assert next(iter(splits_of(COUNTED_PAIRS, **files, streaming=True)["train"])) == rows("a")[0]
-    assert files["train_file"][1] not in reads
 
 
 # Data sets of the Hub
@@ -318,16 +316,6 @@ def test_bad_hub_row(splits_of, hub, streaming):
     assert error.value.where == f"{folder}, split train, row 2"
 
 
-def test_hub_data_without_a_split(splits_of, hub):
-    with pytest.raises(ValueError, match="found the splits train, test; expected validation"):
-        splits_of(dataset_name=hub(train=rows("a"), test=rows("b")))
-
-
-def test_files_and_hub_data_exclude_each_other(splits_of, hub, files):
-    with pytest.raises(ValueError, match=r"either --dataset_name .* or files"):
-        splits_of(dataset_name=hub(train=rows("a"), validation=rows("b")), train_file=files["train_file"])
-
-
 def test_class_numbers_become_names(tmp_path, splits_of):
     tags = datasets.List(datasets.ClassLabel(names=["O", "B-PER"]))
     features = datasets.Features({"words": datasets.List(datasets.Value("string")), "tags": tags})
@@ -336,14 +324,3 @@ def test_class_numbers_become_names(tmp_path, splits_of):
         numbered.to_parquet(tmp_path / f"hub/{name}.parquet")
     splits = splits_of(TAGGED_SENTENCES, dataset_name=str(tmp_path / "hub"))
     assert splits["train"].to_list() == [{"words": ["de", "Assis"], "tags": ["O", "B-PER"]}]
-
-
-@pytest.mark.parametrize("number", [0, -1])
-def test_too_few_workers(number):
-    with pytest.raises(ValueError, match=f"--preprocessing_num_workers is {number}; expected 1 or more"):
-        DataArguments(preprocessing_num_workers=number)
-
-
-def test_a_pipe_which_would_be_read_twice_is_refused(splits_of):
-    with pytest.raises(ValueError, match="--train_file /dev/stdin: found a pipe; expected a file"):
-        splits_of(train_file=["/dev/stdin"], validation_file=["/dev/stdin"])

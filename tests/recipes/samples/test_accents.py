@@ -44,12 +44,6 @@ def test_lengths_of_spans_are_even_on_a_log_scale():
         assert share == pytest.approx(math.log((longest + 1) / shortest) / math.log(31 / 2), abs=0.01)
 
 
-def test_spans_cross_line_breaks():
-    spans = list(cut_spans("a b\n" * 100, random.Random(0)))
-    assert any(len(span.split()) > 2 for span in spans)
-    assert not any("\n" in span for span in spans)
-
-
 def test_no_work_is_in_two_splits(texts):
     for one, other in combinations(SPLITS, 2):
         assert not texts[one].keys() & texts[other].keys()
@@ -103,30 +97,3 @@ def test_only_some_training_sources_keep_some_accents(pairs):
         assert len(partly) / len(marked) == pytest.approx(0.1 if name == "train" else 0, abs=0.02)
     whole = [pair for pair in pairs["train"] if pair["source"] == pair["target"] != strip_accents(pair["target"])]
     assert 1000 < len(whole) < 4000
-
-
-def test_sizes(pairs):
-    sizes = {"train": 38605, "validation": 2180, "test": 2210, "sentences": 600, "paragraphs": 100}
-    assert {name: len(rows) for name, rows in pairs.items()} == sizes
-
-
-def test_seed(tmp_path):
-    line = "um dois três quatro cinco seis sete oito nove dez onze doze\n"
-    for split in SPLITS:
-        (tmp_path / split).mkdir()
-        (tmp_path / split / "obra.txt").write_text(line * 20, encoding="utf-8")
-    assert accent_pairs(tmp_path, seed=1) == accent_pairs(tmp_path, seed=1)
-    assert accent_pairs(tmp_path, seed=1)["test"] != accent_pairs(tmp_path, seed=2)["test"]
-
-
-def test_held_out_span_is_left_out_of_training(tmp_path):
-    for split, text in {"train": "é só", "validation": "a b", "test": "é só"}.items():
-        (tmp_path / split).mkdir()
-        (tmp_path / split / "obra.txt").write_text(text, encoding="utf-8")
-    assert accent_pairs(tmp_path)["train"] == []
-    assert [pair["target"] for pair in accent_pairs(tmp_path)["test"]] == ["é só"]
-
-
-def test_missing_texts(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"--train_file and --validation_file"):
-        accent_pairs(tmp_path)

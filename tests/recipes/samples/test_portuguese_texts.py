@@ -76,11 +76,6 @@ def test_sentences_are_cut_after_their_ends():
     ]
 
 
-def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="run from a clone"):
-        portuguese_texts(tmp_path)
-
-
 def test_documents_have_no_text_of_other_tasks_tests(rows):
     documents = portuguese_documents()
     trained = {line for row in documents["train"] for line in row["text"].splitlines()}
@@ -99,8 +94,3 @@ def test_documents_have_no_text_of_other_tasks_tests(rows):
     news = [row["target"] for row in rows["test"] if row["domain"] == "news" and len(row["target"]) > 60]
     assert news
     assert not any(sentence in text for sentence in news)
-
-
-def test_documents_without_the_folder_are_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="run from a clone"):
-        portuguese_documents(tmp_path)

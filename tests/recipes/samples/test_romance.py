@@ -36,8 +36,3 @@ def test_a_phone_is_a_letter_with_its_marks(rows):
         assert 1 <= len(parts) <= 2
         for part in parts:
             assert [unicodedata.category(mark) in ("Mn", "Lm") for mark in part] == [False] + [True] * (len(part) - 1)
-
-
-def test_a_missing_folder_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError, match="run from a clone"):
-        romance_words(tmp_path)

@@ -13,7 +13,13 @@ import yaml
 from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.samples import SAMPLES
-from atenta.recipes.samples.files import SPLITS
+from atenta.recipes.samples.accents import accent_pairs
+from atenta.recipes.samples.dialogue import dialogue_prompts
+from atenta.recipes.samples.files import SPLITS, novels, read_samples
+from atenta.recipes.samples.languages import language_words
+from atenta.recipes.samples.misspellings import misspellings
+from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
+from atenta.recipes.samples.romance import romance_words
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS
@@ -39,6 +45,23 @@ FORMATS = {
 }
 OF_FILES = [name for name, sample in SAMPLES.items() if sample.files]
 OF_ROWS = [name for name, sample in SAMPLES.items() if sample.rows]
+SIZES = {
+    "accents": {"train": 38605, "validation": 2180, "test": 2210, "sentences": 600, "paragraphs": 100},
+    "novels": {"train": 7, "validation": 1, "test": 1},
+    "plays": {"train": 2975, "validation": 309, "test": 444},
+    "languages": {"train": 1977, "validation": 243, "test": 228},
+    "portuguese": {
+        **{"train": 122795, "validation": 5522, "test": 5765, "documents": 48},
+        **{"encyclopaedia": 1505, "essays": 1728, "everyday": 169, "plays": 3894},
+    },
+    "portuguese_documents": {"train": 1698, "validation": 19, "test": 19},
+    "romance_g2p": {
+        **{"train": 59610, "validation": 685, "test": 2012},
+        **{"Brazil": 622, "Portugal": 539, "Galician": 228, "Spanish": 200, "Italian": 219, "French": 204},
+    },
+    "brazil_g2p": {"train": 9406, "validation": 272, "test": 622},
+    "misspellings": {"train": 87280, "validation": 1000, "test": 1000, "hard": 1000, "random letters": 1000},
+}
 LICENCES = {"apache-2.0", "cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-4.0"}
 
 
@@ -78,8 +101,8 @@ def test_samples_of_files(name):
 def test_samples_of_rows(name):
     made, check = SAMPLES[name].rows(), FORMATS[name].check
     assert list(made)[:3] == list(SPLITS)  # and further tests
+    assert {split: len(rows) for split, rows in made.items()} == SIZES[name]
     for rows in made.values():
-        assert rows
         # In these rows tags are tokens, but `check` reads them as a text.
         for row in rows[:100]:
             given = {**row, "tags": ";".join(tag[1:-1] for tag in row["tags"]) or None} if "tags" in row else row
@@ -104,6 +127,31 @@ def test_rows_are_the_same_in_every_process():
         check=True,
     )
     assert other.stdout.strip() == digest_of_rows()
+
+
+@pytest.mark.parametrize("make", [accent_pairs, language_words, misspellings])
+def test_the_seed_decides(make):
+    one, other = make(seed=0), make(seed=1)
+    assert all(one[split] != other[split] for split in SPLITS)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(accent_pairs, dialogue_prompts, language_words, misspellings, novels),
+        *(portuguese_documents, portuguese_texts, romance_words),
+    ],
+)
+def test_missing_folder(make, tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"--train_file and --validation_file"):
+        make(tmp_path)
+
+
+def test_texts_are_in_the_order_of_file_names(tmp_path):
+    for name in ("b.txt", "a.txt", "c.tsv"):
+        (tmp_path / name).write_text(f"é {name}", encoding="utf-8")
+    assert read_samples(tmp_path) == ["é a.txt", "é b.txt"]
+    assert read_samples(tmp_path, "c.tsv") == ["é c.tsv"]
 
 
 def test_missing_files():

@@ -14,9 +14,7 @@ from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.tasks.documents import (
-    DOCUMENTS,
     DocumentArguments,
-    check_document,
     collate_packed,
     cut_documents,
     cut_sentences,
@@ -45,20 +43,6 @@ def texts_of(path, sample_by):
     return [fields["text"] for _, fields in read_documents(path, sample_by)]
 
 
-# Rows
-
-
-def test_row():
-    assert check_document({"text": " a\n", "other": 1}) == {"text": " a\n"}
-    assert list(DOCUMENTS.features) == ["text"]
-
-
-@pytest.mark.parametrize(("fields", "message"), [({}, "found no text"), ({"text": "\n"}, "found an empty text")])
-def test_malformed_row(fields, message):
-    with pytest.raises(ValueError, match=message):
-        check_document(fields)
-
-
 # Documents of texts
 
 
@@ -81,12 +65,6 @@ def test_locations_of_sentences(write):
     path = write("Título\num. dois\ntrês. quatro\n\ncinco. Seis")
     found = [(where.rpartition(" ")[2], fields["text"]) for where, fields in read_documents(path, "sentence")]
     assert found == [("1", "Título\num."), ("2", "dois\ntrês."), ("3", "quatro"), ("5", "cinco."), ("5", "Seis")]
-
-
-@every_unit
-def test_line_ends_and_byte_order_mark(write, sample_by):
-    plain = texts_of(write(TEXT), sample_by)
-    assert texts_of(write("\ufeff" + TEXT.replace("\n", "\r\n")), sample_by) == plain
 
 
 @every_unit
@@ -129,7 +107,7 @@ def test_document_that_is_not_utf_8(write, sample_by, good):
 
 
 @every_unit
-@pytest.mark.parametrize("content", ["", " \n\n", "\ufeff\r\n"])
+@pytest.mark.parametrize("content", ["", "\ufeff \n\r\n"])
 def test_file_without_text(write, sample_by, content):
     with pytest.raises(ValueError, match=r"novel.txt: found no text"):
         texts_of(write(content), sample_by)
@@ -262,13 +240,9 @@ def test_each_token_is_predicted_once_from_the_one_before(texts, block_size):
     assert [pair for piece in pieces for pair in pairwise(piece)] == [
         pair for document in complete for pair in pairwise(document)
     ]
-
-
-@given(documents, block_sizes)
-def test_all_rows_but_the_last_are_full(texts, block_size):
-    lengths = [len(row["input_ids"]) for row in rows_of(texts, block_size)]
-    assert all(length == block_size for length in lengths[:-1])
-    assert all(2 <= length <= block_size for length in lengths[-1:])
+    lengths = [len(row["input_ids"]) for row in rows]
+    assert set(lengths[:-1]) <= {block_size}
+    assert 2 <= lengths[-1] <= block_size
 
 
 def test_padding_is_a_separate_piece():

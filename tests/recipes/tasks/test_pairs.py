@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.pairs import PAIRS, check_pair, encode_pairs, measure_lengths, nearest_target, tag_tokens
+from atenta.recipes.tasks.pairs import check_pair, encode_pairs, measure_lengths, nearest_target, tag_tokens
 from atenta.tokenization.text_windows import GAP
 
 
@@ -22,33 +22,15 @@ def test_pair_without_tags(others):
     assert row == {"source": " cao  ", "target": "ca\u0303o", "tags": []}
 
 
-@pytest.mark.parametrize(
-    ("tags", "tokens"),
-    [("V;3;PL", ["<V>", "<3>", "<PL>"]), ("V.PTCP;{M/F}", ["<V.PTCP>", "<{M/F}>"]), ("V", ["<V>"])],
-)
-def test_tags(tags, tokens):
-    assert check_pair({"source": "ser", "target": "foi", "tags": tags})["tags"] == tokens
-
-
 @given(st.lists(st.text("ABCXYZ0123456789.+/{}_-", min_size=1), min_size=1))
 def test_tags_round_trip(tags):
     tokens = check_pair({"source": "a", "target": "b", "tags": ";".join(tags)})["tags"]
-    assert [token[1:-1] for token in tokens] == tags
+    assert tokens == [f"<{tag}>" for tag in tags]
 
 
-@pytest.mark.parametrize("name", ["source", "target"])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [("", "found an empty {}"), (None, "found no {}"), ("\udfff", "lone surrogate .* of the {};")],
-)
-def test_malformed_text(name, value, message):
-    with pytest.raises(ValueError, match=message.format(name)):
-        check_pair({"source": "a", "target": "b", name: value})
-
-
-@pytest.mark.parametrize("tags", ["", "V;", ";V", "V;;PL", "V PL", "V; PL", "<V>", "V>", "é", "V\n", "\ud800"])
+@pytest.mark.parametrize("tags", [["V"], "", "V;", ";V", "V;;PL", "V PL", "V; PL", "<V>", "V>", "é", "V\n", "\ud800"])
 def test_malformed_tag(tags):
-    with pytest.raises(ValueError, match=r"found the tag .*expected tags separated by ';'"):
+    with pytest.raises(ValueError, match=r"found .*tag.*V;3;PL"):
         check_pair({"source": "a", "target": "b", "tags": tags})
 
 
@@ -57,16 +39,6 @@ def test_tag_with_the_name_of_another_token(tag):
     with pytest.raises(ValueError, match=f"found the tag '{tag}'"):
         check_pair({"source": "a", "target": "b", "tags": f"V;{tag}"})
     assert check_pair({"source": "a", "target": "b", "tags": f"V;{tag}s"})["tags"] == ["<V>", f"<{tag}s>"]
-
-
-def test_tags_that_are_not_a_text():
-    with pytest.raises(ValueError, match=r"found \['V'\] \(list\) as the tags; expected a text such as 'V;3;PL'"):
-        check_pair({"source": "a", "target": "b", "tags": ["V"]})
-
-
-def test_features():
-    rows = [check_pair({"source": "a", "target": "b"}), check_pair({"source": "a", "target": "b", "tags": "V;3"})]
-    assert Dataset.from_list(rows, features=PAIRS.features).to_list() == rows
 
 
 def test_tag_tokens():

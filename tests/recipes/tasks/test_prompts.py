@@ -1,12 +1,11 @@
 import pytest
 import torch
-from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from transformers import DataCollatorForSeq2Seq
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
-from atenta.recipes.tasks.prompts import PROMPTS, check_prompt, encode_prompts
+from atenta.recipes.tasks.prompts import check_prompt, encode_prompts
 from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_alphabet("abcdé?\n ", family="decoder")
@@ -16,21 +15,6 @@ texts = st.text("abé Ж\u0301", min_size=1, max_size=9)
 def test_prompt_and_answer_are_unchanged():
     row = {"prompt": "BENTO: Aonde vais?\n", "answer": " À missa."}
     assert check_prompt({**row, "play": "x"}) == row
-    assert Dataset.from_list([row], features=PROMPTS.features).to_list() == [row]
-
-
-@pytest.mark.parametrize("name", ["prompt", "answer"])
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (None, "found no {}; expected"),
-        ("\n ", "found an empty {}; expected"),
-        (1, r"found 1 \(int\) as the {}; expected"),
-    ],
-)
-def test_malformed_row(name, value, message):
-    with pytest.raises(ValueError, match=message.format(name)):
-        check_prompt({"prompt": "a", "answer": "b", name: value})
 
 
 @given(st.lists(st.tuples(texts, texts), min_size=1, max_size=4))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
 from atenta.recipes.samples.files import DATA
-from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, check_question, encode_questions
+from atenta.recipes.tasks.questions import answers_from_logits, check_question, encode_questions
 
 TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder")
 CONTEXT = "A banca é presidida por um professor, e a banca decide."  # `banca` at 2 and 42, `professor` at 27
@@ -37,6 +37,7 @@ def fields(*answers, context=CONTEXT, **others):
 def test_correct_offsets_are_unchanged():
     raw = fields(("professor", 27), ("banca", 2), ("banca", 42), title="Banca")
     row = check_question(raw)
+    assert check_question(raw | {"id": 7})["id"] == "7"
     assert row == {**{name: raw[name] for name in ("id", "context", "question", "answers")}, "corrected": 0}
 
 
@@ -80,33 +81,21 @@ def test_answers_are_at_their_offsets(context, start, length, wrong):
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    ("answers", "found"),
     [
-        ({"id": None}, "found no id; expected"),
-        ({"context": "  "}, "found an empty context; expected"),
-        ({"question": ""}, "found an empty question; expected"),
-        ({"answers": None}, "found None as the answers; expected lists 'text' and 'answer_start'"),
-        ({"answers": {"text": ["A"]}}, "found .* as the answers; expected lists 'text' and 'answer_start'"),
-        ({"answers": [{"text": "A", "answer_start": 0}]}, "found .* as the answers; expected lists"),
-        ({"answers": {"text": [], "answer_start": []}}, "found no answer; expected at least one"),
-        ({"answers": {"text": ["A"], "answer_start": []}}, r"found 1 answer\(s\) and 0 answer_start\(s\); expected"),
-        ({"answers": {"text": [""], "answer_start": [0]}}, "found an empty answer; expected"),
-        ({"answers": {"text": ["A"], "answer_start": ["0"]}}, r"found '0' \(str\) as an answer_start; expected"),
-        ({"answers": {"text": ["A"], "answer_start": [0.0]}}, r"found 0.0 \(float\) as an answer_start; expected"),
+        (None, "None as the answers"),
+        ({"text": ["A"]}, "as the answers"),
+        ([{"text": "A", "answer_start": 0}], "as the answers"),
+        ({"text": [], "answer_start": []}, "no answer"),
+        ({"text": ["A"], "answer_start": []}, r"1 answer\(s\) and 0 answer_start\(s\)"),
+        ({"text": [""], "answer_start": [0]}, "an empty answer"),
+        ({"text": ["A"], "answer_start": ["0"]}, r"'0' \(str\) as an answer_start"),
+        ({"text": ["A"], "answer_start": [0.0]}, r"0.0 \(float\) as an answer_start"),
     ],
 )
-def test_malformed_row(changed, message):
-    with pytest.raises(ValueError, match=message):
-        check_question({**fields(("professor", 27)), **changed})
-
-
-def test_features():
-    rows = [
-        check_question(fields(("professor", 0), ("banca", 2))),
-        check_question(fields(("banca", 42), id=7)),
-    ]
-    assert Dataset.from_list(rows, features=QUESTIONS.features).to_list() == rows
-    assert rows[1]["id"] == "7"
+def test_malformed_answers(answers, found):
+    with pytest.raises(ValueError, match=f"found .*{found}.*; expected"):
+        check_question(fields() | {"answers": answers})
 
 
 def test_wrong_offsets_of_faquad():

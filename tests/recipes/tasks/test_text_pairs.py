@@ -6,7 +6,7 @@ import pytest
 from datasets import Dataset
 
 from atenta.recipes.reading.records import BadRow
-from atenta.recipes.tasks.text_pairs import TEXT_PAIRS, check_text_pair, read_neighbours, set_aside_validation
+from atenta.recipes.tasks.text_pairs import TEXT_PAIRS, read_neighbours, set_aside_validation
 from support.recipes import write_lines
 
 FIRST, SECOND, THIRD = (
@@ -37,12 +37,6 @@ def test_a_text_without_neighbours_is_refused(tmp_path):
     path = write_lines(tmp_path / "a.txt", FIRST, "", SECOND)
     with pytest.raises(ValueError, match=r"a\.txt: found no paragraph of two sentences of 30 characters"):
         pairs(path)
-
-
-@pytest.mark.parametrize("fields", [{"anchor": "a"}, {"anchor": "a", "positive": " "}, {"anchor": 1, "positive": "a"}])
-def test_malformed_rows_are_refused(fields):
-    with pytest.raises(ValueError, match="expected"):
-        check_text_pair(fields)
 
 
 def test_neighbours_of_files(tmp_path):

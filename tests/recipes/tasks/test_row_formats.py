@@ -1,0 +1,49 @@
+"""What the rows of all tasks have in common: their columns, and texts that are there, not blank and complete."""
+
+import pytest
+from datasets import Dataset
+
+from atenta.recipes.tasks.characters import CHARACTER_PAIRS
+from atenta.recipes.tasks.classification import LABELLED_TEXTS
+from atenta.recipes.tasks.documents import DOCUMENTS
+from atenta.recipes.tasks.pairs import PAIRS
+from atenta.recipes.tasks.prompts import PROMPTS
+from atenta.recipes.tasks.questions import QUESTIONS
+from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
+
+ANSWERS = {"text": ["a"], "answer_start": [0]}
+FORMATS = {  # each with a row as a file may have it
+    "characters": (CHARACTER_PAIRS, {"source": "a", "target": "á"}),
+    "classification": (LABELLED_TEXTS, {"text": " bom ", "text_pair": "b", "label": "x"}),
+    "documents": (DOCUMENTS, {"text": " a\n"}),
+    "pairs": (PAIRS, {"source": "a", "target": "b", "tags": "V;3"}),
+    "prompts": (PROMPTS, {"prompt": "BENTO: Aonde vais?\n", "answer": " À missa."}),
+    "questions": (QUESTIONS, {"id": "q1", "context": "abc", "question": "Quem?", "answers": ANSWERS}),
+    "tagging": (TAGGED_SENTENCES, {"words": ["a", "b"], "tags": ["O", "B-X"]}),
+    "text pairs": (TEXT_PAIRS, {"anchor": "a", "positive": "b"}),
+}
+TEXTS = [
+    (name, column)
+    for name, (_, fields) in FORMATS.items()
+    for column, value in fields.items()
+    if isinstance(value, str) and column != "tags"
+]
+
+
+@pytest.mark.parametrize(("row_format", "fields"), FORMATS.values(), ids=FORMATS)
+def test_rows_have_the_columns_of_their_format(row_format, fields):
+    assert set(row_format.columns) <= set(fields) <= {*row_format.columns, *row_format.optional}
+    row = row_format.check({**fields, "other": 4})
+    assert Dataset.from_list([row], features=row_format.features).to_list() == [row]
+
+
+@pytest.mark.parametrize(("name", "column"), TEXTS)
+@pytest.mark.parametrize("value", [None, "", " \n", 0.5, ["a"], "\ud800"])
+def test_texts_that_are_missing_blank_or_malformed(name, column, value):
+    row_format, fields = FORMATS[name]
+    if value is None and column in row_format.optional:
+        assert row_format.check({**fields, column: None})[column] is None
+        return
+    with pytest.raises(ValueError, match=rf"^found .*\b{column}\b.*; expected"):
+        row_format.check({**fields, column: value})
