@@ -59,12 +59,12 @@ def select_files(folder: Path) -> PushFiles:
         if stat.S_IFMT(names[name].lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
             raise ValueError(f"{names[name]} is neither a file nor a folder, but a pipe, socket or device: remove it.")
     sent = {name: names[name] for name in wanted if _is_file(names[name])}
-    _expect(folder, sent, [_CONFIG], "the folder of a saved model, with config.json and model.safetensors.")
+    _check_present(folder, sent, [_CONFIG], "the folder of a saved model, with config.json and model.safetensors.")
     weights = [path.name for path in weight_files(folder)] or [WEIGHTS]
     weights += [INDEX] if WEIGHTS not in weights else []
-    _expect(folder, sent, weights, "the folder of a saved model, with config.json and model.safetensors.")
-    _expect(folder, sent, _NEEDED, "the model's tokenizer beside it, which `tokenizer.save_pretrained` writes.")
-    _expect(folder, sent, spellings, f"the spellings that spellings_file of {_CONFIG} names.")
+    _check_present(folder, sent, weights, "the folder of a saved model, with config.json and model.safetensors.")
+    _check_present(folder, sent, _NEEDED, "the model's tokenizer beside it, which `tokenizer.save_pretrained` writes.")
+    _check_present(folder, sent, spellings, f"the spellings that spellings_file of {_CONFIG} names.")
     sent = {name: path for name, path in sent.items() if name in weights or not _fits(name, (WEIGHTS, INDEX, SHARDS))}
     for path in sent.values():
         if path.suffix == ".onnx":
@@ -97,7 +97,7 @@ def _is_file(path: Path) -> bool:
     return path.is_file() and not path.is_symlink()
 
 
-def _expect(folder: Path, sent: Iterable[str], names: Iterable[str], expected: str) -> None:
+def _check_present(folder: Path, sent: Iterable[str], names: Iterable[str], expected: str) -> None:
     for name in names:
         if (folder / name).is_symlink():
             raise ValueError(
