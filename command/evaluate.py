@@ -13,16 +13,8 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
-from atenta.engines.kinds import kind_of
-from atenta.engines.saved_model import (
-    class_of,
-    find_model,
-    is_ours,
-    load_tokenizer,
-    load_weights,
-    read_config,
-    saved_options,
-)
+from atenta.engines.kinds import kind_of, saved_options
+from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.characters import evaluate_characters

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from atenta.engines.saved_model import class_names, saved_options
+from atenta.engines.kinds import class_names, saved_options
 
 
 @dataclass(frozen=True)

@@ -68,3 +68,13 @@ def kind_of_class(name: str, *, restores: bool = False) -> Kind:
             return kind
     heads = ", ".join(dict.fromkeys(kind.head for kind in _KINDS))
     raise ValueError(f"{CONFIG} has {name} in architectures; expected a class whose name ends in one of {heads}.")
+
+
+def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
+    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
+    return (config.get("task_specific_params") or {}).get(task, {})
+
+
+def class_names(config: Mapping[str, Any]) -> dict[str, str]:
+    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
+    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}

@@ -13,11 +13,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .kinds import class_names
 from .saved_model import (
     CONFIG,
     SavedTensor,
     check_inside,
-    class_names,
     class_of,
     describe_error,
     learned_positions,

@@ -214,16 +214,6 @@ def class_of(config: Mapping[str, Any]) -> str:
     return (config.get("architectures") or [f"unknown class ({CONFIG} has no architectures)"])[0]
 
 
-def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
-    """Return what a recipe saved with its model: the options of a pipeline's task in a `config.json`."""
-    return (config.get("task_specific_params") or {}).get(task, {})
-
-
-def class_names(config: Mapping[str, Any]) -> dict[str, str]:
-    """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
-    return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}
-
-
 def is_ours(config: Mapping[str, Any]) -> bool:
     """Return whether a saved model is of this package."""
     return str(config.get("model_type")).startswith("atenta")
@@ -411,9 +401,7 @@ def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> No
 
     config = load_config(folder, trust_remote_code=trust_remote_code)
     with torch.device("meta"), no_init_weights():
-        if hasattr(
-            model_class, "from_config"
-        ):  # an auto class: it runs code unless it is forbidden
+        if hasattr(model_class, "from_config"):  # an auto class: it runs code unless it is forbidden
             model = model_class.from_config(config, trust_remote_code=trust_remote_code)
         else:
             model = model_class._from_config(config)

@@ -83,7 +83,9 @@ class TextIds:
         needed = ["input_ids", "attention_mask", *(["token_type_ids"] if segments else [])]
         if missing := [name for name in needed if name not in self.model_input_names]:
             raise ValueError(f"{self._folder}/tokenizer_config.json: model_input_names lacks {missing[0]}; {AS_SAVED}")
-        if not all(self.encode([""])):
+        with loading_errors(self._folder, "tokenizer.json"):
+            ids = self.encode([""])
+        if not all(ids):
             raise ValueError(f"{self._folder}/tokenizer.json: post_processor adds no special tokens; {AS_SAVED}")
         inputs = self.inputs([""], [""] if segments > 1 else None)
         for name, size in (("input_ids", config.get("vocab_size")), ("token_type_ids", segments)):

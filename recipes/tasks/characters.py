@@ -11,7 +11,7 @@ from typing import Any
 
 from datasets import Features, Value
 
-from atenta.engines.saved_model import saved_options
+from atenta.engines.kinds import saved_options
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat

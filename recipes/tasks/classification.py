@@ -6,7 +6,7 @@ from typing import Any
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.saved_model import class_names
+from atenta.engines.kinds import class_names
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_name, expect_text

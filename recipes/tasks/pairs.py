@@ -10,7 +10,7 @@ from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.saved_model import saved_options
+from atenta.engines.kinds import saved_options
 from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import RowFormat

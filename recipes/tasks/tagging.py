@@ -9,7 +9,7 @@ import numpy as np
 from datasets import Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.saved_model import class_names, saved_options
+from atenta.engines.kinds import class_names, saved_options
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
