@@ -134,7 +134,7 @@ def test_batches_within_a_budget_use_every_text_once_an_epoch(tmp_path):
 
 def test_a_stream_is_repeated(tmp_path):
     rows, seen = many(10), Counter()
-    stream = {"train": rows.to_iterable_dataset()}
+    stream = {"train": rows.to_iterable_dataset().map(dict)}  # its columns are not known before they are read
     options = {"data_collator": recorded(seen)}
     trainer = fitted(trainer_of(tmp_path, stream, options=options, max_steps=9, per_device_train_batch_size=2))
     assert trainer.state.global_step == len(losses(trainer)) == 9
