@@ -167,47 +167,30 @@ def delete_old_checkpoints(folder: Path, limit: int | None, best: str | None) ->
 
 
 def checkpoints_to_average(training: RecipeArguments) -> list[Path]:
-    """Return the checkpoints whose mean a run ends with; none if it ends with single ones."""
-    folder = Path(training.output_dir)
-    if training.average_last_checkpoints:
-        return newest_checkpoints(folder, training.average_last_checkpoints)
+    """Return the checkpoints whose mean a run ends with, the last or the best; none if it ends with a single one.
+
+    A checkpoint's score is the one logged at its step; of equal scores, the later one is the better. Checkpoints
+    without one are ignored.
+
+    Raises:
+        ValueError: If there are fewer than the run averages.
+    """
+    found, what = checkpoints_of(Path(training.output_dir))[::-1], "checkpoints"
     if training.average_best_checkpoints:
-        named = training.metric_for_best_model
-        return best_checkpoints(folder, training.average_best_checkpoints, named, training.greater_is_better)
-    return []
-
-
-def newest_checkpoints(folder: Path, n: int) -> list[Path]:
-    """Return the last `n` checkpoints that transformers' Trainer wrote to a folder, oldest first.
-
-    Raises:
-        ValueError: If there are fewer, or `n` is not positive.
-    """
-    return _take(n, checkpoints_of(folder)[::-1], f"checkpoints in {folder}")[::-1]
-
-
-def best_checkpoints(folder: Path, n: int, metric: str, greater_is_better: bool) -> list[Path]:
-    """Return the `n` checkpoints with the best validation scores, best first; of equal scores, the later one first.
-
-    A checkpoint's score is the one logged at its step. Checkpoints without one are ignored.
-
-    Args:
-        folder: The Trainer's output folder.
-        n: Number of checkpoints.
-        metric: Name of the score, with or without `eval_`, as in `metric_for_best_model`.
-        greater_is_better: Whether the highest score is the best.
-
-    Raises:
-        ValueError: If there are fewer, or `n` is not positive.
-    """
-    metric = f"eval_{metric.removeprefix('eval_')}"
-    scores = {}
-    for checkpoint in checkpoints_of(folder):
-        for entry in TrainerState.load_from_json(str(checkpoint / "trainer_state.json")).log_history:
-            if entry["step"] == step_of(checkpoint) and metric in entry:
-                scores[checkpoint] = entry[metric] if greater_is_better else -entry[metric]
-    best = sorted(scores, key=lambda checkpoint: (scores[checkpoint], step_of(checkpoint)), reverse=True)
-    return _take(n, best, f"checkpoints with {metric} in {folder}")
+        metric = f"eval_{str(training.metric_for_best_model).removeprefix('eval_')}"
+        sign = 1 if training.greater_is_better else -1
+        scores = {
+            checkpoint: sign * entry[metric]
+            for checkpoint in found
+            for entry in _read_state(checkpoint).log_history
+            if entry["step"] == step_of(checkpoint) and metric in entry
+        }
+        found, what = sorted(scores, key=scores.__getitem__, reverse=True), f"checkpoints with {metric}"
+    number = training.average_last_checkpoints or training.average_best_checkpoints or 0
+    if len(found) < number:
+        folder = training.output_dir
+        raise ValueError(f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit.")
+    return found[:number]
 
 
 def average_checkpoints(folders: Sequence[Path]) -> dict[str, torch.Tensor]:
@@ -260,14 +243,6 @@ def load_weights(model: PreTrainedModel, weights: dict[str, torch.Tensor]) -> No
     missing = [name for name in missing if name not in model.all_tied_weights_keys]
     if missing or unexpected:
         raise ValueError(f"These are the weights of another model: missing {missing}, unexpected {unexpected}.")
-
-
-def _take(n: int, checkpoints: list[Path], what: str) -> list[Path]:
-    if n < 1:
-        raise ValueError(f"Asked for {n} {what}; expected a positive number.")
-    if len(checkpoints) < n:
-        raise ValueError(f"Found {len(checkpoints)} {what}; expected at least {n}: raise --save_total_limit.")
-    return checkpoints[:n]
 
 
 def _describe(weight: torch.Tensor | None) -> str:

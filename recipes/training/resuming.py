@@ -122,10 +122,15 @@ class CheckpointCallback(TrainerCallback):
         self.trainer.accelerator.wait_for_everyone()
 
     def on_log(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, logs: Mapping[str, Any], **_: Any
+        self,
+        args: TrainingArguments,
+        state: TrainerState,
+        control: TrainerControl,
+        logs: Mapping[str, Any] | None = None,
+        **kwargs: Any,
     ) -> None:
         """Check the best checkpoint at the end of training: the mean loss is logged before its weights are loaded."""
-        ends = "train_loss" in logs and args.load_best_model_at_end and state.best_model_checkpoint
+        ends = "train_loss" in (logs or {}) and args.load_best_model_at_end and state.best_model_checkpoint
         if ends and state.is_world_process_zero:
             expect_intact([Path(state.best_model_checkpoint)])
 

@@ -26,7 +26,7 @@ from transformers import (
     TrainerState,
 )
 from transformers.trainer import TRAINER_STATE_NAME, TRAINING_ARGS_NAME
-from transformers.trainer_utils import EvalLoopOutput, PredictionOutput
+from transformers.trainer_utils import EvalLoopOutput, PredictionOutput, RemoveColumnsCollator
 
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.batching import BucketBatchSampler, expect_within_budget, mask_some
@@ -227,15 +227,15 @@ class RecipeTrainer(Trainer):
         }
         model = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         accepted = inspect.signature(type(model).forward).parameters
+        collate = RemoveColumnsCollator(self.data_collator, accepted)
         rows = self.train_dataset
-        rows = rows.select_columns([name for name in rows.column_names if name in accepted])
         if isinstance(rows, datasets.IterableDataset):
             rows = split_dataset_by_node(rows, self.args.process_index, self.args.world_size)
             rows = rows.shuffle(seed=self._seed_of_batches, buffer_size=_SHUFFLE_BUFFER).repeat(None)
             loading["batch_size"] = self.args.per_device_train_batch_size
         else:
             loading["batch_sampler"] = self._batches
-        loader = DataLoader(rows, collate_fn=self.data_collator, **loading)
+        loader = DataLoader(rows, collate_fn=collate, **loading)
         # The batches are already split over the processes; accelerate only moves them to the device.
         return prepare_data_loader(
             loader, device=self.args.device, num_processes=1, process_index=0, put_on_device=True

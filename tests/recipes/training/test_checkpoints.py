@@ -15,13 +15,12 @@ from atenta.recipes.option_annotations import Mark
 from atenta.recipes.training import RecipeArguments, runs, start_run
 from atenta.recipes.training.checkpoints import (
     average_checkpoints,
-    best_checkpoints,
     checkpoints_of,
+    checkpoints_to_average,
     delete_checkpoint,
     delete_old_checkpoints,
     load_weights,
     mark_complete,
-    newest_checkpoints,
     step_of,
 )
 from atenta.recipes.training.runs import use_all_cores
@@ -65,11 +64,6 @@ def write(folder, step, complete=True, **state):
 
 def steps(folder):
     return [step_of(checkpoint) for checkpoint in checkpoints_of(folder)]
-
-
-def test_a_new_folder_gets_the_options(tmp_path):
-    assert find(tmp_path / "new") is None
-    assert (tmp_path / "new" / "options.yaml").is_file()
 
 
 def test_the_last_complete_checkpoint_is_found_and_incomplete_ones_are_deleted(tmp_path):
@@ -360,22 +354,26 @@ def scored(tmp_path):
     return tmp_path
 
 
-def test_the_last_and_the_best_checkpoints_are_selected(scored):
-    assert [step_of(checkpoint) for checkpoint in newest_checkpoints(scored, 2)] == [12, 100]
-    assert [step_of(checkpoint) for checkpoint in newest_checkpoints(scored, 5)] == [4, 5, 8, 12, 100]
-    assert [step_of(checkpoint) for checkpoint in best_checkpoints(scored, 3, "loss", False)] == [12, 8, 100]
-    assert [step_of(checkpoint) for checkpoint in best_checkpoints(scored, 2, "eval_loss", True)] == [4, 100]
-
-
-def test_too_few_checkpoints_are_refused(scored):
-    with pytest.raises(ValueError, match=r"Found 5 checkpoints .* expected at least 6: raise --save_total_limit"):
-        newest_checkpoints(scored, 6)
-    with pytest.raises(ValueError, match=r"Found 4 checkpoints with eval_loss .* expected at least 5"):
-        best_checkpoints(scored, 5, "loss", False)
-    with pytest.raises(ValueError, match="Found 0 checkpoints with eval_bleu"):
-        best_checkpoints(scored, 1, "bleu", True)
-    with pytest.raises(ValueError, match="positive"):
-        newest_checkpoints(scored, 0)
+@pytest.mark.parametrize(
+    ("options", "selected"),
+    [
+        ({"average_last_checkpoints": 2}, [100, 12]),
+        ({"average_last_checkpoints": 5}, [100, 12, 8, 5, 4]),
+        ({"average_best_checkpoints": 3, "metric_for_best_model": "loss"}, [12, 8, 100]),
+        ({"average_best_checkpoints": 2, "metric_for_best_model": "eval_loss", "greater_is_better": True}, [4, 100]),
+        ({}, []),
+        ({"average_last_checkpoints": 6}, "Found 5 checkpoints in .* expected 6: raise --save_total_limit"),
+        ({"average_best_checkpoints": 5, "metric_for_best_model": "loss"}, "Found 4 checkpoints with eval_loss in"),
+        ({"average_best_checkpoints": 1, "metric_for_best_model": "bleu"}, "Found 0 checkpoints with eval_bleu in"),
+    ],
+)
+def test_the_last_and_the_best_checkpoints_are_selected(scored, options, selected):
+    training = arguments(scored, eval_strategy="epoch", **options)
+    if isinstance(selected, str):
+        with pytest.raises(ValueError, match=selected):
+            checkpoints_to_average(training)
+    else:
+        assert [step_of(checkpoint) for checkpoint in checkpoints_to_average(training)] == selected
 
 
 def save(folder, **weights):

@@ -305,11 +305,24 @@ def test_errors_in_the_file(config, capsys, text, message):
     assert str(config) in line
 
 
-def test_a_choice_in_the_file_is_checked(config, capsys):
-    config.write_text("use_cpu: true\neval_strategy: sometimes\n", encoding="utf-8")
+@pytest.mark.parametrize(
+    ("text", "flags", "message"),
+    [
+        ("eval_strategy: sometimes", [], "line 2: eval_strategy: invalid choice: 'sometimes' (choose from"),
+        ('accelerator_config: {"speed": 1}', [], "unexpected keyword argument 'speed'"),  # a TypeError of transformers
+        (  # three lines of transformers
+            "eval_strategy: epoch",
+            ["--save_strategy", "no", "--load_best_model_at_end"],
+            "--load_best_model_at_end requires the save and eval strategy to match",
+        ),
+    ],
+)
+def test_what_transformers_refuses_is_one_line(config, capsys, text, flags, message):
+    config.write_text(f"use_cpu: true\n{text}\n", encoding="utf-8")
     with pytest.raises(SystemExit):
-        parse_arguments(RecipeArguments, description="", default_config=config, arguments=[])
-    assert "line 2: eval_strategy: invalid choice: 'sometimes' (choose from" in capsys.readouterr().err
+        parse_arguments(RecipeArguments, description="", default_config=config, arguments=flags)
+    _, line = capsys.readouterr().err.splitlines()
+    assert message in line
 
 
 def test_texts_in_the_file_are_kept_as_they_are_written(config):
@@ -318,24 +331,6 @@ def test_texts_in_the_file_are_kept_as_they_are_written(config):
         config.write_text(f"sample: {text}\ntrain_file: [{text}]\n", encoding="utf-8")
         assert parse(config).sample == text
         assert parse(config).train_file == [text]
-
-
-def test_several_lines_of_an_error_become_one(config, capsys):
-    """transformers' message has three."""
-    config.write_text("use_cpu: true\n", encoding="utf-8")
-    flags = ["--eval_strategy", "epoch", "--save_strategy", "no", "--load_best_model_at_end"]
-    with pytest.raises(SystemExit):
-        parse_arguments(RecipeArguments, description="", default_config=config, arguments=flags)
-    _, line = capsys.readouterr().err.splitlines()
-    assert "--load_best_model_at_end requires the save and eval strategy to match" in line
-
-
-def test_options_that_transformers_cannot_read_are_refused(config, capsys):
-    """transformers raises TypeError."""
-    config.write_text('use_cpu: true\naccelerator_config: {"speed": 1}\n', encoding="utf-8")
-    with pytest.raises(SystemExit):
-        parse_arguments(RecipeArguments, description="", default_config=config, arguments=[])
-    assert "unexpected keyword argument 'speed'" in capsys.readouterr().err.splitlines()[1]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,13 @@ def scripted(*scores):
     return lambda _: {"score": left.pop(0)}
 
 
+def scored_trainer(folder, *scores, **training):
+    """A trainer that evaluates and saves at each step, with these scores."""
+    options = {"compute_metrics": scripted(*scores)}
+    training = {**EVERY_STEP, "metric_for_best_model": "score", **training}
+    return trainer_of(folder, {"train": PAIRS, "validation": PAIRS}, options=options, **training)
+
+
 def fitted(trainer):
     trainer.fit(None)
     return trainer
@@ -127,7 +134,7 @@ def test_batches_within_a_budget_use_every_text_once_an_epoch(tmp_path):
 
 def test_a_stream_is_repeated(tmp_path):
     rows, seen = many(10), Counter()
-    stream = {"train": rows.to_iterable_dataset()}
+    stream = {"train": rows.to_iterable_dataset().map(dict)}  # its columns are not known before they are read
     options = {"data_collator": recorded(seen)}
     trainer = fitted(trainer_of(tmp_path, stream, options=options, max_steps=9, per_device_train_batch_size=2))
     assert trainer.state.global_step == len(losses(trainer)) == 9
@@ -171,17 +178,8 @@ def test_the_caller_s_arguments_are_unchanged(tmp_path):
 
 
 def test_early_stopping(tmp_path):
-    trainer = trainer_of(
-        tmp_path,
-        {"train": PAIRS, "validation": PAIRS},
-        options={"compute_metrics": scripted(0.1, 0.5, 0.4, 0.5, 0.9)},
-        early_stopping_patience=2,
-        metric_for_best_model="score",
-        load_best_model_at_end=True,
-        max_steps=20,
-        **EVERY_STEP,
-    )
-    trainer.fit(None)
+    stopping = {"early_stopping_patience": 2, "load_best_model_at_end": True, "max_steps": 20}
+    trainer = fitted(scored_trainer(tmp_path, 0.1, 0.5, 0.4, 0.5, 0.9, **stopping))
     assert trainer.state.global_step == 4
     assert trainer.state.best_global_step == 2
     assert [read_data(tmp_path / f"checkpoint-{step}")["ended"] for step in (1, 2, 3, 4)] == [False] * 3 + [True]
@@ -189,17 +187,8 @@ def test_early_stopping(tmp_path):
 
 @pytest.mark.parametrize(("limit", "kept"), [(1, [2, 5]), (2, [2, 4, 5]), (None, [1, 2, 3, 4, 5])])
 def test_the_best_checkpoint_is_kept_and_loaded(tmp_path, limit, kept):
-    trainer = trainer_of(
-        tmp_path,
-        {"train": PAIRS, "validation": PAIRS},
-        options={"compute_metrics": scripted(0.1, 0.5, 0.4, 0.2, 0.3)},
-        max_steps=5,
-        **EVERY_STEP,
-        metric_for_best_model="score",
-        load_best_model_at_end=True,
-        save_total_limit=limit,
-    )
-    trainer.fit(None)
+    ending = {"max_steps": 5, "load_best_model_at_end": True, "save_total_limit": limit}
+    trainer = fitted(scored_trainer(tmp_path, 0.1, 0.5, 0.4, 0.2, 0.3, **ending))
     assert [step_of(checkpoint) for checkpoint in checkpoints_of(tmp_path)] == kept
     best, last = (load_file(tmp_path / f"checkpoint-{step}" / "model.safetensors") for step in (2, 5))
     assert_same_weights(trainer.model, best)
@@ -208,16 +197,8 @@ def test_the_best_checkpoint_is_kept_and_loaded(tmp_path, limit, kept):
 
 def test_a_finished_run_is_not_trained_further(tmp_path):
     def trainer():
-        return trainer_of(
-            tmp_path,
-            {"train": PAIRS, "validation": PAIRS},
-            options={"compute_metrics": scripted(0.1, 0.5, 0.4)},
-            max_steps=3,
-            **EVERY_STEP,
-            metric_for_best_model="score",
-            load_best_model_at_end=True,
-            save_total_limit=1,
-        )
+        ending = {"max_steps": 3, "load_best_model_at_end": True, "save_total_limit": 1}
+        return scored_trainer(tmp_path, 0.1, 0.5, 0.4, **ending)
 
     first, again = trainer(), trainer()
     first.fit(start_run(first.args))
@@ -468,14 +449,7 @@ def test_checkpoints_hold_no_pickled_options(tmp_path):
 
 @pytest.mark.parametrize("which", ["best", "last"])
 def test_damaged_weights_are_not_averaged(tmp_path, which, monkeypatch):
-    trainer = trainer_of(
-        tmp_path,
-        {"train": PAIRS, "validation": PAIRS},
-        max_steps=3,
-        **EVERY_STEP,
-        metric_for_best_model="loss",
-        **{f"average_{which}_checkpoints": 3},
-    )
+    trainer = scored_trainer(tmp_path, 0.1, 0.5, 0.4, max_steps=3, **{f"average_{which}_checkpoints": 3})
     train = trainer.train
 
     def train_and_damage(**options):
@@ -488,15 +462,7 @@ def test_damaged_weights_are_not_averaged(tmp_path, which, monkeypatch):
 
 
 def test_a_damaged_best_checkpoint_is_not_loaded(tmp_path, monkeypatch):
-    trainer = trainer_of(
-        tmp_path,
-        {"train": PAIRS, "validation": PAIRS},
-        options={"compute_metrics": scripted(0.1, 0.5, 0.4)},
-        max_steps=3,
-        **EVERY_STEP,
-        metric_for_best_model="score",
-        load_best_model_at_end=True,
-    )
+    trainer = scored_trainer(tmp_path, 0.1, 0.5, 0.4, max_steps=3, load_best_model_at_end=True)
     finalize = trainer._finalize_training
 
     def damage(*arguments):
@@ -513,15 +479,8 @@ def test_a_damaged_best_checkpoint_is_not_loaded(tmp_path, monkeypatch):
 @pytest.mark.parametrize("finished", [True, False])
 def test_in_a_folder_that_was_moved_the_best_checkpoint_is_found(tmp_path, finished):
     def trainer(folder):
-        return trainer_of(
-            folder,
-            {"train": PAIRS, "validation": PAIRS},
-            options={"compute_metrics": scripted(*(0.1, 0.5, 0.4, 0.3)[0 if folder.name == "before" else 3 :])},
-            max_steps=4,
-            **EVERY_STEP,
-            metric_for_best_model="score",
-            load_best_model_at_end=True,
-        )
+        scores = (0.1, 0.5, 0.4, 0.3)[0 if folder.name == "before" else 3 :]
+        return scored_trainer(folder, *scores, max_steps=4, load_best_model_at_end=True)
 
     first = trainer(tmp_path / "before")
     first.fit(start_run(first.args))
