@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import comb
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import safetensors.numpy
@@ -396,7 +396,7 @@ def _damaged(folder: Path, problem: str) -> str:
     return f"{folder}: the index is damaged ({problem}): give --overwrite_output_dir to make it again"
 
 
-def _raise_bad_rows(records: Iterator[Record | BadRow]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _raise_bad_rows(records: Iterator[Record | BadRow]) -> Iterator[Record]:
     for record in records:
         if isinstance(record, BadRow):
             raise record

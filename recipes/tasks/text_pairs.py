@@ -35,11 +35,10 @@ def check_text_pair(fields: Mapping[str, Any]) -> dict[str, str]:
 def _questions(path: str) -> Iterator[Record | BadRow]:
     """Yield the questions of a SQuAD file, each with its context."""
     for record in read_squad(path):
-        if isinstance(record, BadRow):
-            yield record
-        else:
+        if not isinstance(record, BadRow):
             place, fields = record
-            yield place, {"anchor": fields["question"], "positive": fields["context"]}
+            record = place, {"anchor": fields["question"], "positive": fields["context"]}
+        yield record
 
 
 def _sentences(path: str) -> Iterator[Record | BadRow]:
