@@ -31,7 +31,7 @@ from .push_files import TOKENIZER, PushFiles, is_ours, select_files
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
 _NAMES_SHOWN = 8
-_SENT_IS_KEPT = "What was sent is kept: push again, and the rest is sent."
+_SENT_IS_KEPT = "If something was sent, it is kept: push again, and the rest is sent."
 _CHANGED = "{repository} was changed by somebody else meanwhile ({status}): push again."
 _ANSWERS = {  # what the status of an answer means
     400: "The Hub refuses the files for {repository} (400): {said}",

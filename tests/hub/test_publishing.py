@@ -398,7 +398,7 @@ def test_a_connection_that_is_lost_for_good_and_the_next_push(hub, folder):
     hub.faults.append(Fault("/commit/", "POST", times=100))
     message = refusal(folder)
     assert message.startswith("The connection to the Hub was lost or cannot be made (")
-    assert message.endswith("What was sent is kept: push again, and the rest is sent.")
+    assert message.endswith("it is kept: push again, and the rest is sent.")
     assert hub.storage.files(REPOSITORY) == {}  # no half of it
     hub.faults.clear()
     hub.requests.clear()
