@@ -1,4 +1,4 @@
-"""What the annotation of an option says besides its type: `seed: Annotated[int, SEED, Mark.ON_CARD]`.
+"""The facts that the annotation of an option states besides its type: `seed: Annotated[int, SEED, Mark.ON_CARD]`.
 
 A recipe's options are the fields of its dataclasses, and a new one is one field with all that is known of it. What it
 says is in the annotation and not in the field's `metadata`, all of which transformers' parser hands on to argparse.
@@ -39,7 +39,7 @@ STEPS_OR_0 = Range(f"0, {STEPS.words}", lambda value: value == 0 or STEPS.holds(
 
 
 class Mark(Enum):
-    """What an option is besides its type and range.
+    """A fact about an option besides its type and range.
 
     Without a mark it is listed by `--help`, it is on the model card if the command line gives it, and a run that is
     resumed with another value must take a further step with it.

@@ -1,4 +1,4 @@
-"""What is run: the rows of rows.yaml, each a task, and grids such as choices.yaml, whose cells are such rows."""
+"""The runs: the rows of rows.yaml, each a task, and grids such as choices.yaml, whose cells are such rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

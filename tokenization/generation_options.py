@@ -1,4 +1,4 @@
-"""What options of generation may be: those of a call, and those that a model is saved with."""
+"""The values that options of generation may have: those of a call, and those that a model is saved with."""
 
 from collections.abc import Callable, Mapping
 from math import isfinite

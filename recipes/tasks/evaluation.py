@@ -1,4 +1,4 @@
-"""How a saved model of a task is scored: the rows that it reads, and what its answers to them are worth.
+"""The scoring of a saved model of a task: the rows that it reads, and what its answers to them are worth.
 
 Each task has a function `evaluate_…` that returns an `Evaluation` from what a recipe saved with its model.
 """
