@@ -13,16 +13,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from .kinds import class_names
+from .kinds import class_names, kind_of
 from .saved_model import (
     CONFIG,
     SavedTensor,
     check_inside,
-    class_of,
     describe_error,
     learned_positions,
     read_config,
-    read_tensors,
+    saved_weights,
 )
 from .token_search import TokenModel
 
@@ -30,7 +29,7 @@ ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
 WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
 _INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
-_OF_CLASSES = ("ForSequenceClassification", "ForTokenClassification")  # what `id2label` has names for
+_OF_CLASSES = ("text-classification", "token-classification", "character-restoration")  # tasks with names of classes
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
 Quantization = Literal["int8"]
 
@@ -49,10 +48,9 @@ def weights_digest(folder: Path) -> str:
         FileNotFoundError: If the folder has no weights.
         ValueError: If they are damaged.
     """
-    files = sorted(folder.glob("model*.safetensors"))
-    if not files:
+    tensors = saved_weights(folder)
+    if not tensors:
         raise FileNotFoundError(f"{folder} has no model.safetensors; expected the folder of a saved model.")
-    tensors = {name: tensor for path in files for name, tensor in read_tensors(path).items()}
     digest = hashlib.sha256()
     for name, tensor in sorted(tensors.items()):
         digest.update(f"{name} {tensor.shape}".encode())
@@ -164,7 +162,7 @@ class OnnxHead:
         self.output_names = [*widths]
         config = read_config(folder.parent)
         classes = len(class_names(config))
-        if class_of(config).endswith(_OF_CLASSES) and widths.get("logits") != classes:
+        if kind_of(config).task in _OF_CLASSES and widths.get("logits") != classes:
             raise ValueError(
                 f"{path} has logits of {widths.get('logits')} classes, and {folder.parent / CONFIG} the names of "
                 f"{classes} (id2label); expected as many. Write the file again: {export_command(path)}"

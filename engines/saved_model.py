@@ -7,6 +7,7 @@ complete, no code in the folder is run unless it is asked for, and a damaged fil
 
 import json
 import math
+import mmap
 import os
 import re
 import sys
@@ -161,7 +162,8 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
         ValueError: If it is damaged.
     """
     with loading_errors(path.parent, path.name):
-        content = memoryview(path.read_bytes())
+        with path.open("rb") as file:
+            content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))  # most callers read the header
         start = 8 + int.from_bytes(content[:8], "little")
         if start > len(content):
             raise ValueError(f"the header has {start - 8} bytes, and the file {len(content)}")
@@ -181,6 +183,12 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
             name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
             for name, each in places.items()
         }
+
+
+def saved_weights(folder: Path) -> dict[str, SavedTensor]:
+    """Return the weights of a saved model by their names, from one file or several. The errors are those of a file."""
+    files = sorted(folder.glob("model*.safetensors"))
+    return {name: tensor for path in files for name, tensor in read_tensors(path).items()}
 
 
 def count_weights(path: Path) -> int:
@@ -369,7 +377,8 @@ def load_weights(
     logging.disable_progress_bar()  # of some milliseconds
     try:
         with loading_errors(folder, "model.safetensors"):
-            _check_shapes(model_class, folder, trust_remote_code)
+            saved = saved_weights(folder)
+            _check_shapes(model_class, folder, saved, trust_remote_code)
             model, info = model_class.from_pretrained(
                 folder,
                 trust_remote_code=trust_remote_code,
@@ -383,18 +392,14 @@ def load_weights(
             logging.enable_progress_bar()
     check_weights(model, info, str(folder))
     prepare_generation(model, str(folder))
-    _check_types(model, folder)
+    _check_types(model, folder, saved)
     if not trust_remote_code:
         for name in ("auto_map", "custom_pipelines"):
             vars(model.config).pop(name, None)
     return model.eval()
 
 
-def _saved_tensors(folder: Path) -> dict[str, SavedTensor]:
-    return {name: tensor for path in folder.glob("model*.safetensors") for name, tensor in read_tensors(path).items()}
-
-
-def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> None:
+def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, SavedTensor], trust_remote_code: bool) -> None:
     """Check that saved weights have the sizes of the configuration, before memory is taken for those."""
     import torch
     from transformers.initialization import no_init_weights
@@ -405,15 +410,13 @@ def _check_shapes(model_class: Any, folder: Path, trust_remote_code: bool) -> No
             model = model_class.from_config(config, trust_remote_code=trust_remote_code)
         else:
             model = model_class._from_config(config)
-    saved = _saved_tensors(folder)
     for name, weight in model.state_dict().items():
         if name in saved and [*weight.shape] != saved[name].shape:
             raise ValueError(f"{name} has the sizes {saved[name].shape}, and by {CONFIG} {[*weight.shape]}")
 
 
-def _check_types(model: "PreTrainedModel", folder: Path) -> None:
+def _check_types(model: "PreTrainedModel", folder: Path, saved: Mapping[str, SavedTensor]) -> None:
     """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
-    saved = _saved_tensors(folder)
     for name, weight in model.state_dict().items():
         if name in saved and weight.is_floating_point() and not saved[name].dtype.startswith(("F", "BF")):
             raise ValueError(

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from atenta.engines.engine import Engine, load_engine
+from atenta.engines.kinds import kind_of
 from atenta.engines.onnx_models import ONNX_FOLDER
 from atenta.restoration.restorer import CharacterRestorer
 
@@ -101,8 +102,8 @@ def calibration_inputs(folder: Path, engine: Engine, texts: Sequence[str]) -> li
     """
     if engine.config.get("character_variants"):  # its hints and windows are those of restoration
         return _tagger_inputs(folder, texts)
-    kind = (engine.config.get("architectures") or [""])[0]
-    if engine.can_generate or kind.endswith(("ForQuestionAnswering", "ForNextSentencePrediction", "ForPreTraining")):
+    of_pairs = ("question-answering", "next-sentence-prediction", "pretraining")
+    if engine.can_generate or kind_of(engine.config).task in of_pairs:
         return []
     return [engine.tokenizer.inputs([text]) for text in texts]
 
