@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
@@ -17,7 +17,8 @@ from transformers import (
 from transformers.training_args import OptimizerNames
 from transformers.utils import is_liger_kernel_available
 
-from atenta import AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
+from atenta.configuration.configuration_base import AtentaConfig
 from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.option_annotations import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, Mark
 from atenta.recipes.training.cost import expect_country
@@ -46,7 +47,7 @@ class ModelArguments:
     """Type and sizes of a new model, as in its configuration class, or the saved model to start from."""
 
     _argument_group_name = "model"
-    _configuration = AtentaEncoderDecoderConfig  # it has all the options that a decoder's configuration has
+    _configuration: ClassVar[type[AtentaConfig]]
 
     model_name_or_path: Annotated[str | None, Mark.OFF_CARD] = field(
         default=None,
@@ -114,8 +115,9 @@ class ModelArguments:
 
 @dataclass
 class StackArguments(ModelArguments):
-    """A model with one stack: an encoder or a decoder."""
+    """A model with one stack: a decoder, or an encoder that reads characters alone."""
 
+    _configuration = AtentaDecoderConfig
     num_hidden_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
         default=6, metadata={"help": "number of blocks"}
     )
@@ -144,6 +146,7 @@ class EncoderArguments(StackArguments):
 class TwoStackArguments(ModelArguments):
     """A model with two stacks: an encoder and a decoder."""
 
+    _configuration = AtentaEncoderDecoderConfig
     encoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
         default=6, metadata={"help": "number of encoder blocks"}
     )

@@ -160,6 +160,7 @@ def judge(outcome: Callable[[str], None], recipe: str, found: Any, options: dict
 @example(("pretrain_causal", {"max_tokens_per_batch": "0"}))
 @example(("pretrain_causal", {"hidden_size": "4"}))
 @example(("seq2seq", {"encoder_layers": "1000000000000000000"}))
+@example(("pretrain_causal", {"num_hidden_layers": "1000000000000000000"}))
 @example(("fit_pair_votes", {"max_distance": ["1", "0"]}))
 def test_command_lines(outcome, drawn):
     recipe, options = drawn
