@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import torch
-from google.protobuf.message import DecodeError
 from torch import nn
 from torch.export import Dim
 from transformers import PreTrainedModel
@@ -28,11 +27,11 @@ from .onnx_models import (
     FORMAT,
     FORMAT_KEY,
     ONNX_FOLDER,
-    WEIGHTS_KEY,
     Quantization,
+    check_export,
     file_name,
     key_value_names,
-    weights_digest,
+    made_of,
 )
 from .onnx_quantization import round_calibrated, round_weights
 from .torch_models import load_model, named_outputs
@@ -237,7 +236,7 @@ def export_onnx(
 ) -> list[Path]:
     """Write the ONNX files of a saved model into its folder `onnx`, from where `load_engine` takes them.
 
-    Files there that were made of other weights than the model has now are deleted.
+    Files there that were made of another model than is in the folder now are deleted.
 
     Args:
         folder: a saved model of this package, an encoder, a decoder or an encoder-decoder.
@@ -257,7 +256,7 @@ def export_onnx(
     """
     if calibration and quantization is None:
         raise ValueError("calibration is for quantization='int8'; leave it out for float32.")
-    model, digest = load_model(folder), weights_digest(Path(folder))
+    model, metadata = load_model(folder), made_of(Path(folder))
     if calibration and isinstance(model, CausalModel | TranslationModel):
         raise ValueError(f"{folder} has a model that generates; calibration is for other models, leave it out.")
     target = Path(folder) / ONNX_FOLDER
@@ -267,7 +266,8 @@ def export_onnx(
         path = target / file_name(name, quantization)
         unfinished = path.with_suffix(".part")
         graph = export()
-        graph.model.metadata_props.add(key=WEIGHTS_KEY, value=digest)
+        for key, value in metadata.items():
+            graph.model.metadata_props.add(key=key, value=value)
         if quantization is None:
             onnx.save(graph.model, unfinished)
         elif calibration:
@@ -279,18 +279,12 @@ def export_onnx(
     for stem in ("model", "encoder_model", "decoder_model"):
         for kind in (None, "int8"):
             path = target / file_name(stem, kind)
-            if path.is_file() and _digest_in(path) != digest:
-                path.unlink()
+            if path.is_file():
+                try:
+                    check_export(path)
+                except ValueError:
+                    path.unlink()
     return written
-
-
-def _digest_in(path: Path) -> str | None:
-    """Return the digest of the weights that an ONNX file was made of, if it has one."""
-    try:
-        properties = onnx.load(path, load_external_data=False).metadata_props
-    except DecodeError:
-        return None
-    return next((each.value for each in properties if each.key == WEIGHTS_KEY), None)
 
 
 class Graph(NamedTuple):

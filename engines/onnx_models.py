@@ -4,6 +4,7 @@ The ONNX files are those of `onnx_export.py`.
 """
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from .saved_model import (
     describe_error,
     learned_positions,
     read_config,
+    read_saved,
     saved_weights,
 )
 from .token_search import TokenModel
@@ -28,6 +30,12 @@ from .token_search import TokenModel
 ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
 WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
+_CONFIG_KEY, _VOCABULARY_KEY = "atenta_config", "atenta_vocabulary"  # digests of the other files that it was made of
+_IN_GRAPHS = (  # options that change what a graph computes, and no shape of its weights
+    *("architectures", "num_attention_heads", "head_dim", "hidden_act", "norm_first", "layer_norm_eps"),
+    *("position_embedding_type", "position_embedding_theta", "scale_embedding", "rotary_cross_attention"),
+    *("tag_token_ids", "ngram_sizes", "shared_ngram_sizes", "pad_token_id"),
+)
 _INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
 _OF_CLASSES = ("text-classification", "token-classification", "character-restoration")  # tasks with names of classes
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
@@ -56,6 +64,27 @@ def weights_digest(folder: Path) -> str:
         digest.update(f"{name} {tensor.shape}".encode())
         digest.update(_in_float32(tensor))
     return digest.hexdigest()
+
+
+def made_of(folder: Path) -> dict[str, str]:
+    """Return digests of what the ONNX files of a saved model are made of, by their keys in the files' metadata.
+
+    They are of its weights, of the options in `config.json` that are in a graph, and of the tokens and their ids.
+    Without weights, or without a `tokenizer.json`, there is no digest of them.
+
+    Raises:
+        FileNotFoundError: If the folder has no `config.json`.
+        ValueError: If one of the files is damaged.
+    """
+    config = read_config(folder)
+    parts: dict[str, Any] = {_CONFIG_KEY: {name: config.get(name) for name in _IN_GRAPHS}}
+    if (folder / "tokenizer.json").is_file():
+        tokenizer = read_saved(folder / "tokenizer.json")
+        parts[_VOCABULARY_KEY] = [tokenizer.get("model"), tokenizer.get("added_tokens")]
+    found = {key: hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest() for key, part in parts.items()}
+    with suppress(FileNotFoundError):
+        found[WEIGHTS_KEY] = weights_digest(folder)
+    return found
 
 
 def _in_float32(tensor: SavedTensor) -> Any:
@@ -117,24 +146,27 @@ def open_session(path: str | os.PathLike) -> Any:
 
 
 def check_export(path: Path) -> None:
-    """Check that an ONNX file is what its name says, and was made of the weights beside it, if there are any.
+    """Check that an ONNX file is what its name says, and was made of the model beside it.
 
     Raises:
-        ValueError: If it is in int8 and not named so, or the reverse, or the weights are others: the model was trained
-            again.
+        FileNotFoundError: If there is no `config.json` beside it.
+        ValueError: If it is in int8 and not named so, or the reverse, or the weights, the options or the tokens of the
+            model are others now: it was trained again, or edited.
     """
     folder, content = path.parent.parent, path.read_bytes()
+    again = f"Write it again: {export_command(path)}"
     is_int8 = _INT8_NODES.search(content) is not None
     if is_int8 != path.stem.endswith("_int8"):
         found, expected = ("int8", "float32") if is_int8 else ("float32", "int8")
-        again = f"Write it again: {export_command(path)}"
         raise ValueError(f"{path} is in {found}; expected {expected} by its name. {again}")
     # As protocol buffers write an entry of the metadata. Neither onnx nor onnxruntime may be installed.
-    made_of = re.search(rb"%b\x12\x40([0-9a-f]{64})" % WEIGHTS_KEY.encode(), content)
-    with suppress(FileNotFoundError):
-        digest = weights_digest(folder)
-        if made_of is None or made_of[1].decode() != digest:
-            raise ValueError(f"{path} was not made of the weights in {folder}. Write it again: {export_command(path)}")
+    entries = dict(re.findall(rb"(atenta_[a-z]+)\x12\x40([0-9a-f]{64})", content))
+    files = {WEIGHTS_KEY: "the weights", _CONFIG_KEY: CONFIG, _VOCABULARY_KEY: "tokenizer.json"}
+    for key, digest in made_of(folder).items():
+        entry = entries.get(key.encode(), b"").decode()
+        # The files of earlier versions name their weights alone.
+        if entry != digest and (entry or key == WEIGHTS_KEY):
+            raise ValueError(f"{path} was not made of {files[key]} in {folder}. {again}")
 
 
 def export_command(path: Path) -> str:

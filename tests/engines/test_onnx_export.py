@@ -288,6 +288,29 @@ def test_files_name_the_weights_that_they_were_made_of(tagger_files, tmp_path):
     assert {digest_in(path) for path in tagger_files} == {weights_digest(tagger_files[0].parents[1])}
 
 
+def test_files_of_other_options_or_tokens_are_refused(tagger_files, tmp_path):
+    folder = shutil.copytree(tagger_files[0].parents[1], tmp_path / "model")
+
+    def edit(name, **changes):
+        saved = json.loads((folder / name).read_bytes())
+        (folder / name).write_text(json.dumps(saved | changes), encoding="utf-8")
+        return {key: saved.get(key) for key in changes}
+
+    model = json.loads((folder / "tokenizer.json").read_bytes())["model"]
+    swapped = model | {"vocab": model["vocab"] | {"a": model["vocab"]["b"], "b": model["vocab"]["a"]}}
+    for name, changes in (
+        ("config.json", {"layer_norm_eps": 0.1}),
+        ("config.json", {"norm_first": False}),
+        ("tokenizer.json", {"model": swapped}),
+    ):
+        before = edit(name, **changes)
+        with pytest.raises(ValueError, match=rf"model\.onnx was not made of {name} .*: atenta export"):
+            load_engine(folder, "onnx")
+        edit(name, **before)
+    edit("config.json", dropout=0.3, transformers_version="6.0", id2label={"0": "x", "1": "y", "2": "z"})
+    load_engine(folder, "onnx")  # none of these is in the graph
+
+
 def test_weights_are_the_same_however_they_are_saved(tmp_path):
     model = tiny_model(AtentaDecoderForCausalLM, num_hidden_layers=1)
     model.save_pretrained(tmp_path / "shards", max_shard_size="4KB")
