@@ -9,9 +9,15 @@ from huggingface_hub.errors import StrictDataclassError
 from transformers import AutoConfig
 from transformers.activations import ACT2FN
 
-from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
+from atenta import (
+    AtentaDecoderConfig,
+    AtentaEncoderConfig,
+    AtentaEncoderDecoderConfig,
+    AtentaPairVotesConfig,
+    AtentaTokenizer,
+)
+from support.models import CONFIGS
 
-CONFIGS = (AtentaEncoderConfig, AtentaDecoderConfig, AtentaEncoderDecoderConfig)
 every_config = pytest.mark.parametrize("config_class", CONFIGS, ids=lambda config_class: config_class.model_type)
 
 # Documents 3 and 4; Vaswani et al. (2017), table 3.
@@ -32,13 +38,11 @@ BASE_MODEL = {
     "attention_bias": False,
     "initializer_range": 0.02,
     "tie_word_embeddings": False,
-    "pad_token_id": 0,
-    "bos_token_id": 1,
-    "eos_token_id": 2,
 }
 FAMILY_DEFAULTS = {
     AtentaEncoderConfig: {"num_hidden_layers": 6, "type_vocab_size": 2, "classifier_dropout": None},
     AtentaDecoderConfig: {"num_hidden_layers": 6, "use_cache": True, "classifier_dropout": None},
+    AtentaPairVotesConfig: {"max_distance": None, "num_pairs": 0, "num_triples": 0, "smoothing": 0.1},
     AtentaEncoderDecoderConfig: {
         "encoder_layers": 6,
         "decoder_layers": 6,
@@ -50,149 +54,39 @@ FAMILY_DEFAULTS = {
 }
 
 
-@every_config
+@pytest.mark.parametrize("config_class", FAMILY_DEFAULTS)
 def test_defaults_are_the_base_model(config_class):
-    config = config_class()
-    expected = BASE_MODEL | FAMILY_DEFAULTS[config_class]
+    """The vocabulary is that of the default tokenizer."""
+    config, special = config_class(), ("pad_token_id", "bos_token_id", "eos_token_id")
+    assert config.vocab_size == len(AtentaTokenizer.from_alphabet(family="decoder"))
+    assert [getattr(config, name) for name in special] == [0, 1, 2]
+    expected = FAMILY_DEFAULTS[config_class] | (BASE_MODEL if config_class in CONFIGS else {})
     assert {name: getattr(config, name) for name in expected} == expected
+    assert config_class in CONFIGS or not any(hasattr(config, name) for name in BASE_MODEL)
+    assert {"max_length", "num_beams", "do_sample", "temperature"}.isdisjoint(config.to_dict())
 
 
-@every_config
-def test_default_vocabulary_is_that_of_the_default_tokenizer(config_class):
-    family = config_class.model_type.removeprefix("atenta_").replace("_", "-")
-    assert config_class().vocab_size == len(AtentaTokenizer.from_alphabet(family=family))
-
-
-def test_model_types():
-    assert [config_class.model_type for config_class in CONFIGS] == [
-        "atenta_encoder",
-        "atenta_decoder",
-        "atenta_encoder_decoder",
-    ]
-
-
-@every_config
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"hidden_size": 30, "num_attention_heads": 4}, r"num_attention_heads=4 .*hidden_size=30.* give head_dim"),
-        ({"num_attention_heads": 0}, r"num_attention_heads=0"),
-        (
-            {"hidden_size": 33, "num_attention_heads": 3},
-            r"hidden_size=33 is odd; .*even number for sinusoidal",
-        ),
-        (
-            {"head_dim": 7, "position_embedding_type": "rotary"},
-            r"head_dim=7 is odd; .*even number for rotary",
-        ),
-        ({"vocab_size": 0}, r"vocab_size=0; expected at least 1"),
-        ({"hidden_size": 0}, r"hidden_size=0; expected at least 1"),
-        ({"num_hidden_layers": 0}, r"(num_hidden|encoder)_layers=0; expected at least 1"),
-        ({"intermediate_size": -1}, r"intermediate_size=-1; expected at least 1"),
-        ({"head_dim": 0}, r"head_dim=0; expected at least 1"),
-        ({"max_position_embeddings": 0}, r"max_position_embeddings=0; expected at least 1"),
-        ({"dropout": 1.0}, r"dropout=1\.0; expected a probability from 0 up to, but not including, 1"),
-        ({"dropout": -0.1}, r"dropout=-0\.1; expected a probability from 0 up to"),
-        ({"attention_dropout": 2}, r"attention_dropout=2; expected a probability from 0 up to"),
-        *(
-            ({name: value}, rf"{name}={value}; expected a finite number above 0")
-            for name in ("layer_norm_eps", "position_embedding_theta", "initializer_range")
-            for value in (0.0, -1.0, math.inf, math.nan)
-        ),
-        ({"dropout": math.nan}, r"dropout=nan; expected a probability"),
-        ({"attention_dropout": math.inf}, r"attention_dropout=inf; expected a probability"),
-        ({"hidden_act": "rellu"}, r"hidden_act='rellu' is unknown; expected one of .*gelu_pytorch_tanh.*relu.*"),
-        ({"position_embedding_type": "relative"}, r"'sinusoidal', 'learned', 'rotary'.*got relative"),
-        ({"vocab_size": 2}, r"eos_token_id=2 is outside the vocabulary; expected an id from 0 to 1"),
-        ({"pad_token_id": -1}, r"pad_token_id=-1 is outside"),
-        ({"bos_token_id": 5000}, r"bos_token_id=5000 is outside"),
-        ({"eos_token_id": [2, 5000]}, r"eos_token_id=5000 is outside"),
-        ({"hidden_size": "512"}, r"hidden_size.*int.*str"),
-        ({"norm_first": 1}, r"norm_first.*bool.*int"),
-        ({"dropout": "0.1"}, r"dropout.*str"),
-        ({"droput": 0.1}, r"has no option 'droput'\. Did you mean 'dropout'\?"),
-        ({"hiden_size": 64}, r"has no option 'hiden_size'\. Did you mean 'hidden_size'\?"),
-        ({"num_attention_head": 4}, r"has no option 'num_attention_head'\. Did you mean 'num_attention_heads'\?"),
-    ],
-    ids=str,
-)
-def test_errors_give_the_value_and_what_is_allowed(config_class, options, message):
-    with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
-        config_class(**options)
-
-
-@pytest.mark.parametrize(
-    ("config_class", "options", "message"),
-    [
-        (AtentaEncoderConfig, {"type_vocab_size": -1}, r"type_vocab_size=-1; expected at least 0 \(no segments\)"),
-        (
-            AtentaEncoderConfig,
-            {"classifier_dropout": 1.5},
-            r"classifier_dropout=1\.5; .*probability from 0 up to",
-        ),
-        (
-            AtentaDecoderConfig,
-            {"classifier_dropout": 1.5},
-            r"classifier_dropout=1\.5; .*probability from 0 up to",
-        ),
-        (AtentaEncoderConfig, {"classifier_dropout": math.nan}, r"classifier_dropout=nan; .*probability"),
-        *(
-            (
-                AtentaEncoderConfig,
-                {"confidence_temperature": value},
-                rf"confidence_temperature={value}; expected a finite number above 0",
-            )
-            for value in (0, -1.0, math.inf, math.nan)
-        ),
-        *(
-            (AtentaEncoderDecoderConfig, {"length_ratios": ratios}, r"length_ratios=.*; expected two finite numbers")
-            for ratios in ([], [1.0], [2.0, 1.0], [-1.0, 1.0], [0.5, math.inf], [math.nan, 1.0], [0.5, math.nan])
-        ),
-        (AtentaEncoderDecoderConfig, {"window_length": 0}, r"window_length=0; expected at least 1 token"),
-        (AtentaEncoderDecoderConfig, {"decoder_layers": 0}, r"decoder_layers=0; expected at least 1"),
-        (AtentaEncoderDecoderConfig, {"encoder_layers": 0}, r"encoder_layers=0.* at least 1|num_hidden_layers=0"),
-        (AtentaEncoderDecoderConfig, {"decoder_start_token_id": 420}, r"decoder_start_token_id=420 is outside"),
-    ],
-    ids=str,
-)
-def test_errors_of_one_family(config_class, options, message):
-    with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
-        config_class(**options)
-
-
-DAMAGED = {
-    "spellings_file": [
-        *(
-            "../.bashrc",
-            "a/b.txt",
-            "/etc/passwd",
-            "/dev/zero",
-            "..",
-            ".",
-            "",
-            ".hidden.txt",
-            "a\\b.txt",
-            "C:a.txt",
-            "*.txt",
-        ),
-        *(
-            "config.json",
-            "a.py",
-            "model.safetensors",
-            "nul.txt",
-            "a\nb.txt",
-            "a.txt\x00",
-            "~.txt",
-            "[a].txt",
-            5,
-            ["a.txt"],
-        ),
-    ],
-    "window_length": [-1, 10**12, math.nan, True, "8"],
-    "id2label": [{}, {"a": "O"}, {"1": "O"}, {"0": 5}, ["O"], {"0": "O", "00": "P"}, {"0": "O", "1": "O"}],
-    "label2id": [{"O": "a"}, {"O": -1}, {"O": [0]}, ["O"]],
+# Values that every class refuses by the option's name and the value.
+REFUSED = {
+    **{
+        name: [0, -1, 10**9, "512"] for name in ("hidden_size", "num_attention_heads", "intermediate_size", "head_dim")
+    },
+    **{
+        name: [0.0, math.inf, math.nan] for name in ("layer_norm_eps", "position_embedding_theta", "initializer_range")
+    },
+    **{key: [1.0, -0.1, math.nan, "0.1"] for key in ("dropout", "attention_dropout")},
+    **{key: [0, 10**30, math.inf] for key in ("num_hidden_layers", "max_position_embeddings")},
+    "vocab_size": [0, 10**9],
+    "norm_first": [1],
+    "hidden_act": ["rellu"],
+    "position_embedding_type": ["relative"],
+    "pad_token_id": [-1],
+    "bos_token_id": [5000],
+    "eos_token_id": [[], [2, 5000], [True], {}],
     "num_labels": [0, -1, 10**12, 2.0, "2", True, []],
-    "dtype": ["float33", "load", "nn", 5, ["float32"]],
+    "label2id": [{"O": "a"}, {"O": -1}, {"O": [0]}, ["O"]],
+    "id2label": [{}, {"a": "O"}, {"1": "O"}, {"0": 5}, ["O"], {"0": "O", "00": "P"}, {"0": "O", "1": "O"}],
+    "dtype": ["float33", "load", 5, ["float32"]],
     "torch_dtype": ["float33", {}],
     "architectures": ["AtentaEncoderModel", [5]],
     "problem_type": ["guess", []],
@@ -201,45 +95,96 @@ DAMAGED = {
         *({"AutoConfig": "../code.Class"}, {"AutoModel": "a/b.Class"}, {"AutoTokenizer": ["a.A", "../b.B"]}),
     ],
     "custom_pipelines": [
-        None,
-        5,
-        ["a"],
-        {"a": None},
-        {"a": {"impl": "../code.Class"}},
-        {"a": {"impl": "a.A", "pt": "x"}},
+        *(None, 5, ["a"], {"a": None}),
+        *({"a": {"impl": "../code.Class"}}, {"a": {"impl": "a.A", "pt": "x"}}),
     ],
-    "is_encoder_decoder": [True, None, "no"],
-    "save_pretrained": [5],
+    "is_encoder_decoder": [None, "no"],
     "quantization_config": [5, []],
     "text_config": [{}],
     "layer_types": [["full_attention"], math.nan],
     "rope_parameters": ["a"],
-    "__class__": ["x"],
-    "num_hidden_layers": [10**9, 10**30, math.inf],
-    "hidden_size": [10**9],
-    "vocab_size": [10**9],
-    "max_position_embeddings": [10**30],
-    "position_embedding_theta": [10**400, 1e300, 1e-300],
-    "eos_token_id": [[], [True], {}],
-    "ngram_sizes": [[10**9], [True], [[]], {}],
-    "conv_kernel_size": [10**9 + 1],
-    "confidence_temperature": [1e-300, 1e300, 10**400, True],
-    "character_variants": [{}, {"a": 5}, {"a": ["a"]}, "a", {"\ud800": "a"}, {"a": ""}],
+}
+# Those of one class.
+REFUSED_BY = {
+    AtentaEncoderConfig: {
+        "type_vocab_size": [-1],
+        "classifier_dropout": [1.5, math.nan],
+        "confidence_temperature": [0, -1.0, 1e-300, 1e300, math.inf, math.nan, True],
+        "spellings_file": [
+            *("../.bashrc", "a/b.txt", "/dev/zero", "..", "", ".hidden.txt", "a\\b.txt", "C:a.txt", "*.txt", "~.txt"),
+            *("config.json", "a.py", "model.safetensors", "nul.txt", "a\nb.txt", "a.txt\x00", "[a].txt", 5, ["a.txt"]),
+        ],
+        "window_length": [-1, 0, 10**12, math.nan, True, "8"],
+        "ngram_sizes": [[], [0, 2], [2, 2], [10**9], [True], [[]], {}],
+        "shared_ngram_sizes": [[]],
+        "ngram_buckets": [0],
+        "conv_kernel_size": [4, 10**9 + 1],
+        "num_words": [-1],
+        "is_encoder_decoder": [True],
+    },
+    AtentaDecoderConfig: {"classifier_dropout": [1.5], "spellings_file": ["*.txt"]},
+    AtentaEncoderDecoderConfig: {
+        "length_ratios": [[], [1.0], [2.0, 1.0], [-1.0, 1.0], [0.5, math.inf], [math.nan, 1.0], [0.5, math.nan]],
+        "window_length": [0],
+        "decoder_layers": [0],
+        "encoder_layers": [0],
+        "decoder_start_token_id": [420],
+        "type_vocab_size": ["5"],
+    },
+    AtentaPairVotesConfig: {
+        "vocab_size": [0, 2_097_152],
+        "max_distance": [0, 1.5],
+        "smoothing": [0, -1.0, math.inf, math.nan],
+        "num_pairs": [-1],
+        "num_triples": [-1],
+    },
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in DAMAGED.items() for value in values])
-def test_a_damaged_configuration_names_the_option(name, value):
-    labels = {"id2label": {"0": "a", "1": "á"}, "window_length": 8} if name == "character_variants" else {}
-    with pytest.raises((ValueError, StrictDataclassError), match=re.escape(name)):
-        AtentaEncoderConfig.from_dict({**labels, name: value})
+@pytest.mark.parametrize(
+    ("config_class", "name", "value"),
+    [
+        *((each, name, value) for each in CONFIGS for name, values in REFUSED.items() for value in values),
+        *((each, name, value) for each, of in REFUSED_BY.items() for name, values in of.items() for value in values),
+    ],
+)
+def test_values_out_of_range_are_named(config_class, name, value):
+    """Given by the user, or in a damaged file."""
+    for make in (lambda options: config_class(**options), config_class.from_dict):
+        with pytest.raises((ValueError, StrictDataclassError)) as raised:
+            make({name: value})
+        assert {name, config_class.attribute_map.get(name, name)} & set(re.findall(r"\w+", str(raised.value)))
+        assert isinstance(value, list | dict) or repr(value).strip("'")[:9] in str(raised.value)
 
 
-def test_options_of_other_families_are_refused():
-    with pytest.raises(ValueError, match=r"spellings_file='\*\.txt' .*AtentaDecoderConfig"):
-        AtentaDecoderConfig.from_dict({"spellings_file": "*.txt"})
-    with pytest.raises(ValueError, match="type_vocab_size='5'"):
-        AtentaEncoderDecoderConfig.from_dict({"type_vocab_size": "5"})
+TAGGER = {"id2label": {0: "a", 1: "á"}, "window_length": 8}
+NO_VARIANTS = ({}, "a", {"a": 5}, {"a": ["a"]}, {"a": ""}, {"a": "ã"}, {"\ud800": "a"})
+
+
+@pytest.mark.parametrize(
+    ("config_class", "options", "message"),
+    [
+        (AtentaDecoderConfig, {"hidden_size": 30, "num_attention_heads": 4}, "num_attention_heads=4.*hidden_size=30"),
+        (AtentaDecoderConfig, {"hidden_size": 33, "num_attention_heads": 3}, "hidden_size=33.*sinusoidal"),
+        (AtentaDecoderConfig, {"head_dim": 7, "position_embedding_type": "rotary"}, "head_dim=7.*rotary"),
+        (AtentaDecoderConfig, {"vocab_size": 2}, "eos_token_id=2.* 0 to 1"),
+        (AtentaPairVotesConfig, {"vocab_size": 2}, "eos_token_id=2.* 0 to 1"),
+        (AtentaDecoderConfig, {"droput": 0.1}, "'droput'.*'dropout'"),
+        (AtentaEncoderConfig, {"num_attention_head": 4}, "'num_attention_head'.*'num_attention_heads'"),
+        (AtentaPairVotesConfig, {"smothing": 1.0}, "'smothing'.*'smoothing'"),
+        (AtentaEncoderConfig, {"shared_ngram_sizes": [3], "type_vocab_size": 0}, "type_vocab_size=0"),
+        (AtentaEncoderConfig, {"character_variants": {"a": "á"}}, "window_length"),
+        *(
+            (AtentaEncoderDecoderConfig, {"rotary_cross_attention": True, "position_embedding_type": kind}, kind)
+            for kind in ("sinusoidal", "learned")
+        ),
+        *((AtentaEncoderConfig, TAGGER | {"character_variants": of}, "character_variants") for of in NO_VARIANTS),
+        *((AtentaEncoderConfig, {name: 5}, f"'{name}'") for name in ("save_pretrained", "__class__")),
+    ],
+)
+def test_options_that_contradict_each_other_are_named(config_class, options, message):
+    with pytest.raises((ValueError, StrictDataclassError), match=f"(?s){message}"):
+        config_class(**options)
 
 
 def test_a_damaged_file_is_one_line_with_its_folder(tmp_path):
@@ -281,9 +226,19 @@ def test_allowed_values(config_class):
     assert config_class(dropout=0, pad_token_id=None, eos_token_id=[2, 3]).eos_token_id == [2, 3]
 
 
-@every_config
+def test_the_largest_vocabulary_of_pair_votes():
+    assert AtentaPairVotesConfig(vocab_size=2_097_151).vocab_size ** 3 < 2**63 <= 2_097_152**3
+
+
+OTHER_LAYOUT = {"hidden_size": 64, "num_attention_heads": 2, "norm_first": True, "position_embedding_type": "rotary"}
+OTHER_OPTIONS = dict.fromkeys(CONFIGS, OTHER_LAYOUT) | {
+    AtentaPairVotesConfig: {"vocab_size": 30_000, "max_distance": 8, "smoothing": 1, "pad_token_id": None}
+}
+
+
+@pytest.mark.parametrize("config_class", OTHER_OPTIONS)
 def test_saving_and_loading_keeps_all_options(config_class, tmp_path):
-    config = config_class(hidden_size=64, num_attention_heads=2, norm_first=True, position_embedding_type="rotary")
+    config = config_class(**OTHER_OPTIONS[config_class])
     config.save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == config_class.model_type
     for loaded in (config_class.from_pretrained(tmp_path), AutoConfig.from_pretrained(tmp_path)):
@@ -308,8 +263,3 @@ def test_num_hidden_layers_is_another_name_for_encoder_layers():
     assert config.encoder_layers == 3
     assert "num_hidden_layers" not in config.to_dict()
     assert config.get_text_config(decoder=True).num_hidden_layers == 2
-
-
-@every_config
-def test_generation_options_are_not_in_the_configuration(config_class):
-    assert {"max_length", "num_beams", "do_sample", "temperature"}.isdisjoint(config_class().to_dict())

@@ -1,23 +1,10 @@
-"""Attention: weights, masks, biases, dropout and the width of heads."""
+"""Attention: weights, masks, dropout and the width of heads."""
 
 import pytest
 import torch
 
-from atenta import (
-    AtentaDecoderConfig,
-    AtentaDecoderModel,
-    AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderModel,
-)
-from atenta.modeling.attention import MultiHeadAttention
-from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config, tiny_model
-
-
-def weights_of(model, **inputs):
-    """Return a model's outputs with all attention weights."""
-    model.set_attn_implementation("eager")
-    with torch.no_grad():
-        return model(**inputs, output_attentions=True)
+from atenta import AtentaDecoderModel, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderModel
+from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_model
 
 
 def assert_weights(attentions, layers, shape, visible):
@@ -36,28 +23,24 @@ def assert_weights(attentions, layers, shape, visible):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
+@torch.no_grad()
 def test_weights_of_every_layer_and_head(side):
     ids, mask = pad(texts(), [9, 5, 2], side)
-    visible = mask[:, :, None] * mask[:, None, :]
-
-    outputs = weights_of(tiny_model(AtentaEncoderModel), input_ids=ids, attention_mask=mask)
-    assert_weights(outputs.attentions, 2, (3, 4, 9, 9), visible)
-
-    outputs = weights_of(tiny_model(AtentaDecoderModel), input_ids=ids, attention_mask=mask)
-    assert_weights(outputs.attentions, 2, (3, 4, 9, 9), visible.tril())
-
     target, target_mask = pad(texts(3, 6, seed=2), [6, 1, 4], side)
-    outputs = weights_of(
-        tiny_model(AtentaEncoderDecoderForConditionalGeneration),
-        input_ids=ids,
-        attention_mask=mask,
-        decoder_input_ids=target,
-        decoder_attention_mask=target_mask,
+    visible, target_visible = (each[:, :, None] * each[:, None, :] for each in (mask, target_mask))
+    source = {"input_ids": ids, "attention_mask": mask, "output_attentions": True}
+    own, causal = (
+        tiny_model(model_class, attn_implementation="eager")(**source).attentions
+        for model_class in (AtentaEncoderModel, AtentaDecoderModel)
     )
-    assert_weights(outputs.encoder_attentions, 3, (3, 4, 9, 9), visible)
-    target_visible = (target_mask[:, :, None] * target_mask[:, None, :]).tril()
-    assert_weights(outputs.decoder_attentions, 2, (3, 4, 6, 6), target_visible)
-    assert_weights(outputs.cross_attentions, 2, (3, 4, 6, 9), mask[:, None, :].expand(3, 6, 9))
+    both = tiny_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation="eager")(
+        **source, decoder_input_ids=target, decoder_attention_mask=target_mask
+    )
+    assert_weights(own, 2, (3, 4, 9, 9), visible)
+    assert_weights(causal, 2, (3, 4, 9, 9), visible.tril())
+    assert_weights(both.encoder_attentions, 3, (3, 4, 9, 9), visible)
+    assert_weights(both.decoder_attentions, 2, (3, 4, 6, 6), target_visible.tril())
+    assert_weights(both.cross_attentions, 2, (3, 4, 6, 9), mask[:, None, :].expand(3, 6, 9))
 
 
 def test_later_characters_change_nothing_before_them():
@@ -76,30 +59,20 @@ def test_later_characters_change_nothing_before_them():
         assert not torch.allclose(one[:, 5:], two[:, 5:], atol=1e-2)
 
 
-def test_biases():
-    for attention_bias in (False, True):
-        model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, attention_bias=attention_bias)
-        layers = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
-        assert len(layers) == 3 + 2 + 2
-        for layer in layers:
-            biases = [name for name, _ in layer.named_parameters() if name.endswith("bias")]
-            assert len(biases) == (4 if attention_bias else 0)
-
-
-def test_dropout_acts_in_training_only():
-    for attn_implementation in ("eager", "sdpa"):
-        model = tiny_model(AtentaDecoderModel, attention_dropout=0.5, attn_implementation=attn_implementation)
-        ids = texts()
-        with torch.no_grad():
-            assert torch.equal(model(ids)[0], model(ids)[0])
-            model.train()
-            assert not torch.allclose(model(ids)[0], model(ids)[0], atol=1e-3)
+@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
+@torch.no_grad()
+def test_dropout_acts_in_training_only(attn_implementation):
+    model = tiny_model(AtentaDecoderModel, attention_dropout=0.5, attn_implementation=attn_implementation)
+    ids = texts()
+    assert torch.equal(model(ids)[0], model(ids)[0])
+    model.train()
+    assert not torch.allclose(model(ids)[0], model(ids)[0], atol=1e-3)
 
 
 def test_heads_may_have_any_width():
-    config = tiny_config(AtentaDecoderConfig, head_dim=6)
-    layer = MultiHeadAttention(config, layer_idx=0, is_causal=True)
+    model = tiny_model(AtentaDecoderModel, head_dim=6)
+    layer = model.layers[0].self_attn
     assert layer.q_proj.weight.shape == (4 * 6, 32)
     assert layer.o_proj.weight.shape == (32, 4 * 6)
     assert layer.scaling == 6**-0.5
-    assert tiny_model(AtentaDecoderModel, head_dim=6)(texts())[0].shape == (3, 9, 32)
+    assert model(texts())[0].shape == (3, 9, 32)

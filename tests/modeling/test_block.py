@@ -1,13 +1,15 @@
-"""Blocks against `torch.nn.TransformerEncoder` and `TransformerDecoder` with the same weights."""
+"""Blocks against `torch.nn.TransformerEncoder` and `TransformerDecoder`, and their dropout and activations."""
 
 from itertools import product
 
 import pytest
 import torch
 from torch import nn
+from transformers.activations import ACT2FN
 
-from atenta import AtentaEncoderDecoderModel, AtentaEncoderModel
-from support.models import assert_equal, double_model, pad, texts, tiny_model
+from atenta import AtentaEncoderConfig, AtentaEncoderDecoderModel, AtentaEncoderModel
+from atenta.modeling.block import FeedForward
+from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config, tiny_model
 
 every_block = pytest.mark.parametrize(
     "options",
@@ -21,6 +23,7 @@ every_block = pytest.mark.parametrize(
     ),
 )
 both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
+both_sides = pytest.mark.parametrize("side", ["left", "right"])
 
 ENCODER_PARTS = {
     "self_attn": "self_attn",
@@ -36,8 +39,9 @@ DECODER_PARTS = ENCODER_PARTS | {
 }
 
 
-def torch_stack(config, layers, parts, layer_class, stack_class, **options):
-    """Return torch's stack with the depth and the weights of our blocks."""
+def torch_stack(model, parts, layer_class, stack_class, **options):
+    """Return torch's stack with the depth and the weights of our blocks and final norm."""
+    config = model.config
     block = layer_class(
         config.hidden_size,
         config.num_attention_heads,
@@ -48,10 +52,13 @@ def torch_stack(config, layers, parts, layer_class, stack_class, **options):
         batch_first=True,
         norm_first=config.norm_first,
     )
-    stack = stack_class(block, len(layers), nn.LayerNorm(config.hidden_size) if config.norm_first else None, **options)
-    for ours, theirs in zip(layers, stack.layers):
+    norm = nn.LayerNorm(config.hidden_size) if config.norm_first else None
+    stack = stack_class(block, len(model.layers), norm, **options)
+    for ours, theirs in zip(model.layers, stack.layers):
         theirs.load_state_dict(renamed({name: value.detach() for name, value in ours.named_parameters()}, parts))
-    return stack.to(next(layers.parameters()).dtype).eval()
+    if norm is not None:
+        stack.norm.load_state_dict(model.norm.state_dict())
+    return stack.double().eval()
 
 
 def renamed(values, parts):
@@ -70,52 +77,42 @@ def renamed(values, parts):
     return theirs
 
 
-def assert_equal_gradients(ours, theirs, layers, stack, parts, attention_bias):
-    """Check that the gradients of each parameter differ by rounding, relative to their length."""
+def assert_equal_outputs_and_gradients(ours, theirs, layers, stack, parts):
+    """Check that outputs, and the gradients of each parameter relative to their length, differ by rounding."""
+    assert_equal(ours, theirs)
     direction = torch.randn_like(ours)
     (ours * direction).sum().backward()
     (theirs * direction).sum().backward()
-    tolerance = {torch.float64: 1e-9, torch.float32: 1e-5}[ours.dtype]
     for own, other in zip(layers, stack.layers):
         gradients = renamed({name: parameter.grad for name, parameter in own.named_parameters()}, parts)
         for name, parameter in other.named_parameters():
-            if attention_bias or not name.endswith(("in_proj_bias", "out_proj.bias")):
-                assert (gradients[name] - parameter.grad).norm() < tolerance * parameter.grad.norm(), name
+            if own.self_attn.q_proj.bias is not None or not name.endswith(("in_proj_bias", "out_proj.bias")):
+                assert (gradients[name] - parameter.grad).norm() < 1e-9 * parameter.grad.norm(), name
 
 
 @every_block
 @both_implementations
-@pytest.mark.parametrize("side", ["left", "right"])
+@both_sides
 def test_encoder_equals_torch(options, attn_implementation, side):
     model = double_model(AtentaEncoderModel, attn_implementation=attn_implementation, **options)
     stack = torch_stack(
-        model.config,
-        model.layers,
-        ENCODER_PARTS,
-        nn.TransformerEncoderLayer,
-        nn.TransformerEncoder,
-        enable_nested_tensor=False,
+        model, ENCODER_PARTS, nn.TransformerEncoderLayer, nn.TransformerEncoder, enable_nested_tensor=False
     )
-    if model.config.norm_first:
-        stack.norm.load_state_dict(model.norm.state_dict())
     ids, mask = pad(texts(), [9, 5, 2], side)
     outputs = model(ids, attention_mask=mask, output_hidden_states=True)
     real = mask.bool()
-    ours = outputs.last_hidden_state[real]
-    theirs = stack(outputs.hidden_states[0].detach(), src_key_padding_mask=~real)[real]
-    assert_equal(ours, theirs)
-    assert_equal_gradients(ours, theirs, model.layers, stack, ENCODER_PARTS, options["attention_bias"])
+    theirs = stack(outputs.hidden_states[0].detach(), src_key_padding_mask=~real)
+    assert_equal_outputs_and_gradients(
+        outputs.last_hidden_state[real], theirs[real], model.layers, stack, ENCODER_PARTS
+    )
 
 
 @every_block
 @both_implementations
-@pytest.mark.parametrize("side", ["left", "right"])
+@both_sides
 def test_decoder_equals_torch(options, attn_implementation, side):
     model = double_model(AtentaEncoderDecoderModel, attn_implementation=attn_implementation, **options)
-    decoder = model.decoder
-    stack = torch_stack(model.config, decoder.layers, DECODER_PARTS, nn.TransformerDecoderLayer, nn.TransformerDecoder)
-    if model.config.norm_first:
-        stack.norm.load_state_dict(decoder.norm.state_dict())
+    stack = torch_stack(model.decoder, DECODER_PARTS, nn.TransformerDecoderLayer, nn.TransformerDecoder)
     source, source_mask = pad(texts(3, 7, seed=3), [3, 7, 1], side)
     ids, mask = pad(texts(), [9, 5, 2], side)
     outputs = model(
@@ -126,7 +123,6 @@ def test_decoder_equals_torch(options, attn_implementation, side):
         output_hidden_states=True,
     )
     real = mask.bool()
-    ours = outputs.last_hidden_state[real]
     # Torch gives NaN for a position that sees nothing, such as padding on the left, so each position sees itself.
     hidden = nn.Transformer.generate_square_subsequent_mask(9).isinf() | ~real[:, None]
     hidden &= ~torch.eye(9, dtype=torch.bool)
@@ -135,9 +131,10 @@ def test_decoder_equals_torch(options, attn_implementation, side):
         outputs.encoder_last_hidden_state.detach(),
         tgt_mask=hidden.repeat_interleave(4, dim=0),
         memory_key_padding_mask=~source_mask.bool(),
-    )[real]
-    assert_equal(ours, theirs)
-    assert_equal_gradients(ours, theirs, decoder.layers, stack, DECODER_PARTS, options["attention_bias"])
+    )
+    assert_equal_outputs_and_gradients(
+        outputs.last_hidden_state[real], theirs[real], model.decoder.layers, stack, DECODER_PARTS
+    )
 
 
 def test_dropout_is_on_every_sub_layer_and_on_the_embeddings():
@@ -165,8 +162,19 @@ def test_dropout_is_on_every_sub_layer_and_on_the_embeddings():
             assert not torch.allclose(model(**inputs)[0], model(**inputs)[0], atol=1e-3)
 
 
-def test_only_pre_norm_blocks_have_a_final_norm():
-    for norm_first in (False, True):
-        model = tiny_model(AtentaEncoderDecoderModel, norm_first=norm_first)
-        for side in (model.encoder, model.decoder):
-            assert isinstance(side.norm, nn.LayerNorm if norm_first else nn.Identity)
+@pytest.mark.parametrize("hidden_act", sorted(ACT2FN))
+def test_every_activation(hidden_act):
+    network, states = FeedForward(tiny_config(AtentaEncoderConfig, hidden_act=hidden_act)), torch.randn(2, 3, 32)
+    assert_equal(network(states), network.down_proj(ACT2FN[hidden_act](network.up_proj(states))))
+
+
+def test_gelu_is_exact():
+    """Document 1: the tanh form is close to the exact form but not equal to it."""
+    states = torch.linspace(-3, 3, 50)
+    exact, with_tanh = (
+        FeedForward(tiny_config(AtentaEncoderConfig, hidden_act=name)).activation(states)
+        for name in ("gelu", "gelu_pytorch_tanh")
+    )
+    assert_equal(exact, states * 0.5 * (1 + torch.erf(states / 2**0.5)))
+    assert_close(exact, with_tanh, 1e-3)
+    assert not torch.equal(exact, with_tanh)

@@ -100,24 +100,22 @@ def test_another_batch_size_is_refused(cached, new):
             layer.update(*states(1, batch=new))
 
 
-def test_inference_mode_may_begin_and_end_between_steps():
+@pytest.mark.parametrize(
+    "steps",
+    [
+        [(mode, torch.float32) for mode in (torch.inference_mode, torch.no_grad) * 2],
+        [(torch.no_grad, torch.bfloat16), (torch.no_grad, torch.float32)],
+    ],
+    ids=["inference mode begins and ends", "a wider data type"],
+)
+def test_steps_may_differ(steps):
     ours, theirs = GrowingLayer(), DynamicLayer()
-    for step, mode in enumerate([True, False, True, False]):
-        with torch.inference_mode() if mode else torch.no_grad():
-            new = states(2, seed=step)
-            assert all(map(torch.equal, ours.update(*new), theirs.update(*new)))
-
-
-@torch.no_grad()
-def test_a_wider_data_type_is_not_rounded():
-    ours, theirs = GrowingLayer(), DynamicLayer()
-    for step, dtype in enumerate([torch.bfloat16, torch.float32]):
-        new = states(2, seed=step, dtype=dtype)
-        keys, values = ours.update(*new)
-        expected = theirs.update(*new)
-        assert keys.dtype == dtype
-        assert torch.equal(keys, expected[0])
-        assert torch.equal(values, expected[1])
+    for step, (mode, dtype) in enumerate(steps):
+        with mode():
+            new = states(2, seed=step, dtype=dtype)
+            for own, other in zip(ours.update(*new), theirs.update(*new)):
+                assert own.dtype == dtype
+                assert torch.equal(own, other)
 
 
 def repeated(counts, length=5):
@@ -155,20 +153,33 @@ def test_sources_are_reordered_only_between_texts(beam_idx):
     assert (ours.keys is before) == stays
 
 
+@torch.no_grad()
 def test_only_empty_dynamic_layers_are_replaced():
     config = tiny_config(AtentaDecoderConfig)
-    empty, lazy, filled = DynamicCache(config=config), DynamicCache(), DynamicCache(config=config)
+    empty, lazy, filled, offloading = (
+        DynamicCache(config=config),
+        DynamicCache(),
+        *(DynamicCache(config=config) for _ in range(2)),
+    )
     filled.update(*states(2), layer_idx=0)
+    offloading.offloading = True  # transformers makes such a cache only with a GPU
     static = StaticCache(config, 8)
-    for cache in (empty, lazy, filled, static):
+    for cache in (empty, lazy, filled, offloading, static):
         replace_layers(cache, GrowingLayer)
     lazy.update(*states(2), layer_idx=0)
     assert {type(layer) for layer in empty.layers} == {type(lazy.layers[0])} == {GrowingLayer}
     assert [type(layer) for layer in filled.layers] == [DynamicLayer, GrowingLayer]
+    assert {type(layer) for layer in offloading.layers} == {DynamicLayer}
     assert {type(layer) for layer in static.layers} == {StaticLayer}
 
 
 every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
+
+
+def dynamic_cache(model, lazy=False):
+    """Return a cache as a caller makes it, with transformers' own layers, or without any yet."""
+    own, source = (DynamicCache() if lazy else DynamicCache(config=model.config) for _ in range(2))
+    return EncoderDecoderCache(own, source) if model.config.is_encoder_decoder else own
 
 
 def layer_types(cache):
@@ -178,55 +189,43 @@ def layer_types(cache):
     return {type(layer) for layer in own.layers}, {type(layer) for layer in (source.layers if source else ())}
 
 
-@pytest.mark.parametrize("options", [{}, {"num_beams": 2}], ids=["greedy", "beams"])
+@pytest.mark.parametrize("options", [{}, {"num_beams": 4, "num_return_sequences": 3}], ids=["greedy", "beams"])
 @every_generator
-def test_caches_that_a_model_makes_have_our_layers(model_class, options):
-    model, inputs = tiny_model(model_class), inputs_for(model_class)
-    expected = ({GrowingLayer}, {SourceLayer} if model.config.is_encoder_decoder else set())
-    assert layer_types(model(**inputs, use_cache=True).past_key_values) == expected
-    generated = model.generate(inputs["input_ids"], max_new_tokens=3, return_dict_in_generate=True, **options)
-    assert layer_types(generated.past_key_values) == expected
+def test_generation_in_caches_that_a_model_makes_and_in_given_ones(model_class, options):
+    """What a model makes has our layers; a caller's own keeps its layers, and gives the same texts."""
+    model, (ids, mask) = double_model(model_class), pad(texts(), [9, 4, 2], "left")
+    options = {"attention_mask": mask, "max_new_tokens": 12, "return_dict_in_generate": True, **options}
+    made = model.generate(ids, **options)
+    given = model.generate(ids, past_key_values=dynamic_cache(model), **options)
+    assert torch.equal(made.sequences, given.sequences)
+    encoder_decoder = model.config.is_encoder_decoder
+    assert layer_types(made.past_key_values) == ({GrowingLayer}, {SourceLayer} if encoder_decoder else set())
+    assert layer_types(given.past_key_values) == ({DynamicLayer}, {DynamicLayer} if encoder_decoder else set())
 
 
 @pytest.mark.parametrize("lazy", [True, False], ids=["lazy", "with layers"])
 @every_generator
 @torch.no_grad()
 def test_a_given_cache_keeps_its_layers(model_class, lazy):
-    """The caller may export it, or read it with another model; what it holds is what our layers hold."""
+    """The caller may export it, copy it, or read it with another model; what it holds is what our layers hold."""
     model, inputs = double_model(model_class), inputs_for(model_class)
-    own, source = (DynamicCache() if lazy else DynamicCache(config=model.config) for _ in range(2))
-    given = EncoderDecoderCache(own, source) if model.config.is_encoder_decoder else own
-    outputs = model(**inputs, past_key_values=given)
-    made = model(**inputs, use_cache=True)
+    given = dynamic_cache(model, lazy)
+    outputs, made = model(**inputs, past_key_values=given), model(**inputs, use_cache=True)
     assert layer_types(given) == ({DynamicLayer}, {DynamicLayer} if model.config.is_encoder_decoder else set())
-    assert_equal(outputs.logits, made.logits)
     for mine, its in zip(made.past_key_values, outputs.past_key_values):
         assert all(torch.equal(mine[index], its[index]) for index in range(2))
+    step = inputs | {"decoder_input_ids" if model.config.is_encoder_decoder else "input_ids": texts(3, 1)}
     copied = copy.deepcopy(given)
-    name = "decoder_input_ids" if model.config.is_encoder_decoder else "input_ids"
-    step = inputs | {name: texts(3, 1)}
     logits = [model(**step, past_key_values=cache).logits for cache in (given, copied, made.past_key_values)]
     assert_equal(logits[0], logits[2])
     assert torch.equal(logits[0], logits[1])
 
 
-@pytest.mark.parametrize("options", [{}, {"num_beams": 4, "num_return_sequences": 3}], ids=["greedy", "beams"])
-@every_generator
-def test_generation_in_a_given_cache(model_class, options):
-    model, (ids, mask) = double_model(model_class), pad(texts(), [9, 4, 2], "left")
-    own = DynamicCache(config=model.config)
-    encoder_decoder = model.config.is_encoder_decoder
-    given = EncoderDecoderCache(own, DynamicCache(config=model.config)) if encoder_decoder else own
-    options = {"attention_mask": mask, "max_new_tokens": 12, "do_sample": False, **options}
-    assert torch.equal(model.generate(ids, past_key_values=given, **options), model.generate(ids, **options))
-    assert layer_types(given) == ({DynamicLayer}, {DynamicLayer} if encoder_decoder else set())
-
-
 # Steps in the cache that a model makes.
 
 
-def one_by_one(model, ids, mask=None, after_prompt=None, **given):
-    """Read four characters at once and the others one by one.
+def one_by_one(model, ids, after_prompt=lambda cache: None, **given):
+    """Read four characters of the targets at once and the others one by one.
 
     Args:
         after_prompt: called with the cache once the first four characters are read.
@@ -235,14 +234,11 @@ def one_by_one(model, ids, mask=None, after_prompt=None, **given):
     Returns:
         The logits of all but the first four, (batch, length - 4, vocab_size), and the outputs of the last step.
     """
-    prefix = "decoder_" if model.config.is_encoder_decoder else ""
     cache, logits = None, []
-    for start, end in ((0, 4), *((position, position + 1) for position in range(4, ids.shape[1]))):
-        inputs = {f"{prefix}input_ids": ids[:, start:end]}
-        inputs |= {} if mask is None else {f"{prefix}attention_mask": mask[:, :end]}
-        outputs = model(**inputs, **given, past_key_values=cache, use_cache=True)
+    for part in ids.split([4, *[1] * (ids.shape[1] - 4)], dim=1):
+        outputs = model(decoder_input_ids=part, **given, past_key_values=cache, use_cache=True)
         cache = outputs.past_key_values
-        if after_prompt and not logits:
+        if not logits:
             after_prompt(cache)
         logits.append(outputs.logits[:, -1])
     return torch.stack(logits[1:], dim=1), outputs
@@ -256,21 +252,6 @@ def share_sources(cache):
     for layer in cache.cross_attention_cache.layers:
         layer.keys, layer.values = (states[::3].repeat_interleave(3, 0) for states in (layer.keys, layer.values))
         assert layer.sharing() == 3
-
-
-@every_layout
-@every_generator
-@pytest.mark.parametrize("side", ["left", "right"])
-@torch.no_grad()
-def test_steps_equal_one_pass(model_class, layout, side):
-    model, (ids, mask) = double_model(model_class, **layout), pad(texts(), [9, 7, 5], side)
-    source, source_mask = pad(texts(3, 7, seed=3), [7, 3, 1], side)
-    encoder_decoder = model.config.is_encoder_decoder
-    given = {"input_ids": source, "attention_mask": source_mask} if encoder_decoder else {}
-    names = ("decoder_input_ids", "decoder_attention_mask") if encoder_decoder else ("input_ids", "attention_mask")
-    expected = model(**given, **dict(zip(names, (ids, mask))), use_cache=False).logits[:, 4:]
-    real = mask[:, 4:].bool()
-    assert_equal(one_by_one(model, ids, mask, **given)[0][real], expected[real])
 
 
 @torch.no_grad()
@@ -347,13 +328,6 @@ def test_equal_sources_have_gradients_of_their_own():
         outputs = model(decoder_input_ids=ids, encoder_outputs=BaseModelOutput(encoded), use_cache=use_cache)
         gradients += torch.autograd.grad(outputs.logits.square().sum(), encoded)
     assert_equal(*gradients)
-
-
-def test_an_offloaded_cache_is_unchanged():
-    cache = DynamicCache(config=tiny_config(AtentaDecoderConfig))
-    cache.offloading = True  # transformers makes such a cache only with a GPU
-    replace_layers(cache, GrowingLayer)
-    assert {type(layer) for layer in cache.layers} == {DynamicLayer}
 
 
 def test_keys_of_earlier_steps_are_not_overwritten():

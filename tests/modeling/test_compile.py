@@ -9,10 +9,10 @@ from support.models import (
     ENCODERS,
     GENERATORS,
     LANGUAGE_MODELS,
+    LAYOUTS,
     assert_close,
     assert_equal,
     double_model,
-    every_layout,
     inputs_for,
     masked,
     named,
@@ -31,7 +31,7 @@ def _forget_graphs():
 
 
 def one_graph(model, backend="eager"):
-    """Compile a model's forward pass, which raises an error at a graph break."""
+    """Compile a model, or its forward pass; a graph break raises an error."""
     return torch.compile(model, fullgraph=True, backend=backend)
 
 
@@ -45,35 +45,46 @@ def test_every_model_is_one_graph(model_class):
         assert_close(one_graph(model)(**inputs)[0], model(**inputs)[0])
 
 
-@pytest.mark.parametrize("layout", [{}, {"position_embedding_type": "rotary", "norm_first": True}], ids=str)
 @pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
-def test_training_is_one_graph(model_class, layout):
+@pytest.mark.parametrize(
+    ("backend", "layout"),
+    [
+        ("aot_eager", LAYOUTS[0]),
+        ("aot_eager", LAYOUTS[2]),
+        pytest.param("inductor", LAYOUTS[0], marks=pytest.mark.slow),
+    ],
+)
+def test_training_is_one_graph(model_class, layout, backend):
     inputs = masked(inputs_for(model_class))
     labels = inputs.get("decoder_input_ids", inputs["input_ids"])
     gradients = []
     for compiled in (False, True):
         model = one_block(model_class, **layout).train()
-        (one_graph(model, "aot_eager") if compiled else model)(**inputs, labels=labels).loss.backward()
+        (one_graph(model, backend) if compiled else model)(**inputs, labels=labels).loss.backward()
         gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
     assert_close(*gradients)
 
 
-@every_layout
 @pytest.mark.parametrize("model_class", named(GENERATORS))
-def test_a_step_of_generation_is_one_graph(model_class, layout):
+@pytest.mark.parametrize(
+    ("backend", "layout"),
+    [*(("counted", each) for each in LAYOUTS), pytest.param("inductor", LAYOUTS[0], marks=pytest.mark.slow)],
+)
+def test_a_step_of_generation_is_one_graph(model_class, layout, backend):
     """All steps share the graph that `generate` compiles, with a static cache and its mask."""
     model, (ids, mask) = one_block(model_class, **layout), pad(texts(), [9, 5, 2], "left")
-    expected = model.generate(ids, attention_mask=mask, max_new_tokens=6, min_new_tokens=6)
+    options = {"attention_mask": mask, "max_new_tokens": 6, "min_new_tokens": 6}
+    expected = model.generate(ids, **options)
     graphs = []
 
     def counted(graph, example_inputs):
         graphs.append(graph)
         return graph.forward
 
-    model.forward = torch.compile(model.forward, fullgraph=True, backend=counted)
-    options = {"cache_implementation": "static", "disable_compile": True, "max_new_tokens": 6, "min_new_tokens": 6}
-    assert torch.equal(model.generate(ids, attention_mask=mask, **options), expected)
-    assert 0 < len(graphs) <= 3  # the prompt, the first step, and all others
+    model.forward = one_graph(model.forward, counted if backend == "counted" else backend)
+    actual = model.generate(ids, **options, cache_implementation="static", disable_compile=True)
+    assert torch.equal(actual, expected)
+    assert backend != "counted" or 0 < len(graphs) <= 3  # the prompt, the first step, and all others
 
 
 @pytest.mark.parametrize("model_class", named(GENERATORS))
@@ -121,28 +132,3 @@ def test_flash_attention_lacks_only_its_package(model_class):
     assert model._supports_flash_attn
     with pytest.raises(ImportError, match="FlashAttention2"):
         model.set_attn_implementation("flash_attention_2")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", named(GENERATORS))
-def test_generate_compiles_with_inductor(model_class):
-    model, (ids, mask) = double_model(model_class), pad(texts(), [9, 5, 2], "left")
-    options = {"max_new_tokens": 6, "min_new_tokens": 6}
-    expected = model.generate(ids, attention_mask=mask, **options)
-    model.forward = torch.compile(model.forward, fullgraph=True)
-    actual = model.generate(ids, attention_mask=mask, cache_implementation="static", disable_compile=True, **options)
-    assert torch.equal(actual, expected)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
-def test_training_compiles_with_inductor(model_class):
-    inputs = masked(inputs_for(model_class))
-    labels = inputs.get("decoder_input_ids", inputs["input_ids"])
-    losses = []
-    for compiled in (False, True):
-        model = double_model(model_class).train()
-        loss = (one_graph(model, "inductor") if compiled else model)(**inputs, labels=labels).loss
-        loss.backward()
-        losses.append(loss.detach())
-    assert_close(*losses)

@@ -7,8 +7,6 @@ from torch import nn
 
 from atenta.modeling.block import Dropout
 
-every_type = pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
-
 
 def kept(p, shape=(400, 1000), seed=0):
     """Return which of many ones are kept."""
@@ -16,13 +14,14 @@ def kept(p, shape=(400, 1000), seed=0):
     return Dropout(p)(torch.ones(shape)) != 0
 
 
-@pytest.mark.parametrize("p", [0.001, 0.1, 0.25, 0.3, 0.5, 0.9])
-def test_rate(p):
-    dropped = ~kept(p)
-    assert binomtest(int(dropped.sum()), dropped.numel(), p).pvalue > 1e-4
+@pytest.mark.parametrize("p", [0.001, 0.1, 0.3, 0.9])
+def test_each_of_the_four_elements_of_a_draw_has_the_rate(p):
+    dropped = ~kept(p).flatten()
+    for elements in (dropped, *(dropped[place::4] for place in range(4))):
+        assert binomtest(int(elements.sum()), elements.numel(), p).pvalue > 1e-4
 
 
-@pytest.mark.parametrize("distance", [1, 2, 3, 4, 5, 1000])
+@pytest.mark.parametrize("distance", [1, 2, 4, 5, 1000])
 def test_elements_are_independent(distance):
     """Four neighbours share a draw, and a row has 1,000 elements."""
     flat = kept(0.3).flatten()
@@ -31,13 +30,7 @@ def test_elements_are_independent(distance):
         assert chi2_contingency(pairs.bincount(minlength=4).view(2, 2)).pvalue > 1e-4
 
 
-def test_the_four_elements_of_a_draw_have_one_rate():
-    for place in range(4):
-        dropped = ~kept(0.1).flatten()[place::4]
-        assert binomtest(int(dropped.sum()), dropped.numel(), 0.1).pvalue > 1e-4
-
-
-@every_type
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_kept_elements_are_scaled(dtype):
     torch.manual_seed(0)
     states = torch.randn(300, 100).to(dtype)
@@ -56,15 +49,10 @@ def test_gradients_flow_through_kept_elements():
     assert 0 < (output == 0).sum() < output.numel()
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (3,), (5, 0), (2, 3, 5)])
-def test_any_shape(shape):
-    assert Dropout(0.5)(torch.ones(shape)).shape == shape
-
-
-def test_a_transposed_tensor():
-    torch.manual_seed(0)
-    states = torch.randn(8, 6).T
+@pytest.mark.parametrize("states", [torch.ones(()), torch.ones(5, 0), torch.randn(8, 6).T, torch.randn(2, 3, 5)])
+def test_tensors_of_any_shape(states):
     output = Dropout(0.5)(states)
+    assert output.shape == states.shape
     assert torch.equal(output[output != 0], 2 * states[output != 0])
 
 

@@ -56,17 +56,10 @@ def test_tied_embeddings_are_one_tensor_saved_once(model_class, tie_word_embeddi
 
 
 @every_output_layer
-def test_the_output_layer_has_a_row_and_a_bias_for_every_token(model_class):
-    """Document 3, corrected: without logits for `<eos>` no text could end."""
-    layer = tiny_model(model_class).get_output_embeddings()
-    assert layer.weight.shape == (40, 32)
-    assert layer.bias.shape == (40,)
-
-
-@every_output_layer
 @tied_or_not
 @pytest.mark.parametrize("size", [50, 30])
 def test_resizing_keeps_the_scores_of_old_ids(model_class, tie_word_embeddings, size):
+    """The output layer has a row and a bias for every token (document 3, corrected): without `<eos>` no text ends."""
     model = double_model(model_class, tie_word_embeddings=tie_word_embeddings)
     inputs = {name: ids % 27 + 3 for name, ids in inputs_for(model_class).items()}  # below 30
     before = scores(model, inputs)
@@ -92,22 +85,18 @@ def test_resizing_keeps_frozen_embeddings_frozen():
         assert not side.embeddings.embed_tokens.weight.requires_grad
 
 
-def test_segments_change_the_output():
+@torch.no_grad()
+def test_segments_change_the_output_of_a_model_that_has_them():
     model, ids = double_model(AtentaEncoderModel), texts()
-    second = torch.zeros_like(ids)
+    first, second = torch.zeros_like(ids), torch.zeros_like(ids)
     second[:, 5:] = 1
-    with torch.no_grad():
-        plain = model(ids).last_hidden_state
-        assert_equal(model(ids, token_type_ids=torch.zeros_like(ids)).last_hidden_state, plain)
-        assert not torch.allclose(model(ids, token_type_ids=second).last_hidden_state, plain, atol=1e-3)
-
-
-def test_a_model_without_segments_refuses_them():
-    model, ids = tiny_model(AtentaEncoderModel, type_vocab_size=0), texts()
-    assert model.embeddings.embed_segments is None
-    assert model(ids).last_hidden_state.shape == (3, 9, 32)
+    plain = model(ids).last_hidden_state
+    assert_equal(model(ids, token_type_ids=first).last_hidden_state, plain)
+    assert not torch.allclose(model(ids, token_type_ids=second).last_hidden_state, plain, atol=1e-3)
+    without = tiny_model(AtentaEncoderModel, type_vocab_size=0)
+    assert without(ids).last_hidden_state.shape == (3, 9, 32)
     with pytest.raises(ValueError, match="type_vocab_size=0"):
-        model(ids, token_type_ids=torch.zeros_like(ids))
+        without(ids, token_type_ids=first)
 
 
 def test_embeddings_of_padding_stay_zero():

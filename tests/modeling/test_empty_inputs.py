@@ -1,18 +1,11 @@
 """No texts, or no tokens: an error that names the input and its shape, before any layer runs."""
 
+import re
+
 import pytest
 import torch
 
-from support.models import (
-    DECODERS,
-    ENCODER_DECODERS,
-    ENCODERS,
-    GENERATORS,
-    inputs_for,
-    named,
-    texts,
-    tiny_model,
-)
+from support.models import DECODERS, ENCODER_DECODERS, ENCODERS, GENERATORS, inputs_for, named, texts, tiny_model
 
 every_shape = pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)], ids=str)
 
@@ -22,30 +15,23 @@ def empty(shape):
 
 
 def refused(name, shape):
-    return pytest.raises(ValueError, match=rf"{name} has shape \({shape[0]}, {shape[1]}.*at least one text, of at")
+    return pytest.raises(ValueError, match=rf"{name} has shape {re.escape(str(shape)[:-1])}")
 
 
 @every_shape
 @pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
 def test_every_model_refuses_them(model_class, shape):
-    model = tiny_model(model_class)
+    model, ids = tiny_model(model_class), dict.fromkeys(inputs_for(model_class), empty(shape))
     for inputs in ({}, {"attention_mask": empty(shape)}):
         with refused("input_ids", shape):
-            model(**{name: empty(shape) for name in inputs_for(model_class)}, **inputs)
+            model(**ids, **inputs)
     if model_class not in ENCODER_DECODERS:
         with refused("inputs_embeds", shape):
             model(inputs_embeds=torch.zeros(*shape, 32))
-
-
-@pytest.mark.parametrize("model_class", named(ENCODER_DECODERS))
-def test_one_empty_side(model_class):
-    model = tiny_model(model_class)
-    for source, target in (((3, 0), (3, 5)), ((3, 5), (3, 0))):
-        with refused("input_ids", (3, 0)):
-            model(
-                input_ids=texts(*source) if source[1] else empty(source),
-                decoder_input_ids=texts(*target) if target[1] else empty(target),
-            )
+        return
+    for side in ids:
+        with refused("input_ids", shape):
+            model(**(inputs_for(model_class) | {side: empty(shape)}))
 
 
 @every_shape
@@ -56,14 +42,13 @@ def test_empty_labels(shape):
 
 
 @every_shape
-@pytest.mark.parametrize("by_name", [False, True], ids=["inputs", "input_ids"])
 @pytest.mark.parametrize("options", [{}, {"num_beams": 2}, {"do_sample": True}], ids=str)
 @pytest.mark.parametrize("model_class", named(GENERATORS))
-def test_generation_refuses_them(model_class, shape, by_name, options):
+def test_generation_refuses_them(model_class, shape, options):
     model = tiny_model(model_class)
-    args, named_args = ((), {"input_ids": empty(shape)}) if by_name else ((empty(shape),), {})
-    with refused("input_ids", shape):
-        model.generate(*args, **named_args, max_new_tokens=2, **options)
+    for inputs in ({"inputs": empty(shape)}, {"input_ids": empty(shape)}):
+        with refused("input_ids", shape):
+            model.generate(**inputs, max_new_tokens=2, **options)
     with refused("inputs_embeds", shape):
         model.generate(inputs_embeds=torch.zeros(*shape, 32), max_new_tokens=2, **options)
 

@@ -11,10 +11,8 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
 )
 from support.models import (
-    ENCODERS,
     GENERATORS,
     LANGUAGE_MODELS,
-    all_layouts,
     assert_equal,
     double_model,
     every_layout,
@@ -28,13 +26,12 @@ LENGTHS = [9, 5, 2]
 
 every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
-both_sides = pytest.mark.parametrize("side", ["left", "right"])
 both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
 
 
 @torch.no_grad()
 def logits(model, ids, mask=None, source=None, source_mask=None, **options):
-    """Return the logits of a text, which is the target for an encoder-decoder."""
+    """Return the logits of texts, which are the targets of an encoder-decoder."""
     if not model.config.is_encoder_decoder:
         return model(input_ids=ids, attention_mask=mask, **options).logits
     return model(
@@ -47,75 +44,74 @@ def logits(model, ids, mask=None, source=None, source_mask=None, **options):
 
 
 def empty_cache(model, kind, length):
-    def one():
-        return DynamicCache(config=model.config) if kind == "dynamic" else StaticCache(model.config, length)
-
-    return EncoderDecoderCache(one(), DynamicCache(config=model.config)) if model.config.is_encoder_decoder else one()
-
-
-@all_layouts
-@every_generator
-@pytest.mark.parametrize("kind", ["dynamic", "static"])
-@pytest.mark.parametrize("steps", [[1] * 9, [4, 3, 2]], ids=["one by one", "in chunks"])
-def test_cached_equals_uncached(model_class, layout, kind, steps):
-    model, ids = double_model(model_class, **layout), texts()
-    expected = logits(model, ids, use_cache=False)
-    cache = empty_cache(model, kind, ids.shape[1])
-    parts = [logits(model, part, past_key_values=cache) for part in ids.split(steps, dim=1)]
-    assert_equal(torch.cat(parts, dim=1), expected)
+    """Return a cache of a kind, or `None` for the one that the model makes itself."""
+    if kind == "own":
+        return None
+    cache = DynamicCache(config=model.config) if kind == "dynamic" else StaticCache(model.config, length)
+    return EncoderDecoderCache(cache, DynamicCache(config=model.config)) if model.config.is_encoder_decoder else cache
 
 
+@torch.no_grad()
 @every_layout
 @every_generator
-@pytest.mark.parametrize("kind", ["dynamic", "static"])
-@both_sides
+@pytest.mark.parametrize("kind", ["own", "dynamic", "static"])
+@pytest.mark.parametrize("side", [None, "left", "right"])
 @both_implementations
-def test_cached_equals_uncached_with_padding(model_class, layout, kind, side, attn_implementation):
+def test_cached_equals_uncached(model_class, layout, kind, side, attn_implementation):
     """The mask covers the past, and positions continue from the tokens counted there."""
-    model = double_model(model_class, attn_implementation=attn_implementation, **layout)
-    ids, mask = pad(texts(), LENGTHS, side)
-    expected = logits(model, ids, mask, use_cache=False)
-    cache = empty_cache(model, kind, ids.shape[1])
-    for end in range(3, 10, 3):
-        step = slice(end - 3, end)
-        actual = logits(model, ids[:, step], mask[:, :end], past_key_values=cache)
-        real = mask[:, step].bool()
-        assert_equal(actual[real], expected[:, step][real])
+    model, ids = double_model(model_class, attn_implementation=attn_implementation, **layout), texts()
+    mask, real, source = None, slice(None), texts(3, 7, seed=3)
+    if side:
+        ids, mask = pad(ids, LENGTHS, side)
+        real = mask.bool()
+    expected = logits(model, ids, mask, source, use_cache=False)
+    cache, parts = empty_cache(model, kind, ids.shape[1]), []
+    for start, end in ((0, 4), (4, 7), (7, 8), (8, 9)):
+        step = {"input_ids": ids[:, start:end], "attention_mask": mask if mask is None else mask[:, :end]}
+        if model.config.is_encoder_decoder:
+            step = {"input_ids": source} | {f"decoder_{name}": value for name, value in step.items()}
+        outputs = model(**step, past_key_values=cache, use_cache=True)
+        cache = outputs.past_key_values
+        parts.append(outputs.logits)
+    assert_equal(torch.cat(parts, dim=1)[real], expected[real])
 
 
 @every_layout
 @every_language_model
-@both_sides
+@pytest.mark.parametrize("side", [None, "left", "right"])
 @both_implementations
 def test_padded_in_a_batch_equals_unpadded_alone(model_class, layout, side, attn_implementation):
+    """Whatever ids the padding has."""
     model = double_model(model_class, attn_implementation=attn_implementation, **layout)
-    ids, source = texts(), texts(3, 7, seed=3)
-    padded, mask = pad(ids, LENGTHS, side)
-    padded_source, source_mask = pad(source, [3, 7, 1], side)
-    batched = logits(model, padded, mask, padded_source, source_mask)
-    for row, (length, source_length) in enumerate(zip(LENGTHS, [3, 7, 1])):
+    ids, source, mask, source_mask = texts(), texts(3, 7, seed=3), None, None
+    lengths, source_lengths, batch = [9] * 3, [7] * 3, (ids, None, source, None)
+    if side:
+        lengths, source_lengths = LENGTHS, [3, 7, 1]
+        (padded, mask), (padded_source, source_mask) = pad(ids, lengths, side), pad(source, source_lengths, side)
+        padded = padded.where(mask.bool(), texts(seed=9))
+        batch = padded, mask, padded_source.where(source_mask.bool(), texts(3, 7, seed=9)), source_mask
+    together = logits(model, *batch)
+    for row, (length, source_length) in enumerate(zip(lengths, source_lengths)):
         alone = logits(model, ids[row : row + 1, :length], source=source[row : row + 1, :source_length])
-        assert_equal(batched[row, mask[row].bool()], alone[0])
+        assert_equal(together[row][slice(None) if mask is None else mask[row].bool()], alone[0])
 
 
 @every_layout
-@every_language_model
-def test_batched_equals_one_by_one(model_class, layout):
-    model, ids, source = double_model(model_class, **layout), texts(), texts(3, 7, seed=3)
-    alone = [logits(model, ids[row : row + 1], source=source[row : row + 1]) for row in range(len(ids))]
-    assert_equal(logits(model, ids, source=source), torch.cat(alone))
-
-
-@every_layout
-@every_language_model
-@both_sides
-def test_eager_equals_sdpa(model_class, layout, side):
-    ids, mask = pad(texts(), LENGTHS, side)
-    eager, sdpa = (
-        logits(double_model(model_class, attn_implementation=implementation, **layout), ids, mask)[mask.bool()]
-        for implementation in ("eager", "sdpa")
-    )
-    assert_equal(eager, sdpa.to(eager.dtype))
+@pytest.mark.parametrize(
+    ("model_class", "side", "masked"),
+    [
+        *((AtentaEncoderForSequenceClassification, side, True) for side in ("left", "right")),
+        *((AtentaDecoderForSequenceClassification, side, True) for side in ("left", "right")),
+        (AtentaDecoderForSequenceClassification, "right", False),  # <pad> at the end counts as padding
+    ],
+)
+def test_a_padded_text_is_classified_as_unpadded(model_class, layout, side, masked):
+    """By the first real token of an encoder, and the last of a decoder."""
+    model, ids = double_model(model_class, num_labels=3, **layout), texts()
+    padded, mask = pad(ids, LENGTHS, side)
+    batched = logits(model, padded, mask if masked else None)
+    for row, length in enumerate(LENGTHS):
+        assert_equal(batched[row : row + 1], logits(model, ids[row : row + 1, :length]))
 
 
 @every_layout
@@ -195,43 +191,6 @@ def test_logits_to_keep(layout):
     assert_equal(logits(model, ids, logits_to_keep=indices), everything[:, indices])
 
 
-@every_layout
-def test_pooler_skips_padding_on_the_left(layout):
-    model = double_model(AtentaEncoderForSequenceClassification, num_labels=3, **layout)
-    ids = texts()
-    padded, mask = pad(ids, LENGTHS, "left")
-    batched = logits(model, padded, mask)
-    pooled = model.model(padded, attention_mask=mask).pooler_output
-    for row, length in enumerate(LENGTHS):
-        assert_equal(batched[row : row + 1], logits(model, ids[row : row + 1, :length]))
-        assert_equal(pooled[row], model.model(ids[row : row + 1, :length]).pooler_output[0])
-
-
-@every_layout
-@pytest.mark.parametrize(("side", "masked"), [("left", True), ("right", True), ("right", False)])
-def test_the_decoder_classifies_by_the_last_real_token(layout, side, masked):
-    """The last token is found from the mask, or without a mask from the padding ids at the end."""
-    model = double_model(AtentaDecoderForSequenceClassification, num_labels=3, **layout)
-    ids = texts()
-    padded, mask = pad(ids, LENGTHS, side)
-    batched = logits(model, padded, mask if masked else None)
-    for row, length in enumerate(LENGTHS):
-        assert_equal(batched[row : row + 1], logits(model, ids[row : row + 1, :length]))
-
-
-@every_layout
-@pytest.mark.parametrize("model_class", named(ENCODERS))
-def test_encoders_ignore_ids_on_padding(model_class, layout):
-    model = double_model(model_class, **layout)
-    padded, mask = pad(texts(), LENGTHS, "right")
-    other = torch.where(mask.bool(), padded, texts(seed=9))
-    with torch.no_grad():
-        outputs = [model(ids, attention_mask=mask).to_tuple() for ids in (padded, other)]
-    for one, two in zip(*outputs):
-        real = mask.bool() if one.shape[:2] == mask.shape else slice(None)
-        assert_equal(one[real], two[real])
-
-
 # Equal tokens from greedy decoding and beam search.
 
 # No token is produced twice, because a model with random weights would soon repeat one whatever precedes it.
@@ -255,17 +214,6 @@ def generate(model, ids, mask=None, **options):
 @pytest.fixture(params=[1, 3], ids=["greedy", "beam"])
 def num_beams(request):
     return request.param
-
-
-@every_layout
-@every_generator
-def test_generation_is_the_same_with_every_cache(model_class, layout, num_beams):
-    model, (ids, mask) = double_model(model_class, **layout), pad(texts(), LENGTHS, "left")
-    expected = generate(model, ids, mask, num_beams=num_beams, use_cache=False)
-    assert len({tuple(row) for row in expected.tolist()}) == 3
-    assert torch.equal(generate(model, ids, mask, num_beams=num_beams), expected)
-    static = generate(model, ids, mask, num_beams=num_beams, cache_implementation="static")
-    assert torch.equal(static, expected)
 
 
 @every_layout

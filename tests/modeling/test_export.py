@@ -22,6 +22,7 @@ from support.models import (
 )
 
 ANY_TEXTS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
+register_dynamic_cache_export_support()
 ANY_CACHE = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}  # (batch, heads, length, head_dim)
 
 
@@ -39,22 +40,23 @@ def assert_exports(model, example, other, **options):
         assert_equal(exported(**inputs, **options)[0], model(**inputs, **options)[0])
 
 
+def assert_model_exports(model_class, with_masks, **layout):
+    model = one_block(model_class, **layout).requires_grad_(False)
+    inputs = [inputs_for(model_class, *size) for size in ((3, 9), (4, 13))]
+    options = {} if model_class in ENCODERS else {"use_cache": False}
+    assert_exports(model, *(map(masked, inputs) if with_masks else inputs), **options)
+
+
 @pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
 def test_every_model(model_class):
-    options = {} if model_class in ENCODERS else {"use_cache": False}
-    model = one_block(model_class).requires_grad_(False)
-    inputs = [masked(inputs_for(model_class, *size)) for size in ((3, 9), (4, 13))]
-    assert_exports(model, *inputs, **options)
+    assert_model_exports(model_class, with_masks=True)
 
 
 @pytest.mark.slow
 @every_layout
 @pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 def test_every_layout_without_masks(model_class, layout):
-    options = {} if model_class in ENCODERS else {"use_cache": False}
-    model = one_block(model_class, **layout).requires_grad_(False)
-    inputs = [inputs_for(model_class, *size) for size in ((3, 9), (4, 13))]
-    assert_exports(model, *inputs, **options)
+    assert_model_exports(model_class, with_masks=False, **layout)
 
 
 @pytest.mark.slow
@@ -74,12 +76,6 @@ def test_the_two_stacks_of_an_encoder_decoder():
     assert_exports(model.decoder, *inputs, use_cache=False)
 
 
-@pytest.fixture(scope="module")
-def _caches_as_inputs():
-    register_dynamic_cache_export_support()
-
-
-@pytest.mark.usefixtures("_caches_as_inputs")
 def test_a_decoding_step_in_a_given_cache():
     """The cache is the caller's, which the model has filled with the prompt."""
     model = one_block(GENERATORS[0], position_embedding_type="rotary").requires_grad_(False)
@@ -95,7 +91,6 @@ def test_a_decoding_step_in_a_given_cache():
     assert_equal(exported(**step(4, 12)).logits, model(**step(4, 12)).logits)
 
 
-@pytest.mark.usefixtures("_caches_as_inputs")
 def test_a_cache_that_an_exported_model_makes():
     model = one_block(GENERATORS[0]).requires_grad_(False)
     inputs = [inputs_for(GENERATORS[0], *size) for size in ((3, 9), (4, 13))]

@@ -18,7 +18,7 @@ from torch.nn.utils import parametrizations
 from transformers import GenerationConfig, WatermarkingConfig, set_seed
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
-from support.models import GENERATORS, assert_close, double_model, named, pad, texts
+from support.models import GENERATORS, LAYOUTS, assert_close, double_model, layout_name, named, pad, texts
 
 every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
 # <pad> is never produced, because padding in a prompt would count as a repetition of it.
@@ -74,9 +74,13 @@ def log_probabilities(model, source, tokens):
 
 
 @every_generator
-@pytest.mark.parametrize("method", METHODS)
-def test_every_method_with_every_cache_and_padding(model_class, method):
-    model, ids = double_model(model_class), texts(1, 6)
+@pytest.mark.parametrize(
+    ("method", "layout"),
+    [(method, LAYOUTS[0]) for method in METHODS] + [(m, each) for m in ("greedy", "beam") for each in LAYOUTS[1:]],
+    ids=lambda value: value if isinstance(value, str) else layout_name(value),
+)
+def test_every_method_with_every_cache_and_padding(model_class, method, layout):
+    model, ids = double_model(model_class, **layout), texts(1, 6)
     no_cache = {"use_cache": False}
     expected = generate(model, ids, **METHODS[method], **no_cache)
     for cache in ({}, STATIC):
@@ -91,21 +95,6 @@ def padded_by_three(ids, side):
     """Return ids and an attention mask with three places of padding."""
     amount = (3, 0) if side == "left" else (0, 3)
     return nn.functional.pad(ids, amount), nn.functional.pad(torch.ones_like(ids), amount)
-
-
-@every_generator
-def test_greedy_takes_the_most_probable_character(model_class):
-    model, ids = double_model(model_class), texts()
-    tokens = generate(model, ids, suppress_tokens=[2])
-    with torch.no_grad():
-        if model.config.is_encoder_decoder:
-            assert (tokens[:, 0] == model.config.decoder_start_token_id).all()
-            scores = model(input_ids=ids, decoder_input_ids=tokens[:, :-1]).logits
-            tokens = tokens[:, 1:]
-        else:
-            scores = model(input_ids=torch.cat([ids, tokens], dim=1)).logits[:, 8:-1]
-    scores[..., 2] = -torch.inf
-    assert torch.equal(scores.argmax(-1), tokens)
 
 
 @every_generator
@@ -159,23 +148,19 @@ def test_transition_scores_are_the_models_own_log_probabilities(model_class, num
 
 
 @every_generator
-@pytest.mark.parametrize("do_sample", [False, True], ids=["greedy", "sampling"])
-def test_assisted_generation(model_class, do_sample):
-    """A smaller model guesses tokens, and the output is that of the larger model."""
-    model, ids = double_model(model_class), texts(1)
+def test_assisted_generation(model_class):
+    """A smaller model, or the prompt, guesses tokens, and the output is that of the larger model."""
+    model, ids = double_model(model_class), texts(1, 5).repeat(1, 3)
     depth = {"decoder_layers": 1, "encoder_layers": 1} if model.config.is_encoder_decoder else {"num_hidden_layers": 1}
-    assistant = double_model(model_class, seed=5, **depth)
-    tokens = generate(model, ids, assistant_model=assistant, do_sample=do_sample, max_new_tokens=12)
-    if do_sample:
-        ended = tokens[0, -1] == model.config.eos_token_id  # a random model may draw it at any place
-        assert ended or tokens.shape[1] == 12 + model.config.is_encoder_decoder
-        assert torch.equal(
-            tokens, generate(model, ids, assistant_model=assistant, do_sample=do_sample, max_new_tokens=12)
-        )
-    else:
-        assert torch.equal(tokens, generate(model, ids, max_new_tokens=12))
-        itself = generate(model, ids, assistant_model=double_model(model_class), max_new_tokens=12)
-        assert torch.equal(itself, tokens)
+    assistants = [double_model(model_class, seed=5, **depth), double_model(model_class)]
+    guesses = [{"prompt_lookup_num_tokens": 3}, *({"assistant_model": assistant} for assistant in assistants)]
+    expected = generate(model, ids)
+    for options in guesses:
+        assert torch.equal(generate(model, ids, **options), expected)
+        if not model.config.is_encoder_decoder:
+            assert torch.equal(generate(model, *padded_by_three(ids, "left"), **options), expected)
+    sampled = [generate(model, ids, assistant_model=assistants[0], do_sample=True) for _ in range(2)]
+    assert torch.equal(*sampled)
 
 
 def test_early_exit():
@@ -187,21 +172,6 @@ def test_early_exit():
     assert torch.equal(guessed, expected)
     assert 0 < len(runs) <= 12  # the last block only checks the guesses
     assert model.config.num_hidden_layers == 3
-
-
-@every_generator
-def test_prompt_lookup(model_class):
-    model, ids = double_model(model_class), texts(1, 5).repeat(1, 3)
-    expected = generate(model, ids, max_new_tokens=12)
-    assert torch.equal(generate(model, ids, max_new_tokens=12, prompt_lookup_num_tokens=3), expected)
-
-
-def test_guesses_with_padding_on_the_left():
-    model = double_model(AtentaDecoderForCausalLM)
-    padded, mask = padded_by_three(texts(1, 6), "left")
-    expected = generate(model, texts(1, 6))
-    assert torch.equal(generate(model, padded, mask, prompt_lookup_num_tokens=3), expected)
-    assert torch.equal(generate(model, padded, mask, assistant_model=double_model(type(model), seed=5)), expected)
 
 
 def test_guidance_moves_away_from_the_negative_prompt():
@@ -231,13 +201,6 @@ def test_an_encoded_source():
     encoded = model.get_encoder()(ids, attention_mask=mask)
     actual = model.generate(encoder_outputs=encoded, attention_mask=mask, num_beams=3, **EIGHT)
     assert torch.equal(actual, expected)
-
-
-def test_special_ids_reach_generation():
-    for model_class in GENERATORS:
-        settings = double_model(model_class).generation_config
-        assert (settings.pad_token_id, settings.bos_token_id, settings.eos_token_id) == (0, 1, 2)
-    assert settings.decoder_start_token_id == 1
 
 
 @pytest.mark.parametrize("model_class", named(GENERATORS))

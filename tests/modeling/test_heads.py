@@ -34,18 +34,15 @@ def test_classifier_dropout(model_class):
     assert not torch.equal(model(ids).logits, model(ids).logits)
 
 
-def test_encoder_and_decoder_may_differ_in_depth():
-    for encoder_layers, decoder_layers in ((1, 3), (3, 1)):
-        model = tiny_model(
-            AtentaEncoderDecoderForConditionalGeneration, encoder_layers=encoder_layers, decoder_layers=decoder_layers
-        )
-        assert len(model.get_encoder().layers) == encoder_layers
-        assert len(model.get_decoder().layers) == decoder_layers
-        outputs = model(**inputs_for(type(model)), output_hidden_states=True)
-        assert len(outputs.encoder_hidden_states) == encoder_layers + 1
-        assert len(outputs.decoder_hidden_states) == decoder_layers + 1
-        assert len(outputs.past_key_values.self_attention_cache.layers) == decoder_layers
-        assert model.generate(texts(), max_new_tokens=4, min_new_tokens=4).shape == (3, 5)
+@pytest.mark.parametrize(("encoder_layers", "decoder_layers"), [(1, 3), (3, 1)])
+def test_encoder_and_decoder_may_differ_in_depth(encoder_layers, decoder_layers):
+    depths = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, **depths)
+    outputs = model(**inputs_for(type(model)), output_hidden_states=True)
+    assert len(outputs.encoder_hidden_states) == encoder_layers + 1
+    assert len(outputs.decoder_hidden_states) == decoder_layers + 1
+    assert len(outputs.past_key_values.self_attention_cache.layers) == decoder_layers
+    assert model.generate(texts(), max_new_tokens=4, min_new_tokens=4).shape == (3, 5)
 
 
 def test_hidden_states_end_with_the_output():
@@ -64,20 +61,16 @@ def test_only_heads_that_use_the_pooler_have_one(model_class):
     assert (model.base_model.pooler is None) == (model_class.__name__ in without)
 
 
-@pytest.mark.parametrize("model_class", named([AtentaEncoderModel, AtentaDecoderModel]))
-def test_exactly_one_kind_of_input(model_class):
-    model, ids = tiny_model(model_class), texts()
-    for inputs in ({}, {"input_ids": ids, "inputs_embeds": torch.zeros(3, 9, 32)}):
-        with pytest.raises(ValueError, match="exactly one of input_ids and inputs_embeds"):
-            model(**inputs)
-
-
-def test_only_cross_attention_takes_an_encoders_output():
-    encoded = torch.zeros(3, 7, 32)
-    with pytest.raises(ValueError, match="must not be given"):
-        tiny_model(AtentaDecoderModel)(texts(), encoder_hidden_states=encoded)
-    with pytest.raises(ValueError, match="must be given"):
-        tiny_model(AtentaEncoderDecoderModel).decoder(texts())
+def test_inputs_that_exclude_each_other():
+    ids, vectors = texts(), torch.zeros(3, 9, 32)
+    for model in (tiny_model(AtentaEncoderModel), tiny_model(AtentaDecoderModel)):
+        for inputs, found in (({}, "neither"), ({"input_ids": ids, "inputs_embeds": vectors}, "both")):
+            with pytest.raises(ValueError, match=f"input_ids and inputs_embeds, got {found}"):
+                model(**inputs)
+    with pytest.raises(ValueError, match="encoder_hidden_states must not be given"):
+        tiny_model(AtentaDecoderModel)(ids, encoder_hidden_states=vectors)
+    with pytest.raises(ValueError, match="encoder_hidden_states must be given"):
+        tiny_model(AtentaEncoderDecoderModel).decoder(ids)
 
 
 @pytest.mark.parametrize("model_class", named(GENERATORS))
@@ -88,17 +81,6 @@ def test_use_cache_of_the_configuration_and_of_the_call(model_class):
         assert (model(**inputs).past_key_values is not None) == by_default
         assert (model(**inputs, use_cache=not by_default).past_key_values is not None) != by_default
         assert model.train()(**inputs).past_key_values is None
-
-
-@pytest.mark.parametrize("model_class", named([*ENCODERS, *GENERATORS, AtentaDecoderForSequenceClassification]))
-def test_tuples_equal_the_output(model_class):
-    model, inputs = (
-        tiny_model(model_class, use_cache=False) if model_class not in ENCODERS else tiny_model(model_class),
-        inputs_for(model_class),
-    )
-    with torch.no_grad():
-        pairs = zip(model(**inputs, return_dict=False), model(**inputs).to_tuple(), strict=True)
-    assert all(torch.equal(one, two) for one, two in pairs)
 
 
 def test_initial_weights():

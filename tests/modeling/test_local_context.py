@@ -2,23 +2,18 @@
 
 import pytest
 import torch
-from huggingface_hub.errors import StrictDataclassError
 
-from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForTokenClassification, AtentaEncoderModel
-from support.models import double_model
+from atenta import AtentaEncoderForMaskedLM, AtentaEncoderModel
+from support.models import double_model, texts
 
 SIZES = [1, 2, 3]
 OPTIONS = {"ngram_sizes": SIZES, "ngram_buckets": 50, "conv_kernel_size": 5, "shared_ngram_sizes": [1, 2]}
 
 
-def ids(*shape):
-    return torch.randint(3, 40, shape, generator=torch.Generator().manual_seed(1))
-
-
 @torch.no_grad()
 def test_an_ngram_is_the_tokens_that_end_at_a_position():
     ngrams = double_model(AtentaEncoderModel, **OPTIONS).ngrams
-    one = ids(1, 12)
+    one = texts(1, 12)
     other = one.clone()
     other[0, 4] += 1
     same = (ngrams(one) == ngrams(other)).all(-1)[0]
@@ -31,7 +26,7 @@ def test_each_size_has_vectors_of_its_own():
     assert ngrams.table.weight.shape[0] == len(SIZES) * OPTIONS["ngram_buckets"]
     torch.nn.init.zeros_(ngrams.table.weight)
     ngrams.table.weight[: OPTIONS["ngram_buckets"]] = torch.randn(OPTIONS["ngram_buckets"], 1).double()
-    text = ids(1, 6)
+    text = texts(1, 6)
     vectors, reverse = ngrams(text), ngrams(text.flip(1)).flip(1)
     assert torch.equal(vectors, reverse)  # only single tokens have vectors now, which have no order
 
@@ -46,12 +41,7 @@ def test_shared_ngrams_mark_what_is_in_both_segments():
     assert marks == [0, 11, 11, 11, 1, 0, 11, 11, 11, 0, 1, 1, 0, 1]
     alone = shared(torch.tensor([context + question]), torch.zeros_like(segments))
     assert not alone.any()  # in the same segment nothing is shared
-
-
-@torch.no_grad()
-def test_without_segments_nothing_is_shared():
-    model = double_model(AtentaEncoderModel, shared_ngram_sizes=[2])
-    text = ids(1, 9)
+    model, text = double_model(AtentaEncoderModel, shared_ngram_sizes=[2]), texts(1, 9)
     one_segment = model(text, token_type_ids=torch.zeros_like(text)).last_hidden_state
     assert torch.equal(model(text).last_hidden_state, one_segment)
 
@@ -60,7 +50,7 @@ def test_without_segments_nothing_is_shared():
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_changes_nothing(side):
     model = double_model(AtentaEncoderModel, position_embedding_type="rotary", **OPTIONS)
-    text, padding = ids(2, 9), torch.zeros(2, 4, dtype=torch.long)
+    text, padding = texts(2, 9), torch.zeros(2, 4, dtype=torch.long)
     text[0, 7], text[1, 6] = text[0, 2], text[1, 3]  # shared by the two segments
     segments = torch.tensor([[0] * 4 + [1] * 5] * 2)
 
@@ -77,7 +67,7 @@ def test_padding_changes_nothing(side):
 @torch.no_grad()
 def test_embeddings_of_the_caller_have_no_ngrams():
     model = double_model(AtentaEncoderModel, **OPTIONS)
-    text = ids(1, 7)
+    text = texts(1, 7)
     tokens = model.get_input_embeddings()(text)
     with_ngrams = tokens + model.ngrams(text)
     torch.testing.assert_close(model(inputs_embeds=with_ngrams).last_hidden_state, model(text).last_hidden_state)
@@ -85,34 +75,8 @@ def test_embeddings_of_the_caller_have_no_ngrams():
 
 def test_every_new_weight_is_trained():
     model = double_model(AtentaEncoderForMaskedLM, **OPTIONS).train()
-    text = ids(2, 9)
+    text = texts(2, 9)
     model(text, token_type_ids=torch.tensor([[0] * 4 + [1] * 5] * 2), labels=text).loss.backward()
     new = [*model.model.ngrams.parameters(), *model.model.shared_ngrams.parameters()]
     assert all(parameter.grad is not None and parameter.grad.any() for parameter in new)
     assert all(parameter.grad is not None for parameter in model.model.convolution.parameters())
-
-
-def test_saved_and_loaded(tmp_path):
-    model = double_model(AtentaEncoderForTokenClassification, **OPTIONS)
-    model.save_pretrained(tmp_path)
-    loaded = AtentaEncoderForTokenClassification.from_pretrained(tmp_path, dtype=torch.float64)
-    text = ids(2, 9)
-    with torch.no_grad():
-        assert torch.equal(loaded(text).logits, model(text).logits)
-
-
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        ({"ngram_sizes": [0, 2]}, "ngram_sizes"),
-        ({"ngram_sizes": [2, 2]}, "ngram_sizes"),
-        ({"ngram_buckets": 0, "ngram_sizes": [2]}, "ngram_buckets"),
-        ({"shared_ngram_sizes": []}, "shared_ngram_sizes"),
-        ({"shared_ngram_sizes": [3], "type_vocab_size": 0}, "type_vocab_size=0"),
-        ({"conv_kernel_size": 4}, "conv_kernel_size"),
-        ({"num_words": -1}, "num_words"),
-    ],
-)
-def test_wrong_options_are_named(options, named):
-    with pytest.raises(StrictDataclassError, match=named):
-        double_model(AtentaEncoderModel, **options)

@@ -48,15 +48,9 @@ def aligned(model, logits, labels):
 def test_loss_is_the_mean_over_the_labels_that_count(model_class):
     model, batch = double_model(model_class, num_labels=3), batch_for(model_class)
     outputs = model(**batch)
-    assert_equal_losses(outputs.loss, cross_entropy(*aligned(model, outputs.logits, batch["labels"])))
-
-
-@pytest.mark.parametrize("model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification]))
-def test_losses_of_parts_of_a_batch_add_up(model_class):
-    model, batch = double_model(model_class, num_labels=3), batch_for(model_class)
-    logits = model(**batch).logits
-    total = (aligned(model, logits, batch["labels"])[1] != -100).sum()
-    assert_parts_add_up(model, batch, total)
+    logits, labels = aligned(model, outputs.logits, batch["labels"])
+    assert_equal_losses(outputs.loss, cross_entropy(logits, labels))
+    assert_parts_add_up(model, batch, (labels != -100).sum())
 
 
 def assert_parts_add_up(model, batch, total):
@@ -66,23 +60,24 @@ def assert_parts_add_up(model, batch, total):
     assert not torch.allclose(sum(losses), sum(model(**part).loss for part in parts) / 2, atol=1e-3)
 
 
-@pytest.mark.parametrize("model_class", named(SEQUENCE_CLASSIFIERS))
+SEVERAL_LABELS = torch.tensor([[1.0, 0, 1]] * 3 + [[0.0] * 3])
+PROBLEMS = [
+    ("single_label_classification", 3, torch.tensor([2, 0, 1, 1]), cross_entropy),
+    ("multi_label_classification", 3, SEVERAL_LABELS, binary_cross_entropy_with_logits),
+    ("regression", 3, torch.arange(12.0).view(4, 3), mse_loss),
+    ("regression", 1, torch.arange(4.0), mse_loss),
+]
+
+
 @pytest.mark.parametrize(
-    ("problem_type", "num_labels", "labels", "loss"),
+    ("model_class", "problem_type", "num_labels", "labels", "loss"),
     [
-        ("single_label_classification", 3, torch.tensor([2, 0, 1, 1]), cross_entropy),
-        (
-            "multi_label_classification",
-            3,
-            torch.tensor([[1.0, 0, 1]] * 3 + [[0.0] * 3]),
-            binary_cross_entropy_with_logits,
-        ),
-        ("regression", 3, torch.arange(12.0).view(4, 3), mse_loss),
-        ("regression", 1, torch.arange(4.0), mse_loss),
+        *((model_class, *problem) for model_class in SEQUENCE_CLASSIFIERS for problem in PROBLEMS),
+        (AtentaEncoderForNextSentencePrediction, None, 2, torch.tensor([0, 1, 1, 0]), cross_entropy),
     ],
 )
-def test_sequence_classification(model_class, problem_type, num_labels, labels, loss):
-    given = {"problem_type": problem_type} if num_labels > 1 else {}
+def test_classification_of_texts(model_class, problem_type, num_labels, labels, loss):
+    given = {"problem_type": problem_type} if num_labels == 3 else {}
     model = double_model(model_class, num_labels=num_labels, **given)
     batch = batch_for(model_class) | {"labels": labels}
     outputs = model(**batch)
@@ -90,14 +85,6 @@ def test_sequence_classification(model_class, problem_type, num_labels, labels, 
     assert_equal_losses(outputs.loss, loss(outputs.logits.squeeze(-1), labels))
     assert model.config.problem_type == problem_type
     assert_parts_add_up(model, batch, labels.numel())
-
-
-def test_next_sentence_prediction():
-    model = double_model(AtentaEncoderForNextSentencePrediction)
-    batch = batch_for(type(model)) | {"labels": torch.tensor([0, 1, 1, 0])}
-    outputs = model(**batch)
-    assert_equal_losses(outputs.loss, cross_entropy(outputs.logits, batch["labels"]))
-    assert_parts_add_up(model, batch, 4)
 
 
 def test_pretraining_adds_both_losses():

@@ -156,72 +156,48 @@ def test_gradients_flow_to_the_feature_mask_alone(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_saved_and_loaded_the_same(dtype, tmp_path):
+@pytest.mark.parametrize("when", ["before saving", "when loading"])
+def test_saved_and_loaded_in_a_data_type(dtype, when, tmp_path):
     model, ids = tiny_votes(max_distance=5), texts()
-    expected = model(ids)
-    model.to(dtype).save_pretrained(tmp_path)
-    loaded, report = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True)
+    expected = model(ids).votes
+    (model.to(dtype) if when == "before saving" else model).save_pretrained(tmp_path)
+    options = {"dtype": dtype} if when == "when loading" else {}
+    loaded, report = AutoModelForCausalLM.from_pretrained(tmp_path, output_loading_info=True, **options)
     assert type(loaded) is AtentaPairVotesForCausalLM
     assert not any(report.values())
     assert (loaded.config.num_pairs, loaded.config.num_triples) == (len(model.table.pair_keys), len(model.table.votes))
     assert {loaded.table.votes.dtype, loaded.token_logits.dtype} == {dtype}
-    assert loaded.table.pair_keys.dtype == torch.int64
-    assert_close(loaded(ids).votes, model(ids).votes, 0)
-    assert_close(loaded(ids).logits, model(ids).logits, 0)
-    assert_close(loaded(ids).votes, expected.votes, {torch.bfloat16: 0.02, torch.float16: 0.002}.get(dtype, 0))
-
-
-def test_a_model_loads_in_another_data_type(tmp_path):
-    model, ids = tiny_votes(), texts()
-    model.save_pretrained(tmp_path)
-    loaded = AutoModelForCausalLM.from_pretrained(tmp_path, dtype=torch.float16)
-    assert loaded.table.votes.dtype == torch.float16
-    assert loaded.table.row_starts.dtype == torch.int64
-    assert_close(loaded(ids).votes, model(ids).votes, 0.002)
+    assert {loaded.table.pair_keys.dtype, loaded.table.row_starts.dtype} == {torch.int64}
+    for name in ("votes", "logits"):
+        assert_close(loaded(ids)[name], model.to(dtype)(ids)[name], 0)
+    assert_close(loaded(ids).votes, expected, {torch.bfloat16: 0.02, torch.float16: 0.002}.get(dtype, 0))
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
-def test_fitting_again_replaces_what_was_counted(dtype):
+def test_fitting_again_replaces_what_was_counted_and_fails_without_a_change(dtype):
     model, ids = tiny_votes().to(dtype), texts()
     fresh = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=40)).to(dtype).fit(texts(20, seed=9))
     assert not torch.equal(fresh(ids).votes, model(ids).votes)
     model.fit(texts(20, seed=9))
+    with pytest.raises(ValueError, match="document 1 has the id 40"):
+        model.fit([[3, 4, 5], [3, 40]])
     for name in ("votes", "logits"):
         assert torch.equal(fresh(ids)[name], model(ids)[name])
     assert model.config.num_triples == fresh.config.num_triples == len(model.table.votes)
     assert {model.table.votes.dtype, model.token_logits.dtype} == {dtype}
 
 
-def test_failed_fitting_changes_nothing():
-    model, ids = tiny_votes(), texts()
-    expected, sizes = model(ids).logits, (model.config.num_pairs, model.config.num_triples)
-    with pytest.raises(ValueError, match="document 1 has the id 40"):
-        model.fit([[3, 4, 5], [3, 40]])
-    assert torch.equal(model(ids).logits, expected)
-    assert (model.config.num_pairs, model.config.num_triples) == sizes
-
-
-def test_a_vocabulary_of_words():
-    """Each text has words of its own, 30,000 in total, and the model continues all of them."""
-    documents = torch.arange(30_000).view(3000, 10)
-    model = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=30_000)).fit(documents)
-    assert model.config.num_pairs == model.config.num_triples == 3000 * 8 * 9 // 2
-    guesses = model(documents[::500, :-1]).logits[:, 1:].argmax(-1)
-    assert torch.equal(guesses, documents[::500, 2:])
-
-
 @pytest.mark.parametrize(
     ("inputs", "message"),
     [
-        ({"input_ids": torch.tensor([[3, 40]])}, r"40, outside the vocabulary; expected ids from 0 to 39"),
-        ({"input_ids": torch.tensor([[-1]])}, r"-1, outside the vocabulary"),
-        ({"input_ids": torch.tensor([3, 4])}, r"input_ids is \(2,\); expected \(batch, length\)"),
+        ({"input_ids": torch.tensor([[3, 40]])}, r"input_ids has 40.*0 to 39"),
+        ({"input_ids": torch.tensor([[-1]])}, r"input_ids has -1"),
+        ({"input_ids": torch.tensor([3, 4])}, r"input_ids is \(2,\)"),
         ({"input_ids": torch.zeros(1, 0, dtype=torch.long)}, r"input_ids is \(1, 0\)"),
-        ({"attention_mask": torch.ones(1, 2)}, r"attention_mask is \(1, 2\); expected \(1, 3\), the shape of"),
-        ({"feature_mask": torch.ones(3)}, r"feature_mask is \(3,\); expected \(1, 3\), the shape of input_ids"),
-        ({"feature_mask": torch.tensor([[0, 1.5, 1]])}, r"is tensor\(\[\[0.* 1\.5.*expected numbers from 0 to 1"),
-        ({"feature_mask": torch.tensor([[0, -0.5, 1]])}, "expected numbers from 0 to 1"),
-        ({"feature_mask": torch.tensor([[0, math.nan, 1]])}, "expected numbers from 0 to 1"),
+        ({"attention_mask": torch.ones(1, 2)}, r"attention_mask is \(1, 2\); expected \(1, 3\)"),
+        ({"feature_mask": torch.ones(3)}, r"feature_mask is \(3,\); expected \(1, 3\)"),
+        ({"feature_mask": torch.tensor([[0, 1.5, 1]])}, r"feature_mask is .* 1\.5.* 0 to 1"),
+        ({"feature_mask": torch.tensor([[0, math.nan, -1]])}, "feature_mask is .*nan.* 0 to 1"),
     ],
     ids=str,
 )
@@ -230,7 +206,7 @@ def test_wrong_inputs(inputs, message):
         tiny_votes()(**({"input_ids": torch.tensor([[3, 4, 5]])} | inputs))
 
 
-@pytest.mark.parametrize("shape", [(2, 3), (1, 1, 3), (0,), (1, 0)])
+@pytest.mark.parametrize("shape", [(2, 3), (1, 1, 3), (0,)])
 def test_votes_by_feature_of_several_texts_are_refused(shape):
-    with pytest.raises(ValueError, match="input_ids is"):
+    with pytest.raises(ValueError, match=f"input_ids is .*{shape[-1]}"):
         tiny_votes().votes_by_feature(torch.zeros(shape, dtype=torch.long))

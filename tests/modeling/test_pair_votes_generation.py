@@ -2,7 +2,6 @@
 
 import warnings
 from functools import partial
-from itertools import product
 
 import pytest
 import torch
@@ -67,42 +66,6 @@ def test_padding_on_the_left_changes_nothing():
     for row, length in enumerate([9, 5, 2]):
         alone = model.generate(ids[row : row + 1, :length], attention_mask=torch.ones(1, length), **EIGHT)
         assert torch.equal(together[row], alone[0, length:])
-
-
-def test_enough_beams_find_the_most_probable_text():
-    ids = texts(20, 12, vocab_size=7) - 3
-    model = AtentaPairVotesForCausalLM(
-        AtentaPairVotesConfig(vocab_size=4, pad_token_id=None, bos_token_id=None, eos_token_id=None)
-    ).fit(ids)
-    prompt = torch.tensor([[0, 1]])
-    every_text = torch.cat([prompt.expand(64, -1), torch.tensor(list(product(range(4), repeat=3)))], dim=1)
-    log_probabilities = model(every_text).logits[:, 1:-1].gather(-1, every_text[:, 2:, None]).sum((1, 2))
-    found = model.generate(
-        prompt,
-        attention_mask=torch.ones_like(prompt),
-        num_beams=16,
-        max_new_tokens=3,
-        return_dict_in_generate=True,
-        output_scores=True,
-        length_penalty=0.0,
-    )
-    assert torch.equal(found.sequences[0], every_text[log_probabilities.argmax()])
-    assert found.sequences_scores[0].item() == pytest.approx(log_probabilities.max().item(), abs=1e-5)
-
-
-def test_sampling_draws_by_the_probabilities():
-    model, prompt = double_votes(), texts(1, 4)
-    drawn = model.generate(
-        prompt,
-        attention_mask=torch.ones_like(prompt),
-        do_sample=True,
-        top_k=0,
-        max_new_tokens=1,
-        num_return_sequences=4000,
-    )[:, -1]
-    shares = drawn.bincount(minlength=40) / 4000
-    expected = model(prompt).logits[0, -1].exp()
-    assert (shares - expected).abs().max() < 4 * 0.5 / 4000**0.5
 
 
 def test_a_step_looks_up_one_position():

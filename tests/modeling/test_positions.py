@@ -7,7 +7,6 @@ from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply
 
 from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaDecoderModel
 from atenta.modeling.positions import (
-    LearnedPositions,
     RotaryPositions,
     SinusoidalPositions,
     apply_rotary,
@@ -31,23 +30,13 @@ def test_positions_are_added_to_the_scaled_embeddings():
 def test_rotary_equals_llama():
     """Angles and rotation are those of transformers' Llama."""
     config = tiny_config(AtentaDecoderConfig, position_embedding_type="rotary", position_embedding_theta=500.0)
-    llama = LlamaRotaryEmbedding(
-        LlamaConfig(
-            hidden_size=32,
-            num_attention_heads=4,
-            head_dim=8,
-            rope_parameters={"rope_type": "default", "rope_theta": 500.0},
-        )
-    )
+    rope = {"rope_type": "default", "rope_theta": 500.0}
+    llama = LlamaRotaryEmbedding(LlamaConfig(hidden_size=32, num_attention_heads=4, rope_parameters=rope))
     query, key, positions = torch.randn(2, 4, 9, 8), torch.randn(2, 4, 9, 8), torch.arange(9)[None] + 3
-    ours = RotaryPositions(config)(positions, torch.float32)
-    for mine, theirs in zip(ours, llama(query, positions)):
-        assert_close(mine, theirs)
-    for mine, theirs in zip(
-        (apply_rotary(query, *ours), apply_rotary(key, *ours)),
-        apply_rotary_pos_emb(query, key, *llama(query, positions)),
-    ):
-        assert_close(mine, theirs)
+    ours, theirs = RotaryPositions(config)(positions, torch.float32), llama(query, positions)
+    assert_close(ours, theirs)
+    rotated = apply_rotary(query, *ours), apply_rotary(key, *ours)
+    assert_close(rotated, apply_rotary_pos_emb(query, key, *theirs))
 
 
 def test_rotary_scores_depend_on_distances_alone():
@@ -66,32 +55,23 @@ def test_rotary_scores_depend_on_distances_alone():
     assert not torch.allclose(scores[0], query @ key.mT, atol=1e-2)
 
 
-@pytest.mark.parametrize("position_embedding_type", ["sinusoidal", "rotary"])
-def test_texts_longer_than_in_training(position_embedding_type):
-    model = tiny_model(
-        AtentaDecoderForCausalLM, position_embedding_type=position_embedding_type, max_position_embeddings=4
-    )
-    ids = texts(1, 50)
-    with torch.no_grad():
-        logits = model(ids).logits
-    assert logits.shape == (1, 50, 40)
-    assert logits.isfinite().all()
-    generated = model.generate(ids, max_new_tokens=5, min_new_tokens=5)
-    assert generated.shape == (1, 55)
+@pytest.mark.parametrize("kind", ["sinusoidal", "rotary"])
+def test_texts_longer_than_in_training(kind):
+    options = {"position_embedding_type": kind, "max_position_embeddings": 4}
+    model, ids = tiny_model(AtentaDecoderForCausalLM, **options), texts(1, 50)
+    assert model(ids).logits.isfinite().all()
+    assert model.generate(ids, max_new_tokens=5, min_new_tokens=5).shape == (1, 55)
 
 
 def test_learned_positions_end_with_their_table():
-    model = tiny_model(AtentaDecoderForCausalLM, position_embedding_type="learned", max_position_embeddings=8)
-    model(texts(1, 8))
-    with pytest.raises(ValueError, match=r"8 positions .*max_position_embeddings.* sinusoidal or rotary"):
+    options = {"position_embedding_type": "learned", "max_position_embeddings": 8}
+    model = tiny_model(AtentaDecoderForCausalLM, **options)
+    positions = model.model.embeddings.positions
+    assert torch.equal(positions(torch.tensor([[2, 7]])), positions.weight[[2, 7]][None])
+    with pytest.raises(ValueError, match=r"8 positions .*max_position_embeddings"):
         model(texts(1, 9))
     with pytest.raises(ValueError, match="max_position_embeddings"):
         model.generate(texts(1, 6), max_new_tokens=5, min_new_tokens=5)
-
-
-def test_learned_positions_look_up_their_table():
-    positions = LearnedPositions(tiny_config(AtentaDecoderConfig, position_embedding_type="learned"))
-    assert torch.equal(positions(torch.tensor([[2, 0]])), positions.weight[[2, 0]][None])
 
 
 @pytest.mark.parametrize(
@@ -110,18 +90,13 @@ def test_positions_are_counted_over_real_tokens(mask, length, past, expected):
     assert position_ids_from_mask(mask, length, past, torch.device("cpu")).tolist() == expected
 
 
-def test_positions_keep_their_precision_in_half_precision():
+@pytest.mark.parametrize("kind", ["sinusoidal", "rotary"])
+def test_positions_keep_their_precision_in_half_precision(kind):
     """Angles are computed in float32 because bfloat16 rounds position 257 to 256."""
-    for kind in ("sinusoidal", "rotary"):
-        model = tiny_model(AtentaDecoderModel, position_embedding_type=kind).bfloat16()
-        config, positions = model.config, torch.tensor([[256, 257]])
-        table = (
-            SinusoidalPositions(config).bfloat16()(positions)
-            if kind == "sinusoidal"
-            else RotaryPositions(config).bfloat16()(positions, torch.bfloat16)[0]
-        )
-        assert not torch.allclose(table[0, 0].float(), table[0, 1].float(), atol=1e-2)
-        assert model(texts(1, 5)).last_hidden_state.dtype == torch.bfloat16
+    model, places = tiny_model(AtentaDecoderModel, position_embedding_type=kind).bfloat16(), torch.tensor([[256, 257]])
+    vectors = model.embeddings.positions(places) if kind == "sinusoidal" else model.rotary(places, torch.bfloat16)[0]
+    assert not torch.allclose(vectors[0, 0].float(), vectors[0, 1].float(), atol=1e-2)
+    assert model(texts(1, 5)).last_hidden_state.dtype == torch.bfloat16
 
 
 @pytest.mark.parametrize("positions_class", [SinusoidalPositions, RotaryPositions])

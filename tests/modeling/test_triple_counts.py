@@ -1,7 +1,7 @@
 """The counts of triples: document 1's formula, documents of any type, and bounded memory."""
 
+import math
 import tracemalloc
-from collections import Counter
 
 import numpy as np
 import pytest
@@ -42,15 +42,11 @@ def test_counts_are_the_formulas(weighted_documents, max_distance):
     counted = count(weighted_documents, max_distance)
     assert as_dictionary(counted) == expected
     assert list(as_dictionary(counted)) == sorted(expected)
-
-
-@given(WEIGHTED_DOCUMENTS)
-def test_every_token_but_the_first_is_counted(weighted_documents):
-    expected = Counter()
+    of_tokens = [0.0] * VOCAB_SIZE
     for document, weight in weighted_documents:
         for token in document[1:]:
-            expected[token] += weight
-    assert count(weighted_documents).token_counts.tolist() == [expected[token] for token in range(VOCAB_SIZE)]
+            of_tokens[token] += weight
+    assert counted.token_counts.tolist() == of_tokens
 
 
 @given(WEIGHTED_DOCUMENTS, MAX_DISTANCES, st.integers(1, 20), st.integers(1, 50))
@@ -88,26 +84,11 @@ def test_memory_does_not_grow_with_the_occurrences(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "documents",
-    [
-        ([0, 1, 2, 3], [3, 2, 1, 0]),
-        [(0, 1, 2, 3), range(3, -1, -1)],
-        np.array([[0, 1, 2, 3], [3, 2, 1, 0]], dtype=np.uint8),
-        torch.tensor([[0, 1, 2, 3], [3, 2, 1, 0]]),
-    ],
-    ids=["lists", "tuple and range", "array", "tensor"],
+    "kind", [list, lambda rows: [range(4), (3, 2, 1, 0)], lambda rows: np.array(rows, np.uint8), torch.tensor]
 )
-def test_documents_of_any_kind(documents):
-    assert as_dictionary(count_triples(documents, None, VOCAB_SIZE, 1)) == {
-        (0, 1, 2): 1,
-        (1, 2, 3): 1,
-        (3, 2, 1): 1,
-        (2, 1, 0): 1,
-    }
-
-
-def test_short_documents_have_no_triples():
-    assert as_dictionary(count([([], 1.0), ([1], 1.0), ([1, 2], 1.0)])) == {}
+def test_documents_of_any_kind(kind):
+    counted = count_triples(kind([[0, 1, 2, 3], [3, 2, 1, 0]]), None, VOCAB_SIZE, 1)
+    assert as_dictionary(counted) == dict.fromkeys([(0, 1, 2), (1, 2, 3), (2, 1, 0), (3, 2, 1)], 1)
 
 
 def test_the_largest_vocabulary():
@@ -119,19 +100,16 @@ def test_the_largest_vocabulary():
 @pytest.mark.parametrize(
     ("documents", "weights", "message"),
     [
-        ([], None, "found no documents"),
-        ([[0, 1], [0, 6]], None, r"document 1 has the id 6, outside the vocabulary; expected ids from 0 to 5"),
+        ([], None, "no documents"),
+        ([[0, 1], [0, 6]], None, r"document 1 has the id 6.* 0 to 5"),
         ([[-1]], None, r"document 0 has the id -1"),
-        ([[0.5, 1.0]], None, r"document 0 is \[0.5, 1.0\]; expected a sequence of token ids"),
-        (["um texto"], None, r"document 0 is 'um texto'; expected a sequence of token ids"),
-        ([[[0, 1]]], None, "expected a sequence of token ids"),
-        ([0, 1], None, "document 0 is 0; expected a sequence of token ids"),
-        ([[0, 1]], [0.0], r"weight of document 0 is 0\.0; expected a finite number above 0"),
-        ([[0, 1]], [-1], "weight of document 0 is -1"),
-        ([[0, 1], [1]], [1, float("nan")], "weight of document 1 is nan"),
-        ([[0, 1]], [float("inf")], "weight of document 0 is inf"),
-        ([[0, 1], [1]], [1.0], "found 1 weights but more documents"),
-        ([[0, 1]], [1.0, 2.0], "found 1 documents but more weights"),
+        ([[0.5, 1.0]], None, r"document 0 is \[0.5, 1.0\]"),
+        (["um texto"], None, r"document 0 is 'um texto'"),
+        ([[[0, 1]]], None, r"document 0 is \[\[0, 1\]\]"),
+        ([0, 1], None, "document 0 is 0"),
+        *(([[0, 1], [1]], [1, weight], f"document 1 is {weight}") for weight in (0.0, -1, math.nan, math.inf)),
+        ([[0, 1], [1]], [1.0], "1 weights but more documents"),
+        ([[0, 1]], [1.0, 2.0], "1 documents but more weights"),
     ],
 )
 def test_errors_name_the_document(documents, weights, message):

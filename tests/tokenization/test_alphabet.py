@@ -37,63 +37,38 @@ def test_ids_of_printable_ascii():
 
 
 @pytest.mark.parametrize(
-    ("alphabet", "named"),
+    ("options", "named"),
     [
-        (["a", "bc"], "'bc'"),
-        (["a", ""], "''"),
-        (["a", "e\u0301"], "'e\u0301'"),
-        (["\u212b"], "'\u212b'"),  # the ångström sign, which NFC replaces by a letter
-        ("aba", "'a'"),
-        (["a", "\ud800"], "alphabet\\[1\\]"),
+        *(
+            ({"alphabet": characters}, wrong)
+            for characters, wrong in [(["a", "bc"], "bc"), (["a", ""], ""), ("aba", "a")]
+        ),
+        ({"alphabet": ["a", "e\u0301"]}, "e\u0301"),
+        ({"alphabet": ["\u212b"]}, "\u212b"),  # the ångström sign, which NFC replaces by a letter
+        *(({"tags": ["<N>", tag]}, tag) for tag in ("V", "<V", "V>", "<>", "<a b>", "<<V>>", "<V>\n", "<N>")),
+        *(({"tags": [token]}, token) for token in ("<pad>", "<bos>", "<eos>", "<mask>", "<0x41>")),
+        *(({"units": units}, units[-1]) for units in (["a"], [" a", " a"], [" e\u0301"])),
     ],
 )
-def test_wrong_characters_are_named(alphabet, named):
-    with pytest.raises(ValueError, match=named):
-        build_vocabulary(alphabet)
+def test_wrong_tokens_are_named(options, named):
+    with pytest.raises(ValueError, match=re.escape(repr(named))):
+        build_vocabulary(**({"alphabet": "abc"} | options))
 
 
-def test_characters_of_other_types_are_named():
-    with pytest.raises(TypeError, match=r"alphabet\[1\].*int"):
-        build_vocabulary(["a", 3])
+@pytest.mark.parametrize("name", ["alphabet", "tags", "units"])
+@pytest.mark.parametrize(("wrong", "error"), [(3, TypeError), ("\ud800", ValueError)])
+def test_what_is_no_text_is_named(name, wrong, error):
+    with pytest.raises(error, match=rf"{name}\[1\]"):
+        build_vocabulary(**({"alphabet": "abc"} | {name: ["<V>", wrong]}))
 
 
 @pytest.mark.parametrize(
-    "tag", ["V", "<V", "V>", "<>", "<a b>", "<<V>>", "<V>\n", "<pad>", "<bos>", "<eos>", "<mask>", "<0x41>"]
+    ("texts", "min_count", "alphabet"),
+    [(["zebra", "cafe\u0301", "€"], 1, "abcefrzé€"), (["aab", "bbc"], 2, "ab"), (["aab", "bbc"], 3, "b")],
 )
-def test_wrong_tags_are_named(tag):
-    with pytest.raises(ValueError, match=re.escape(repr(tag))):
-        build_vocabulary("abc", ["<N>", tag])
-
-
-def test_repeated_tags_are_named():
-    with pytest.raises(ValueError, match="'<V>'"):
-        build_vocabulary("abc", ["<V>", "<N>", "<V>"])
-
-
-def test_tags_of_other_types_are_named():
-    with pytest.raises(TypeError, match=r"tags\[0\].*int"):
-        build_vocabulary("abc", [3])
-
-
-def test_characters_are_counted_after_nfc_and_sorted_by_code_point():
-    assert count_alphabet(["zebra", "cafe\u0301", "€"]) == "abcefrzé€"
-
-
-def test_rare_characters_are_left_out():
-    assert count_alphabet(["aab", "bbc"], min_count=2) == "ab"
-    assert count_alphabet(["aab", "bbc"], min_count=3) == "b"
-
-
-def test_a_corpus_is_read_once():
-    read = []
-
-    def corpus():
-        for text in ("um", "dois"):
-            read.append(text)
-            yield text
-
-    assert count_alphabet(corpus()) == "dimosu"
-    assert read == ["um", "dois"]
+def test_characters_are_counted_after_nfc_and_sorted_by_code_point(texts, min_count, alphabet):
+    """The corpus is read once; rare characters are left out."""
+    assert count_alphabet(iter(texts), min_count) == alphabet
 
 
 @pytest.mark.parametrize(

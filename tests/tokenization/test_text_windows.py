@@ -87,41 +87,28 @@ def test_the_work_grows_with_the_text(text):
     assert counts[1] < 1.1 * counts[0]
 
 
-def test_letters_with_marks_may_have_more_bytes_than_apart():
-    """Of the alphabet "e\u0303", ẽ is not: it has three bytes, and would be two tokens if it were not composed."""
-    assert cut_text("e\u0303" * 7, 10, "e\u0303") == [("e\u0303" * 3, "")] * 2 + [("e\u0303", "")]
-    assert cut_text("e\u0303" * 5, 10, "e\u0303") == [("e\u0303" * 3, ""), ("e\u0303" * 2, "")]
-
-
-def test_a_character_with_more_bytes_than_a_window_has_is_one():
-    assert cut_text("日 b", 2, "b ") == [("日", " "), ("b", "")]
-
-
 @pytest.mark.parametrize(
-    ("text", "windows"),
+    ("text", "limit", "characters", "windows"),
     [
-        ("Um. Dois três.", [("Um. Dois três.", "")]),
-        ("Um dois. Tres quatro cinco.", [("Um dois.", " "), ("Tres quatro", " "), ("cinco.", "")]),
-        ("Um “dois!” Tres quatro", [("Um “dois!”", " "), ("Tres quatro", "")]),
-        ("  a\tb  c\n", [("", "  "), ("a", "\t"), ("b", "  "), ("c", "\n")]),
-        ("abcdefghijklmnopq r", [("abcdefghijklmn", ""), ("opq r", "")]),
-        ("abcdefghijklmo\u0303p", [("abcdefghijklm", ""), ("o\u0303p", "")]),
-        ("", [("", "")]),
-        (" ", [("", " ")]),
+        ("Um. Dois três.", 14, None, [("Um. Dois três.", "")]),
+        ("Um dois. Tres quatro cinco.", 14, None, [("Um dois.", " "), ("Tres quatro", " "), ("cinco.", "")]),
+        ("Um “dois!” Tres quatro", 14, None, [("Um “dois!”", " "), ("Tres quatro", "")]),
+        ("  a\tb  c\n", 14, None, [("", "  "), ("a", "\t"), ("b", "  "), ("c", "\n")]),
+        ("abcdefghijklmnopq r", 14, None, [("abcdefghijklmn", ""), ("opq r", "")]),
+        ("abcdefghijklmo\u0303p", 14, None, [("abcdefghijklm", ""), ("o\u0303p", "")]),
+        *(("", limit, None, [("", "")]) for limit in (14, None)),
+        (" ", 14, None, [("", " ")]),
+        (" \n", None, None, [("", " \n")]),
+        ("  a\nb " * 1000, None, None, [("  a\nb " * 1000, "")]),
+        ("日日 日", 6, "a ", [("日日", " "), ("日", "")]),  # of three bytes each
+        ("日 b", 2, "b ", [("日", " "), ("b", "")]),
+        ("e\u0301e\u0301 é", 5, "é ", [("e\u0301e\u0301 é", "")]),  # é is one token
+        # ẽ is not in the alphabet: it has three bytes, and would be two tokens if it were not composed.
+        ("e\u0303" * 7, 10, "e\u0303", [("e\u0303" * 3, "")] * 2 + [("e\u0303", "")]),
     ],
 )
-def test_where_windows_end(text, windows):
-    assert cut_text(text, 14) == windows
-
-
-def test_without_a_limit_a_text_is_one_window():
-    assert cut_text("  a\nb " * 1000, None) == [("  a\nb " * 1000, "")]
-    assert [cut_text(blank, None) for blank in ("", " \n")] == [[("", "")], [("", " \n")]]
-
-
-def test_characters_outside_the_alphabet_cost_their_bytes():
-    assert cut_text("日日 日", 6, "a ") == [("日日", " "), ("日", "")]
-    assert cut_text("e\u0301e\u0301 é", 5, "é ") == [("e\u0301e\u0301 é", "")]  # é is one token
+def test_where_windows_end(text, limit, characters, windows):
+    assert cut_text(text, limit, characters) == windows
 
 
 def output(text, score, finished=True):

@@ -5,9 +5,7 @@ from itertools import pairwise
 import pytest
 import torch
 from datasets import Dataset
-from packaging.version import Version
 from transformers import AutoModelForCausalLM, AutoTokenizer
-from transformers import __version__ as transformers_version
 from trl import DPOConfig, DPOTrainer, SFTConfig, SFTTrainer
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
@@ -83,41 +81,22 @@ def sequences(batches, name="input_ids"):
 
 PLAIN = [{"text": "ab"}, {"text": "acc"}]
 READ = [ids(BOS, "ab", EOS), ids(BOS, "acc", EOS)]
+CHATS = [{"messages": [user("b"), assistant("c")]}, {"messages": [user("cc"), assistant("e")]}]
+OF_CHATS = [ids(BOS, "u:b", EOS, "a:c", EOS), ids(BOS, "u:cc", EOS, "a:e", EOS)]
+WRAPPED = {"packing": True, "packing_strategy": "wrapped", "max_length": 9, "shuffle_dataset": False}
+OWN = [{"input_ids": ids(BOS, "ab", EOS)}, {"input_ids": ids(BOS, "a<eos>b", EOS)}]  # a corpus may contain `<eos>`
+PARTS = [{"prompt": "a", "completion": "b"}, {"prompt": "a", "completion": "cc"}]
+PREFERENCES = [{"prompt": "a", "chosen": "b", "rejected": "cc"}] * 2
 CASES = {
     "plain": (SFTTrainer, PLAIN, {}, READ),
+    # Positions mark where packed texts begin, which then do not see each other.
     "packed": (SFTTrainer, PLAIN * 2, {"packing": True, "max_length": 9}, READ),
-    "packed without ends": (
-        SFTTrainer,
-        PLAIN,
-        {"packing": True, "packing_strategy": "wrapped", "max_length": 9, "shuffle_dataset": False},
-        [READ[0] + READ[1]],
-    ),
+    "packed without ends": (SFTTrainer, PLAIN, WRAPPED, [READ[0] + READ[1]]),
     "without padding": (SFTTrainer, PLAIN, {"padding_free": True, "max_length": None}, READ),
-    "prompt and completion": (
-        SFTTrainer,
-        [{"prompt": "a", "completion": "b"}, {"prompt": "a", "completion": "cc"}],
-        {},
-        READ,
-    ),
-    "chat": (
-        SFTTrainer,
-        [{"messages": [user("b"), assistant("c")]}, {"messages": [user("cc"), assistant("e")]}],
-        {},
-        [ids(BOS, "u:b", EOS, "a:c", EOS), ids(BOS, "u:cc", EOS, "a:e", EOS)],
-    ),
-    "chat of prompt and completion": (
-        SFTTrainer,
-        [{"prompt": [user("b")], "completion": [assistant("c")]}] * 2,
-        {},
-        [ids(BOS, "u:b", EOS, "a:c", EOS)],
-    ),
-    "preferences": (DPOTrainer, [{"prompt": "a", "chosen": "b", "rejected": "cc"}] * 2, {}, READ),
-    "preferences in a chat": (
-        DPOTrainer,
-        [{"prompt": [user("b")], "chosen": [assistant("c")], "rejected": [assistant("e")]}] * 2,
-        {},
-        [ids(BOS, "u:b", EOS, "a:c", EOS), ids(BOS, "u:b", EOS, "a:e", EOS)],
-    ),
+    "prompt and completion": (SFTTrainer, PARTS, {}, READ),
+    "chat": (SFTTrainer, CHATS, {}, OF_CHATS),
+    "ids of the user's own": (SFTTrainer, OWN, {}, [row["input_ids"] for row in OWN]),
+    "preferences": (DPOTrainer, PREFERENCES, {}, READ),
 }
 
 
@@ -146,45 +125,9 @@ def test_the_default_splits_what_trl_writes_and_warns(rows, expected, folder, tr
     assert all(EOS not in text for text in expected)
 
 
-@pytest.mark.skipif(Version(transformers_version) < Version("5.20"), reason="transformers 5.20 brought the argument")
-def test_messages_cannot_end_a_text_if_the_rows_ask_for_it(folder, train):
-    sanitized = {"chat_template_kwargs": {"sanitize_control_tokens": True}}
-    rows = [{"messages": [user("<eos>"), assistant("c<eos>")], **sanitized}] * 2
-    _, batches = train(SFTTrainer, rows, AutoTokenizer.from_pretrained(folder, split_special_tokens=False))
-    assert {tuple(text) for text in sequences(batches)} == {tuple(ids(BOS, "u:<eos>", EOS, "a:c<eos>", EOS))}
-
-
-def test_ids_of_the_users_own_are_trained_on_as_they_are(folder, train):
-    """A corpus may contain `<eos>`: its ids, with the end added by id, need no other setting."""
-    tokenizer = AutoTokenizer.from_pretrained(folder)
-    rows = [{"input_ids": [*tokenizer(text).input_ids, tokenizer.eos_token_id]} for text in ("ab", "a<eos>b")]
-    _, batches = train(SFTTrainer, rows, tokenizer)
-    assert {tuple(text) for text in sequences(batches)} == {
-        tuple(ids(BOS, "ab", EOS)),
-        tuple(ids(BOS, "a<eos>b", EOS)),
-    }
-
-
 def test_a_model_trained_by_trl_ends_its_texts(folder, train):
     tokenizer = AutoTokenizer.from_pretrained(folder, split_special_tokens=False)
     model, _ = train(SFTTrainer, [{"text": "abc"}] * 2, tokenizer, max_steps=30, learning_rate=0.03)
     tokenizer.split_special_tokens = True  # a text from outside cannot end itself
     prompt = tokenizer("a", return_tensors="pt")
     assert model.eval().generate(**prompt, max_new_tokens=8, do_sample=False)[0].tolist() == ids(BOS, "abc", EOS)
-
-
-@pytest.mark.parametrize("case", ["packed", "without padding"])
-def test_packed_texts_do_not_see_each_other(case, folder, train):
-    trainer_class, rows, options, _ = CASES[case]
-    tokenizer = AutoTokenizer.from_pretrained(folder, split_special_tokens=False)
-    model, batches = train(trainer_class, rows, tokenizer, **options)
-    model.eval()
-    batch = {name: value for name, value in batches[0].items() if name not in ("labels", "fused_lm_head")}
-    texts = list(sequences([batch]))
-    assert len(texts) > 1
-    with torch.no_grad():
-        together = model(**batch).logits[0]
-        alone = torch.cat([model(torch.tensor([text])).logits[0] for text in texts])
-        one_text = model(batch["input_ids"]).logits[0]
-    torch.testing.assert_close(together, alone)
-    assert not torch.allclose(one_text, alone, atol=1e-3)
