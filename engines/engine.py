@@ -15,7 +15,7 @@ import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.generation_options import check_saved_options, is_whole
-from ..tokenization.text_checks import check_outputs
+from ..tokenization.text_checks import check_list_of_texts, check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,
     TextWindow,
@@ -28,7 +28,7 @@ from ..tokenization.text_windows import (
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
-from .text_ids import TextIds, expect_texts
+from .text_ids import TextIds
 from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -175,7 +175,7 @@ class Engine:
         if not is_whole(batch_size, 1):
             raise ValueError(f"batch_size={batch_size!r:.60}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
-        expect_texts(texts)
+        check_list_of_texts(texts)
         of_texts = self._tag_ids(tags, len(texts))
 
         def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
@@ -241,7 +241,7 @@ class Engine:
             ValueError: As in [`Engine.generate`], or with beams.
         """
         generator, search = self._generator(keep_letters), self._search_options({"num_beams": 1} | options)
-        expect_texts([text])
+        check_list_of_texts([text])
         (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
         windows = [TextWindow(text, "")]
         if self._reads_sources:

@@ -48,7 +48,7 @@ def decode_n_best(
     if accelerator is not None:
         model = accelerator.unwrap_model(model)
     model.eval()
-    decoded = []
+    decoded: list[list[GeneratedText]] = []
     options = {"num_beams": num_beams, "num_return_sequences": num_return_sequences, "do_sample": False}
     shows = accelerator is None or accelerator.is_main_process
     for batch in tqdm(batches, desc="decoding", unit="batch", disable=None if shows else True):
