@@ -41,7 +41,12 @@ class Head(Protocol):
     """A model that maps ids to scores or vectors."""
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return outputs by name for inputs by name, (batch, length) int64 each."""
+        """Return the outputs by name.
+
+        Args:
+            inputs: `input_ids`, `attention_mask` and, for an encoder with segments, `token_type_ids`, (batch, length)
+                int64 each.
+        """
 
 
 @runtime_checkable

@@ -1,9 +1,9 @@
 """`CharacterRestorer`: a saved tagger of characters, in onnxruntime or in torch."""
 
 import os
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..engines.engine import EngineName, choose_engine
 from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, file_name
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
-from .character_codes import Vocabulary, load_spellings
+from .character_codes import TaggerConfiguration, Vocabulary, load_spellings
 from .spellings import Spellings
 from .window_reader import RestoredText, WindowReader, run_in_torch
 
@@ -24,54 +24,33 @@ __all__ = ["CharacterRestorer", "RestoredText"]
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
 
 
-@dataclass(frozen=True)
-class TaggerConfig:
-    """The part of a tagger's configuration that restoration reads: see `AtentaEncoderConfig`.
+def read_tagger_config(folder: str | os.PathLike) -> TaggerConfiguration:
+    """Return the configuration of a saved tagger, read without transformers.
 
-    Attributes:
-        name_or_path: its folder.
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is damaged, or is of another kind of model.
     """
-
-    name_or_path: str
-    character_variants: dict[str, str]
-    id2label: dict[int, str]
-    window_length: int
-    confidence_temperature: float
-    spellings_file: str | None
-
-    @classmethod
-    def from_folder(cls, folder: str | os.PathLike) -> "TaggerConfig":
-        """Read the `config.json` of a folder.
-
-        Raises:
-            FileNotFoundError: If there is none.
-            ValueError: If it is damaged, or is of another kind of model.
-        """
-        saved = read_config(Path(folder))
-        variants = saved.get("character_variants")
-        if not variants:
-            raise ValueError(
-                f"{folder} has a model of {class_of(saved)} and no character_variants; expected a model that "
-                "recipes/finetune_characters.py has trained. A tagger of words has none."
-            )
-        for key in ("id2label", "window_length"):
-            if saved.get(key) is None:
-                raise ValueError(f"{folder}/config.json is damaged: it has no {key}; {AS_SAVED}.")
-        labels = {int(index): label for index, label in saved["id2label"].items()}
-        listed = {*labels.values()}
-        if max(map(len, listed)) != 1 or not listed.issuperset("".join(variants.values())):
-            raise ValueError(
-                f"{folder}/config.json is damaged: id2label has {[*listed]!r:.60}; expected the characters that "
-                "character_variants names."
-            )
-        return cls(
-            name_or_path=str(folder),
-            character_variants=variants,
-            id2label=labels,
-            window_length=saved["window_length"],
-            confidence_temperature=saved.get("confidence_temperature", 1.0),
-            spellings_file=saved.get("spellings_file"),
+    saved = read_config(Path(folder))
+    variants = saved.get("character_variants")
+    if not variants:
+        raise ValueError(
+            f"{folder} has a model of {class_of(saved)} and no character_variants; expected a model that "
+            "recipes/finetune_characters.py has trained. A tagger of words has none."
         )
+    for key in ("id2label", "window_length"):
+        if saved.get(key) is None:
+            raise ValueError(f"{folder}/config.json is damaged: it has no {key}; {AS_SAVED}.")
+    labels = {int(index): label for index, label in saved["id2label"].items()}
+    listed = {*labels.values()}
+    if max(map(len, listed)) != 1 or not listed.issuperset("".join(variants.values())):
+        raise ValueError(
+            f"{folder}/config.json is damaged: id2label has {[*listed]!r:.60}; expected the characters that "
+            "character_variants names."
+        )
+    defaults = {"confidence_temperature": 1.0, "spellings_file": None}
+    config: Any = SimpleNamespace(**{**defaults, **saved, "id2label": labels, "name_or_path": str(folder)})
+    return config
 
 
 class OnnxTagger:
@@ -90,7 +69,7 @@ class OnnxTagger:
     """
 
     def __init__(self, folder: str | os.PathLike, quantization: Quantization | None = None) -> None:
-        self.config = TaggerConfig.from_folder(folder)
+        self.config = read_tagger_config(folder)
         self._head = OnnxHead(Path(folder, ONNX_FOLDER), quantization)
 
     def run(self, input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
@@ -157,7 +136,7 @@ class CharacterRestorer(WindowReader):
         """
         hub_options = {name: kwargs.pop(name) for name in _HUB_OPTIONS if name in kwargs}
         folder = find_model(name_or_path, **hub_options)
-        TaggerConfig.from_folder(folder)
+        read_tagger_config(folder)
         if engine == "auto" and kwargs and quantization is None:
             engine = "torch"
         has_float, has_int8 = ((folder / ONNX_FOLDER / file_name("model", kind)).is_file() for kind in (None, "int8"))

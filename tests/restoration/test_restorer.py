@@ -22,7 +22,8 @@ from atenta import (
     Spellings,
 )
 from atenta.engines.onnx_export import export_onnx
-from atenta.restoration.restorer import OnnxTagger, TaggerConfig
+from atenta.restoration.character_codes import TaggerConfiguration
+from atenta.restoration.restorer import OnnxTagger, read_tagger_config
 from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
 from support.models import tiny_model
@@ -147,8 +148,8 @@ def test_onnxruntime_gives_the_answers_of_torch(exported):
     for (places, logits), (same, others) in zip(in_torch.score(TEXTS), in_onnx.score(TEXTS), strict=True):
         np.testing.assert_array_equal(places, same)
         np.testing.assert_allclose(logits, others, atol=1e-4)
-    for name, value in vars(TaggerConfig.from_folder(exported)).items():
-        assert value == getattr(in_torch.model.config, name), name
+    for name in TaggerConfiguration.__annotations__:
+        assert getattr(read_tagger_config(exported), name) == getattr(in_torch.model.config, name), name
 
 
 def _restore_without_torch(folder, texts):
