@@ -23,8 +23,8 @@ from atenta.engines.search_options import SearchOptions
 from atenta.engines.text_ids import TextIds
 from atenta.engines.token_search import search_tokens
 from atenta.restoration.character_codes import load_spellings
-from atenta.restoration.onnx_tagger import TaggerConfig
 from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.restoration.restorer import OnnxTagger
 from atenta.restoration.window_reader import WindowReader
 from atenta.tokenization.base_letters import strip_accents
 from benchmarks.contestants import (
@@ -331,14 +331,9 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
 
 
 def _open_restorer(folder: Path, quantization: Quantization | None, threads: int) -> WindowReader:
-    head, config = OnnxHead(folder / ONNX_FOLDER, quantization), TaggerConfig.from_folder(folder)
-
-    def run(input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
-        inputs = {"input_ids": input_ids, "token_type_ids": token_type_ids, "attention_mask": attention_mask}
-        return head.run(inputs)["logits"]
-
+    tagger = OnnxTagger(folder, quantization)
     return WindowReader(
-        run, config, TextIds(folder), load_spellings(config), batch_tokens=1024, threads=threads
+        tagger.run, tagger.config, TextIds(folder), load_spellings(tagger.config), batch_tokens=1024, threads=threads
     )  # as `CharacterRestorer` does
 
 

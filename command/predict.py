@@ -41,14 +41,14 @@ from atenta.engines.saved_model import (
     load_tokenizer,
     load_weights,
     read_config,
-    read_saved,
+    read_generation_config,
 )
 from atenta.engines.search_options import SearchOptions
 from atenta.recipes.tab_separated import tab_separated
+from atenta.tokenization.generation_options import default_length
 from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
 _CHUNK = 512  # lines that are read, predicted and written at once
-_MAX_NEW_TOKENS = 256  # of an encoder-decoder that was saved without a length, as in its pipeline
 _Chunk = list[tuple[InputLine, dict[str, Any]]]
 
 
@@ -161,8 +161,7 @@ def _expect_search(options: PredictOptions) -> None:
     SearchOptions(**options.generate)
     if not options.generate:
         return
-    file = find_model(options.model, with_code=options.trust_remote_code) / "generation_config.json"
-    saved = read_saved(file) if file.is_file() else {}
+    saved = read_generation_config(find_model(options.model, with_code=options.trust_remote_code))
     own = {name: value for name, value in saved.items() if name in SearchOptions.__dataclass_fields__}
     SearchOptions.from_saved(own, **options.generate)
 
@@ -273,8 +272,8 @@ def load_predictor(options: PredictOptions) -> Predictor:
     engine = load_engine(folder, name, quantization=options.quantization)  # type: ignore[arg-type]
     if task in predictors:
         return predictors[task](engine)
-    search = {**_default_length(folder, task), **options.generate}
     is_prompt = task == "text-generation"
+    search = {**({} if is_prompt else default_length(read_generation_config(folder))), **options.generate}
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(_part_tags(each, bool(engine.tokenizer.tags), is_prompt) for each in fields))
@@ -294,20 +293,11 @@ def load_predictor(options: PredictOptions) -> Predictor:
     return TextPredictor(generate)
 
 
-def _default_length(folder: Path, task: str) -> dict[str, int]:
-    """Return the option that limits an output where the model says nothing: in torch and in onnxruntime the same."""
-    file = folder / "generation_config.json"
-    saved = read_saved(file) if file.is_file() else {}
-    is_said = any(saved.get(name) is not None for name in ("max_length", "max_new_tokens"))
-    return {} if is_said or task != "text2text-generation" else {"max_new_tokens": _MAX_NEW_TOKENS}
-
-
 def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:
     """Print what is suspicious about the outputs of an engine, as the pipeline warns of it."""
-    characters = None if keep_letters else set(engine.tokenizer.tokens)
+    ratios, characters = engine.config.get("length_ratios"), set(engine.tokenizer.tokens)
     for source, (windows, outputs) in zip(sources, found):
-        lengths = [len(ids) for ids in engine.tokenizer.encode([window.text for window in windows])]
-        for problem in find_problems(windows, outputs, lengths, engine.config.get("length_ratios"), characters):
+        for problem in find_problems(windows, outputs, characters, ratios, keep_letters):
             print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
 
 

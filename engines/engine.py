@@ -15,17 +15,24 @@ import numpy as np
 
 from ..tokenization.base_letters import number_base_letters
 from ..tokenization.generation_options import check_saved_options, is_whole
-from ..tokenization.text_checks import check_outputs
-from ..tokenization.text_windows import GeneratedText, TextWindow, cut_text, generate_windows, join_windows
+from ..tokenization.text_checks import check_list_of_texts, check_outputs
+from ..tokenization.text_windows import (
+    GeneratedText,
+    TextWindow,
+    batches_of_similar_length,
+    cut_text,
+    generate_windows,
+    join_windows,
+    possible_outputs,
+)
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
-from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_saved
+from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
-from .text_ids import TextIds, expect_texts
-from .token_search import FoundTokens, LetterLock, TokenModel, search_tokens, stream_tokens
+from .text_ids import TextIds
+from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
 
 EngineName = Literal["auto", "onnx", "torch"]
 _BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
-_IMPOSSIBLE = -1e5  # below Σ log p of any text; beams for which the letters allow no text of their own are there
 INSTALL = {"onnx": 'pip install "atenta[onnx]"', "torch": "pip install atenta"}
 
 
@@ -34,7 +41,12 @@ class Head(Protocol):
     """A model that maps ids to scores or vectors."""
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return outputs by name for inputs by name, (batch, length) int64 each."""
+        """Return the outputs by name.
+
+        Args:
+            inputs: `input_ids`, `attention_mask` and, for an encoder with segments, `token_type_ids`, (batch, length)
+                int64 each.
+        """
 
 
 @runtime_checkable
@@ -69,7 +81,7 @@ class Engine:
         self._model, self._generation_config, self._threads = model, generation_config, threads
         self._reads_sources = bool(config.get("is_encoder_decoder"))  # a decoder reads prompts, which are not cut
         self._characters = frozenset(tokenizer.tokens)
-        self._longest = learned_positions(config)
+        self._longest, self._window_length = learned_positions(config), config.get("window_length")
 
     def __repr__(self) -> str:
         """Return the class of the model and where it runs."""
@@ -168,29 +180,17 @@ class Engine:
         if not is_whole(batch_size, 1):
             raise ValueError(f"batch_size={batch_size!r:.60}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
-        expect_texts(texts)
+        check_list_of_texts(texts)
         of_texts = self._tag_ids(tags, len(texts))
 
         def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
             encoded = [of_texts[index] + ids for index, ids in zip(indices, self._encode(parts))]
-            found = self._search(generator, search, encoded, keep_letters, batch_size)
-            return [[self._as_output(each) for each in ranked] for ranked in found]
+            return self._search(generator, search, encoded, keep_letters, batch_size)
 
-        cuts = [self._cut(text) for text in texts]
         if self._reads_sources:
-            return list(zip(cuts, generate_windows(cuts, generate)))
-        return [(windows, [ranked]) for windows, ranked in zip(cuts, generate([*range(len(texts))], list(texts)))]
-
-    def _as_output(self, found: FoundTokens) -> GeneratedText:
-        text = self.tokenizer.decode(found.token_ids)
-        return GeneratedText(text, found.score, found.finished, len(found.token_ids) + found.finished)
-
-    def _cut(self, text: str) -> list[TextWindow]:
-        """Return the windows of a text: the text itself, if the model has no longest length that it knows well."""
-        if not self._reads_sources:
-            return [TextWindow(text, "")]
-        longest = self.config.get("window_length")
-        return cut_text(text, longest and longest - 1, self._characters)
+            return generate_windows(texts, self._window_length, self._characters, generate)
+        found = generate([*range(len(texts))], list(texts))
+        return [([TextWindow(text, "")], [ranked]) for text, ranked in zip(texts, found)]
 
     def _search(
         self,
@@ -199,12 +199,10 @@ class Engine:
         encoded: Sequence[Sequence[int]],
         keep_letters: bool,
         batch_size: int,
-    ) -> list[list[FoundTokens]]:
-        """Return the outputs for ids, best first. Those of similar lengths are generated together."""
-        in_order = sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True)
+    ) -> list[list[GeneratedText]]:
+        """Return the outputs for ids, best first."""
         size = max(1, min(batch_size, -(-len(encoded) // self._threads)))  # so that each thread has some of them
-        batches = [in_order[start : start + size] for start in range(0, len(encoded), size)]
-        found: list[list[FoundTokens]] = [[]] * len(encoded)
+        found: list[list[GeneratedText]] = [[]] * len(encoded)
 
         def search_batch(numbers: list[int]) -> None:
             inputs = self._inputs([encoded[number] for number in numbers], search, keep_letters)
@@ -213,17 +211,23 @@ class Engine:
                 read = 1 if self._reads_sources else inputs["attention_mask"].sum(-1)
                 inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
             for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
-                lengths = [max(1, len(output.token_ids) + output.finished) for output in outputs]
-                totals = [output.score * length**search.length_penalty for output, length in zip(outputs, lengths)]
-                possible = [output for output, total in zip(outputs, totals) if total > _IMPOSSIBLE]
-                if any(not output.finished and len(output.token_ids) < limit for output in possible):
+                decoded = [
+                    GeneratedText(
+                        self.tokenizer.decode(each.token_ids),
+                        each.score,
+                        each.finished,
+                        len(each.token_ids) + each.finished,
+                    )
+                    for each in outputs
+                ]
+                found[number] = possible_outputs(decoded, search.length_penalty)
+                if any(not each.finished and each.tokens < limit for each in found[number]):
                     raise ValueError(
                         f"An output needs more than the {self._longest} positions that this model has learned "
                         "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
                     )
-                found[number] = possible
 
-        self._side_by_side(search_batch, batches)
+        self._side_by_side(search_batch, batches_of_similar_length(encoded, size))
         return found
 
     def stream(
@@ -242,11 +246,13 @@ class Engine:
             ValueError: As in [`Engine.generate`], or with beams.
         """
         generator, search = self._generator(keep_letters), self._search_options({"num_beams": 1} | options)
-        expect_texts([text])
+        check_list_of_texts([text])
         (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
-        windows = self._cut(text)
-        parts = [part for part, gap in windows]
-        inputs = [self._inputs([of_text + ids], search, keep_letters) for ids in self._encode(parts)]
+        windows = [TextWindow(text, "")]
+        if self._reads_sources:
+            windows = cut_text(text, self._window_length and self._window_length - 1, self._characters)
+        encoded = self._encode([part for part, gap in windows])
+        inputs = [self._inputs([of_text + ids], search, keep_letters) for ids in encoded]
         first = stream_tokens(generator.begin(), **inputs[0])  # refuses beams now, not when it is first asked
         found = chain([first], (stream_tokens(generator.begin(), **each) for each in inputs[1:]))
 
@@ -393,8 +399,7 @@ def load_engine(
             f"{folder}/config.json: model_type is {config.get('model_type')!r:.60}; expected one of atenta."
         )
     name = choose_engine(folder, engine, quantization)
-    saved = folder / "generation_config.json"
-    generation_config = read_saved(saved) if saved.is_file() else {}
+    generation_config = read_generation_config(folder)
     check_saved_options(generation_config, config, str(folder))
     tokenizer = TextIds(folder)
     tokenizer.check_model(config)

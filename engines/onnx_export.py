@@ -243,7 +243,7 @@ def export_onnx(
         quantization: `"int8"` rounds the weights of the matrix products in the blocks; the head and everything else
             stay in float32. By default nothing is rounded.
         calibration: some hundred examples of what a model that does not generate reads: arrays by name as in
-            [`OnnxHead.run`], of texts like those that it was trained on. With them, int8 also rounds the numbers that
+            [`Head.run`], of texts like those that it was trained on. With them, int8 also rounds the numbers that
             the weights multiply, in the ranges that the examples have, which is faster. A model that generates gains
             nothing by this.
 

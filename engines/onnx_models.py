@@ -201,12 +201,7 @@ class OnnxHead:
             )
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the outputs by name.
-
-        Args:
-            inputs: `input_ids`, `attention_mask` and, for an encoder with segments, `token_type_ids`, (batch, length)
-                int64 each. Segments are left out for a model without.
-        """
+        """Return the outputs by name, as in [`Head.run`]; inputs that the model does not have are left out."""
         feed = {name: inputs[name] for name in self.input_names}
         return dict(zip(self.output_names, self.session.run(self.output_names, feed)))
 
@@ -267,14 +262,7 @@ class OnnxTexts:
         self.bound: dict[str, np.ndarray] = {}
 
     def start(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
-        """Read the sources or, padded on the left, the prompts.
-
-        Args:
-            input_ids: (texts, length), int64.
-            attention_mask: (texts, length), int64, 1 for tokens and 0 for padding.
-
-        Returns:
-            The logits of the first new token, (texts, 1, vocab_size), float32.
+        """Read the sources or the prompts, as in [`TokenModel.start`].
 
         Raises:
             ValueError: If a text is longer than the positions that the model has learned.
@@ -299,18 +287,7 @@ class OnnxTexts:
         return logits
 
     def step(self, token_ids: np.ndarray, parents: np.ndarray) -> np.ndarray:
-        """Read the next token of each branch.
-
-        Args:
-            token_ids: (texts, branches), int64.
-            parents: (texts, branches), int64, the branch of the step before that each one continues.
-
-        Returns:
-            Logits, (texts, branches, vocab_size), float32; the next step writes over them.
-
-        Raises:
-            ValueError: As in [`OnnxTexts.start`].
-        """
+        """Read the next token of each branch, as in [`TokenModel.step`]; errors are those of `start`."""
         branches = token_ids.shape[1]
         is_full = self.length + branches > self.visible.shape[2]
         if is_full or not self.bound or branches != self.visible.shape[1]:
@@ -323,11 +300,7 @@ class OnnxTexts:
         return self._run(token_ids, self.positions[:, None])
 
     def keep(self, rows: np.ndarray) -> None:
-        """Go on with some of the texts.
-
-        Args:
-            rows: (kept,), int64, their indices.
-        """
+        """Go on with these texts only, (kept,) int64."""
         self.caches = [each[rows] for each in self.caches]
         self.source = {name: each[rows] for name, each in self.source.items()}
         if self.source_mask is not None:
@@ -373,11 +346,9 @@ class OnnxTexts:
         return room
 
     def _bind(self, mask: np.ndarray) -> None:
-        """Give onnxruntime memory for steps of one shape.
+        """Give onnxruntime memory for steps in which new tokens see what a mask says, (texts, new_length, capacity).
 
-        Args:
-            mask: (texts, new_length, capacity), what the new tokens see. What is written into `self.visible` from now
-                on, onnxruntime reads.
+        What is written into `self.visible` from now on, onnxruntime reads.
         """
         texts, new, _ = mask.shape
         inputs = {

@@ -140,6 +140,12 @@ def read_saved(path: Path) -> dict[str, Any]:
     return saved
 
 
+def read_generation_config(folder: Path) -> dict[str, Any]:
+    """Return the options of generation that a model is saved with, if any; the errors are those of `read_saved`."""
+    path = folder / "generation_config.json"
+    return read_saved(path) if path.is_file() else {}
+
+
 class SavedTensor(NamedTuple):
     """A tensor of a file in safetensors.
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from ..tokenization.text_checks import check_texts
+from ..tokenization.text_checks import check_list_of_texts
 from .saved_model import AS_SAVED, loading_errors, read_saved
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -182,10 +182,10 @@ class TextIds:
             yield rest
 
     def _encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[Encoding]:
-        expect_texts(texts, "texts")
+        check_list_of_texts(texts, "texts")
         if text_pairs is None:
             return self._backend.encode_batch_fast(texts)
-        expect_texts(text_pairs, "text_pairs")
+        check_list_of_texts(text_pairs, "text_pairs")
         if len(texts) != len(text_pairs):
             raise ValueError(f"Found {len(texts)} texts and {len(text_pairs)} text_pairs; expected one for each text.")
         return self._backend.encode_batch_fast(list(zip(texts, text_pairs)))
@@ -206,13 +206,3 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         f"some of {', '.join(sorted(_INPUTS))}",
     ),
 }
-
-
-def expect_texts(texts: Sequence[str], name: str = "texts") -> None:
-    """Raise a TypeError if an argument is no list of texts, or a ValueError if one has a lone surrogate."""
-    if not isinstance(texts, list | tuple):
-        raise TypeError(f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str.")
-    for index, text in enumerate(texts):
-        if not isinstance(text, str):
-            raise TypeError(f"`{name}[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
-    check_texts(texts, name)

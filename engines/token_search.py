@@ -121,8 +121,26 @@ def search_tokens(
     """
     if not len(input_ids):
         return []
-    search = _search_beams if options.num_beams > 1 else _search_branches
-    return search(model, input_ids, attention_mask, options, limits, lock)
+    if options.num_beams > 1:
+        return _search_beams(model, input_ids, attention_mask, options, limits, lock)
+    steps = list(_follow_branches(model, input_ids, attention_mask, options, limits, lock))
+    shape = (len(input_ids), options.num_return_sequences)
+    totals, lengths, finished = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, bool)
+    history = np.zeros((*shape, len(steps)), np.int64)
+    done = 0
+    for _, of_rows in groupby(steps, key=lambda step: id(step.sources)):  # steps of the same sources, all at once
+        sources, token_ids, gains, is_open, ends = zip(*of_rows)
+        rows, opened = sources[0], np.stack(is_open)  # (steps, rows, branches)
+        history[rows, :, done : done + len(sources)] = np.moveaxis(np.stack(token_ids), 0, -1)
+        totals[rows] += np.where(opened, np.stack(gains), 0).sum(0, dtype=np.float64)
+        lengths[rows] += opened.sum(0)
+        finished[rows] |= (opened & np.stack(ends)).any(0)
+        done += len(sources)
+    scores = (totals / lengths ** float(options.length_penalty)).tolist()
+    kept = (lengths - finished).tolist()
+    rows = zip(history.tolist(), kept, scores, finished.tolist())
+    found = [[FoundTokens(ids[:length], score, end) for ids, length, score, end in zip(*row)] for row in rows]
+    return [sorted(of_source, key=lambda one: one.score, reverse=True) for of_source in found]
 
 
 def stream_tokens(
@@ -209,34 +227,6 @@ def _follow_branches(
         logits = model.step(token_ids, parents)
         if number == 1:
             parents = parents + np.arange(parents.shape[1])
-
-
-def _search_branches(
-    model: TokenModel,
-    input_ids: np.ndarray,
-    attention_mask: np.ndarray,
-    options: SearchOptions,
-    limits: np.ndarray,
-    lock: LetterLock | None,
-) -> list[list[FoundTokens]]:
-    steps = list(_follow_branches(model, input_ids, attention_mask, options, limits, lock))
-    shape = (len(input_ids), options.num_return_sequences)
-    totals, lengths, finished = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, bool)
-    history = np.zeros((*shape, len(steps)), np.int64)
-    done = 0
-    for _, of_rows in groupby(steps, key=lambda step: id(step.sources)):  # steps of the same sources, all at once
-        sources, token_ids, gains, is_open, ends = zip(*of_rows)
-        rows, opened = sources[0], np.stack(is_open)  # (steps, rows, branches)
-        history[rows, :, done : done + len(sources)] = np.moveaxis(np.stack(token_ids), 0, -1)
-        totals[rows] += np.where(opened, np.stack(gains), 0).sum(0, dtype=np.float64)
-        lengths[rows] += opened.sum(0)
-        finished[rows] |= (opened & np.stack(ends)).any(0)
-        done += len(sources)
-    scores = (totals / lengths ** float(options.length_penalty)).tolist()
-    kept = (lengths - finished).tolist()
-    rows = zip(history.tolist(), kept, scores, finished.tolist())
-    found = [[FoundTokens(ids[:length], score, end) for ids, length, score, end in zip(*row)] for row in rows]
-    return [sorted(of_source, key=lambda one: one.score, reverse=True) for of_source in found]
 
 
 def _search_beams(

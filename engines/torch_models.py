@@ -53,12 +53,7 @@ class TorchHead:
 
     @torch.inference_mode()
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the outputs by name, as [`OnnxHead.run`] does.
-
-        Args:
-            inputs: `input_ids`, `attention_mask` and, for an encoder with segments, `token_type_ids`, (batch, length)
-                int64 each. Segments are left out for a model without.
-        """
+        """Return the outputs by name, as [`OnnxHead.run`] does."""
         names = ["input_ids", "attention_mask"]
         if getattr(self.model.config, "type_vocab_size", 0):
             names.append("token_type_ids")
@@ -87,15 +82,7 @@ class TorchTexts:
         self.rows: dict[str, torch.Tensor] = {}  # what else the model reads at each step, a row for each branch
 
     def start(self, input_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
-        """Read the sources or, padded on the left, the prompts, as [`OnnxTexts.start`] does.
-
-        Args:
-            input_ids: (texts, length), int64.
-            attention_mask: (texts, length), int64, 1 for tokens and 0 for padding.
-
-        Returns:
-            The logits of the first new token, (texts, 1, vocab_size), float32.
-        """
+        """Read the sources or the prompts, as in [`TokenModel.start`]."""
         config, ids = self.model.config, torch.from_numpy(input_ids)
         self.rows = {"attention_mask": torch.from_numpy(attention_mask)}
         if not config.is_encoder_decoder:
@@ -107,15 +94,7 @@ class TorchTexts:
         return self._run(torch.full((len(ids), 1), config.decoder_start_token_id))
 
     def step(self, token_ids: np.ndarray, parents: np.ndarray) -> np.ndarray:
-        """Read the next token of each branch, as [`OnnxTexts.step`] does.
-
-        Args:
-            token_ids: (texts, branches), int64.
-            parents: (texts, branches), int64, the branch of the step before that each one continues.
-
-        Returns:
-            Logits, (texts, branches, vocab_size), float32.
-        """
+        """Read the next token of each branch, as in [`TokenModel.step`]."""
         self._select(np.arange(len(parents))[:, None] * self.branches + parents)
         self.branches = parents.shape[1]
         if not self.model.config.is_encoder_decoder:
@@ -124,11 +103,7 @@ class TorchTexts:
         return self._run(torch.from_numpy(token_ids).reshape(-1, 1)).reshape(*token_ids.shape, -1)
 
     def keep(self, rows: np.ndarray) -> None:
-        """Go on with some of the texts.
-
-        Args:
-            rows: (kept,), int64, their indices.
-        """
+        """Go on with these texts only, (kept,) int64."""
         self._select(rows[:, None] * self.branches + np.arange(self.branches))
 
     @torch.inference_mode()

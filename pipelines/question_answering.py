@@ -16,6 +16,7 @@ from ..tokenization.text_checks import check_outputs
 from .saved_pipeline import SavedPipeline
 
 _WINDOWS_AT_ONCE = 16
+_LEAST = {"top_k": 1, "max_seq_len": 1, "doc_stride": 0, "max_answer_len": 1, "max_question_len": 1}
 _NO_ANSWER = 0  # the position of <bos>, or [CLS], for no answer (Devlin et al., 2019, section 4.3)
 
 
@@ -191,29 +192,15 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
 
     # transformers declares these methods with any options, and lists fewer types than it accepts.
     def _sanitize_parameters(  # type: ignore[override]
-        self,
-        top_k: int | None = None,
-        max_seq_len: int | None = None,
-        doc_stride: int | None = None,
-        max_answer_len: int | None = None,
-        max_question_len: int | None = None,
-        handle_impossible_answer: bool | None = None,
-        align_to_words: bool | None = None,
+        self, **options: Any
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        sizes = {
-            "top_k": top_k,
-            "max_seq_len": max_seq_len,
-            "doc_stride": doc_stride,
-            "max_answer_len": max_answer_len,
-            "max_question_len": max_question_len,
-        }
-        for name, value in sizes.items():
-            least = 0 if name == "doc_stride" else 1
-            if value is not None and (not isinstance(value, int) or value < least):
-                raise ValueError(f"{name}={value!r}; expected {least} or more.")
-        choices = {"handle_impossible_answer": handle_impossible_answer, "align_to_words": align_to_words}
-        given = {name: value for name, value in (sizes | choices).items() if value is not None}
-        return {}, given, {} if top_k is None else {"top_k": top_k}
+        given = {name: value for name, value in options.items() if value is not None}
+        for name, value in given.items():
+            if name not in _LEAST and name not in ("handle_impossible_answer", "align_to_words"):
+                raise TypeError(f"There is no option {name}; expected one of {', '.join(_LEAST)} or align_to_words.")
+            if name in _LEAST and (not isinstance(value, int) or value < _LEAST[name]):
+                raise ValueError(f"{name}={value!r:.60}; expected {_LEAST[name]} or more.")
+        return {}, given, {"top_k": given["top_k"]} if "top_k" in given else {}
 
     def preprocess(self, inputs: Mapping[str, str]) -> dict[str, Any]:  # type: ignore[override]
         """Return the question and its text; `_forward` encodes them."""

@@ -8,25 +8,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
-from transformers.utils import ModelOutput
+from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase
 
-from ..tokenization.generation_options import end_ids
+from ..tokenization.generation_options import default_length, end_ids
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,
-    TextWindow,
-    cut_text,
+    batches_of_similar_length,
     find_problems,
     generate_windows,
     join_windows,
     name_source,
+    possible_outputs,
 )
 from .saved_pipeline import SavedPipeline
 
 _WINDOWS_AT_ONCE = 16  # of one text
-_IMPOSSIBLE = -1e5  # a sum of log-probabilities below that of any output that the letters allow
-_MAX_NEW_TOKENS = 256  # as in transformers 4, for models that say nothing
 
 
 class TextToTextPipeline(SavedPipeline):
@@ -135,31 +132,27 @@ class TextToTextPipeline(SavedPipeline):
         given = model_inputs["text"]  # a list, if they are a batch
         texts = [given] if isinstance(given, str) else given
         sources, tags = zip(*map(self._part_tags, texts))
-        limit = self._window_length and self._window_length - 1
-        cuts = [cut_text(source, limit, self._characters) for source in sources]
-        lengths: list[int] = []
 
         def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
             encoded = self._encode([self._prefix + part for part in parts], truncation)
-            lengths.extend(map(len, encoded))
             encoded = [tags[index] + ids for index, ids in zip(indices, encoded)]
-            found: list[list[GeneratedText]] = [[]] * len(encoded)
-            in_order = sorted(range(len(encoded)), key=lambda number: len(encoded[number]))
-            size = max(len(texts), _WINDOWS_AT_ONCE)
-            for start in range(0, len(in_order), size):
-                numbers = in_order[start : start + size]
-                batch = self._generate([encoded[n] for n in numbers], keep_letters, return_scores, generate_kwargs)
-                for number, outputs in zip(numbers, batch):
-                    found[number] = outputs
-            return found
+            outputs: list[list[GeneratedText]] = [[]] * len(encoded)
+            for numbers in batches_of_similar_length(encoded, max(len(texts), _WINDOWS_AT_ONCE)):
+                ids = {"input_ids": [encoded[number] for number in numbers]}
+                batch = self.tokenizer.pad(ids, return_tensors="pt").to(self.device)
+                options = {"output_scores": return_scores or keep_letters, **generate_kwargs}
+                found = generate_batch(self.model, self.tokenizer, batch, keep_letters=keep_letters, **options)
+                for number, ranked in zip(numbers, found):
+                    outputs[number] = ranked
+            return outputs
 
-        outputs = generate_windows(cuts, generate)
-        of_windows = iter(lengths)
-        for text, windows, of_text in zip(texts, cuts, outputs):
-            counts = [next(of_windows) if window.text else 0 for window in windows]
-            self._warn(text, windows, of_text, counts, None if keep_letters else self._characters)
-        joined = [join_windows(windows, of_text) for windows, of_text in zip(cuts, outputs)]
-        rows = [[{"generated_text": each.text, "score": each.score} for each in ranked] for ranked in joined]
+        rows = []
+        cut = generate_windows(sources, self._window_length, self._characters, generate)
+        for text, (windows, outputs) in zip(texts, cut):
+            for problem in find_problems(windows, outputs, self._characters, self._length_ratios, keep_letters):
+                warnings.warn(f"{name_source(text)}: {problem}", stacklevel=2)
+            joined = join_windows(windows, outputs)
+            rows.append([{"generated_text": each.text, "score": each.score} for each in joined])
         return {"outputs": rows[0] if isinstance(given, str) else rows}
 
     def postprocess(  # type: ignore[override]
@@ -192,51 +185,6 @@ class TextToTextPipeline(SavedPipeline):
                 )
         return encoded
 
-    def _generate(
-        self, encoded: Sequence[list[int]], keep_letters: bool, return_scores: bool, options: Mapping[str, Any]
-    ) -> list[list[GeneratedText]]:
-        """Return the outputs of `generate` for a batch of windows, best first."""
-        batch = self.tokenizer.pad({"input_ids": list(encoded)}, return_tensors="pt").to(self.device)
-        options = {"return_dict_in_generate": True, "output_scores": return_scores or keep_letters, **options}
-        saved = self.model.generation_config
-        processors = [_FiniteScores(), *(options.pop("logits_processor", None) or ())]
-        if keep_letters:  # which decide how long an output is
-            processors += self.model.letter_lock(self.tokenizer, batch["input_ids"])
-            options |= {"max_length": None, "max_new_tokens": batch["input_ids"].shape[1]}
-        elif options.get("max_new_tokens") is not None:
-            options.setdefault("max_length", None)  # or transformers warns that both are set
-        elif not {"max_length", "max_new_tokens", "generation_config"} & options.keys() and not (
-            {"max_length", "max_new_tokens"} & saved.to_diff_dict().keys()
-        ):
-            options["max_new_tokens"] = _MAX_NEW_TOKENS
-        output = self.model.generate(**batch, logits_processor=LogitsProcessorList(processors), **options)
-        start = 1  # the token that every output starts with
-        ids = output.sequences[:, start:]
-        eos = end_ids(options.get("eos_token_id", saved.eos_token_id))
-        ends = torch.isin(ids, torch.tensor(eos, device=ids.device))
-        # Beam search may pad with <eos>: what follows the first one is not part of the output.
-        is_token = (ends.cumsum(-1) - ends.long() == 0) & (ids != self.tokenizer.pad_token_id)
-        scores = sequence_scores(self.model, output, is_token) if return_scores else _beam_scores(output, len(ids))
-        outputs = ids.masked_fill(ends, self.tokenizer.pad_token_id)  # what ends an output may be a character
-        texts = self.tokenizer.batch_decode(outputs, skip_special_tokens=True)
-        found = list(map(GeneratedText, texts, scores, ends.any(-1).tolist(), is_token.sum(-1).tolist()))
-        each = len(found) // len(encoded)
-        rows = [found[start : start + each] for start in range(0, len(found), each)]
-        penalty = options.get("length_penalty", saved.length_penalty)
-        penalty = 1 if penalty is None else penalty
-        return [[one for one in row if one.score * max(one.tokens, 1) ** penalty > _IMPOSSIBLE] for row in rows]
-
-    def _warn(
-        self,
-        text: str,
-        windows: Sequence[TextWindow],
-        outputs: Sequence[Sequence[GeneratedText] | None],
-        lengths: Sequence[int],
-        characters: Any,
-    ) -> None:
-        for problem in find_problems(windows, outputs, lengths, self._length_ratios, characters):
-            warnings.warn(f"{name_source(text)}: {problem}", stacklevel=2)
-
 
 class _FiniteScores(LogitsProcessor):
     """Refuses scores that are not finite, of which `generate` would make a text."""
@@ -247,25 +195,51 @@ class _FiniteScores(LogitsProcessor):
         return scores
 
 
-def _beam_scores(output: ModelOutput, rows: int) -> list[float]:
-    return output.sequences_scores.tolist() if "sequences_scores" in output else [0.0] * rows
-
-
-def sequence_scores(model: PreTrainedModel, output: ModelOutput, is_token: torch.Tensor) -> list[float]:
-    """Return the score of each output of `generate`: Σ log p(token | source, previous tokens) / length ** penalty.
+def generate_batch(
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    batch: Mapping[str, torch.Tensor],
+    *,
+    keep_letters: bool = False,
+    **options: Any,
+) -> list[list[GeneratedText]]:
+    """Return the outputs of `generate` for a batch of sources, best first.
 
     Args:
-        model: the model that generated.
-        output: what `generate` returned, with `return_dict_in_generate=True` and `output_scores=True`.
-        is_token: (outputs, length), which tokens after the first belong to the output, `<eos>` included.
-
-    Returns:
-        The scores, in nats. The penalty is `length_penalty` of the model's generation configuration, 1 by default.
-        Beam search and greedy search have the same score.
+        model: an encoder-decoder.
+        tokenizer: its tokenizer.
+        batch: `input_ids` and `attention_mask`, (sources, length) each.
+        keep_letters: whether an output must have the letters of its source.
+        options: those of `generate`. Without `output_scores`, only beam search has scores, and others are 0.
     """
-    if "sequences_scores" in output:  # only beam search returns them
-        return output.sequences_scores.tolist()
-    log_probabilities = model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
-    total = log_probabilities.masked_fill(~is_token[:, -log_probabilities.shape[1] :], 0).sum(-1)
-    penalty = model.generation_config.length_penalty
-    return (total / is_token.sum(-1).clamp(min=1) ** (1 if penalty is None else penalty)).tolist()
+    saved = model.generation_config
+    penalty = options.get("length_penalty", saved.length_penalty)
+    penalty = 1 if penalty is None else penalty
+    processors = [_FiniteScores(), *(options.pop("logits_processor", None) or ())]
+    if keep_letters:  # which decide how long an output is
+        processors += model.letter_lock(tokenizer, batch["input_ids"])
+        options |= {"max_length": None, "max_new_tokens": batch["input_ids"].shape[1]}
+    elif options.get("max_new_tokens") is not None:
+        options.setdefault("max_length", None)  # or transformers warns that both are set
+    elif not {"max_length", "max_new_tokens", "generation_config"} & options.keys():
+        options |= default_length(saved.to_diff_dict())
+    options = {"return_dict_in_generate": True, **options}
+    output = model.generate(**batch, logits_processor=LogitsProcessorList(processors), **options)
+    ids = output.sequences[:, 1:]  # without the token that every output starts with
+    ends = torch.isin(ids, torch.tensor(end_ids(options.get("eos_token_id", saved.eos_token_id)), device=ids.device))
+    # Beam search may pad with <eos>: what follows the first one is not part of the output.
+    is_token = (ends.cumsum(-1) - ends.long() == 0) & (ids != tokenizer.pad_token_id)
+    if "sequences_scores" in output:  # of beam search
+        scores = output.sequences_scores
+    elif "scores" in output:
+        gains = model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
+        total = gains.masked_fill(~is_token[:, -gains.shape[1] :], 0).sum(-1)
+        scores = total / is_token.sum(-1).clamp(min=1) ** penalty
+    else:
+        scores = torch.zeros(len(ids))
+    written = ids.masked_fill(ends, tokenizer.pad_token_id)  # what ends an output may be a character
+    texts = tokenizer.batch_decode(written, skip_special_tokens=True)
+    lengths = is_token.sum(-1).tolist()
+    found = list(map(GeneratedText, texts, scores.tolist(), ends.any(-1).tolist(), lengths))
+    each = len(found) // len(batch["input_ids"])
+    return [possible_outputs(found[start : start + each], penalty) for start in range(0, len(found), each)]

@@ -54,7 +54,7 @@ from atenta.recipes.training import (
 from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import expect_metric
 from atenta.tokenization.base_letters import strip_accents
-from atenta.tokenization.text_windows import GAP, GeneratedText, cut_text, generate_windows, join_windows
+from atenta.tokenization.text_windows import GAP, GeneratedText, generate_windows, join_windows
 
 # Rows of text (`train`, `test` and further tests), rows of ids, what they are encoded, trained and batched with, and
 # what a card says of them.
@@ -284,8 +284,6 @@ def decode_rows(
         search: The width of the search, and the number of outputs.
         keep_letters: Whether an output must have the letters of its source.
     """
-    window_length = getattr(trainer.model.config, "window_length", None)
-    cuts = [cut_text(row["source"], window_length and window_length - 1, tokenizer.get_vocab()) for row in rows]
 
     def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
         tags = [rows[index]["tags"] for index in indices]
@@ -293,7 +291,9 @@ def decode_rows(
         encoded = datasets.Dataset.from_dict(encode_pairs(columns, tokenizer))
         return decode_encoded(trainer, encoded, tokenizer, search, keep_letters)
 
-    return [join_windows(*each) for each in zip(cuts, generate_windows(cuts, generate))]
+    sources, window_length = [row["source"] for row in rows], getattr(trainer.model.config, "window_length", None)
+    found = generate_windows(sources, window_length, tokenizer.get_vocab(), generate)
+    return [join_windows(*each) for each in found]
 
 
 def decode_encoded(

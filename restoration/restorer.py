@@ -1,14 +1,18 @@
 """`CharacterRestorer`: a saved tagger of characters, in onnxruntime or in torch."""
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
-from ..engines.onnx_models import Quantization, count_cores
-from ..engines.saved_model import find_model, load_tokenizer, load_weights
+import numpy as np
+
+from ..engines.engine import EngineName, choose_engine
+from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, file_name
+from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
-from .character_codes import Vocabulary, load_spellings
-from .onnx_tagger import OnnxTagger, TaggerConfig, prefers_onnx
+from .character_codes import TaggerConfiguration, Vocabulary, load_spellings
 from .spellings import Spellings
 from .window_reader import RestoredText, WindowReader, run_in_torch
 
@@ -17,8 +21,61 @@ if TYPE_CHECKING:
 
 __all__ = ["CharacterRestorer", "RestoredText"]
 
-TaggerEngine = Literal["auto", "onnx", "torch"]
 _HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
+
+
+def read_tagger_config(folder: str | os.PathLike) -> TaggerConfiguration:
+    """Return the configuration of a saved tagger, read without transformers.
+
+    Raises:
+        FileNotFoundError: If there is none.
+        ValueError: If it is damaged, or is of another kind of model.
+    """
+    saved = read_config(Path(folder))
+    variants = saved.get("character_variants")
+    if not variants:
+        raise ValueError(
+            f"{folder} has a model of {class_of(saved)} and no character_variants; expected a model that "
+            "recipes/finetune_characters.py has trained. A tagger of words has none."
+        )
+    for key in ("id2label", "window_length"):
+        if saved.get(key) is None:
+            raise ValueError(f"{folder}/config.json is damaged: it has no {key}; {AS_SAVED}.")
+    labels = {int(index): label for index, label in saved["id2label"].items()}
+    listed = {*labels.values()}
+    if max(map(len, listed)) != 1 or not listed.issuperset("".join(variants.values())):
+        raise ValueError(
+            f"{folder}/config.json is damaged: id2label has {[*listed]!r:.60}; expected the characters that "
+            "character_variants names."
+        )
+    defaults = {"confidence_temperature": 1.0, "spellings_file": None}
+    config: Any = SimpleNamespace(**{**defaults, **saved, "id2label": labels, "name_or_path": str(folder)})
+    return config
+
+
+class OnnxTagger:
+    """A tagger of characters in onnxruntime, which any number of threads may run at once.
+
+    Args:
+        folder: a saved tagger with an ONNX file.
+        quantization: `"int8"` for `onnx/model_int8.onnx`; by default it is `onnx/model.onnx`.
+
+    Raises:
+        FileNotFoundError: If the folder has no configuration or no ONNX file.
+        ValueError: If one of them is damaged, they do not go together, or the model is of another kind.
+
+    Attributes:
+        config: the configuration.
+    """
+
+    def __init__(self, folder: str | os.PathLike, quantization: Quantization | None = None) -> None:
+        self.config = read_tagger_config(folder)
+        self._head = OnnxHead(Path(folder, ONNX_FOLDER), quantization)
+
+    def run(self, input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
+        """Return the logits, (batch, length, labels) float32, for ids, hints and mask, (batch, length) int64 each."""
+        inputs = {"input_ids": input_ids, "token_type_ids": token_type_ids, "attention_mask": attention_mask}
+        return self._head.run(inputs)["logits"]
 
 
 class CharacterRestorer(WindowReader):
@@ -55,7 +112,7 @@ class CharacterRestorer(WindowReader):
         cls,
         name_or_path: str | os.PathLike,
         *,
-        engine: TaggerEngine = "auto",
+        engine: EngineName = "auto",
         quantization: Quantization | None = None,
         **kwargs: Any,
     ) -> "CharacterRestorer":
@@ -77,17 +134,19 @@ class CharacterRestorer(WindowReader):
                 in the class.
             ImportError: If what the engine needs is not installed.
         """
-        if engine not in get_args(TaggerEngine):
-            raise ValueError(f"engine={engine!r}; expected one of {', '.join(map(repr, get_args(TaggerEngine)))}.")
-        if quantization not in (None, "int8") or (quantization and engine == "torch"):
-            raise ValueError(f"quantization={quantization!r} with engine={engine!r}; expected 'int8' for ONNX files.")
         hub_options = {name: kwargs.pop(name) for name in _HUB_OPTIONS if name in kwargs}
         folder = find_model(name_or_path, **hub_options)
-        TaggerConfig.from_folder(folder)
-        if engine == "auto":
-            engine = "onnx" if quantization or (prefers_onnx(folder) and not kwargs) else "torch"
-        if engine == "torch":
-            return cls(*_load_in_torch(folder, kwargs))
+        read_tagger_config(folder)
+        if engine == "auto" and kwargs and quantization is None:
+            engine = "torch"
+        has_float, has_int8 = ((folder / ONNX_FOLDER / file_name("model", kind)).is_file() for kind in (None, "int8"))
+        if engine != "torch" and has_int8 and not has_float and (engine == "onnx" or find_spec("onnxruntime")):
+            quantization = "int8"
+        if choose_engine(folder, engine, quantization) == "torch":
+            from transformers import AutoModelForTokenClassification
+
+            in_torch = load_weights(AutoModelForTokenClassification, folder, **kwargs)
+            return cls(in_torch, load_tokenizer(folder), load_spellings(in_torch.config))
         if kwargs:
             raise ValueError(f"engine='onnx' does not have {', '.join(kwargs)}; expected engine='torch' with it.")
         model = OnnxTagger(folder, quantization)
@@ -105,17 +164,3 @@ class CharacterRestorer(WindowReader):
         self.model.save_pretrained(save_directory)
         self.tokenizer.save_pretrained(save_directory)
         self.save_spellings(save_directory)
-
-
-def _load_in_torch(
-    folder: Path, options: dict[str, Any]
-) -> tuple["PreTrainedModel", "PreTrainedTokenizerBase", Spellings | None]:
-    try:
-        import torch  # noqa: F401, without it transformers has no models
-        from transformers import AutoModelForTokenClassification
-    except ImportError:
-        raise ImportError(
-            "engine='torch' needs torch and transformers, which are not installed: pip install atenta"
-        ) from None
-    model = load_weights(AutoModelForTokenClassification, folder, **options)
-    return model, load_tokenizer(folder), load_spellings(model.config)

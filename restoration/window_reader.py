@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..tokenization.text_checks import check_outputs, check_texts
+from ..tokenization.text_checks import check_list_of_texts, check_outputs
 from .character_codes import NO_CHOICE, CharacterCodes, TaggerConfiguration, Vocabulary
 from .spans import cut_windows
 from .spellings import Spellings, code_points
@@ -87,12 +87,7 @@ class WindowReader:
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        if not isinstance(texts, list | tuple):
-            raise TypeError(f"`texts` is a {type(texts).__name__}, expected a list or tuple of str.")
-        for index, text in enumerate(texts):
-            if not isinstance(text, str):
-                raise TypeError(f"`texts[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
-        check_texts(texts, "texts")
+        check_list_of_texts(texts)
         texts = [unicodedata.normalize("NFC", text) for text in texts]
         borders = list(accumulate(map(len, texts), initial=0))
         restored = code_points("".join(texts)).copy()  # all texts, one after the other

@@ -5,6 +5,7 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Any
 
+_MOST_NEW_TOKENS = 256  # as in transformers 4
 _LEAST_TEMPERATURE = 1e-30  # logits divided by less, or by more than its reciprocal, leave the range of float32
 _MOST_OUTPUTS = 10_000  # of a text: each beam takes memory of its own
 # Beyond these powers of lengths, scores of outputs are mixed up with the -1e9 that stands for no output, or underflow.
@@ -52,6 +53,12 @@ def check_saved_options(saved: Mapping[str, Any], config: Mapping[str, Any], fol
                 f"{file}: eos_token_id is {found!r:.60}; expected {own}, as in config.json, or a list with it and "
                 f"other ids below {vocab_size}."
             )
+
+
+def default_length(saved: Mapping[str, Any]) -> dict[str, int]:
+    """Return the option that limits the outputs of an encoder-decoder if those that it is saved with do not."""
+    is_limited = any(saved.get(name) is not None for name in ("max_length", "max_new_tokens"))
+    return {} if is_limited else {"max_new_tokens": _MOST_NEW_TOKENS}
 
 
 def end_ids(eos_token_id: Any) -> tuple[int, ...]:

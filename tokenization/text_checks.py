@@ -33,6 +33,16 @@ def check_texts(texts: str | Sequence, name: str = "text") -> None:
         )
 
 
+def check_list_of_texts(texts: Sequence[str], name: str = "texts") -> None:
+    """Raise a TypeError if an argument is no list of texts, or a ValueError if one has a lone surrogate."""
+    if not isinstance(texts, list | tuple):
+        raise TypeError(f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str.")
+    for index, text in enumerate(texts):
+        if not isinstance(text, str):
+            raise TypeError(f"`{name}[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
+        _check_surrogates(text, f"{name}[{index}]")
+
+
 def flat_texts(texts: str | Sequence | None) -> Iterator[str]:
     """Yield each text of an input that `check_texts` accepts; of `None`, no text."""
     if isinstance(texts, str):

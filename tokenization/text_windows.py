@@ -3,11 +3,13 @@
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import accumulate, takewhile
 from typing import NamedTuple
 
 # White space that windows do not hold: all but single spaces between words.
 GAP = re.compile(r"\A\s+|\s+\Z|\s{2,}|[^\S ]")
+_IMPOSSIBLE = -1e5  # below Σ log p of any text
 _MOST_COMPOSED = 4  # characters that NFC makes one
 _SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*\Z")
 
@@ -62,12 +64,7 @@ def cut_text(text: str, limit: int | None, characters: Collection[str] | None = 
     """
     if limit is None:
         return [TextWindow(text, "") if text.strip() else TextWindow("", text)]
-
-    def count_tokens(part: str) -> int:
-        if characters is None:
-            return len(part)
-        return sum(1 if each in characters else len(each.encode()) for each in unicodedata.normalize("NFC", part))
-
+    count_tokens = partial(_count_tokens, characters=characters)
     windows: list[TextWindow] = []
     start = 0
     for gap in [*GAP.finditer(text), None]:
@@ -79,19 +76,35 @@ def cut_text(text: str, limit: int | None, characters: Collection[str] | None = 
 
 
 def generate_windows(
-    cuts: Sequence[Sequence[TextWindow]],
+    texts: Sequence[str],
+    window_length: int | None,
+    characters: Collection[str] | None,
     generate: Callable[[list[int], list[str]], Iterable[Sequence[GeneratedText]]],
-) -> list[list[Sequence[GeneratedText] | None]]:
-    """Return the outputs for the windows of each text, with `None` for windows that are empty.
+) -> list[tuple[list[TextWindow], list[Sequence[GeneratedText] | None]]]:
+    """Return the windows of each text and the outputs for them, with `None` for windows that are empty.
 
     Args:
-        cuts: the windows of each text.
+        texts: any texts.
+        window_length: largest number of tokens of a window, `<eos>` included; with `None` each text is one window.
+        characters: as in [`cut_text`].
         generate: returns the outputs for each window, best first; called once, with the indices of the texts that all
             windows but the empty ones are from, and with these windows.
     """
+    cuts = [cut_text(text, window_length and window_length - 1, characters) for text in texts]
     filled = [(index, window.text) for index, windows in enumerate(cuts) for window in windows if window.text]
     outputs = iter(generate([index for index, _ in filled], [text for _, text in filled]) if filled else ())
-    return [[next(outputs) if window.text else None for window in windows] for windows in cuts]
+    return [(windows, [next(outputs) if window.text else None for window in windows]) for windows in cuts]
+
+
+def batches_of_similar_length(encoded: Sequence[Sequence[int]], size: int) -> list[list[int]]:
+    """Return the indices of texts, given by their ids, in lists of a size: the longest texts first."""
+    in_order = sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True)
+    return [in_order[start : start + size] for start in range(0, len(in_order), size)]
+
+
+def possible_outputs(outputs: Iterable[GeneratedText], length_penalty: float) -> list[GeneratedText]:
+    """Return the outputs without the beams for which a letter lock allows no text of their own."""
+    return [each for each in outputs if each.score * max(each.tokens, 1) ** length_penalty > _IMPOSSIBLE]
 
 
 def join_windows(
@@ -130,26 +143,27 @@ def join_windows(
 def find_problems(
     windows: Sequence[TextWindow],
     outputs: Sequence[Sequence[GeneratedText] | None],
-    source_tokens: Sequence[int],
-    ratios: Sequence[float] | None,
     characters: Collection[str] | None,
+    ratios: Sequence[float] | None,
+    keep_letters: bool = False,
 ) -> Iterator[str]:
     """Yield what is suspicious about the best outputs for the windows of a text.
 
     Args:
         windows: the windows.
         outputs: the outputs for each, or `None` if it is empty.
-        source_tokens: number of tokens of each, `<eos>` included, without tags.
+        characters: those of training, each one token; `None` if they are not known.
         ratios: the smallest and largest number of output tokens for each source token in training, or `None`.
-        characters: those of training, or `None` if all are expected.
+        keep_letters: whether the outputs have the letters of the text, whichever they are.
     """
     in_text = {each for window in windows for each in unicodedata.normalize("NFC", window.text)}
-    if characters is not None and (unknown := in_text - set(characters)):
+    if characters is not None and not keep_letters and (unknown := in_text.difference(characters)):
         yield f"training did not have {', '.join(map(repr, sorted(unknown)))}, which the model may get wrong"
-    for window, ranked, length in zip(windows, outputs, source_tokens):
+    for window, ranked in zip(windows, outputs):
         if not ranked:
             continue
         output, where = ranked[0], "" if len(windows) == 1 else f"in the part {window.text!r}, "
+        length = _count_tokens(window.text, characters) + 1  # with <eos>
         if not output.finished:
             yield f"{where}the output is cut off at {output.tokens} tokens, the most that the model may write"
         elif ratios and not ratios[0] <= output.tokens / length <= ratios[1]:
@@ -163,6 +177,12 @@ def find_problems(
 def name_source(text: str) -> str:
     """Return what messages call a text: its start, with escapes for what is not printable."""
     return f"{text if len(text) <= 40 else text[:39] + '…'!r}"
+
+
+def _count_tokens(part: str, characters: Collection[str] | None) -> int:
+    if characters is None:
+        return len(part)
+    return sum(1 if each in characters else len(each.encode()) for each in unicodedata.normalize("NFC", part))
 
 
 def _fill_windows(piece: str, limit: int, count_tokens: Callable[[str], int]) -> Iterator[TextWindow]:

@@ -8,7 +8,7 @@ from accelerate import Accelerator
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
-from atenta.pipelines.text_to_text import sequence_scores
+from atenta.pipelines.text_to_text import generate_batch
 from atenta.tokenization.text_windows import GeneratedText
 
 
@@ -48,37 +48,13 @@ def decode_n_best(
     if accelerator is not None:
         model = accelerator.unwrap_model(model)
     model.eval()
-    decoded = []
+    decoded: list[list[GeneratedText]] = []
+    options = {"num_beams": num_beams, "num_return_sequences": num_return_sequences, "do_sample": False}
     shows = accelerator is None or accelerator.is_main_process
     for batch in tqdm(batches, desc="decoding", unit="batch", disable=None if shows else True):
-        input_ids = batch["input_ids"].to(model.device)
-        lock = {}
-        if keep_letters:
-            longest = max(model.generation_config.max_length or 0, input_ids.shape[1] + 1)
-            lock = {"logits_processor": model.letter_lock(tokenizer, input_ids), "max_length": longest}
-        output = model.generate(
-            input_ids=input_ids,
-            attention_mask=batch["attention_mask"].to(model.device),
-            num_beams=num_beams,
-            num_return_sequences=num_return_sequences,
-            do_sample=False,
-            return_dict_in_generate=True,
-            output_scores=True,
-            **lock,
-        )
-        rows = (len(batch["input_ids"]), num_return_sequences)
-        ids = output.sequences.unflatten(0, rows)  # (batch, outputs, length)
-        ends = output.sequences[:, 1:] == tokenizer.eos_token_id  # some models start with <eos>
-        is_token = ends.cumsum(-1) - ends.long() == 0  # up to the first <eos>
-        scores = torch.tensor(sequence_scores(model, output, is_token), device=ids.device).unflatten(0, rows)
-        if accelerator is not None:
-            ids = accelerator.pad_across_processes(ids, dim=2, pad_index=tokenizer.pad_token_id)
-            ids, scores = accelerator.gather_for_metrics((ids, scores))
-        ends = ids[..., 1:] == tokenizer.eos_token_id
-        lengths = (ends.cumsum(-1) - ends.long() == 0).sum(-1)
-        for ids_of_source, *rest in zip(ids, scores.tolist(), ends.any(-1).tolist(), lengths.tolist()):
-            texts = tokenizer.batch_decode(ids_of_source, skip_special_tokens=True)
-            decoded.append([GeneratedText(*each) for each in zip(texts, *rest)])
+        inputs = {name: batch[name].to(model.device) for name in ("input_ids", "attention_mask")}
+        found = generate_batch(model, tokenizer, inputs, keep_letters=keep_letters, output_scores=True, **options)
+        decoded += found if accelerator is None else accelerator.gather_for_metrics(found, use_gather_object=True)
     return decoded
 
 

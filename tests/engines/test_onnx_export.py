@@ -19,8 +19,6 @@ from atenta import (
 )
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, weights_digest
-from atenta.engines.search_options import SearchOptions
-from atenta.engines.token_search import search_tokens
 from atenta.engines.torch_models import TorchGenerator, load_model
 from support.exported import every_head, save_head, save_lively
 from support.models import GENERATORS, all_layouts, named, pad, texts, tiny_model
@@ -95,20 +93,6 @@ def assert_same_logits(begin, model, steps=36, most_branches=8):
         logits = [each.step(token_ids, parents) for each in (tested, expected)]
 
 
-def assert_same_tokens(begin, model):
-    """Compare 45 tokens of greedy search with those of `generate`, in a batch and for a text alone."""
-    for lengths in (LENGTHS, [5]):
-        ids, mask = batch_for(model, lengths=lengths)
-        options = SearchOptions(max_new_tokens=45)  # without <eos>
-        found = search_tokens(begin(), ids, mask, options, options.new_token_limits(lengths))
-        model.generation_config.max_length = None
-        output = model.generate(
-            torch.tensor(ids), attention_mask=torch.tensor(mask), max_new_tokens=45, eos_token_id=None
-        )[:, -45:].tolist()
-        assert [one.token_ids for (one,) in found] == output
-        assert len({tuple(row) for row in output}) > 1 or len(lengths) == 1
-
-
 @pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
 @pytest.mark.parametrize("engine", ["onnx", "torch"])
 def test_every_branch_has_its_own_logits(family, engine, folders):
@@ -119,19 +103,10 @@ def test_every_branch_has_its_own_logits(family, engine, folders):
     assert_same_logits(generator.begin, model)
 
 
-@pytest.mark.parametrize("family", ["decoder", "encoder-decoder"])
-def test_tokens_of_greedy_search(family, folders):
-    folder = folders[family]
-    model = load_model(folder)
-    assert_same_tokens(OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict()).begin, model)
-
-
 def assert_exported_generator(folder, model):
     model.save_pretrained(folder)
     export_onnx(folder)
-    generator = OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict())
-    assert_same_logits(generator.begin, model)
-    assert_same_tokens(generator.begin, model)
+    assert_same_logits(OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict()).begin, model)
 
 
 @pytest.mark.slow
@@ -192,6 +167,7 @@ def examples_of(folder):
 def test_int8_files_round_the_blocks_only(calibrated, kind, tagger_files, tmp_path):
     folder = shutil.copytree(tagger_files[1].parents[1], tmp_path / "model")
     (path,) = export_onnx(folder, "int8", examples_of(folder) if calibrated else ())
+    assert path.stat().st_size < tagger_files[0].stat().st_size / 2
     products = products_of(path)
     assert len(products[kind]) == 4  # queries, keys and values are one
     (head,) = products["FLOAT"]
@@ -234,17 +210,6 @@ def test_files_of_other_weights_are_deleted(tagger_files, tmp_path):
     assert digest_in(folder / ONNX_FOLDER / "model.onnx") == weights_digest(folder)
 
 
-def test_int8_files_are_small_and_close(tagger_files):
-    exact, rounded = tagger_files
-    assert rounded.stat().st_size < exact.stat().st_size / 2
-    ids = texts(8, 30)
-    inputs = dict.fromkeys(["token_type_ids", "attention_mask"], np.ones_like(ids.numpy())) | {
-        "input_ids": ids.numpy()
-    }
-    logits, close = (OnnxHead(exact.parent, each).run(inputs)["logits"] for each in (None, "int8"))
-    assert 0 < np.abs(close - logits).max() < 0.1 * logits.std()
-
-
 @pytest.mark.parametrize("quantization", [None, "int8"])
 def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_path):
     folder = shutil.copytree(tagger_files[0].parents[1], tmp_path / "model")
@@ -256,8 +221,9 @@ def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_pat
         OnnxHead(target.parent, quantization)
 
 
-@pytest.mark.parametrize("classes", [2, 4])
-@pytest.mark.parametrize("model_class", [AtentaEncoderForTokenClassification, AtentaDecoderForSequenceClassification])
+@pytest.mark.parametrize(
+    ("model_class", "classes"), [(AtentaEncoderForTokenClassification, 2), (AtentaDecoderForSequenceClassification, 4)]
+)
 def test_other_classes_than_those_of_the_file_are_refused(classes, model_class, head_folder, tmp_path):
     folder = shutil.copytree(head_folder(model_class), tmp_path / "model")
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -282,10 +248,6 @@ def test_files_say_nothing_about_this_machine(tagger_files, encoder_decoder_fold
 def digest_in(path):
     """The digest of weights that a file names."""
     return {each.key: each.value for each in onnx.load(path).metadata_props}["atenta_weights"]
-
-
-def test_files_name_the_weights_that_they_were_made_of(tagger_files, tmp_path):
-    assert {digest_in(path) for path in tagger_files} == {weights_digest(tagger_files[0].parents[1])}
 
 
 def test_files_of_other_options_or_tokens_are_refused(tagger_files, tmp_path):
@@ -332,48 +294,19 @@ def test_weights_are_the_same_however_they_are_saved(tmp_path):
     assert digest_in(path) != weights_digest(tmp_path / "whole")
 
 
-def test_a_folder_without_weights_has_no_digest(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors") as refused:
+def test_other_models_are_refused(tmp_path):
+    for model_class, message in (
+        (AtentaPairVotesForCausalLM, "of class AtentaPairVotesForCausalLM; expected an encoder, a decoder"),
+        (AtentaEncoderDecoderModel, "of class AtentaEncoderDecoderModel; expected .* with an output layer"),
+    ):
+        tiny_model(model_class).save_pretrained(tmp_path)
+        with pytest.raises(ValueError, match=message) as refused:
+            export_onnx(tmp_path)
+        assert str(tmp_path) in str(refused.value)
+    (tmp_path / "model.safetensors").write_bytes(b"x" * 100)
+    with pytest.raises(ValueError, match=r"cannot load the model\.safetensors \("):
         weights_digest(tmp_path)
-    assert str(tmp_path) in str(refused.value)
-
-
-def save_pair_votes(folder):
-    tiny_model(AtentaPairVotesForCausalLM).save_pretrained(folder)
-
-
-def save_without_output_layer(folder):
-    tiny_model(AtentaEncoderDecoderModel).save_pretrained(folder)
-
-
-def save_unknown_class(folder):
-    (folder / "config.json").write_text('{"architectures": ["BertModel"]}', encoding="utf-8")
-
-
-def save_damaged_configuration(folder):
-    (folder / "config.json").write_text('{"architectures"', encoding="utf-8")
-
-
-def save_damaged_weights(folder):
-    tiny_model(AtentaEncoderForTokenClassification).save_pretrained(folder)
-    (folder / "model.safetensors").write_bytes(b"x" * 100)
-
-
-@pytest.mark.parametrize(
-    ("save", "message"),
-    [
-        (save_pair_votes, "has a model of class AtentaPairVotesForCausalLM; expected an encoder, a decoder"),
-        (save_without_output_layer, "of class AtentaEncoderDecoderModel; expected .* with an output layer"),
-        (save_unknown_class, "has a model of class BertModel; expected"),
-        (save_damaged_configuration, r"config.json is damaged \(.*\); expected"),
-        (save_damaged_weights, r"cannot load the model\.safetensors \("),
-        (lambda folder: None, "has no config.json; expected the folder of a saved model"),
-    ],
-)
-def test_other_folders_are_refused(save, message, tmp_path):
-    save(tmp_path)
-    with pytest.raises((OSError, ValueError), match=message) as refused:
-        export_onnx(tmp_path)
-    assert "\n" not in str(refused.value)
-    assert str(tmp_path) in str(refused.value)
+    (tmp_path / "model.safetensors").unlink()
+    with pytest.raises(FileNotFoundError, match=r"has no model\.safetensors"):
+        weights_digest(tmp_path)
     assert not (tmp_path / ONNX_FOLDER).exists()

@@ -30,18 +30,6 @@ def both(request, tmp_path_factory):
     return TextIds(folder), AutoTokenizer.from_pretrained(folder)
 
 
-def test_ids_of_texts(both):
-    text_ids, tokenizer = both
-    assert text_ids.encode(TEXTS) == tokenizer(TEXTS).input_ids
-    assert text_ids.encode([]) == []
-
-
-def test_ids_and_segments_of_pairs(both):
-    text_ids, tokenizer = both
-    pairs = TEXTS[::-1]
-    assert text_ids.encode(TEXTS, pairs) == tokenizer(TEXTS, pairs).input_ids
-
-
 @pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
 def test_padded_inputs(both, pairs):
     text_ids, tokenizer = both
@@ -139,34 +127,22 @@ def test_special_tokens_saved_with_their_options(tmp_path):
     assert TextIds(tmp_path).eos_token_id == 2
 
 
-@pytest.mark.parametrize(
-    ("texts", "pairs", "message"),
-    [
-        ("a", None, "`texts` is 'a' .*list or tuple"),
-        ([["a"]], None, r"`texts\[0\]` is \['a'\] .*expected a str"),
-        (["a"], "b", "`text_pairs` is 'b'"),
-        (["a"], [None], r"`text_pairs\[0\]` is None"),
-    ],
-)
-def test_what_is_no_list_of_texts_is_refused(both, texts, pairs, message):
-    with pytest.raises(TypeError, match=message):
-        both[0].encode(texts, pairs)
-
-
-def test_wrong_values_are_refused(both):
+def test_wrong_inputs_are_refused(both):
     text_ids, _ = both
-    with pytest.raises(ValueError, match=r"texts\[1\].*lone surrogate"):
-        text_ids.encode(["a", "\ud800"])
-    with pytest.raises(ValueError, match="Found 1 texts and 2 text_pairs"):
-        text_ids.encode(["a"], ["b", "c"])
-    with pytest.raises(ValueError, match="side='middle'"):
-        text_ids.pad([[1]], "middle")
-    with pytest.raises(ValueError, match="at least one text"):
-        text_ids.inputs([])
+    for call, error, message in (
+        (lambda: text_ids.encode([["a"]]), TypeError, r"`texts\[0\]` is \['a'\] .*expected a str"),
+        (lambda: text_ids.encode(["a"], "b"), TypeError, "`text_pairs` is 'b'.*list or tuple"),
+        (lambda: text_ids.encode(["a", "\ud800"]), ValueError, r"texts\[1\].*lone surrogate"),
+        (lambda: text_ids.encode(["a"], ["b", "c"]), ValueError, "Found 1 texts and 2 text_pairs"),
+        (lambda: text_ids.pad([[1]], "middle"), ValueError, "side='middle'"),
+        (lambda: text_ids.inputs([]), ValueError, "at least one text"),
+    ):
+        with pytest.raises(error, match=message):
+            call()
 
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
-@pytest.mark.parametrize("content", [None, b"", b"{", b"[]", b"\xff", b'{"a": 1}'])
+@pytest.mark.parametrize("content", [None, b"{", b'{"a": 1}'])
 def test_missing_and_damaged_files(tmp_path, name, content):
     AtentaTokenizer.from_alphabet(family="encoder").save_pretrained(tmp_path)
     path = tmp_path / name

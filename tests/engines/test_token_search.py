@@ -22,20 +22,16 @@ GREEDY = [
     {},
 ]
 BEAMS = [
-    {"num_beams": 2},
     {"num_beams": 3, "num_return_sequences": 3},
     {"num_beams": 5, "num_return_sequences": 4, "length_penalty": 0.0, "early_stopping": True},
     {"num_beams": 4, "num_return_sequences": 2, "length_penalty": 2.0, "early_stopping": "never"},
-    {"num_beams": 4, "num_return_sequences": 4, "length_penalty": 1.0, "early_stopping": "never"},
     {"num_beams": 3, "num_return_sequences": 3, "length_penalty": -1.5, "early_stopping": False},
     {"num_beams": 3, "length_penalty": -1, "early_stopping": "never", "max_new_tokens": 3},
     {"num_beams": 3, "num_return_sequences": 2, "eos_token_id": [2, 5, 7]},
     {"num_beams": 2, "num_return_sequences": 2, "eos_token_id": [*range(2, 10)], "early_stopping": "never"},
     {"num_beams": 4, "num_return_sequences": 4, "length_penalty": 2.0, "early_stopping": True},
     {"num_beams": 2, "num_return_sequences": 2, "eos_token_id": None},
-    {"num_beams": 2, "num_return_sequences": 2, "max_new_tokens": 1},
     {"num_beams": 4, "num_return_sequences": 3, "max_length": 9},
-    {"num_beams": 3},
 ]
 TOKENIZER = AtentaTokenizer.from_texts(["abceo çãáàâéêíóõÃÉ.,\u0303"], family="encoder-decoder", tags=["<PL>"])
 SOURCES = ["a cao", "Nao e b\u0303!", "ÉÃ 日 é", "o"]
@@ -109,25 +105,8 @@ def test_a_batch_finds_what_generate_finds_for_each_text_alone(models, options):
         for row, outputs in enumerate(found):
             assert_found(outputs, generated(model, ids[row][mask[row] > 0][None], **options))
         assert_found(search(model, ids[[1]], mask[[1]], **options)[0][0], found[1])
-        every += [tuple(outputs[0].token_ids) for outputs in found]
+        every += [(*outputs[0].token_ids, outputs[0].finished) for outputs in found]
     assert len(set(every)) > 3
-
-
-def test_some_outputs_end_and_some_are_cut_off(models):
-    found = [one for model in models for (one,) in search(model, *batch_for(model), max_new_tokens=6)[0]]
-    assert {one.finished for one in found} == {True, False}
-    assert {len(one.token_ids) for one in found if not one.finished} == {6}
-    assert len({len(one.token_ids) for one in found if one.finished}) > 1
-
-
-def test_beams_of_one_length_penalty_are_not_those_of_another(models):
-    """The options above change something."""
-    fixed = {"num_beams": 4, "num_return_sequences": 4, "max_new_tokens": 10}
-    for changed in ({"length_penalty": 0.0}, {"early_stopping": True}, {"early_stopping": "never"}):
-        both = [
-            [search(model, *batch_for(model), **fixed, **options)[0] for model in models] for options in ({}, changed)
-        ]
-        assert both[0] != both[1], changed
 
 
 @pytest.mark.parametrize("options", [{}, {"num_beams": 2, "early_stopping": True}], ids=str)
@@ -192,8 +171,6 @@ def exact_probabilities(model, ids, **options):
         {},
         {"top_k": 0},
         {"top_k": None, "temperature": 0.5},
-        {"temperature": 3.0, "top_k": 4},
-        {"temperature": 2.0, "top_p": 0.7},
         {"temperature": 2.0, "top_p": 0.0},
         {"temperature": 4.0, "top_k": 8, "top_p": 0.9},
     ],
@@ -305,8 +282,6 @@ def lock_for(ids):
     "options",
     [
         {},
-        {"length_penalty": 0.0},
-        {"num_beams": 2},
         {"num_beams": 4, "num_return_sequences": 3, "length_penalty": 0.5},
         {"num_beams": 3, "early_stopping": True},
         {"max_new_tokens": 2},

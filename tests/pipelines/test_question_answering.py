@@ -11,7 +11,7 @@ from transformers import BertConfig, BertForQuestionAnswering, BertTokenizerFast
 from atenta import AtentaEncoderForQuestionAnswering, AtentaEncoderForTokenClassification
 from atenta.pipelines.question_answering import answers_in_window
 from atenta.recipes.tasks.questions import answers_from_logits, encode_questions
-from support.clean_process import run_function
+from support.models import tiny_model
 from support.saved import save_with_tokenizer
 
 QUESTION = "Onde nasceu?"
@@ -81,14 +81,21 @@ def test_the_shapes_are_those_of_transformers_4(answer):
     assert len({(each["start"], each["end"]) for each in several}) == 4
 
 
-def test_windows_find_what_one_window_finds(answer):
-    """The scores of windows differ, but each answer lies in the whole text, and marks stay with their letters."""
-    found = answer(question=QUESTION, context=CONTEXT, top_k=50, max_seq_len=80, doc_stride=30, align_to_words=False)
-    assert max(each["end"] for each in found) > 300
-    for each in found:
-        assert CONTEXT[each["start"] : each["end"]] == each["answer"]
-        assert CONTEXT[each["end"] : each["end"] + 1] != "\u0301"
-        assert not each["answer"].startswith("\u0301")
+def test_answers_of_windows_lie_in_the_whole_text(answer):
+    """Marks stay with their letters, and answers are whole words unless asked otherwise."""
+    for align_to_words in (False, True):
+        options = {"top_k": 50, "max_seq_len": 80, "doc_stride": 30, "align_to_words": align_to_words}
+        found = answer(question=QUESTION, context=CONTEXT, **options)
+        assert max(each["end"] for each in found) > 300
+        for each in found:
+            text, before, after = each["answer"], CONTEXT[: each["start"]], CONTEXT[each["end"] :]
+            assert text == CONTEXT[each["start"] : each["end"]]
+            assert not text.startswith("\u0301")
+            assert not after.startswith("\u0301")
+            if align_to_words:
+                assert text == text.strip()
+                assert not (text[0].isalnum() and before[-1:].isalnum())
+                assert not (text[-1].isalnum() and after[:1].isalnum())
 
 
 def test_the_score_is_a_product_of_probabilities(answer):
@@ -111,15 +118,6 @@ def test_the_score_is_a_product_of_probabilities(answer):
     }
     for each in found:
         assert each["score"] == pytest.approx(expected[each["answer"], each["start"], each["end"]].item(), rel=1e-4)
-
-
-def test_answers_are_whole_words_unless_asked_otherwise(answer):
-    for each in answer(question=QUESTION, context=CONTEXT, top_k=20):
-        text = each["answer"]
-        assert text == text.strip()
-        before, after = CONTEXT[each["start"] - 1 : each["start"]], CONTEXT[each["end"] : each["end"] + 1]
-        assert not (text[0].isalnum() and before.isalnum())
-        assert not (text[-1].isalnum() and after.isalnum())
 
 
 def test_options_saved_with_the_model_are_read_back(answer, folder, tmp_path):
@@ -155,10 +153,10 @@ def test_what_does_not_fit_is_refused(answer, options, message):
         answer(**options)
 
 
-def test_a_model_of_another_kind_is_refused(tmp_path):
-    model = save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path)
+def test_a_model_of_another_kind_is_refused(answer):
+    model = tiny_model(AtentaEncoderForTokenClassification)
     with pytest.raises(ValueError, match="AtentaEncoderForTokenClassification does not answer questions"):
-        pipeline("question-answering", model, tokenizer=str(tmp_path))
+        pipeline("question-answering", model, tokenizer=answer.tokenizer)
 
 
 def test_a_model_of_others(tmp_path):
@@ -175,17 +173,3 @@ def test_a_model_of_others(tmp_path):
     for each in pipe(question="onde?", context=context, top_k=10, max_seq_len=16, doc_stride=2):
         assert context[each["start"] : each["end"]] == each["answer"]
         assert each["answer"].split()[-1].rstrip(".") in ("no", "rio", "de", "janeiro", "")
-
-
-def run_saved_pipeline(folder: str) -> None:
-    from transformers import pipeline
-
-    answer = pipeline(model=folder, trust_remote_code=True, device="cpu")
-    print(answer(question="Onde nasceu?", context="No Rio de Janeiro."))
-
-
-def test_the_folder_brings_the_pipeline(folder, tmp_path):
-    expected = pipeline("question-answering", str(folder), device="cpu")(
-        question="Onde nasceu?", context="No Rio de Janeiro."
-    )
-    assert run_function(run_saved_pipeline, folder, home=tmp_path).splitlines()[-1] == str(expected)

@@ -3,24 +3,22 @@
 import csv
 import json
 import random
-import subprocess
-import sys
 import unicodedata
-from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
 from atenta import CharacterRestorer, RestoredText, restore_accents
+from atenta.command.main import app
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import portuguese_texts
 from atenta.recipes.tasks.characters import score_restored
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
-from support.recipes import write_lines
 from support.wheels import ROOT
 
 EVERYDAY = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()
@@ -29,9 +27,6 @@ EVERYDAY = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").sp
 def test_accents_are_restored():
     assert restore_accents("A acao comecou amanha, nao e?") == "A ação começou amanhã, não é?"
     assert restore_accents(["Ele esta la.", "Esta casa e bonita."]) == ["Ele está lá.", "Esta casa é bonita."]
-
-
-def test_capitals_have_all_marks():
     assert restore_accents("VOCE TEM INFORMACOES, PORTUGUES?") == "VOCÊ TEM INFORMAÇÕES, PORTUGUÊS?"
 
 
@@ -85,16 +80,10 @@ def test_an_answer_does_not_depend_on_the_texts_beside_it(held_out, threads, mon
                 np.testing.assert_allclose(restored.probabilities, alone[text].probabilities, atol=1e-4)
 
 
-def test_two_commands_restore_the_same(held_out, tmp_path):
-    path = write_lines(tmp_path / "texts.txt", *held_out)
-    commands = [["restore"], ["predict", MODEL_FOLDER, "--files", path]]
-    restored, predicted = (
-        subprocess.run(
-            [sys.executable, "-m", "atenta", *command], input=path.read_bytes(), capture_output=True, check=True
-        ).stdout
-        for command in commands
-    )
-    assert restored.count(b"\n") == len(held_out)
+def test_two_commands_restore_the_same(held_out):
+    commands = (["restore"], ["predict", str(MODEL_FOLDER)])
+    restored, predicted = (CliRunner().invoke(app, [*command, "--", *held_out]).stdout for command in commands)
+    assert restored.count("\n") == len(held_out)
     assert predicted == restored
 
 
@@ -142,39 +131,18 @@ def test_no_network_and_no_training_libraries(tmp_path):
     run_function(_answer, "", home=tmp_path, with_package=True, environment=offline)
 
 
-def _restore_without_the_package(folder):
-    from transformers import pipeline
-
-    restore = pipeline("character-restoration", model=folder, trust_remote_code=True)
-    print(restore("A acao comecou amanha, nao e?")["restored_text"])
-
-
-def test_a_saved_copy_restores_without_the_package(tmp_path):
-    from atenta import CharacterRestorer
-
-    CharacterRestorer.from_pretrained(MODEL_FOLDER).save_pretrained(tmp_path / "copy")
-    printed = run_function(_restore_without_the_package, tmp_path / "copy", home=tmp_path)
-    assert printed.splitlines()[-1] == "A ação começou amanhã, não é?"
-
-
 def test_the_model_is_small():
     assert (MODEL_FOLDER / "model.safetensors").stat().st_size < 3_000_000
     assert not {path.suffix for path in MODEL_FOLDER.iterdir()} & {".bin", ".pt", ".pkl", ".py"}
 
 
-@pytest.mark.parametrize("wrong", [None, 3, b"nao", {"a": 1}])
-def test_what_is_no_text_is_refused(wrong):
-    with pytest.raises(TypeError):
-        restore_accents(wrong)
-
-
-def test_a_file_that_is_not_utf_8_is_named(tmp_path):
+def test_what_is_no_text_is_refused(tmp_path):
+    for wrong in (None, 3, b"nao", {"a": 1}):
+        with pytest.raises(TypeError, match="expected a str"):
+            restore_accents(wrong)
     path = tmp_path / "latin.txt"
     path.write_bytes("ação".encode("latin-1"))
     with pytest.raises(ValueError, match=r"latin\.txt is not UTF-8 at byte 1"):
         restore_accents(["nao", path])
-
-
-def test_a_missing_file_is_an_error(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        restore_accents(Path(tmp_path / "none.txt"))
+    with pytest.raises(FileNotFoundError, match=r"none\.txt"):
+        restore_accents(tmp_path / "none.txt")

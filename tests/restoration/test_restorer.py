@@ -1,6 +1,8 @@
-"""Taggers of characters with random weights: what they may change, windows, batches, confidence, saving."""
+"""Taggers of characters with random weights: what they change, windows, confidence, engines, saving, refusals."""
 
 import json
+import shutil
+import sys
 import unicodedata
 from functools import partial
 
@@ -13,17 +15,24 @@ from transformers import pipeline
 
 from atenta import (
     AtentaEncoderConfig,
+    AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForTokenClassification,
     AtentaTokenizer,
     CharacterRestorer,
     Spellings,
 )
+from atenta.engines.onnx_export import export_onnx
+from atenta.restoration.character_codes import TaggerConfiguration
+from atenta.restoration.restorer import OnnxTagger, read_tagger_config
 from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
 from support.models import tiny_model
+from support.saved import save_with_tokenizer
 from support.taggers import BASES, VARIANTS, make_restorer
 
 TEXT = "A acao comecou, e ela nao esta la. " * 12
+TEXTS = [TEXT, "", "ESTA casa", "a\u0301 😀 中 https://acao.pt/acao `e` e", "12"]
+SPELLINGS = Spellings(BASES, {"acao": ("ação",), "esta": ("está", "esta")})
 
 
 @pytest.fixture(scope="module")
@@ -31,27 +40,34 @@ def restorer():
     return make_restorer()
 
 
-@given(st.lists(st.text(), max_size=4))
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory):
+    """The folder of a tagger with an ONNX file."""
+    folder = tmp_path_factory.mktemp("tagger")
+    make_restorer(spellings=SPELLINGS, confidence_temperature=1.5).save_pretrained(folder)
+    export_onnx(folder)
+    return folder
+
+
+@pytest.fixture
+def folder(exported, tmp_path):
+    """A copy of it."""
+    return shutil.copytree(exported, tmp_path / "tagger")
+
+
+def edit_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
+
+
+@given(st.lists(st.text() | st.text(alphabet="aceãçé 😀\u0301\u0327\u0323ﬁ中\n\r\t\x00ß", max_size=120), max_size=4))
 def test_only_choices_change_whatever_the_text(restorer, texts):
     for text, restored in zip(texts, restorer.restore(texts), strict=True):
         text = unicodedata.normalize("NFC", text)
         assert len(restored.text) == len(text) == len(restored.probabilities)
+        assert strip_accents(restored.text) == strip_accents(text)
         for before, after in zip(text, restored.text):
             assert after in VARIANTS.get(before, before)
-
-
-@given(st.text(alphabet="aceãçé 😀\u0301\u0327\u0323ﬁ中\n\r\t\x00ß", max_size=120))
-def test_letters_are_kept_and_marks_too(restorer, text):
-    (restored,) = restorer.restore([text])
-    text = unicodedata.normalize("NFC", text)
-    assert strip_accents(restored.text) == strip_accents(text)
-    for before, after in zip(text, restored.text):
-        assert after == before or before in VARIANTS
-
-
-def test_something_changes(restorer):
-    (restored,) = restorer.restore([TEXT])
-    assert restored.text != TEXT
 
 
 def test_what_is_typed_for_machines_is_left_alone(restorer):
@@ -78,9 +94,6 @@ def test_a_batch_gives_what_each_text_gives_alone(restorer):
         (alone,) = restorer.restore([text])
         assert together.text == alone.text
         np.testing.assert_allclose(together.probabilities, alone.probabilities, atol=1e-5)
-
-
-def test_no_text_gives_no_text(restorer):
     assert restorer.restore([]) == []
 
 
@@ -100,6 +113,7 @@ def test_probabilities_are_a_softmax_over_the_variants():
 
 def test_only_sure_characters_change(restorer):
     (certain,) = restorer.restore([TEXT])
+    assert certain.text != TEXT
     least = float(np.median(certain.probabilities[certain.probabilities < 1]))
     (restored,) = restorer.restore([TEXT], min_confidence=least)
     np.testing.assert_array_equal(restored.probabilities, certain.probabilities)
@@ -109,23 +123,11 @@ def test_only_sure_characters_change(restorer):
     assert nothing.text == TEXT
 
 
-def test_decomposed_text_comes_back_composed(restorer):
-    (restored,) = restorer.restore([unicodedata.normalize("NFD", "ação é")])
-    assert restored.text[1:] == "ção é"
-
-
-def test_spellings_are_read(restorer):
-    spellings = Spellings(BASES, {"acao": ("ação",)})
-    reading = make_restorer(spellings=spellings)
+def test_spellings_are_read():
+    reading = make_restorer(spellings=SPELLINGS)
     ids, hints = reading.codes.inputs("acao ela")
     assert ids.tolist() == reading.tokenizer("ação ela", add_special_tokens=False).input_ids
     assert hints.tolist() == [1] * 4 + [0] * 4
-
-
-def test_characters_outside_the_alphabet_have_one_id(restorer):
-    ids, _ = restorer.codes.inputs("a中😀ﬁ\x00")
-    vocabulary = restorer.tokenizer.get_vocab()
-    assert ids.tolist() == [vocabulary[each] for each in ("a", "<0xE4>", "<0xF0>", "<0xEF>", "<0x00>")]
 
 
 @given(st.characters(exclude_categories=["Cs"]))
@@ -135,59 +137,86 @@ def test_an_id_is_that_of_the_character_or_of_its_first_byte(restorer, character
     assert index == vocabulary.get(character, vocabulary[f"<0x{character.encode()[0]:02X}>"])
 
 
-def test_saved_and_loaded_with_its_spellings(tmp_path):
-    restorer = make_restorer(spellings=Spellings(BASES, {"acao": ("ação",), "esta": ("está", "esta")}))
-    restorer.save_pretrained(tmp_path)
-    loaded = CharacterRestorer.from_pretrained(tmp_path)
-    assert loaded.restore([TEXT])[0].text == restorer.restore([TEXT])[0].text
-    (tmp_path / "spellings.txt").unlink()
-    with pytest.raises(OSError, match=r"spellings\.txt"):
-        CharacterRestorer.from_pretrained(tmp_path)
+# Engines
+
+
+def test_onnxruntime_gives_the_answers_of_torch(exported):
+    in_torch, in_onnx = (CharacterRestorer.from_pretrained(exported, engine=name) for name in ("torch", "onnx"))
+    for expected, restored in zip(in_torch.restore(TEXTS), in_onnx.restore(TEXTS), strict=True):
+        assert restored.text == expected.text
+        np.testing.assert_allclose(restored.probabilities, expected.probabilities, atol=1e-4)
+    for (places, logits), (same, others) in zip(in_torch.score(TEXTS), in_onnx.score(TEXTS), strict=True):
+        np.testing.assert_array_equal(places, same)
+        np.testing.assert_allclose(logits, others, atol=1e-4)
+    for name in TaggerConfiguration.__annotations__:
+        assert getattr(read_tagger_config(exported), name) == getattr(in_torch.model.config, name), name
+
+
+def _restore_without_torch(folder, texts):
+    import json
+    import sys
+
+    without = dict.fromkeys(("torch", "transformers"))
+    sys.modules |= without
+    from atenta import CharacterRestorer
+
+    restored = CharacterRestorer.from_pretrained(folder).restore(json.loads(texts))
+    assert not [name for name in sys.modules if name.partition(".")[0] in without and name not in without]
+    print(json.dumps([each.text for each in restored]))
+
+
+def test_neither_torch_nor_transformers_is_needed(exported, tmp_path):
+    printed = run_function(_restore_without_torch, exported, json.dumps(TEXTS), home=tmp_path, with_package=True)
+    expected = CharacterRestorer.from_pretrained(exported, engine="torch").restore(TEXTS)
+    assert json.loads(printed) == [each.text for each in expected]
+
+
+def test_auto_takes_onnxruntime_where_it_can(folder, monkeypatch):
+    load = CharacterRestorer.from_pretrained
+    exact = load(folder).restore(TEXTS)
+    assert isinstance(load(folder).model, OnnxTagger)
+    assert isinstance(load(folder, dtype=torch.float32).model, torch.nn.Module)  # an option of torch's
+    export_onnx(folder, "int8")
+    assert load(folder).restore(TEXTS)[0].text == exact[0].text
+    (folder / "onnx" / "model.onnx").unlink()  # int8 is taken if it is the only one
+    rounded = load(folder).restore(TEXTS)
+    assert (rounded[0].probabilities != exact[0].probabilities).any()
+    np.testing.assert_allclose(rounded[0].probabilities, exact[0].probabilities, atol=0.1)
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    assert isinstance(load(folder).model, torch.nn.Module)
+    monkeypatch.undo()
+    shutil.rmtree(folder / "onnx")
+    assert isinstance(load(folder).model, torch.nn.Module)
 
 
 @pytest.mark.parametrize(
-    ("kind", "content", "message"),
-    [
-        ("link", b"acao", "(is a link|spellings_file)"),
-        ("folder", b"", "spellings_file"),
-        ("file", b"a\xff", "UTF-8"),
-        ("file", "está casa".encode(), "'casa' as a spelling of 'esta'"),
-        ("file", "está estas".encode(), "'estas' as a spelling of 'esta'"),
-    ],
+    ("engine", "library", "message"),
+    [("onnx", "onnxruntime", r'need onnxruntime: pip install "atenta\[onnx\]"'), ("torch", "torch", "needs torch")],
 )
-def test_damaged_spellings_are_refused(tmp_path, kind, content, message):
-    make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)})).save_pretrained(tmp_path / "model")
-    path = tmp_path / "model" / "spellings.txt"
-    path.unlink()
-    if kind == "link":
-        (tmp_path / "outside.txt").write_bytes(content)
-        path.symlink_to(tmp_path / "outside.txt")
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        path.write_bytes(content)
-    with pytest.raises(ValueError, match=f"spellings.txt.*{message}"):
-        CharacterRestorer.from_pretrained(tmp_path / "model")
+def test_an_engine_that_is_not_installed(exported, engine, library, message, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(ImportError, match=message):
+        CharacterRestorer.from_pretrained(exported, engine=engine)
 
 
-@pytest.mark.parametrize("name", ["../.bashrc", "/etc/passwd", "/dev/zero", "config.json", "model.safetensors", 5])
-def test_spellings_are_no_other_file(tmp_path, name):
-    make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)})).save_pretrained(tmp_path)
-    path = tmp_path / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | {"spellings_file": name}))
-    for load in (CharacterRestorer.from_pretrained, partial(pipeline, "character-restoration")):
-        with pytest.raises(ValueError, match=f"spellings_file.*{name}"):
-            load(str(tmp_path))
+@pytest.mark.parametrize("engine", ["onnx", "torch"])
+def test_saved_and_loaded(exported, tmp_path, engine):
+    """With its spellings; from onnxruntime, with its weights."""
+    restorer = CharacterRestorer.from_pretrained(exported, engine=engine)
+    restorer.save_pretrained(tmp_path / "copy")
+    copied = CharacterRestorer.from_pretrained(tmp_path / "copy")
+    assert isinstance(copied.model, torch.nn.Module)
+    assert [each.text for each in copied.restore(TEXTS)] == [each.text for each in restorer.restore(TEXTS)]
 
 
-def test_spellings_are_loaded_from_the_cache_of_the_hub(tmp_path):
-    restorer = make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)}))
-    restorer.save_pretrained(tmp_path / "blobs")
+def test_loaded_from_the_cache_of_the_hub(exported, tmp_path):
+    shutil.copytree(exported, tmp_path / "blobs", ignore=shutil.ignore_patterns("onnx"))
     snapshot = tmp_path / "snapshots" / "0"
     snapshot.mkdir(parents=True)
     for path in (tmp_path / "blobs").iterdir():
         (snapshot / path.name).symlink_to(path)
-    assert CharacterRestorer.from_pretrained(snapshot).restore([TEXT])[0].text == restorer.restore([TEXT])[0].text
+    (found,), (expected,) = (CharacterRestorer.from_pretrained(each).restore([TEXT]) for each in (snapshot, exported))
+    assert found.text == expected.text
 
 
 def _use_pipeline(folder, text):
@@ -204,19 +233,78 @@ def _use_pipeline(folder, text):
     print(again(text)["restored_text"])
 
 
-def test_the_saved_folder_brings_its_pipeline(tmp_path):
-    restorer = make_restorer(spellings=Spellings(BASES, {"acao": ("ação",)}))
-    restorer.save_pretrained(tmp_path / "model")
+def test_the_saved_folder_brings_its_pipeline(exported, tmp_path):
     text = "a acao comeca e acaba"
-    printed = run_function(_use_pipeline, tmp_path / "model", text, home=tmp_path).splitlines()
-    (restored,) = restorer.restore([text])
+    printed = run_function(_use_pipeline, exported, text, home=tmp_path).splitlines()
+    (restored,) = CharacterRestorer.from_pretrained(exported).restore([text])
     assert printed[-5:] == [restored.text, f"2 {len(text)}", "True", text, restored.text]
 
 
-def test_a_tagger_of_words_is_refused():
+# Refusals
+
+
+def replace_spellings(folder, replace):
+    (folder / "spellings.txt").unlink()
+    replace(folder / "spellings.txt")
+
+
+@pytest.mark.parametrize(
+    ("change", "options", "message"),
+    [
+        (None, {"engine": "tensorrt"}, "engine='tensorrt'; expected 'auto', 'onnx' or 'torch'"),
+        (None, {"engine": "torch", "quantization": "int8"}, "quantization='int8'.*engine='torch'"),
+        (None, {"engine": "onnx", "dtype": torch.float32}, "engine='onnx' does not have dtype"),
+        (lambda folder: shutil.rmtree(folder / "onnx"), {"engine": "onnx"}, r"model\.onnx.*atenta export"),
+        (lambda folder: (folder / "onnx/model.onnx").write_bytes(b"ONNX"), {}, r"cannot read .*model\.onnx"),
+        (
+            lambda folder: edit_config(folder, id2label=dict(enumerate("aáàâãcçeéêAÁEü"))),
+            {"engine": "onnx"},
+            "(logits of 13|id2label)",
+        ),
+        (lambda folder: (folder / "config.json").write_bytes(b"{"), {}, r"config\.json is damaged"),
+        (
+            lambda folder: edit_config(folder, character_variants=None),
+            {},
+            "no character_variants.*finetune_characters",
+        ),
+        (lambda folder: (folder / "spellings.txt").unlink(), {}, r"spellings\.txt"),
+        (lambda folder: (folder / "spellings.txt").write_bytes(b"a\xff"), {}, "spellings.txt.*UTF-8"),
+        (
+            lambda folder: (folder / "spellings.txt").write_text("está estas", encoding="utf-8"),
+            {},
+            "spellings.txt.*'estas' as a spelling of 'esta'",
+        ),
+        (lambda folder: replace_spellings(folder, lambda path: path.mkdir()), {}, "spellings.txt.*spellings_file"),
+        (lambda folder: replace_spellings(folder, lambda path: path.symlink_to("/etc/passwd")), {}, "is a link"),
+    ],
+)
+def test_folders_and_options_that_do_not_fit_are_refused(folder, change, options, message):
+    if change is not None:
+        change(folder)
+    with pytest.raises((OSError, ValueError), match=message) as refused:
+        CharacterRestorer.from_pretrained(folder, **options)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["../.bashrc", "/dev/zero", "config.json", 5])
+def test_spellings_are_no_other_file(folder, name):
+    edit_config(folder, spellings_file=name)
+    for load in (CharacterRestorer.from_pretrained, partial(pipeline, "character-restoration")):
+        with pytest.raises(ValueError, match=f"spellings_file.*{name}"):
+            load(str(folder))
+
+
+def test_other_models_are_refused(tmp_path, monkeypatch):
     model = tiny_model(AtentaEncoderForTokenClassification)
     with pytest.raises(ValueError, match=r"no character_variants.*finetune_characters\.py"):
         CharacterRestorer(model, AtentaTokenizer.from_alphabet(family="encoder"))
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path)
+    with pytest.raises(ValueError, match=r"AtentaEncoderDecoderForCond.* no character_variants.*finetune_characters"):
+        CharacterRestorer.from_pretrained(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for name in ("../nope", str(tmp_path / "nope"), "a/b/c", "config.json"):  # no names on the Hub
+        with pytest.raises(FileNotFoundError, match=r"found no config\.json there"):
+            CharacterRestorer.from_pretrained(name)
 
 
 @pytest.mark.parametrize(
@@ -226,7 +314,6 @@ def test_a_tagger_of_words_is_refused():
         ({"character_variants": {"ab": "aá"}, "window_length": 8}, "'ab'.*expected one character"),
         ({"character_variants": {"a": "ax"}, "window_length": 8}, "'ax'.*labels"),
         ({"window_length": 0}, "window_length=0"),
-        ({"confidence_temperature": 0.0}, r"confidence_temperature=0\.0"),
     ],
 )
 def test_configurations_that_do_not_fit_are_refused(options, message):
@@ -234,29 +321,16 @@ def test_configurations_that_do_not_fit_are_refused(options, message):
         AtentaEncoderConfig(id2label={0: "a", 1: "á"}, **options)
 
 
-@pytest.mark.parametrize("confidence", [-0.1, 1.1, float("nan")])
-def test_a_confidence_is_a_probability(restorer, confidence):
-    with pytest.raises(ValueError, match="min_confidence"):
-        restorer.restore(["a"], min_confidence=confidence)
-
-
-@pytest.mark.parametrize("confidence", [None, "0.9"])
-def test_a_confidence_is_a_number(restorer, confidence):
-    with pytest.raises(TypeError, match="min_confidence"):
-        restorer.restore(["a"], min_confidence=confidence)
-
-
-def test_texts_are_checked(restorer):
+def test_texts_and_confidence_are_checked(restorer, exported):
+    for confidence, error in ((-0.1, ValueError), (float("nan"), ValueError), (None, TypeError), ("0.9", TypeError)):
+        with pytest.raises(error, match="min_confidence"):
+            restorer.restore(["a"], min_confidence=confidence)
     for wrong in (["a", None], "a", [["a"]]):
         with pytest.raises(TypeError, match=r"`texts.*expected a (list or tuple of )?str"):
             restorer.restore(wrong)
-    with pytest.raises(ValueError, match="lone surrogate"):
+    with pytest.raises(ValueError, match=r"`texts\[0\]` has the lone surrogate"):
         restorer.restore(["a\ud800"])
-
-
-def test_texts_of_the_pipeline_are_checked(tmp_path):
-    make_restorer().save_pretrained(tmp_path)
-    restore = pipeline("character-restoration", model=str(tmp_path), device="cpu")
+    restore = pipeline("character-restoration", model=str(exported), device="cpu")
     for wrong in ([["a"]], ["a", None]):
         with pytest.raises(TypeError, match="expected a "):
             restore(wrong)

@@ -20,16 +20,10 @@ def test_words_are_counted_without_their_case(spellings):
     assert spellings.of("acao") == ("ação",)
     assert spellings.of("e") == ("e", "é")
     assert spellings.of("nunca") == ()
-
-
-def test_words_without_a_choice_are_not_listed(spellings):
-    assert spellings.of("12") == spellings.of("xyz") == spellings.of("_") == ()
-
-
-def test_rare_words_are_not_listed():
-    spellings = Spellings.from_texts(BASES, TEXTS, fold_case=True, min_count=4)
-    assert spellings.of("esta") == ("está", "esta")
-    assert spellings.of("acao") == ()
+    assert spellings.of("12") == spellings.of("xyz") == spellings.of("_") == ()  # without a choice
+    frequent = Spellings.from_texts(BASES, TEXTS, fold_case=True, min_count=4)
+    assert frequent.of("esta") == ("está", "esta")
+    assert frequent.of("acao") == ()
 
 
 def test_case_is_a_spelling_where_capitals_are_restored():

@@ -131,25 +131,25 @@ def test_empty_windows_are_not_generated():
         asked.append((indices, texts))
         return [[output(text.upper(), 0.0)] for text in texts]
 
-    cuts = [cut_text(text, 5) for text in ("ab cd ef", "", " \n", "g")]
-    outputs = generate_windows(cuts, generate)
+    found = generate_windows(["ab cd ef", "", " \n", "g"], 6, None, generate)
     assert asked == [([0, 0, 3], ["ab cd", "ef", "g"])]
-    assert [join_windows(*each)[0].text for each in zip(cuts, outputs)] == ["AB CD EF", "", " \n", "G"]
-    assert generate_windows([[TextWindow("", "")]], generate) == [[None]]
+    assert [join_windows(*each)[0].text for each in found] == ["AB CD EF", "", " \n", "G"]
+    assert generate_windows([""], None, None, generate) == [([TextWindow("", "")], [None])]
     assert len(asked) == 1
 
 
 def test_suspicious_outputs_are_described():
     windows = cut_text("abc. fade dede", 5)
     outputs = [[output("ABC.", -0.1)], [output("ADE", -0.1)], [output("DED", -0.1, finished=False)]]
-    assert list(find_problems(windows, outputs, [5, 5, 5], [1.0, 1.0], set("abcdef. "))) == [
+    assert list(find_problems(windows, outputs, set("abcdef. "), [1.0, 1.0])) == [
         "in the part 'fade', the output has 3 characters for 4; training suggests 4",
         "in the part 'dede', the output is cut off at 4 tokens, the most that the model may write",
     ]
-    assert list(find_problems(windows, outputs[:1], [5], None, set("ab. "))) == [
+    assert list(find_problems(windows, outputs[:1], set("ab. "), None)) == [
         "training did not have 'c', 'd', 'e', 'f', which the model may get wrong"
     ]
-    assert list(find_problems([TextWindow("日", "")], [None], [0], [1.0, 1.0], None)) == []
+    assert list(find_problems(windows, outputs[:1], set("ab. "), None, keep_letters=True)) == []
+    assert list(find_problems([TextWindow("日", "")], [None], None, [1.0, 1.0])) == []
 
 
 def test_names_of_sources_are_short_and_printable():

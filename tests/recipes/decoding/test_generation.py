@@ -90,7 +90,7 @@ def test_a_beam_as_wide_as_the_space_finds_the_best_texts():
             tiny_tokenizer().decode(ids, skip_special_tokens=True),
             pytest.approx(score, abs=1e-5),
             EOS in ids,
-            len(ids),
+            sum(token != TOKENS.index("<pad>") for token in ids),
         )
         for score, ids in scored[:20]
     ]
