@@ -138,7 +138,7 @@ class TrainingCost(CostMeter, TrainerCallback, ExportableState):
             setattr(self, name, value)
 
 
-def expect_country(code: str | None) -> None:
+def check_country(code: str | None) -> None:
     """Check the code of a country.
 
     Raises:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tqdm.auto import tqdm
-from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import ProgressCallback, TrainerControl, TrainerState, TrainingArguments
 
 # Endings of the names of durations and counters, which are not figures of the training.
 _NOT_FIGURES = ("runtime", "per_second", "flos", "epoch", "preparation_time", "model_preparation_time", "step")
@@ -59,16 +59,3 @@ class FigureLines(ProgressCallback):
         if self.training_bar is not None and line:
             kind = "validation" if any(name.startswith("eval_") for name in figures) else "training  "
             self.training_bar.write(f"{kind}  step {state.global_step:>6,}  epoch {state.epoch:.2f}  {line}")
-
-
-class LogBeforeSaving(TrainerCallback):
-    """Logs at every checkpoint, which does not hold the losses since the last log: a resumed run would miss them."""
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> TrainerControl:
-        """Request a log if a checkpoint is requested."""
-        control.should_log |= control.should_save
-        return control
-
-    on_epoch_end = on_step_end

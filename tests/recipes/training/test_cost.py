@@ -8,7 +8,7 @@ import threading
 import codecarbon
 import pytest
 
-from atenta.recipes.training.cost import CostMeter, TrainingCost, expect_country
+from atenta.recipes.training.cost import CostMeter, TrainingCost, check_country
 from support.trainers import random_pairs, trainer_of
 
 ROWS = {"train": random_pairs([(5, 5), (6, 6), (7, 7), (8, 8)])}
@@ -74,9 +74,9 @@ def test_without_the_library_the_time_is_stated_and_no_country_is_taken(capsys, 
     meter.stop()
     assert meter.facts().keys() == {"minutes"}
     assert capsys.readouterr().out == 'The energy of this training is not measured: pip install "atenta[energy]"\n'
-    expect_country(None)
+    check_country(None)
     with pytest.raises(ValueError, match=r"^--country_iso_code BRA: .*atenta\[energy\]"):
-        expect_country("BRA")
+        check_country("BRA")
 
 
 def test_an_error_while_measuring_leaves_the_time(monkeypatch):
@@ -131,7 +131,7 @@ def test_a_training_that_fails_is_no_longer_measured(tmp_path, monkeypatch):
 
 
 def test_countries():
-    expect_country(None)
-    expect_country("PRT")
+    check_country(None)
+    check_country("PRT")
     with pytest.raises(ValueError, match=r"--country_iso_code pt: expected the ISO 3166-1 code .* such as BRA or PRT"):
-        expect_country("pt")
+        check_country("pt")
