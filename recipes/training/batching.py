@@ -122,13 +122,6 @@ def check_budget(lengths: Sequence[Sequence[int]], max_tokens: int, text_of: Cal
 
 
 def mask_some(ids: torch.Tensor, probability: float, kept: torch.Tensor, mask_token_id: int) -> torch.Tensor:
-    """Return ids with some of them replaced by that of `<mask>` (word dropout: Bowman et al., 2016).
-
-    Args:
-        ids: (batch, length).
-        probability: Of each id to be replaced.
-        kept: True for ids that are never replaced; it broadcasts to the shape of the ids.
-        mask_token_id: Id of `<mask>`.
-    """
+    """Return ids, (batch, length), with some but those that are `kept` replaced by `<mask>` (Bowman et al., 2016)."""
     chosen = torch.rand(ids.shape, device=ids.device) < probability
     return ids.masked_fill(chosen & ~kept, mask_token_id)

@@ -285,9 +285,7 @@ class CheckpointCallback(TrainerCallback):
             **{name: hashlib.sha256(json.dumps(part).encode()).hexdigest() for name, part in parts.items()},
         }
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Let the options of this run hold for what was loaded; find the best checkpoint of a folder that moved."""
         trainer = self.trainer
         if (checkpoint := trainer.run.checkpoint) is None:
@@ -316,9 +314,7 @@ class CheckpointCallback(TrainerCallback):
             for group, rate in zip(loaded, schedule._last_lr):
                 group["lr"] = rate
 
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> TrainerControl:
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **kwargs: Any) -> TrainerControl:
         """Log before each checkpoint, which does not hold the losses since the last log."""
         control.should_log |= control.should_save
         return control
@@ -341,14 +337,7 @@ class CheckpointCallback(TrainerCallback):
             delete_old_checkpoints(folder, self.save_total_limit, best=state.best_model_checkpoint)
         self.trainer.accelerator.wait_for_everyone()
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Check the best checkpoint at the end of training: the mean loss is logged before its weights are loaded."""
         ends = "train_loss" in (logs or {}) and args.load_best_model_at_end and state.best_model_checkpoint
         if ends and state.is_world_process_zero:

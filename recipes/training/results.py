@@ -60,11 +60,7 @@ def compare_by_group(
 ) -> dict[str, dict[str, Any]]:
     """Return the scores of each kind of answer for each group of rows, and the number of its `texts`.
 
-    Args:
-        score: Takes rows and answers.
-        rows: The rows.
-        answers: For each kind of answer, one to each row.
-        groups: The name of the group of each row.
+    Each row has one of each kind of answers, and the name of its group at its place in `groups`.
     """
     members: dict[str, list[int]] = {}
     for index, group in enumerate(groups):
@@ -97,9 +93,8 @@ def save_run(
             curve. With `--push_to_hub` the folder is pushed to the Hub.
         scores: `{"most frequent word": {"exact_match": 0.5, …}, …, "model": {…}}`.
         further_scores: The same for further tests, by their names.
-        by_length: The number of `texts` and the same for the texts of each range of lengths; the first score is drawn
-            in `scores_by_length.png`.
-        by_domain: The same for the texts of each domain, without a picture.
+        by_length: What `compare_by_length` returns; the first score is drawn in `scores_by_length.png`.
+        by_domain: What `compare_by_group` returns for the domains of the texts.
         details: Further figures of `metrics.json`.
         predictions: Columns of `predictions.tsv`, all of the same length.
         about: What the card says of the data, as `describe_data` returns it.
@@ -227,11 +222,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def push_run(trainer: RecipeTrainer) -> None:
-    """Push the output folder to the repository `--hub_model_id`.
-
-    Raises:
-        SystemExit: If it cannot be pushed. The folder is complete then, and `atenta push` pushes it later.
-    """
+    """Push the output folder to the repository `--hub_model_id`; if it fails, the folder is complete all the same."""
     arguments, folder = trainer.args, Path(trainer.args.output_dir)
     try:
         address = push_folder(

@@ -56,23 +56,14 @@ class Run:
     """A run in its output folder, which no other process may use until this one has ended.
 
     Before `begin`, nothing in the folder is changed but the lock and the list of malformed rows.
-
-    Attributes:
-        training: The options that name the folder.
-        options: All options but incidental ones by name, as in `options.yaml`.
-        declared: What is known of each option, by name.
-        checkpoint: The checkpoint to resume from; None starts from the beginning.
-        damaged: What is wrong with each later checkpoint.
-        lock: The lock of the folder, in the main process; None where the file system has no locks.
-        begun: Whether `begin` has been called.
     """
 
-    training: RecipeArguments
-    options: Mapping[str, Any] = field(default_factory=dict)
-    declared: Mapping[str, Option] = field(default_factory=dict)
-    checkpoint: Path | None = None
-    damaged: Mapping[Path, str] = field(default_factory=dict)
-    lock: BaseFileLock | None = None
+    training: RecipeArguments  # which name the folder
+    options: Mapping[str, Any] = field(default_factory=dict)  # all but incidental ones, as in `options.yaml`
+    declared: Mapping[str, Option] = field(default_factory=dict)  # what is known of each option
+    checkpoint: Path | None = None  # to resume from; None starts from the beginning
+    damaged: Mapping[Path, str] = field(default_factory=dict)  # what is wrong with each later checkpoint
+    lock: BaseFileLock | None = None  # of the main process; None where the file system has no locks
     begun: bool = False
 
     def begin(self) -> None:
@@ -225,9 +216,8 @@ def start_run(*options: Any) -> Run:
 def use_all_cores() -> None:
     """Divide the cores of the machine among its processes if `accelerate launch` gave each process one thread.
 
-    `accelerate launch` sets OMP_NUM_THREADS to 1 unless it or `--num_cpu_threads_per_process` is given, and training
-    on two cores then takes twice as long. A recipe started by `python` or `torchrun` keeps the number of threads that
-    OMP_NUM_THREADS sets.
+    It does so unless OMP_NUM_THREADS or `--num_cpu_threads_per_process` is given; a recipe that is started by `python`
+    or `torchrun` keeps the number of threads that OMP_NUM_THREADS sets.
     """
     launched_by_accelerate = "ACCELERATE_MIXED_PRECISION" in os.environ
     if launched_by_accelerate and os.environ.get("OMP_NUM_THREADS") == "1":

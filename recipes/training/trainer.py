@@ -192,21 +192,7 @@ class RecipeTrainer(Trainer):
                     "--optim muon needs whole matrices in each process, which FSDP and DeepSpeed do not leave there: "
                     "launch without them, or give another --optim."
                 )
-            self.optimizer = create_muon(
-                self.model,
-                self.get_decay_parameter_names(self.model),
-                adamw={
-                    "lr": args.learning_rate,
-                    "betas": (args.adam_beta1, args.adam_beta2),
-                    "eps": args.adam_epsilon,
-                },
-                weight_decay=args.weight_decay,
-                muon={
-                    "lr": args.muon_learning_rate,
-                    "momentum": args.muon_momentum,
-                    "weight_decay": args.muon_weight_decay,
-                },
-            )
+            self.optimizer = create_muon(self.model, self.get_decay_parameter_names(self.model), args)
         optimizer = super().create_optimizer(*arguments)
         self.checkpointing.groups = [dict(group) for group in optimizer.param_groups]
         return optimizer
@@ -379,11 +365,7 @@ class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
 
 
 def check_metric(training: RecipeArguments, names: Iterable[str]) -> None:
-    """Check that the score that selects the best checkpoint will be computed, before training starts.
-
-    Args:
-        training: Names the score.
-        names: Names of the scores that will be computed, besides the loss.
+    """Check that the score that selects the best checkpoint is the loss or one of the names that will be computed.
 
     Raises:
         SystemExit: If it will not be computed. The message lists those that will.
