@@ -68,7 +68,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
 from atenta.restoration.restorer import CharacterRestorer
 from atenta.restoration.spellings import Spellings, code_points
@@ -155,7 +155,7 @@ def main() -> None:
         spellings = _saved_spellings(sizes) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
     encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), fold_case)
-    expect_metric(training, ["choice_error_rate"])
+    check_metric(training, ["choice_error_rate"])
     trainer = RecipeTrainer(
         model,
         training,

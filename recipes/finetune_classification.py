@@ -37,7 +37,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 
 def main() -> None:
@@ -65,7 +65,7 @@ def main() -> None:
         output, gold = ([labels[index] for index in ids] for ids in (evaluated.predictions, evaluated.label_ids))
         return score_labels(output, gold)
 
-    expect_metric(training, score_labels(["a"], ["a"]))
+    check_metric(training, score_labels(["a"], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
     trainer.fit(run)
 

@@ -34,7 +34,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 _DEFAULT_DECODER = "outputs/pretrain_causal"
 _EXAMPLES = 5  # test prompts answered at the end
@@ -60,7 +60,7 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return bits(evaluated.predictions, splits["validation"]["answer"])
 
-    expect_metric(training, bits([1.0], ["a"]))
+    check_metric(training, bits([1.0], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, nats_of_texts)
     trainer.fit(run)
 

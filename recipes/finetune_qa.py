@@ -34,7 +34,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 
 @dataclass
@@ -79,7 +79,7 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return score_answers(read_answers(evaluated, "validation"), splits["validation"])
 
-    expect_metric(training, score_answers([""] * len(splits["validation"]), splits["validation"]))
+    check_metric(training, score_answers([""] * len(splits["validation"]), splits["validation"]))
     trainer = RecipeTrainer(model, training, tokenizer, windows, DataCollatorWithPadding(tokenizer), compute_metrics)
     trainer.fit(run)
 

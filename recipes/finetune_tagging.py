@@ -43,7 +43,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 
 @dataclass
@@ -59,7 +59,7 @@ def main() -> None:
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="lener.yaml")
     run = start_run(data, sizes, training)
     splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=tag_readers(data.tag_column)))
-    expect_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
+    check_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
     sentences = (" ".join(row["words"]) for row in splits["train"])
     report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))

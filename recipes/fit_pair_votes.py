@@ -36,9 +36,9 @@ from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training import parse_arguments, run_recipe
-from atenta.recipes.training.cost import CostMeter, expect_country
+from atenta.recipes.training.cost import CostMeter, check_country
 from atenta.recipes.training.results import save_metrics_and_card, table
-from atenta.recipes.training.runs import expect_own_folder
+from atenta.recipes.training.runs import check_own_folder
 
 
 @dataclass
@@ -114,7 +114,7 @@ class RunArguments:
     )
 
     def __post_init__(self) -> None:
-        expect_country(self.country_iso_code)
+        check_country(self.country_iso_code)
         config, expected = Path(self.compare_with, "config.json"), AtentaDecoderConfig.model_type
         if not config.is_file():
             return
@@ -132,7 +132,7 @@ def main() -> None:
     data, sizes, run = parse_arguments(*dataclasses, description=__doc__, default_config="fit_pair_votes.yaml")
     if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:
         raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
-    expect_own_folder(run.output_dir)
+    check_own_folder(run.output_dir)
     try:
         Path(run.output_dir).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -37,7 +37,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 
 @dataclass
@@ -74,7 +74,7 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return bits([evaluated.predictions.sum()], [join_documents(splits["validation"])])
 
-    expect_metric(training, bits([1.0], ["a"]))
+    check_metric(training, bits([1.0], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, packed, collator, compute_metrics, nats_of_texts)
     trainer.fit(run)
 

@@ -40,7 +40,7 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.logit_reductions import masked_sums
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 _SCORES = ("masked_accuracy", "bits_per_masked_character", "next_sentence_accuracy")
 
@@ -82,7 +82,7 @@ def main() -> None:
     shares = {name: value for name, value in vars(masking).items() if name != "num_words"}
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, words=words, **shares)
     training.label_names = ["labels", "next_sentence_label"]  # of words there are labels only with --num_words
-    expect_metric(training, _SCORES)
+    check_metric(training, _SCORES)
     trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, score_masked, masked_sums)
     trainer.fit(run)
 

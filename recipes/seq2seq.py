@@ -52,7 +52,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 from atenta.tokenization.base_letters import strip_accents
 from atenta.tokenization.text_windows import GAP, GeneratedText, generate_windows, join_windows
 
@@ -178,7 +178,7 @@ def main() -> None:
     can_lock = not noise.denoising and hasattr(model, "letter_lock")
     if search.keep_letters and not can_lock:
         raise SystemExit("--keep_letters needs an encoder-decoder of this package, and pairs of texts: leave it out.")
-    expect_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
+    check_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
 
     validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
     validation = validation.select(_shortest_first(validation))

@@ -76,7 +76,7 @@ from atenta.recipes.training import (
     start_run,
 )
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import expect_metric
+from atenta.recipes.training.trainer import check_metric
 
 _NEAREST = 8  # passages, of which one is drawn as the hard negative
 
@@ -229,7 +229,7 @@ def main() -> None:
             "mean_reciprocal_rank": mean_reciprocal_rank(scores, queries["validation"]),
         }
 
-    expect_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
+    check_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
     trainer = EmbeddingTrainer(model, training, tokenizer, encoded, None, scale=options.scale, search=search)
     trainer.fit(run)
 

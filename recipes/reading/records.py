@@ -1,7 +1,6 @@
 """Records that readers yield, and checks of their values."""
 
 import re
-import shlex
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -81,18 +80,3 @@ def expect_name(value: Any, name: str) -> str:
         ValueError: As in `expect_text`.
     """
     return expect_text(str(value) if isinstance(value, int) else value, name)
-
-
-def quote_for_shell(text: str) -> str:
-    """Quote a text for a shell; tabs and other control characters are escaped, as bash and zsh read them."""
-    if all(character.isprintable() for character in text):
-        return shlex.quote(text)
-    escaped = (
-        f"\\{character}" if character in "\\'" else character if character.isprintable() else _escape(character)
-        for character in text
-    )
-    return f"$'{''.join(escaped)}'"
-
-
-def _escape(character: str) -> str:
-    return {"\t": "\\t", "\n": "\\n"}.get(character, f"\\U{ord(character):08x}")

@@ -43,19 +43,13 @@ class BucketBatchSampler(Sampler[list[int]]):
             process_index: Index of this process.
 
         Raises:
-            ValueError: If a text is longer than `max_tokens`, or there are fewer texts than processes.
+            ValueError: If there are fewer texts than processes.
         """
         self.lengths = torch.as_tensor(lengths).reshape(len(lengths), -1)  # (texts, parts)
         self.seed, self.epoch = seed, 0
         self.num_processes, self.process_index = num_processes, process_index
         if len(self.lengths) < num_processes:
             raise ValueError(f"Found {len(self.lengths)} texts to train on; expected at least one for each process.")
-        longest = self.lengths.sum(1).max().item()
-        if max_tokens is not None and longest > max_tokens:
-            raise ValueError(
-                f"Text {self.lengths.sum(1).argmax().item()} has {longest} tokens, "
-                f"more than --max_tokens_per_batch {max_tokens}: raise it, or split the text."
-            )
         ordered = self.lengths[self._sorted(torch.arange(len(self.lengths)))]
         self.sizes = self._cut(ordered.tolist(), batch_size, max_tokens)
 
@@ -110,39 +104,24 @@ class BucketBatchSampler(Sampler[list[int]]):
         return [*sizes, size]
 
 
-def expect_within_budget(
-    lengths: Sequence[Sequence[int]], max_tokens: int | None, text_of: Callable[[int], str]
-) -> None:
-    """Check that each training row fits in a batch.
-
-    Args:
-        lengths: The number of tokens of each row: (rows, parts).
-        max_tokens: The maximum number of tokens in a batch, if there is one.
-        text_of: Returns the text of a row, whose beginning the message shows.
+def check_budget(lengths: Sequence[Sequence[int]], max_tokens: int, text_of: Callable[[int], str]) -> None:
+    """Check that each training row, of `lengths` (rows, parts), fits in a batch.
 
     Raises:
-        ValueError: If a row does not fit.
+        ValueError: If one does not. The message has the beginning of the longest, whose text `text_of` returns.
     """
-    longest = max(map(sum, lengths), default=0)
-    if max_tokens is None or longest <= max_tokens:
-        return
     sums = list(map(sum, lengths))
-    index, longer = sums.index(longest), sum(each > max_tokens for each in sums)
-    raise ValueError(
-        f"train, row {index}, which begins with {text_of(index)[:_SHOWN_CHARACTERS]!r}: found {longest:,} tokens; "
-        f"expected at most --max_tokens_per_batch {max_tokens:,}, as in all but {longer:,} of the {len(sums):,} rows. "
-        "Raise it, or shorten the texts."
-    )
+    longest, longer = max(sums, default=0), sum(each > max_tokens for each in sums)
+    if longer:
+        index = sums.index(longest)
+        raise ValueError(
+            f"train, row {index}, which begins with {text_of(index)[:_SHOWN_CHARACTERS]!r}: found {longest:,} tokens; "
+            f"expected at most --max_tokens_per_batch {max_tokens:,}, as in all but {longer:,} of the {len(sums):,} "
+            "rows. Raise it, or shorten the texts."
+        )
 
 
 def mask_some(ids: torch.Tensor, probability: float, kept: torch.Tensor, mask_token_id: int) -> torch.Tensor:
-    """Return ids with some of them replaced by that of `<mask>` (word dropout: Bowman et al., 2016).
-
-    Args:
-        ids: (batch, length).
-        probability: Of each id to be replaced.
-        kept: True for ids that are never replaced; it broadcasts to the shape of the ids.
-        mask_token_id: Id of `<mask>`.
-    """
+    """Return ids, (batch, length), with some but those that are `kept` replaced by `<mask>` (Bowman et al., 2016)."""
     chosen = torch.rand(ids.shape, device=ids.device) < probability
     return ids.masked_fill(chosen & ~kept, mask_token_id)

@@ -7,11 +7,12 @@ from contextlib import suppress
 from importlib.metadata import version
 from typing import Any
 
-from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import TrainerCallback, TrainerState
 from transformers.trainer_callback import ExportableState
 
 _INSTALL = 'pip install "atenta[energy]"'
 _SECONDS = 15  # between two measurements; codecarbon asks for the load of the processor every second
+_SUMS = ("minutes", "kilowatt_hours", "co2_grams")
 
 
 class CostMeter:
@@ -63,20 +64,16 @@ class CostMeter:
 
     def stop(self) -> None:
         """Add what has been used since `start`; without a `start` nothing happens."""
-        if self._started is None:
-            return
-        used = self._read(stop=True)
+        self.minutes, self.kilowatt_hours, self.co2_grams = self._sums(stop=True).values()
         self._started = self._tracker = None
-        self.minutes, self.kilowatt_hours, self.co2_grams = used["minutes"], used["kilowatt_hours"], used["co2_grams"]
 
     def facts(self) -> dict[str, Any]:
         """Return what is known so far, for a model card."""
-        used = self._read(stop=False)
-        return {name: value for name, value in {**used, **self.found}.items() if value}
+        return {name: value for name, value in {**self._sums(stop=False), **self.found}.items() if value}
 
-    def _read(self, stop: bool) -> dict[str, Any]:
+    def _sums(self, stop: bool) -> dict[str, Any]:
         """Return the sums of before and of now."""
-        sums = {"minutes": self.minutes, "kilowatt_hours": self.kilowatt_hours, "co2_grams": self.co2_grams}
+        sums = {name: getattr(self, name) for name in _SUMS}
         if self._started is None:
             return sums
         sums["minutes"] += (time.perf_counter() - self._started) / 60
@@ -89,7 +86,16 @@ class CostMeter:
             else:
                 self._tracker.flush()
                 data = self._tracker._prepare_emissions_data()
-            self._describe(data)
+            modes = ""
+            with suppress(Exception):  # the library has it nowhere else
+                modes = " ".join(map(repr, self._tracker._hardware))
+            self.found = {
+                "tracker": f"codecarbon {version('codecarbon')}",
+                "processor": " ".join((data.cpu_model or "").split()),
+                "gpu": data.gpu_model or "",
+                "country": data.country_name if self.country_iso_code else None,
+                "counted": "Rapl" in modes or "Power Gadget" in modes or "Emi" in modes,
+            }
         except Exception:
             return {**sums, "kilowatt_hours": None, "co2_grams": None}
         for name, now in (("kilowatt_hours", data.energy_consumed), ("co2_grams", 1000 * data.emissions)):
@@ -97,39 +103,22 @@ class CostMeter:
                 sums[name] += now
         return sums
 
-    def _describe(self, data: Any) -> None:
-        """Note how the energy was found."""
-        modes = ""
-        with suppress(Exception):  # the library tells it nowhere else
-            modes = " ".join(map(repr, self._tracker._hardware))
-        self.found = {
-            "tracker": f"codecarbon {version('codecarbon')}",
-            "processor": " ".join((data.cpu_model or "").split()),
-            "gpu": data.gpu_model or "",
-            "country": data.country_name if self.country_iso_code else None,
-            "counted": "Rapl" in modes or "Power Gadget" in modes or "Emi" in modes,
-        }
-
 
 class TrainingCost(CostMeter, TrainerCallback, ExportableState):
     """A `CostMeter` of a Trainer's training. Checkpoints keep its sums, so that a resumed run states all of it."""
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Begin to measure, in the main process."""
         if state.is_world_process_zero:
             self.start()
 
-    def on_train_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_end(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Stop to measure."""
         self.stop()
 
     def state(self) -> dict[str, Any]:
         """Return the sums so far, as a checkpoint keeps them."""
-        sums = {**self._read(stop=False), "found": self.found}
+        sums = {**self._sums(stop=False), "found": self.found}
         return {"args": {"country_iso_code": self.country_iso_code}, "attributes": sums}
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -138,7 +127,7 @@ class TrainingCost(CostMeter, TrainerCallback, ExportableState):
             setattr(self, name, value)
 
 
-def expect_country(code: str | None) -> None:
+def check_country(code: str | None) -> None:
     """Check the code of a country.
 
     Raises:

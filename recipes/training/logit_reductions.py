@@ -15,14 +15,9 @@ from atenta.recipes.metrics import scores
 
 
 def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Return the negative log-likelihood of each text under a decoder.
+    """Return the negative log-likelihood of each text under a decoder, (batch,) in nats.
 
-    Args:
-        logits: (batch, length, vocab_size).
-        labels: (batch, length), not shifted; -100 for tokens that are not predicted.
-
-    Returns:
-        (batch,) in nats, summed over the predicted tokens of the text.
+    Logits are (batch, length, vocab_size), labels (batch, length): not shifted, and -100 where nothing is predicted.
     """
     return cross_entropy(logits[:, :-1].float().transpose(1, 2), labels[:, 1:], reduction="none").sum(1)
 
@@ -51,28 +46,14 @@ def best_classes(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def bits(nats: Iterable[float], texts: Sequence[str]) -> dict[str, float]:
-    """Return bits per character and perplexities of texts.
-
-    Args:
-        nats: Negative log-likelihood of each text in nats, end-of-text tokens included.
-        texts: The texts.
-    """
+    """Return bits per character and perplexities of texts, of which `nats` has each one's, `<eos>` included."""
     return scores(["bits_per_character"], predictions=list(nats), references=list(texts))
 
 
 def compare_with_characters(
     nats: Iterable[float], train_texts: Iterable[str], texts: Sequence[str]
 ) -> dict[str, dict[str, float]]:
-    """Return the `bits` of a model and of three baselines that only count characters.
-
-    Args:
-        nats: Negative log-likelihood of each text under the model, in nats.
-        train_texts: Texts that the model was trained on; read three times.
-        texts: Texts that the model was not trained on.
-    """
-    return {
-        "uniform characters": bits(uniform_characters(train_texts, texts), texts),
-        "unigram characters": bits(unigram_characters(train_texts, texts), texts),
-        "6-gram characters": bits(ngram_characters(train_texts, texts), texts),
-        "model": bits(nats, texts),
-    }
+    """Return the `bits` of texts under a model and under three counts of the characters of its training texts."""
+    counts = {"uniform": uniform_characters, "unigram": unigram_characters, "6-gram": ngram_characters}
+    baselines = {f"{name} characters": bits(count(train_texts, texts), texts) for name, count in counts.items()}
+    return {**baselines, "model": bits(nats, texts)}

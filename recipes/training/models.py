@@ -104,9 +104,7 @@ def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:
 def report_misspelt(kind: str, names: Mapping[str, Sequence[str]]) -> None:
     """Print the labels that may be misspelt: those that no training row has, and those that look like another.
 
-    Args:
-        kind: What they are called, such as `label`.
-        names: The labels of each split, `train` among them.
+    `names` are those of each split, `train` among them, and `kind` is what they are called, such as `label`.
     """
     for split, of_split in names.items():
         if unseen := sorted({*of_split} - {*names["train"]}):

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
+from atenta.recipes.training.options import RecipeArguments
+
 # A number in a parameter's name means that it belongs to one of several blocks: `model.encoder.layers.0.…`.
 _IN_A_BLOCK = re.compile(r"\.\d+\.")
 
@@ -59,15 +61,10 @@ class StackedMuon(torch.optim.Muon):
 
 
 def orthogonalize(matrices: torch.Tensor, coefficients: tuple[float, float, float], steps: int) -> torch.Tensor:
-    """Return the matrices with all singular values near 1, by Newton-Schulz iterations (Jordan et al., 2024).
+    """Return (matrices, rows, columns) with singular values near 1, by Newton-Schulz steps (Jordan et al., 2024).
 
-    Args:
-        matrices: (matrices, rows, columns), with no more rows than columns.
-        coefficients: those of X, XXᵀX and (XXᵀ)²X in an iteration; torch's have the largest slope at 0.
-        steps: number of iterations.
-
-    Returns:
-        (matrices, rows, columns); singular values are between about 0.7 and 1.2 after five steps.
+    There are no more rows than columns. The coefficients are those of X, XXᵀX and (XXᵀ)²X in a step; after five steps
+    with torch's, singular values are between about 0.7 and 1.2.
     """
     first, second, third = coefficients
     precision = torch.promote_types(matrices.dtype, torch.float32)
@@ -84,10 +81,6 @@ class MuonWithAdamW(torch.optim.Optimizer):
 
     The parameter groups and the states are those of the two optimizers themselves, AdamW's first, so a schedule scales
     both learning rates, each from its own peak.
-
-    Args:
-        adamw: AdamW for all parameters but the matrices of the blocks.
-        muon: Muon for the matrices of the blocks.
     """
 
     def __init__(self, adamw: torch.optim.AdamW, muon: torch.optim.Muon) -> None:
@@ -112,22 +105,10 @@ class MuonWithAdamW(torch.optim.Optimizer):
         self.adamw.state = self.muon.state = self.state
 
 
-def create_muon(
-    model: nn.Module,
-    decayed: Collection[str],
-    *,
-    adamw: Mapping[str, Any],
-    weight_decay: float,
-    muon: Mapping[str, Any],
-) -> MuonWithAdamW:
+def create_muon(model: nn.Module, decayed: Collection[str], training: RecipeArguments) -> MuonWithAdamW:
     """Return Muon for the matrices of the blocks of a model, and AdamW for its other trainable parameters.
 
-    Args:
-        model: The model.
-        decayed: Names of the parameters whose weights decay under AdamW.
-        adamw: `lr`, `betas` and `eps` of AdamW.
-        weight_decay: Weight decay of AdamW.
-        muon: `lr`, `momentum` and `weight_decay` of Muon.
+    AdamW has its weight decay for the parameters with `decayed` names alone.
 
     Raises:
         ValueError: If no trainable parameter is a matrix of a block.
@@ -138,10 +119,16 @@ def create_muon(
         raise ValueError("found no trainable matrix in a numbered block, which Muon is for; expected one: use AdamW")
     groups = [
         {"params": [each for name, each in trained.items() if name not in matrices and (name in decayed) == decays]}
-        | {"weight_decay": weight_decay if decays else 0.0}
+        | {"weight_decay": training.weight_decay if decays else 0.0}
         for decays in (True, False)
     ]
+    betas = (training.adam_beta1, training.adam_beta2)
     return MuonWithAdamW(
-        torch.optim.AdamW(groups, fused=True, **adamw),
-        StackedMuon([each for name, each in trained.items() if name in matrices], **muon),
+        torch.optim.AdamW(groups, lr=training.learning_rate, betas=betas, eps=training.adam_epsilon, fused=True),
+        StackedMuon(
+            [each for name, each in trained.items() if name in matrices],
+            lr=training.muon_learning_rate,
+            momentum=training.muon_momentum,
+            weight_decay=training.muon_weight_decay,
+        ),
     )

@@ -1,7 +1,7 @@
 """Options of the recipes: the dataclasses that `parsing.py` fills."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
@@ -20,8 +20,18 @@ from transformers.utils import is_liger_kernel_available
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
 from atenta.configuration.configuration_base import AtentaConfig
 from atenta.hub.card_words import LANGUAGES
-from atenta.recipes.option_annotations import ABOVE_0, BELOW_1, FROM_0, FROM_1, FROM_2, STEPS_OR_0, Mark
-from atenta.recipes.training.cost import expect_country
+from atenta.recipes.option_annotations import (
+    ABOVE_0,
+    BELOW_1,
+    FROM_0,
+    FROM_1,
+    FROM_2,
+    STEPS_OR_0,
+    IdleIf,
+    Mark,
+    one_of,
+)
+from atenta.recipes.training.cost import check_country
 
 _NOT_OF_RECIPES = {
     "fp16_full_eval": "would score and save a rounded model",
@@ -39,6 +49,7 @@ _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recip
     "head_dim=": "hidden_size / num_attention_heads = ",
     "max_position_embeddings": "max_length",
 }
+_POSITIONS = ("rotary_cross_attention", "tags_with_positions")  # of new models with two stacks
 _WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.GREEDY, SchedulerType.REDUCE_ON_PLATEAU)
 
 
@@ -49,45 +60,32 @@ class ModelArguments:
     _argument_group_name = "model"
     _configuration: ClassVar[type[AtentaConfig]]
 
-    model_name_or_path: Annotated[str | None, Mark.OFF_CARD] = field(
-        default=None,
-        metadata={"help": "saved model to start from; it keeps its type and sizes. None: create a new model"},
+    model_name_or_path: Annotated[
+        str | None, Mark.OFF_CARD, "saved model to start from; it keeps its type and sizes. None: create a new model"
+    ] = None
+    hidden_size: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD, "width of the vectors between blocks"] = 512
+    num_attention_heads: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD, "heads in each attention layer"] = 8
+    intermediate_size: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD, "inner width of the feed-forward network"] = (
+        2048
     )
-    hidden_size: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
-        default=512, metadata={"help": "width of the vectors between blocks"}
-    )
-    num_attention_heads: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
-        default=8, metadata={"help": "heads in each attention layer"}
-    )
-    intermediate_size: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
-        default=2048, metadata={"help": "inner width of the feed-forward network"}
-    )
-    dropout: Annotated[float, BELOW_1, Mark.ON_CARD] = field(
-        default=0.1, metadata={"help": "on the output of each sub-layer and on the embeddings"}
-    )
-    hidden_act: Annotated[str, Mark.FIXED] = field(
-        default="relu", metadata={"help": "activation of the feed-forward network"}
-    )
-    norm_first: Annotated[bool, Mark.FIXED] = field(
-        default=False, metadata={"help": "LayerNorm before each sub-layer instead of after it"}
-    )
-    position_embedding_type: Annotated[str, Mark.FIXED, Mark.OFF_CARD] = field(
-        default="sinusoidal",
-        metadata={"help": "sinusoidal, learned or rotary", "choices": ["sinusoidal", "learned", "rotary"]},
-    )
-    tie_word_embeddings: Annotated[bool, Mark.FIXED] = field(
-        default=False, metadata={"help": "one matrix for embeddings and output layer"}
-    )
-    initializer_range: Annotated[float, ABOVE_0] = field(
-        default=0.02, metadata={"help": "standard deviation of the initial weights"}
-    )
-    max_length: Annotated[int, FROM_2] = field(
-        default=1024,
-        metadata={"help": "maximum length of a text in tokens, special tokens included; longer rows are an error"},
-    )
-    lora_rank: Annotated[int | None, FROM_1, Mark.FIXED, Mark.ON_CARD] = field(
-        default=None, metadata={"help": "freeze the weights and train low-rank updates of this rank (LoRA)"}
-    )
+    dropout: Annotated[float, BELOW_1, Mark.ON_CARD, "on the output of each sub-layer and on the embeddings"] = 0.1
+    hidden_act: Annotated[str, Mark.FIXED, "activation of the feed-forward network"] = "relu"
+    norm_first: Annotated[bool, Mark.FIXED, "LayerNorm before each sub-layer instead of after it"] = False
+    position_embedding_type: Annotated[
+        str, one_of(["sinusoidal", "learned", "rotary"]), Mark.FIXED, Mark.OFF_CARD, "sinusoidal, learned or rotary"
+    ] = "sinusoidal"
+    tie_word_embeddings: Annotated[bool, Mark.FIXED, "one matrix for embeddings and output layer"] = False
+    initializer_range: Annotated[float, ABOVE_0, "standard deviation of the initial weights"] = 0.02
+    max_length: Annotated[
+        int, FROM_2, "maximum length of a text in tokens, special tokens included; longer rows are an error"
+    ] = 1024
+    lora_rank: Annotated[
+        int | None,
+        FROM_1,
+        Mark.FIXED,
+        Mark.ON_CARD,
+        "freeze the weights and train low-rank updates of this rank (LoRA)",
+    ] = None
 
     def __post_init__(self) -> None:
         """Check that the sizes of a new model fit together, before the data are read.
@@ -107,10 +105,9 @@ class ModelArguments:
 
     def sizes(self) -> dict[str, Any]:
         """Return the options of a new model's configuration."""
-        given = dict(vars(self))
-        for name in ("model_name_or_path", "lora_rank"):
-            del given[name]
-        return given | {"max_position_embeddings": given.pop("max_length")}
+        known = {each.name for each in fields(self._configuration)}
+        sizes = {name: value for name, value in vars(self).items() if name in known}
+        return sizes | {"max_position_embeddings": self.max_length}
 
 
 @dataclass
@@ -118,9 +115,7 @@ class StackArguments(ModelArguments):
     """A model with one stack: a decoder, or an encoder that reads characters alone."""
 
     _configuration = AtentaDecoderConfig
-    num_hidden_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
-        default=6, metadata={"help": "number of blocks"}
-    )
+    num_hidden_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD, "number of blocks"] = 6
 
 
 @dataclass
@@ -128,18 +123,16 @@ class EncoderArguments(StackArguments):
     """A model with an encoder alone, which may read n-grams and neighbours before its blocks."""
 
     _configuration = AtentaEncoderConfig
-    ngram_sizes: Annotated[list[int] | None, Mark.FIXED] = field(
-        default=None, metadata={"help": "lengths of the n-grams of characters that have vectors of their own"}
-    )
-    ngram_buckets: Annotated[int, FROM_1, Mark.FIXED] = field(
-        default=16384, metadata={"help": "number of vectors for the n-grams of each length"}
-    )
-    shared_ngram_sizes: Annotated[list[int] | None, Mark.FIXED] = field(
-        default=None, metadata={"help": "lengths of the n-grams that mark what the two segments of an input share"}
-    )
-    conv_kernel_size: Annotated[int | None, FROM_1, Mark.FIXED] = field(
-        default=None, metadata={"help": "characters, an odd number, that a convolution before the blocks reads"}
-    )
+    ngram_sizes: Annotated[
+        list[int] | None, Mark.FIXED, "lengths of the n-grams of characters that have vectors of their own"
+    ] = None
+    ngram_buckets: Annotated[int, FROM_1, Mark.FIXED, "number of vectors for the n-grams of each length"] = 16384
+    shared_ngram_sizes: Annotated[
+        list[int] | None, Mark.FIXED, "lengths of the n-grams that mark what the two segments of an input share"
+    ] = None
+    conv_kernel_size: Annotated[
+        int | None, FROM_1, Mark.FIXED, "characters, an odd number, that a convolution before the blocks reads"
+    ] = None
 
 
 @dataclass
@@ -147,19 +140,14 @@ class TwoStackArguments(ModelArguments):
     """A model with two stacks: an encoder and a decoder."""
 
     _configuration = AtentaEncoderDecoderConfig
-    encoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
-        default=6, metadata={"help": "number of encoder blocks"}
-    )
-    decoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD] = field(
-        default=6, metadata={"help": "number of decoder blocks"}
-    )
-    rotary_cross_attention: Annotated[bool | None, Mark.FIXED] = field(
-        default=None,
-        metadata={"help": "rotate queries and keys of cross-attention too; None: if the positions are rotary"},
-    )
-    tags_with_positions: Annotated[bool, Mark.FIXED] = field(
-        default=False, metadata={"help": "feature tags count as positions, instead of sharing position 0"}
-    )
+    encoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD, "number of encoder blocks"] = 6
+    decoder_layers: Annotated[int, FROM_1, Mark.FIXED, Mark.OFF_CARD, "number of decoder blocks"] = 6
+    rotary_cross_attention: Annotated[
+        bool | None, Mark.FIXED, "rotate queries and keys of cross-attention too; None: if the positions are rotary"
+    ] = None
+    tags_with_positions: Annotated[
+        bool, Mark.FIXED, "feature tags count as positions, instead of sharing position 0"
+    ] = False
 
     def __post_init__(self) -> None:
         """Check the options, as in [`ModelArguments`].
@@ -168,19 +156,11 @@ class TwoStackArguments(ModelArguments):
             ValueError: Also if an option of new models is given with a saved one.
         """
         super().__post_init__()
-        given = {
-            "rotary_cross_attention": self.rotary_cross_attention is not None,
-            "tags_with_positions": self.tags_with_positions,
-        }
-        if self.model_name_or_path is not None and any(given.values()):
-            names = " and ".join(f"--{name}" for name, is_given in given.items() if is_given)
-            raise ValueError(f"{names}: a saved model keeps its positions. Leave it out, or --model_name_or_path.")
-
-    def sizes(self) -> dict[str, Any]:
-        """Return the options of a new model's configuration, which has the ids of tags instead of their option."""
-        given = super().sizes()
-        del given["tags_with_positions"]
-        return given
+        changed = [f"--{name}" for name in _POSITIONS if getattr(self, name) != getattr(type(self), name)]
+        if self.model_name_or_path is not None and changed:
+            raise ValueError(
+                f"{' and '.join(changed)}: a saved model keeps its positions. Leave it out, or --model_name_or_path."
+            )
 
 
 @dataclass
@@ -189,105 +169,98 @@ class RecipeArguments(TrainingArguments):
 
     _argument_group_name = "training"
 
-    learning_rate: Annotated[float | None, ABOVE_0, Mark.ON_CARD] = field(
-        default=None,
-        metadata={"help": "peak rate; None: (hidden_size * warmup_steps) ** -0.5, as in Vaswani et al. (2017)"},
-    )
-    lr_scheduler_type: Annotated[str, Mark.ON_CARD] = field(
-        default="inverse_sqrt",
-        metadata={
-            "help": "schedule after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…",
-            "choices": [each.value for each in SchedulerType],
-        },
-    )
-    warmup_steps: Annotated[float | None, STEPS_OR_0, Mark.ON_CARD] = field(
-        default=None,
-        metadata={
-            "help": "number of warm-up steps, or below 1 their share of the run; "
-            "None: 4,000, but at most a tenth of the run"
-        },
-    )
-    adam_beta2: Annotated[float, BELOW_1] = field(
-        default=0.98, metadata={"help": "decay rate of Adam's second moment"}
-    )
-    adam_epsilon: Annotated[float, ABOVE_0] = field(
-        default=1e-9, metadata={"help": "keeps Adam from dividing by zero"}
-    )
-    optim: Annotated[str, Mark.FIXED, Mark.ON_CARD] = field(
-        default="adamw_torch_fused",
-        metadata={
-            "help": "muon: Muon for the matrices of the blocks, AdamW for the rest; or an optimizer of transformers",
-            "choices": ["muon", *(each.value for each in OptimizerNames)],
-        },
-    )
-    muon_learning_rate: Annotated[float, ABOVE_0, Mark.ON_CARD] = field(
-        default=0.02,
-        metadata={"help": "peak rate of the matrices with --optim muon, on the schedule of learning_rate"},
-    )
-    muon_momentum: Annotated[float, BELOW_1] = field(
-        default=0.95, metadata={"help": "decay rate of Muon's mean of the gradients"}
-    )
-    muon_weight_decay: Annotated[float, FROM_0] = field(
-        default=0.01, metadata={"help": "weight decay of the matrices with --optim muon"}
-    )
-    max_tokens_per_batch: Annotated[int | None, FROM_1, Mark.ON_CARD] = field(
-        default=None,
-        metadata={
-            "help": "maximum number of tokens in a batch of one process, padding included, source and target added; "
-            "None: per_device_train_batch_size texts"
-        },
-    )
-    input_mask_probability: Annotated[float, BELOW_1] = field(
-        default=0.0,
-        metadata={
-            "help": "share of the input's characters (of the source, with a source and a target) that are replaced by "
-            "<mask> in training, so that few texts are not learned by heart (word dropout)"
-        },
-    )
-    early_stopping_patience: Annotated[int | None, FROM_1, Mark.ON_CARD] = field(
-        default=None, metadata={"help": "stop after this many evaluations without a better score"}
-    )
-    average_last_checkpoints: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING, Mark.ON_CARD] = field(
-        default=None, metadata={"help": "save the mean of the weights of the last N checkpoints"}
-    )
-    average_best_checkpoints: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING, Mark.ON_CARD] = field(
-        default=None, metadata={"help": "save the mean of the weights of the best N checkpoints"}
-    )
-    push_to_hub: Annotated[bool, Mark.INCIDENTAL] = field(
-        default=False, metadata={"help": "upload output_dir to the Hub at the end, without its checkpoints"}
-    )
-    replace_on_hub: Annotated[bool, Mark.INCIDENTAL] = field(
-        default=False, metadata={"help": "with --push_to_hub: replace files that the repository has already"}
-    )
-    card_language: Annotated[str, Mark.INCIDENTAL] = field(
-        default="en", metadata={"help": "language of the model card", "choices": list(LANGUAGES)}
-    )
-    card_title: Annotated[str | None, Mark.INCIDENTAL] = field(
-        default=None, metadata={"help": "title of the model card; None: the name of the repository or of output_dir"}
-    )
-    country_iso_code: Annotated[str | None, Mark.INCIDENTAL] = field(
-        default=None,
-        metadata={"help": "country whose electricity is used, such as BRA: the card then states the CO2 of training"},
-    )
-    resume_from_checkpoint: Annotated[str | None, Mark.INCIDENTAL] = field(
-        default=None,
-        metadata={
-            "help": "checkpoint to resume from, even with other options; None: the last one in output_dir, which "
-            "must have the same options"
-        },
-    )
-    overwrite_output_dir: Annotated[bool, Mark.INCIDENTAL] = field(
-        default=False, metadata={"help": "delete the checkpoints in output_dir and start training from the beginning"}
-    )
-    logging_nan_inf_filter: Annotated[bool, Mark.HIDDEN, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
-        default=False,
-        metadata={
-            "help": "leave batches whose loss is not finite out of an evaluation's; in training it ends the run"
-        },
-    )
-    restore_callback_states_from_checkpoint: Annotated[bool, Mark.HIDDEN] = field(
-        default=True, metadata={"help": "restore the state of early stopping too when a run is resumed"}
-    )
+    learning_rate: Annotated[
+        float | None,
+        ABOVE_0,
+        Mark.ON_CARD,
+        "peak rate; None: (hidden_size * warmup_steps) ** -0.5, as in Vaswani et al. (2017)",
+    ] = None
+    lr_scheduler_type: Annotated[
+        str,
+        one_of(each.value for each in SchedulerType),
+        Mark.ON_CARD,
+        "schedule after the warm-up: inverse_sqrt (Noam), cosine, linear, constant…",
+    ] = "inverse_sqrt"
+    warmup_steps: Annotated[
+        float | None,
+        STEPS_OR_0,
+        Mark.ON_CARD,
+        "number of warm-up steps, or below 1 their share of the run; None: 4,000, but at most a tenth of the run",
+    ] = None
+    adam_beta2: Annotated[float, BELOW_1, "decay rate of Adam's second moment"] = 0.98
+    adam_epsilon: Annotated[float, ABOVE_0, "keeps Adam from dividing by zero"] = 1e-9
+    optim: Annotated[
+        str,
+        one_of(["muon", *(each.value for each in OptimizerNames)]),
+        Mark.FIXED,
+        Mark.ON_CARD,
+        "muon: Muon for the matrices of the blocks, AdamW for the rest; or an optimizer of transformers",
+    ] = "adamw_torch_fused"
+    muon_learning_rate: Annotated[
+        float,
+        ABOVE_0,
+        Mark.ON_CARD,
+        IdleIf(lambda training: training.optim != "muon"),
+        "peak rate of the matrices with --optim muon, on the schedule of learning_rate",
+    ] = 0.02
+    muon_momentum: Annotated[float, BELOW_1, "decay rate of Muon's mean of the gradients"] = 0.95
+    muon_weight_decay: Annotated[float, FROM_0, "weight decay of the matrices with --optim muon"] = 0.01
+    max_tokens_per_batch: Annotated[
+        int | None,
+        FROM_1,
+        Mark.ON_CARD,
+        "maximum number of tokens in a batch of one process, padding included, source and target added; None: "
+        "per_device_train_batch_size texts",
+    ] = None
+    input_mask_probability: Annotated[
+        float,
+        BELOW_1,
+        "share of the input's characters (of the source, with a source and a target) that are replaced by <mask> "
+        "in training, so that few texts are not learned by heart (word dropout)",
+    ] = 0.0
+    early_stopping_patience: Annotated[
+        int | None, FROM_1, Mark.ON_CARD, "stop after this many evaluations without a better score"
+    ] = None
+    average_last_checkpoints: Annotated[
+        int | None, FROM_1, Mark.AFTER_TRAINING, Mark.ON_CARD, "save the mean of the weights of the last N checkpoints"
+    ] = None
+    average_best_checkpoints: Annotated[
+        int | None, FROM_1, Mark.AFTER_TRAINING, Mark.ON_CARD, "save the mean of the weights of the best N checkpoints"
+    ] = None
+    push_to_hub: Annotated[
+        bool, Mark.INCIDENTAL, "upload output_dir to the Hub at the end, without its checkpoints"
+    ] = False
+    replace_on_hub: Annotated[
+        bool, Mark.INCIDENTAL, "with --push_to_hub: replace files that the repository has already"
+    ] = False
+    card_language: Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"] = "en"
+    card_title: Annotated[
+        str | None, Mark.INCIDENTAL, "title of the model card; None: the name of the repository or of output_dir"
+    ] = None
+    country_iso_code: Annotated[
+        str | None,
+        Mark.INCIDENTAL,
+        "country whose electricity is used, such as BRA: the card then states the CO2 of training",
+    ] = None
+    resume_from_checkpoint: Annotated[
+        str | None,
+        Mark.INCIDENTAL,
+        "checkpoint to resume from, even with other options; None: the last one in output_dir, which must have "
+        "the same options",
+    ] = None
+    overwrite_output_dir: Annotated[
+        bool, Mark.INCIDENTAL, "delete the checkpoints in output_dir and start training from the beginning"
+    ] = False
+    logging_nan_inf_filter: Annotated[
+        bool,
+        Mark.HIDDEN,
+        Mark.AFTER_TRAINING,
+        Mark.OFF_CARD,
+        "leave batches whose loss is not finite out of an evaluation's; in training it ends the run",
+    ] = False
+    restore_callback_states_from_checkpoint: Annotated[
+        bool, Mark.HIDDEN, "restore the state of early stopping too when a run is resumed"
+    ] = True
 
     def __post_init__(self) -> None:
         """Fill in what depends on the machine.
@@ -295,27 +268,40 @@ class RecipeArguments(TrainingArguments):
         Raises:
             ValueError: If options exclude each other, or the machine lacks what they need.
         """
-        expect_country(self.country_iso_code)
-        for name in self._VALID_DICT_FIELDS:
-            _expect_object(name, getattr(self, name))
-        self._expect_options_of_recipes()
-        automatic_warmup = self.warmup_steps is None
-        self.warmup_steps = self.warmup_steps or 0  # the parent class compares it with numbers
-        muon = self.optim == "muon"
-        if muon:
+        check_country(self.country_iso_code)
+        self._check_values()
+        warmup_steps, self.warmup_steps = self.warmup_steps, self.warmup_steps or 0  # the parent compares numbers
+        optim = self.optim
+        if optim == "muon":
             self.optim = "adamw_torch_fused"  # the parent class accepts only transformers' own names
         if self.bf16 and not torch.accelerator.is_available():
             self.use_cpu = True  # the parent class expects this to be said
         super().__post_init__()
-        if muon:
-            self.optim = "muon"
-        if automatic_warmup:
-            self.warmup_steps = None
+        self.warmup_steps = warmup_steps
+        if optim == "muon":
+            self.optim = optim
         self.dataloader_pin_memory &= torch.cuda.is_available()
         if self.mixed_precision == "fp16" and self.device.type == "cpu":  # accelerate leaves it out without a word
             raise ValueError(
                 "--fp16, or --mixed_precision fp16 of accelerate, needs a GPU: on this CPU give --bf16, or neither."
             )
+        self._check_kept_weights()
+        self._check_optimizer()
+
+    def _check_values(self) -> None:
+        """Refuse what would fail after long work, or leave out what a recipe promises."""
+        for name in self._VALID_DICT_FIELDS:
+            _check_object(name, getattr(self, name))
+        for name, reason in _NOT_OF_RECIPES.items():
+            if getattr(self, name):
+                raise ValueError(f"--{name} {reason}: leave it out.")
+        if not self.eval_do_concat_batches:
+            raise ValueError("--eval_do_concat_batches false: scores are of all rows together. Leave it out.")
+        if self.use_liger_kernel and not is_liger_kernel_available():
+            raise ValueError("--use_liger_kernel needs the package liger-kernel: install it, or leave the option out.")
+
+    def _check_kept_weights(self) -> None:
+        """Check that there will be the checkpoints and the scores by which the weights to keep are chosen."""
         if self.average_last_checkpoints and self.average_best_checkpoints:
             raise ValueError("Give only one of --average_last_checkpoints and --average_best_checkpoints.")
         averaged = self.average_last_checkpoints or self.average_best_checkpoints or 0
@@ -325,51 +311,36 @@ class RecipeArguments(TrainingArguments):
             )
         if averaged and self.save_strategy == "no":
             raise ValueError("--save_strategy no leaves no checkpoints to average: give steps or epoch.")
-        self._expect_evaluations()
-        self._expect_optimizer()
-
-    def _expect_options_of_recipes(self) -> None:
-        """Refuse the options of transformers that would fail after long work, or leave out what a recipe promises."""
-        for name, reason in _NOT_OF_RECIPES.items():
-            if getattr(self, name):
-                raise ValueError(f"--{name} {reason}: leave it out.")
-        if not self.eval_do_concat_batches:
-            raise ValueError("--eval_do_concat_batches false: scores are of all rows together. Leave it out.")
-        if self.use_liger_kernel and not is_liger_kernel_available():
-            raise ValueError("--use_liger_kernel needs the package liger-kernel: install it, or leave the option out.")
-
-    def _expect_optimizer(self) -> None:
-        try:
-            if self.optim != "muon" and not self.optim_target_modules:  # with these, transformers asks for the model
-                Trainer.get_optimizer_cls_and_kwargs(self)
-        except (ImportError, ValueError) as error:
-            given = f" with --optim_args {self.optim_args}" if self.optim_args else ""
-            raise ValueError(f"--optim {self.optim.value}{given}: {error}") from None
-        try:
-            get_scheduler(
-                self.lr_scheduler_type,
-                torch.optim.SGD([torch.zeros(1)], lr=self.learning_rate or 1.0),
-                num_warmup_steps=1,
-                num_training_steps=2,
-                scheduler_specific_kwargs=self.lr_scheduler_kwargs,
-            )
-        except (TypeError, ValueError) as error:
-            kwargs = self.lr_scheduler_kwargs
-            given = f" with --lr_scheduler_kwargs {json.dumps(kwargs)}" if kwargs else ""
-            raise ValueError(f"--lr_scheduler_type {self.lr_scheduler_type.value}{given}: {error}") from None
-
-    def _expect_evaluations(self) -> None:
-        """Check that the scores by which an option chooses will be there."""
         choosing = {
             "early_stopping_patience": self.early_stopping_patience,
             "average_best_checkpoints": self.average_best_checkpoints,
             "save_strategy best": self.save_strategy == "best",
         }
-        for name in (name for name, given in choosing.items() if given):
+        for name in (name for name, chooses in choosing.items() if chooses):
             if self.eval_strategy == "no":
                 raise ValueError(f"--{name} compares evaluations, and --eval_strategy is no: give steps or epoch.")
             if not self.metric_for_best_model:
                 raise ValueError(f"--{name} compares scores: name one with --metric_for_best_model, such as loss.")
+
+    def _check_optimizer(self) -> None:
+        """Check that the optimizer and the schedule take their options, by making them for a single number."""
+        named = f"--optim {self.optim.value}" if self.optim != "muon" else ""
+        named += f" with --optim_args {self.optim_args}" if self.optim_args else ""
+        try:
+            if self.optim != "muon" and not self.optim_target_modules:  # with these, transformers asks for the model
+                Trainer.get_optimizer_cls_and_kwargs(self)
+            kwargs = self.lr_scheduler_kwargs
+            named = f"--lr_scheduler_type {self.lr_scheduler_type.value}"
+            named += f" with --lr_scheduler_kwargs {json.dumps(kwargs)}" if kwargs else ""
+            get_scheduler(
+                self.lr_scheduler_type,
+                torch.optim.SGD([torch.zeros(1)], lr=self.learning_rate or 1.0),
+                num_warmup_steps=1,
+                num_training_steps=2,
+                scheduler_specific_kwargs=kwargs,
+            )
+        except (ImportError, TypeError, ValueError) as error:
+            raise ValueError(f"{named}: {error}") from None
 
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
         """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).
@@ -398,16 +369,15 @@ class RecipeArguments(TrainingArguments):
 class Seq2SeqRecipeArguments(RecipeArguments, Seq2SeqTrainingArguments):
     """`RecipeArguments` with transformers' options for generation during evaluation, and one of the decoder."""
 
-    decoder_mask_probability: Annotated[float, BELOW_1] = field(
-        default=0.0,
-        metadata={
-            "help": "share of the target's earlier tokens that the decoder does not see in training, which makes it "
-            "rely on the source (word dropout); they are replaced by <mask>"
-        },
-    )
+    decoder_mask_probability: Annotated[
+        float,
+        BELOW_1,
+        "share of the target's earlier tokens that the decoder does not see in training, which makes it rely on "
+        "the source (word dropout); they are replaced by <mask>",
+    ] = 0.0
 
 
-def _expect_object(name: str, value: Any) -> None:
+def _check_object(name: str, value: Any) -> None:
     """Check an option of transformers that is a JSON object or, for some, a file with one."""
     if not isinstance(value, str):
         return

@@ -61,8 +61,8 @@ def parse_arguments(
     # The file is read before --help is printed, which then shows its values as the defaults.
     parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
     for action in parser._actions:
-        if action.dest in parser.options and Mark.HIDDEN in parser.options[action.dest].marks:
-            action.help = argparse.SUPPRESS
+        if option := parser.options.get(action.dest):
+            action.help = argparse.SUPPRESS if Mark.HIDDEN in option.marks else option.help or action.help
     try:
         *filled, _, unknown = parser.parse_args_into_dataclasses(
             arguments, look_for_args_file=False, return_remaining_strings=True
@@ -73,15 +73,15 @@ def parse_arguments(
         # Their values may be secrets, as in --hub_tok.
         named = [word.partition("=")[0] for word in unknown if word.startswith("--")] or unknown
         parser.error(f"unknown option {' '.join(named)}; {_suggest_option(named[0], parser)}")
-    given = {name: value for each in filled for name, value in vars(each).items()}
-    if given.get("streaming") and given.get("max_steps", 1) < 1:
+    values = {name: value for each in filled for name, value in vars(each).items()}
+    if values.get("streaming") and values.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")
-    if given.get("streaming") and given.get("max_tokens_per_batch"):
+    if values.get("streaming") and values.get("max_tokens_per_batch"):
         parser.error(
             "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null, and "
             "--per_device_train_batch_size"
         )
-    if given.get("lora_rank") and (given["average_last_checkpoints"] or given["average_best_checkpoints"]):
+    if values.get("lora_rank") and (values["average_last_checkpoints"] or values["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
     return tuple(filled)
 
@@ -107,8 +107,8 @@ class _Parser(HfArgumentParser):
         """Parse the options, and check their ranges before the dataclasses are made."""
         namespace, unknown = super().parse_known_args(*arguments, **options)
         for name, option in self.options.items():
-            given = getattr(namespace, name, None)
-            for value in given if isinstance(given, list) else [given]:
+            values = getattr(namespace, name, None)
+            for value in values if isinstance(values, list) else [values]:
                 if option.range is not None and value is not None and not option.range.holds(value):
                     self.error(f"--{name} {value}: expected {option.range.words}")
         return namespace, unknown
@@ -136,12 +136,7 @@ _Loader.add_implicit_resolver(
 
 
 def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
-    """Return the values of the options in a YAML file, converted and checked as those of flags are.
-
-    Args:
-        path: The file, or the name of one in `recipes/configs`.
-        parser: The option parser; errors are reported through it, with a message that names the file.
-    """
+    """Return the values of the options in a YAML file, or one in `recipes/configs`, checked as those of flags are."""
     try:
         found = next((each for each in (path, CONFIGS / path) if each.is_file()), None)
         if found is None:
@@ -174,8 +169,8 @@ def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
 
 def _suggest_option(name: str, parser: argparse.ArgumentParser) -> str:
     """Return the end of a message about an unknown option: the option that is spelt most like it, if one is."""
-    given = name.removeprefix("--").partition("=")[0]
-    close = get_close_matches(given, [action.dest for action in parser._actions], n=1)
+    written = name.removeprefix("--").partition("=")[0]
+    close = get_close_matches(written, [action.dest for action in parser._actions], n=1)
     return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 
 
@@ -184,9 +179,6 @@ def _as_value(node: yaml.Node, action: argparse.Action, parser: _Parser) -> Any:
 
     Plain values are converted from their text, so that 1e-3 is a number, which YAML 1.1 denies, and `no` or 010 stay
     as they are in an option that is a text.
-
-    Raises:
-        ValueError, argparse.ArgumentError, yaml.YAMLError: If it cannot be the option's value.
     """
     kinds = [get_origin(each) or each for each in _members(parser.options[action.dest].hint)]
     if node.tag == _NULL:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tqdm.auto import tqdm
-from transformers import ProgressCallback, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import ProgressCallback, TrainerState
 
 # Endings of the names of durations and counters, which are not figures of the training.
 _NOT_FIGURES = ("runtime", "per_second", "flos", "epoch", "preparation_time", "model_preparation_time", "step")
@@ -26,29 +26,18 @@ class FigureLines(ProgressCallback):
     Where errors do not go to a terminal, there are no bars, which would fill a log with copies of themselves.
     """
 
-    def on_train_begin(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> None:
+    def on_train_begin(self, args: Any, state: TrainerState, control: Any, **kwargs: Any) -> None:
         """Begin the bar."""
         if state.is_world_process_zero:
             self.training_bar = tqdm(total=state.max_steps, dynamic_ncols=True, disable=None)
         self.current_step = 0
 
-    def on_prediction_step(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *rest: Any, **kwargs: Any
-    ) -> None:
+    def on_prediction_step(self, args: Any, state: TrainerState, control: Any, *rest: Any, **kwargs: Any) -> None:
         """Move the bar of an evaluation."""
         if sys.stderr.isatty():
             super().on_prediction_step(args, state, control, *rest, **kwargs)
 
-    def on_log(
-        self,
-        args: TrainingArguments,
-        state: TrainerState,
-        control: TrainerControl,
-        logs: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
+    def on_log(self, args: Any, state: TrainerState, control: Any, logs: Any = None, **kwargs: Any) -> None:
         """Write the figures above the bar."""
         figures = select_figures(logs or {})
         line = "  ".join(
@@ -59,16 +48,3 @@ class FigureLines(ProgressCallback):
         if self.training_bar is not None and line:
             kind = "validation" if any(name.startswith("eval_") for name in figures) else "training  "
             self.training_bar.write(f"{kind}  step {state.global_step:>6,}  epoch {state.epoch:.2f}  {line}")
-
-
-class LogBeforeSaving(TrainerCallback):
-    """Logs at every checkpoint, which does not hold the losses since the last log: a resumed run would miss them."""
-
-    def on_step_end(
-        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **kwargs: Any
-    ) -> TrainerControl:
-        """Request a log if a checkpoint is requested."""
-        control.should_log |= control.should_save
-        return control
-
-    on_epoch_end = on_step_end

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
@@ -23,7 +23,7 @@ from atenta.hub.card_facts import CardFacts, is_of_this_package
 from atenta.hub.publishing import PushError, push_folder
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
-from atenta.recipes.reading.records import printable, quote_for_shell
+from atenta.recipes.reading.records import printable
 from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.progress import select_figures
@@ -40,7 +40,7 @@ _Answers = Mapping[str, Sequence[str]]  # for each kind of answer, one to each r
 
 def compare(score: _Score, rows: Sequence[_Row], answers: _Answers) -> dict[str, dict[str, float]]:
     """Return the scores of each kind of answer to the rows; `score` takes rows and answers."""
-    return {name: score(rows, given) for name, given in answers.items()}
+    return {name: score(rows, of_kind) for name, of_kind in answers.items()}
 
 
 def compare_by_length(score: _Score, rows: Sequence[_Row], answers: _Answers) -> dict[str, dict[str, Any]]:
@@ -49,30 +49,25 @@ def compare_by_length(score: _Score, rows: Sequence[_Row], answers: _Answers) ->
     Each range, such as `21–40`, has also the number of its `texts`.
     """
     powers = [max(0, math.ceil(math.log2(len(row["source"]) / _SHORTEST_RANGE))) for row in rows]
-    lowest = [_SHORTEST_RANGE * 2 ** (power - 1) + 1 if power else 1 for power in powers]
-    names = [f"{low}–{_SHORTEST_RANGE * 2**power}" for low, power in zip(lowest, powers)]
-    order = sorted(range(len(rows)), key=powers.__getitem__)
-    return compare_by_group(score, rows, answers, names, order)
+    ends = [_SHORTEST_RANGE * 2**power for power in powers]
+    names = [f"{end // 2 + 1 if power else 1}–{end}" for power, end in zip(powers, ends)]
+    compared = compare_by_group(score, rows, answers, names)
+    return {name: compared[name] for _, name in sorted({*zip(powers, names)})}
 
 
 def compare_by_group(
-    score: _Score, rows: Sequence[_Row], answers: _Answers, groups: Sequence[str], order: Iterable[int] | None = None
+    score: _Score, rows: Sequence[_Row], answers: _Answers, groups: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
     """Return the scores of each kind of answer for each group of rows, and the number of its `texts`.
 
-    Args:
-        score: Takes rows and answers.
-        rows: The rows.
-        answers: For each kind of answer, one to each row.
-        groups: The name of the group of each row.
-        order: The order of the rows, which decides that of the groups; by default their own.
+    Each row has one of each kind of answers, and the name of its group at its place in `groups`.
     """
     members: dict[str, list[int]] = {}
-    for index in range(len(rows)) if order is None else order:
-        members.setdefault(groups[index], []).append(index)
+    for index, group in enumerate(groups):
+        members.setdefault(group, []).append(index)
     compared: dict[str, dict[str, Any]] = {}
     for group, indices in members.items():
-        chosen = {name: [given[index] for index in indices] for name, given in answers.items()}
+        chosen = {name: [of_kind[index] for index in indices] for name, of_kind in answers.items()}
         compared[group] = {"texts": len(indices), **compare(score, [rows[index] for index in indices], chosen)}
     return compared
 
@@ -98,9 +93,8 @@ def save_run(
             curve. With `--push_to_hub` the folder is pushed to the Hub.
         scores: `{"most frequent word": {"exact_match": 0.5, …}, …, "model": {…}}`.
         further_scores: The same for further tests, by their names.
-        by_length: The number of `texts` and the same for the texts of each range of lengths; the first score is drawn
-            in `scores_by_length.png`.
-        by_domain: The same for the texts of each domain, without a picture.
+        by_length: What `compare_by_length` returns; the first score is drawn in `scores_by_length.png`.
+        by_domain: What `compare_by_group` returns for the domains of the texts.
         details: Further figures of `metrics.json`.
         predictions: Columns of `predictions.tsv`, all of the same length.
         about: What the card says of the data, as `describe_data` returns it.
@@ -126,7 +120,11 @@ def save_run(
     first = next(iter(scores["model"]))
     for name, groups in (("domain", by_domain), ("number of characters", by_length)):
         if groups:
-            print(f"{first.replace('_', ' ')} by {name}\n{printable(_table_of_groups(groups, first))}\n", flush=True)
+            cells = {
+                group: {kind: cell if kind == "texts" else cell[first] for kind, cell in row.items()}
+                for group, row in groups.items()
+            }
+            print(f"{first.replace('_', ' ')} by {name}\n{printable(table(cells))}\n", flush=True)
     if by_length:
         draw_scores_by_length(by_length, first).savefig(folder / "scores_by_length.png", dpi=150)
     if predictions is not None:
@@ -156,30 +154,18 @@ def save_run(
 
 
 def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | None = None) -> None:
-    """Print where the model is and, for a text that it can read by itself, the command that predicts it.
-
-    Args:
-        trainer: Knows the folder.
-        text: The text.
-        output: What the model makes of it, which is printed below the command.
-    """
+    """Print where the model is and, for a text that it can read by itself, the command that predicts its output."""
     if not trainer.is_world_process_zero():
         return
     folder = trainer.args.output_dir
     print(f"Saved in {folder}", flush=True)
-    if text is not None and "\0" not in text:  # which no argument can hold
-        end_of_options = "-- " * text.startswith("-")
-        command = f"atenta predict {shlex.quote(folder)} {end_of_options}{quote_for_shell(text)}"
+    if text is not None and text.isprintable():  # else it could not be copied from a terminal
+        command = f"atenta predict {shlex.quote(folder)} {'-- ' * text.startswith('-')}{shlex.quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
-    """Write the model card and `metrics.json` of a run. A model of another package gets no card.
-
-    Args:
-        folder: Folder of the saved model.
-        metrics: The figures; under `card`, the other facts of `CardFacts`.
-    """
+    """Write `metrics.json` and the model card of a run, with the facts under `card`; other packages' get no card."""
     facts = CardFacts.from_metrics({**metrics, "run": describe_run()})
     if is_of_this_package(folder):
         write_model_card(folder, facts)
@@ -204,20 +190,13 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
 
 def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
     """Return the main options and those of the command line, as the Trainer has settled them."""
-    settled = {name: getattr(arguments, name, value) for name, value in run.options.items()}
-    idle = {name for name, value in settled.items() if not value}
-    if arguments.optim != "muon":
-        idle.add("muon_learning_rate")
-    if arguments.max_steps > 0:
-        idle.add("num_train_epochs")
-    if arguments.max_tokens_per_batch:
-        idle.add("per_device_train_batch_size")
-    given = [word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")]
+    written = {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
     described = {}
-    for name, value in settled.items():
-        marks = run.marks(name)
-        is_main = Mark.ON_CARD in marks or (Mark.ON_CARD_IF_CHANGED in marks and value != run.declared[name].default)
-        if Mark.OFF_CARD not in marks and (name in given or (is_main and name not in idle)):
+    for name, value in run.options.items():
+        option, value = run.declared[name], getattr(arguments, name, value)
+        is_main = Mark.ON_CARD in option.marks or (Mark.ON_CARD_IF_CHANGED in option.marks and value != option.default)
+        has_effect = value and not (option.idle_if and option.idle_if.holds(arguments))
+        if Mark.OFF_CARD not in option.marks and (name in written or (is_main and has_effect)):
             described[name] = _as_plain(value)
     return described
 
@@ -227,8 +206,8 @@ def _describe_earlier_options(trainer: RecipeTrainer) -> dict[str, str]:
     described = {}
     for step, earlier in trainer.checkpointing.earlier_options.items():
         now = {name: getattr(trainer.args, name, trainer.run.options.get(name)) for name in earlier}
-        told = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
-        described[f"up to step {step}"] = ", ".join(told)
+        changed = [f"{name} {_as_plain(value)}" for name, value in earlier.items() if value != now[name]]
+        described[f"up to step {step}"] = ", ".join(changed)
     return described
 
 
@@ -243,11 +222,7 @@ def _as_plain(value: Any) -> Any:
 
 
 def push_run(trainer: RecipeTrainer) -> None:
-    """Push the output folder to the repository `--hub_model_id`.
-
-    Raises:
-        SystemExit: If it cannot be pushed. The folder is complete then, and `atenta push` pushes it later.
-    """
+    """Push the output folder to the repository `--hub_model_id`; if it fails, the folder is complete all the same."""
     arguments, folder = trainer.args, Path(trainer.args.output_dir)
     try:
         address = push_folder(
@@ -274,19 +249,15 @@ def table(rows: Mapping[str, Mapping[str, float]]) -> str:
     width = max(map(len, rows))
     lines = [" " * width + "".join(f"  {name:>8}" for name in names)]
     for label, row in rows.items():
-        cells = [_format_figure(row.get(column)) for column in columns]
+        figures = [row.get(column) for column in columns]
+        cells = [
+            "-" if each is None else f"{each:,.0f}" if isinstance(each, int) or each >= 1000 else f"{each:.4f}"
+            for each in figures
+        ]
         lines.append(
             f"{label:<{width}}" + "".join(f"  {cell:>{max(8, len(name))}}" for name, cell in zip(names, cells))
         )
     return "\n".join(lines)
-
-
-def _table_of_groups(groups: Mapping[str, Mapping[str, Any]], metric: str) -> str:
-    rows = {
-        group: {name: value if name == "texts" else value[metric] for name, value in of_group.items()}
-        for group, of_group in groups.items()
-    }
-    return table(rows)
 
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
@@ -299,9 +270,11 @@ def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:
 
 def describe_run() -> dict[str, Any]:
     """Return the command of this process, without secrets and places, the machine, the versions and the date."""
+    is_cuda = torch.cuda.is_available()
+    gpus = f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}" if is_cuda else "no GPU"
     return {
         "command": describe_command(sys.argv[0], sys.argv[1:], _launcher()),
-        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {_describe_gpus()}",
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, {gpus}",
         "versions": {name: version(name) for name in ("atenta", "torch", "transformers", "accelerate")},
         "python": platform.python_version(),
         "date": date.today().isoformat(),
@@ -314,14 +287,8 @@ def write_predictions(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         file.writelines(map(tab_separated, [tuple(columns), *zip(*columns.values(), strict=True)]))
 
 
-def _format_figure(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.4f}" if value < 1000 and not isinstance(value, int) else f"{value:,.0f}"
-
-
 def _launcher() -> list[str]:
-    """Return how `accelerate launch` or `torchrun` was told to start this script; nothing if it was not."""
+    """Return the words of `accelerate launch` or `torchrun` before this script; none if neither has started it."""
     options, words = sys.argv[1:], []
     with suppress(psutil.Error):
         words = psutil.Process(os.getppid()).cmdline()
@@ -331,11 +298,5 @@ def _launcher() -> list[str]:
         return [] if processes == "1" else ["accelerate", "launch", "--num_processes", processes]
     head = ["python", "-m", words[start]] if words[start - 1] == "-m" else [Path(words[start]).name]
     program = len(sys.argv[0].split()) if sys.argv[0].startswith("atenta ") else 1
-    told = words[start + 1 : len(words) - len(options) - program]
-    return head + [word for word in told if word not in ("-m", "--module", "--no_python", "--no-python")]
-
-
-def _describe_gpus() -> str:
-    if not torch.cuda.is_available():
-        return "no GPU"
-    return f"{torch.cuda.device_count()} x {torch.cuda.get_device_name()}"
+    launch = words[start + 1 : len(words) - len(options) - program]
+    return head + [word for word in launch if word not in ("-m", "--module", "--no_python", "--no-python")]

@@ -31,14 +31,14 @@ from atenta.recipes.training.checkpoints import (
     damage_of,
     delete_checkpoint,
     is_complete,
-    newest_intact,
+    read_state,
     set_aside,
     step_of,
-    trained_steps,
 )
 from atenta.recipes.training.options import RecipeArguments
 
 _OPTIONS, _END = "options.yaml", "\n...\n"  # YAML's sign for the end of a document
+_ANEW = "another --output_dir, or --overwrite_output_dir to start from the beginning"
 _REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 _LARGE = 1e15  # from which on numbers are typed with an exponent
@@ -56,35 +56,22 @@ class Run:
     """A run in its output folder, which no other process may use until this one has ended.
 
     Before `begin`, nothing in the folder is changed but the lock and the list of malformed rows.
-
-    Attributes:
-        training: The options that name the folder.
-        options: All options but incidental ones by name, as in `options.yaml`.
-        declared: What is known of each option, by name.
-        checkpoint: The checkpoint to resume from; None starts from the beginning.
-        damaged: What is wrong with each later checkpoint.
-        lock: The lock of the folder, in the main process; None where the file system has no locks.
-        begun: Whether `begin` has been called.
     """
 
-    training: RecipeArguments
-    options: Mapping[str, Any] = field(default_factory=dict)
-    declared: Mapping[str, Option] = field(default_factory=dict)
-    checkpoint: Path | None = None
-    damaged: Mapping[Path, str] = field(default_factory=dict)
-    lock: BaseFileLock | None = None
+    training: RecipeArguments  # which name the folder
+    options: Mapping[str, Any] = field(default_factory=dict)  # all but incidental ones, as in `options.yaml`
+    declared: Mapping[str, Option] = field(default_factory=dict)  # what is known of each option
+    checkpoint: Path | None = None  # to resume from; None starts from the beginning
+    damaged: Mapping[Path, str] = field(default_factory=dict)  # what is wrong with each later checkpoint
+    lock: BaseFileLock | None = None  # of the main process; None where the file system has no locks
     begun: bool = False
 
     def begin(self) -> None:
-        """Write the options, delete incomplete checkpoints, and set damaged ones aside; for the main process.
-
-        With `overwrite_output_dir` all checkpoints are deleted. A later run is the same command if its options are
-        the same.
-        """
+        """Write the options, delete incomplete checkpoints, and set damaged ones aside; for the main process."""
         folder = Path(self.training.output_dir)
         folder.mkdir(parents=True, exist_ok=True)
         named = self.training.resume_from_checkpoint
-        start = trained_steps(self.checkpoint) if named and self.checkpoint else None
+        start = read_state(self.checkpoint).global_step if named and self.checkpoint else None
         for each in checkpoints_of(folder):
             if self.training.overwrite_output_dir and not named:
                 delete_checkpoint(each)
@@ -114,10 +101,9 @@ class Run:
         newest = self.newest_checkpoint()
         if newest is None:
             return "There is no checkpoint yet: the same command starts from the beginning."
-        left_out = [
-            f"--{name}" for name in ("overwrite_output_dir", "resume_from_checkpoint") if getattr(self.training, name)
-        ]
-        without = f", without {' and '.join(left_out)}," if left_out else ""
+        starting = ("overwrite_output_dir", "resume_from_checkpoint")
+        left_out = " and ".join(f"--{name}" for name in starting if getattr(self.training, name))
+        without = f", without {left_out}," if left_out else ""
         return f"{newest} is kept: the same command{without} goes on from there."
 
     def marks(self, name: str) -> frozenset[Mark]:
@@ -137,13 +123,21 @@ class Run:
             if before.get(name) != now.get(name) and Mark.INCIDENTAL not in self.marks(name)
         }
 
+    def describe_changes(self, before: Mapping[str, Any]) -> str:
+        """Return the words for options that have changed, whose values before are given: `seed was 42, is 7`."""
+        words = [
+            f"{name} was {as_typed(value)}, is {as_typed(self.options.get(name))}" for name, value in before.items()
+        ]
+        further = [f"and {len(words) - _SHOWN_OPTIONS} more"] if len(words) > _SHOWN_OPTIONS else []
+        return ", ".join([*words[:_SHOWN_OPTIONS], *further])
+
     def newest_checkpoint(self) -> Path | None:
         """Return the last complete checkpoint in the folder, if there is one."""
         complete = [each for each in checkpoints_of(Path(self.training.output_dir)) if is_complete(each)]
         return complete[-1] if complete else None
 
 
-_current: Run | None = None  # of this process: `run_recipe` tells what is kept of it
+_current: Run | None = None  # of this process, for the last words of `run_recipe`
 
 
 def run_recipe(main: Callable[[], None]) -> None:
@@ -166,6 +160,10 @@ def run_recipe(main: Callable[[], None]) -> None:
         raise SystemExit(f"The disk is full or fails: {text}. Free some space. {_describe_kept()}") from None
 
 
+def _describe_kept() -> str:
+    return "Nothing was trained yet." if _current is None else _current.describe_kept()
+
+
 def start_run(*options: Any) -> Run:
     """Set the number of threads and the seed, lock the output folder, and find the checkpoint to resume from.
 
@@ -175,7 +173,7 @@ def start_run(*options: Any) -> Run:
     Raises:
         SystemExit: If the launched processes do not see each other, a logger is not installed, the model could not be
             pushed to the Hub at the end, or the output folder is of other files, cannot be written to or is used by
-            another process; or as in `checkpoint_to_resume`.
+            another process, or holds nothing that this run may go on from or replace.
     """
     global _current
     training: RecipeArguments = options[-1]
@@ -185,11 +183,12 @@ def start_run(*options: Any) -> Run:
             f"{launched} processes were started, but this process sees {training.world_size}. On CPUs give "
             "--use_cpu true, or set ACCELERATE_USE_CPU=true."
         )
-    if training.process_index == 0:
-        expect_own_folder(training.output_dir)
-    _expect_loggers(training.report_to)
-    if training.push_to_hub and training.process_index == 0:
-        _expect_pushable(training)
+    is_main = training.process_index == 0
+    if is_main:
+        check_own_folder(training.output_dir)
+    _check_loggers(training.report_to)
+    if training.push_to_hub and is_main:
+        _check_pushable(training)
     use_all_cores()
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
@@ -197,47 +196,38 @@ def start_run(*options: Any) -> Run:
     set_seed(training.seed)
     if _current is not None:
         _current.end()
-    _current = _run_of(options)
-    if training.process_index == 0:
+    # Launchers set the number of processes.
+    declared = {
+        "processes": Option(int, 1, marks=frozenset({Mark.ON_CARD_IF_CHANGED})),
+        **options_of(*map(type, options)),
+    }
+    values = {"processes": training.world_size} | {
+        name: value for each in options for name, value in asdict(each).items()
+    }
+    kept = {name: plain_option(value) for name, value in values.items() if Mark.INCIDENTAL not in declared[name].marks}
+    _current = Run(training, kept, declared)
+    if is_main:
         _current.lock = _lock(Path(training.output_dir))
-        _current.checkpoint, _current.damaged = checkpoint_to_resume(_current)
+        _current.checkpoint, _current.damaged = _checkpoint_to_resume(_current)
     (_current.checkpoint,) = broadcast_object_list([_current.checkpoint])
     return _current
-
-
-def _run_of(options: Sequence[Any]) -> Run:
-    processes = Option(int, 1, None, frozenset({Mark.ON_CARD_IF_CHANGED}))  # which launchers set
-    declared = {"processes": processes, **options_of(*map(type, options))}
-    values = {"processes": options[-1].world_size}
-    for each in options:
-        values |= asdict(each)
-    kept = {name: plain_option(value) for name, value in values.items() if Mark.INCIDENTAL not in declared[name].marks}
-    return Run(options[-1], kept, declared)
 
 
 def use_all_cores() -> None:
     """Divide the cores of the machine among its processes if `accelerate launch` gave each process one thread.
 
-    `accelerate launch` sets OMP_NUM_THREADS to 1 unless it or `--num_cpu_threads_per_process` is given, and training
-    on two cores then takes twice as long. A recipe started by `python` or `torchrun` keeps the number of threads that
-    OMP_NUM_THREADS sets.
+    It does so unless OMP_NUM_THREADS or `--num_cpu_threads_per_process` is given; a recipe that is started by `python`
+    or `torchrun` keeps the number of threads that OMP_NUM_THREADS sets.
     """
     launched_by_accelerate = "ACCELERATE_MIXED_PRECISION" in os.environ
     if launched_by_accelerate and os.environ.get("OMP_NUM_THREADS") == "1":
         torch.set_num_threads(max(1, (os.cpu_count() or 1) // int(os.environ.get("LOCAL_WORLD_SIZE", "1"))))
 
 
-def checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
+def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     """Return the checkpoint to resume from, or None to start from the beginning, and what is wrong with later ones.
 
     This is the checkpoint named by `resume_from_checkpoint`, or else the last intact one of the same command.
-
-    Args:
-        run: The run, whose options are compared with `options.yaml` in its folder.
-
-    Raises:
-        SystemExit: If the named checkpoint is missing, incomplete or damaged, or all are damaged, or the folder holds
-            checkpoints of a run with other options, or a model or checkpoints that were not written by a recipe.
     """
     training, folder = run.training, Path(run.training.output_dir)
     if training.resume_from_checkpoint:
@@ -249,49 +239,46 @@ def checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
         return named, {}
     if training.overwrite_output_dir:
         return None, {}
-    foreign = checkpoints_of(folder) + [path for pattern in _REPLACED for path in sorted(folder.glob(pattern))]
+    found = checkpoints_of(folder)
+    foreign = found + [path for pattern in _REPLACED for path in sorted(folder.glob(pattern))]
     if foreign and not (folder / _OPTIONS).is_file():
         raise SystemExit(
             f"{foreign[0]} was not written by a recipe: there is no {_OPTIONS} next to it. Give another --output_dir, "
             "or --overwrite_output_dir to replace it."
         )
-    complete = [each for each in checkpoints_of(folder) if is_complete(each)]
+    complete = list(filter(is_complete, found))
     if not complete:
         return None, {}
-    if changed := _describe_changes(folder / _OPTIONS, run):
+    if changed := run.changed_since(_read_options(folder / _OPTIONS)):
         raise SystemExit(
-            f"{complete[-1]} belongs to a run with other options ({changed}), which {folder / _OPTIONS} holds. Give "
-            "another --output_dir, or --overwrite_output_dir to start from the beginning, or "
-            f"--resume_from_checkpoint {complete[-1]} to train further with the changed options."
+            f"{complete[-1]} belongs to a run with other options ({run.describe_changes(changed)}), which "
+            f"{folder / _OPTIONS} holds. Give {_ANEW}, or --resume_from_checkpoint {complete[-1]} to train further "
+            "with the changed options."
         )
-    checkpoint, damaged = newest_intact(complete, with_best=training.load_best_model_at_end)
-    if checkpoint is None:
-        found = ", ".join(f"{each} ({damage})" for each, damage in damaged.items())
-        raise SystemExit(
-            f"No checkpoint is intact: {found}. Put the files back, or give another --output_dir, or "
-            "--overwrite_output_dir to start from the beginning."
-        )
-    return checkpoint, damaged
+    damaged: dict[Path, str] = {}
+    for checkpoint in reversed(complete):
+        damage = damage_of(checkpoint, with_best=training.load_best_model_at_end)
+        if damage is None:
+            return checkpoint, damaged
+        damaged[checkpoint] = damage
+    listed = ", ".join(f"{each} ({damage})" for each, damage in damaged.items())
+    raise SystemExit(f"No checkpoint is intact: {listed}. Put the files back, or give {_ANEW}.")
 
 
-def _describe_changes(path: Path, run: Run) -> str:
-    """Return what differs from the options that a file records."""
+def _read_options(path: Path) -> dict[str, Any]:
+    """Return the options that a run has written, all of them: those that are missing would have their defaults."""
     try:
         text = path.read_text(encoding="utf-8")
-        if not text.endswith(_END):  # options that are missing there would have their defaults
-            raise ValueError
-        changed = run.changed_since(plain_option(dict(yaml.safe_load(text).items())))
+        if text.endswith(_END):
+            return plain_option(dict(yaml.safe_load(text).items()))
     except (yaml.YAMLError, ValueError, AttributeError):
-        raise SystemExit(
-            f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give another "
-            "--output_dir, or --overwrite_output_dir to start from the beginning."
-        ) from None
-    words = [f"{name} was {as_typed(value)}, is {as_typed(run.options.get(name))}" for name, value in changed.items()]
-    further = [f"and {len(words) - _SHOWN_OPTIONS} more"] if len(words) > _SHOWN_OPTIONS else []
-    return ", ".join([*words[:_SHOWN_OPTIONS], *further])
+        pass
+    raise SystemExit(
+        f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give {_ANEW}."
+    )
 
 
-def expect_own_folder(folder: str) -> None:
+def check_own_folder(folder: str) -> None:
     """Check that an output folder is not the current one, the home folder, one above them or a git repository.
 
     Raises:
@@ -307,7 +294,7 @@ def expect_own_folder(folder: str) -> None:
         )
 
 
-def _expect_loggers(names: Sequence[str]) -> None:
+def _check_loggers(names: Sequence[str]) -> None:
     for name in names:
         try:
             (callback,) = get_reporting_integration_callbacks([name])
@@ -316,7 +303,7 @@ def _expect_loggers(names: Sequence[str]) -> None:
             raise SystemExit(f"--report_to {name}: {' '.join(str(error).split())}") from None
 
 
-def _expect_pushable(training: RecipeArguments) -> None:
+def _check_pushable(training: RecipeArguments) -> None:
     """Check the repository that the model is pushed to at the end."""
     try:
         expect_pushable(
@@ -352,10 +339,6 @@ def _lock(folder: Path) -> BaseFileLock | None:
             f"--output_dir {folder}: expected a folder that can be written to ({reason}); give another one."
         ) from None
     return lock
-
-
-def _describe_kept() -> str:
-    return "Nothing was trained yet." if _current is None else _current.describe_kept()
 
 
 def plain_option(value: Any) -> Any:

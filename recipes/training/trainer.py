@@ -1,4 +1,4 @@
-"""transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and progress in lines."""
+"""transformers' Trainer with batches by token budget, safe checkpoints, exact resuming and an end to divergence."""
 
 import copy
 import inspect
@@ -14,6 +14,7 @@ from accelerate import AutocastKwargs
 from accelerate.data_loader import prepare_data_loader
 from datasets.distributed import split_dataset_by_node
 from peft import PeftModel
+from torch.nn.utils import get_total_norm
 from torch.utils.data import DataLoader
 from transformers import (
     EarlyStoppingCallback,
@@ -23,27 +24,25 @@ from transformers import (
     ProgressCallback,
     Seq2SeqTrainer,
     Trainer,
-    TrainerState,
 )
-from transformers.trainer import TRAINER_STATE_NAME, TRAINING_ARGS_NAME
+from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import EvalLoopOutput, PredictionOutput, RemoveColumnsCollator
 
 from atenta.recipes.reading.records import printable
-from atenta.recipes.training.batching import BucketBatchSampler, expect_within_budget, mask_some
+from atenta.recipes.training.batching import BucketBatchSampler, check_budget, mask_some
 from atenta.recipes.training.checkpoints import (
-    average_checkpoints,
+    CheckpointCallback,
     best_of,
+    check_intact,
     checkpoints_to_average,
-    expect_intact,
-    load_weights,
+    load_mean,
     mark_incomplete,
+    read_state,
 )
 from atenta.recipes.training.cost import TrainingCost
-from atenta.recipes.training.divergence import expect_finite, norm_of_weights
 from atenta.recipes.training.muon import create_muon
 from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
-from atenta.recipes.training.progress import FigureLines, LogBeforeSaving
-from atenta.recipes.training.resuming import CheckpointCallback
+from atenta.recipes.training.progress import FigureLines
 from atenta.recipes.training.runs import Run
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
@@ -83,12 +82,9 @@ class RecipeTrainer(Trainer):
             length_columns: Columns of lists whose lengths decide which texts share a batch.
 
         Raises:
-            ValueError: If options exclude each other.
+            SystemExit: If `--label_smoothing_factor` does not apply to the labels of the model.
         """
         training = copy.copy(training)
-        averaged = training.average_last_checkpoints or training.average_best_checkpoints
-        if averaged and isinstance(model, PeftModel):
-            raise ValueError("LoRA checkpoints do not hold all weights: give --lora_rank or an average, not both.")
         # `save_run` pushes the folder once it is complete, without the Trainer's pickles.
         self.push_when_finished, training.push_to_hub = training.push_to_hub, False
         super().__init__(
@@ -114,7 +110,6 @@ class RecipeTrainer(Trainer):
         kept, training.save_total_limit = training.save_total_limit, None
         self.checkpointing = CheckpointCallback(self, kept)
         self.add_callback(self.checkpointing)
-        self.add_callback(LogBeforeSaving)
         self.add_callback(TrainingCost(training.country_iso_code))
         if training.early_stopping_patience:
             self.add_callback(EarlyStoppingCallback(training.early_stopping_patience))
@@ -157,14 +152,13 @@ class RecipeTrainer(Trainer):
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
-        averaged = checkpoints_to_average(self.args)
-        if averaged:
+        if averaged := checkpoints_to_average(self.args, self.state.log_history):
             if self.is_world_process_zero():
-                expect_intact(averaged)
-            load_weights(self.model, average_checkpoints(averaged))
+                check_intact(averaged)
+            load_mean(self.model, averaged)
         if isinstance(self.model, PeftModel):
             self.model = self.model.merge_and_unload()  # a plain model, which loads without peft
-        self._expect_finite({"norm of the weights": norm_of_weights(self.model)})
+        self._check_finite({"norm of the weights": _norm_of_weights(self.model)})
         # The test is scored as the saved model will be used, without the autocast that accelerate puts around forward.
         self.accelerator.autocast_handler = AutocastKwargs(enabled=False)
         model = self.accelerator.unwrap_model(self.model)
@@ -173,12 +167,12 @@ class RecipeTrainer(Trainer):
 
     def _load_ended(self, checkpoint: Path) -> None:
         """Load the state of a training that had ended, and the weights that it ends with."""
-        self.state = TrainerState.load_from_json(str(checkpoint / TRAINER_STATE_NAME))
+        self.state = read_state(checkpoint)
         self.cost.restore(self.state.stateful_callbacks.get(TrainingCost.__name__, {}))
         self.args.settle_schedule(self.model.config.hidden_size, self.state.max_steps)  # which the card states
         best = best_of(checkpoint) if self.args.load_best_model_at_end else None
         if self.is_world_process_zero():
-            expect_intact([best or checkpoint])
+            check_intact([best or checkpoint])
         self._load_from_checkpoint(str(best or checkpoint))
         self.model.to(self.args.device)
 
@@ -198,21 +192,7 @@ class RecipeTrainer(Trainer):
                     "--optim muon needs whole matrices in each process, which FSDP and DeepSpeed do not leave there: "
                     "launch without them, or give another --optim."
                 )
-            self.optimizer = create_muon(
-                self.model,
-                self.get_decay_parameter_names(self.model),
-                adamw={
-                    "lr": args.learning_rate,
-                    "betas": (args.adam_beta1, args.adam_beta2),
-                    "eps": args.adam_epsilon,
-                },
-                weight_decay=args.weight_decay,
-                muon={
-                    "lr": args.muon_learning_rate,
-                    "momentum": args.muon_momentum,
-                    "weight_decay": args.muon_weight_decay,
-                },
-            )
+            self.optimizer = create_muon(self.model, self.get_decay_parameter_names(self.model), args)
         optimizer = super().create_optimizer(*arguments)
         self.checkpointing.groups = [dict(group) for group in optimizer.param_groups]
         return optimizer
@@ -254,7 +234,8 @@ class RecipeTrainer(Trainer):
             ids = self.train_dataset[index][self.length_columns[0]]
             return str(self.processing_class.decode(ids, skip_special_tokens=True))
 
-        expect_within_budget(lengths, self.args.max_tokens_per_batch, text_of)
+        if self.args.max_tokens_per_batch:
+            check_budget(lengths, self.args.max_tokens_per_batch, text_of)
         return BucketBatchSampler(
             lengths,
             batch_size=self.args.per_device_train_batch_size,
@@ -292,7 +273,7 @@ class RecipeTrainer(Trainer):
         """Evaluate; a loss that is not finite ends the run."""
         output = super().evaluation_loop(*arguments, metric_key_prefix=metric_key_prefix, **options)
         if (loss := output.metrics.get(f"{metric_key_prefix}_loss")) is not None:
-            self._expect_finite({f"loss of {'validation' if metric_key_prefix == 'eval' else 'the test'}": loss})
+            self._check_finite({f"loss of {'validation' if metric_key_prefix == 'eval' else 'the test'}": loss})
         return output
 
     def predict(self, test_dataset: datasets.Dataset, *arguments: Any, **options: Any) -> PredictionOutput:
@@ -303,8 +284,36 @@ class RecipeTrainer(Trainer):
         finally:
             self.compute_metrics = compute_metrics
 
-    def _expect_finite(self, figures: Mapping[str, float], step: int | None = None) -> None:
-        expect_finite(figures, self.state.global_step if step is None else step, self.run, self.accelerator)
+    def _check_finite(self, figures: Mapping[str, float], step: int | None = None) -> None:
+        """End the run in every process if a figure of the training is not finite in one; all must call this."""
+        found = torch.tensor([list(figures.values())], device=self.accelerator.device)
+        if self.accelerator.num_processes > 1:
+            found = self.accelerator.gather(found)  # (processes, figures)
+        wrong = [
+            f"the {name} is {next(value for value in values if not math.isfinite(value))}"
+            for name, values in zip(figures, found.T.tolist())
+            if not all(map(math.isfinite, values))
+        ]
+        if not wrong:
+            return
+        if not self.accelerator.is_main_process:
+            raise SystemExit(1)
+        rates = [f"--learning_rate ({self.args.learning_rate:.4g})"]
+        if self.args.optim == "muon":
+            rates.append(f"--muon_learning_rate ({self.args.muon_learning_rate:.4g})")
+        precision, advice = self.accelerator.mixed_precision, f"lower {' and '.join(rates)}"
+        advice += f", or train without {precision}" if precision != "no" else ""
+        kept = self.run.newest_checkpoint() if self.run.begun else None
+        go_on = "There is no checkpoint yet: the run starts from the beginning then."
+        if kept is not None:
+            go_on = (
+                f"{kept} is kept: --resume_from_checkpoint {kept} goes on from there with the changed options, and "
+                "--overwrite_output_dir starts from the beginning."
+            )
+        raise SystemExit(
+            f"Step {self.state.global_step if step is None else step:,}: {' and '.join(wrong)}; expected finite "
+            f"numbers. The training has diverged, and no model is saved: {advice}. {go_on}"
+        )
 
     def _get_grad_norm(self, model: torch.nn.Module, grad_norm: Any = None) -> float | None:
         """Return the norm of the gradients; if it or the loss is not finite, the run ends before the optimizer's step.
@@ -318,20 +327,14 @@ class RecipeTrainer(Trainer):
             norm = None
         loss, self._loss_of_step = float(self._loss_of_step), 0.0
         figures = {"loss": loss, "norm of the gradient": 0.0 if norm is None else norm}
-        self._expect_finite(figures, self.state.global_step + 1)
+        self._check_finite(figures, self.state.global_step + 1)
         return norm
 
     def save_model(self, output_dir: str | None = None, _internal_call: bool = False) -> None:
-        """Save the model and the tokenizer, without the training arguments, a pickle that nothing reads.
-
-        Args:
-            output_dir: The folder; by default that of the run.
-            _internal_call: Whether this begins a checkpoint, whose folder exists if the run was resumed from an
-                earlier one.
-        """
+        """Save the model and the tokenizer, without the training arguments, a pickle that nothing reads."""
         folder = Path(output_dir or self.args.output_dir)
-        if _internal_call:
-            self._expect_finite({"norm of the weights": norm_of_weights(self.model)})
+        if _internal_call:  # this begins a checkpoint, whose folder exists if the run was resumed from an earlier one
+            self._check_finite({"norm of the weights": _norm_of_weights(self.model)})
             if self.args.should_save:
                 mark_incomplete(folder)
         super().save_model(output_dir, _internal_call)
@@ -361,12 +364,8 @@ class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
         return super().evaluation_loop(*arguments, **options)
 
 
-def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
-    """Check that the score that selects the best checkpoint will be computed, before training starts.
-
-    Args:
-        training: Names the score.
-        names: Names of the scores that will be computed, besides the loss.
+def check_metric(training: RecipeArguments, names: Iterable[str]) -> None:
+    """Check that the score that selects the best checkpoint is the loss or one of the names that will be computed.
 
     Raises:
         SystemExit: If it will not be computed. The message lists those that will.
@@ -375,3 +374,9 @@ def expect_metric(training: RecipeArguments, names: Iterable[str]) -> None:
     if named and named.removeprefix("eval_") not in known:
         expected = f"--metric_for_best_model {named}: expected one of {', '.join(known)}"
         raise SystemExit(f"{expected}. If it was not given, it is of the configuration file that --help names.")
+
+
+def _norm_of_weights(model: torch.nn.Module) -> float:
+    """Return the norm of all weights of a model, which is not finite if one of them is not."""
+    norm: Any = get_total_norm([weight.detach() for weight in model.parameters() if weight.is_floating_point()])
+    return float(norm.full_tensor() if hasattr(norm, "full_tensor") else norm)  # of FSDP

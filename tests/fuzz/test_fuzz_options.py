@@ -3,7 +3,6 @@
 import io
 import math
 import re
-import tempfile
 from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields
@@ -88,7 +87,7 @@ KINDS = {recipe: _kinds(recipe) for recipe in RECIPES}
 
 
 @st.composite
-def given_options(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
+def some_options(draw: st.DrawFn) -> tuple[str, dict[str, Any]]:
     """Return a recipe and some of its options, as texts or lists of them."""
     recipe = draw(st.sampled_from(RECIPES))
     kinds = KINDS[recipe]
@@ -113,7 +112,7 @@ def parse(recipe: str, arguments: list[str]) -> dict[str, Any] | str:
     return {name: value for each in filled for name, value in vars(each).items()}
 
 
-def expect_clear(message: str, recipe: str, *names: str) -> None:
+def check_clear(message: str, recipe: str, *names: str) -> None:
     """Check that a message is one line after the usage, and names an option or one of the names."""
     usage, line, *rest = message.removesuffix("\n").split("\n")
     assert usage.startswith("usage: ")
@@ -139,7 +138,7 @@ def is_value(value: Any, kinds: set[type], text: Any, *, plain: bool = False) ->
 def judge(outcome: Callable[[str], None], recipe: str, found: Any, options: dict[str, Any], file: str = "") -> None:
     """Check that options were parsed, or refused clearly."""
     if isinstance(found, str):
-        expect_clear(found, recipe, *([file] if file else []))
+        check_clear(found, recipe, *([file] if file else []))
         outcome("clear error")
         return
     for name, text in options.items():
@@ -151,7 +150,7 @@ def judge(outcome: Callable[[str], None], recipe: str, found: Any, options: dict
 
 
 @settings(max_examples=400)
-@given(given_options())
+@given(some_options())
 @example(("seq2seq", {"learning_rate": "nan"}))
 @example(("seq2seq", {"num_return_sequences": "0"}))
 @example(("seq2seq", {"noise_density": "inf"}))
@@ -171,26 +170,20 @@ def test_command_lines(outcome, drawn):
     # A text that begins with a dash is a flag where several values are allowed.
     dashed = [each for text in options.values() if isinstance(text, list) for each in text if each.startswith("-")]
     if dashed and isinstance(found, str):
-        expect_clear(found, recipe, "unknown option")
+        check_clear(found, recipe, "unknown option")
         outcome("clear error")
     else:
         judge(outcome, recipe, found, options)
 
 
-@pytest.fixture(scope="module")
-def folder():
-    with tempfile.TemporaryDirectory() as name:
-        yield Path(name)
-
-
-def write(folder: Path, content: bytes) -> Path:
-    file = folder / "options.yaml"
-    file.write_bytes(content)
-    return file
+def parse_file(folder: Path, recipe: str, content: bytes) -> dict[str, Any] | str:
+    """Write a file of options and parse it."""
+    (folder / "options.yaml").write_bytes(content)
+    return parse(recipe, ["--config", str(folder / "options.yaml")])
 
 
 @settings(max_examples=300)
-@given(given_options(), st.booleans())
+@given(some_options(), st.booleans())
 @example(("seq2seq", {"sample": "0010", "max_length": "0010"}), True)
 @example(("seq2seq", {"metrics": ["exact_match", "null"]}), True)
 @example(("seq2seq", {"seed": "null"}), True)
@@ -208,14 +201,14 @@ def test_files(outcome, folder, drawn, plain):
             options = {}
     else:
         content = yaml.safe_dump(options, allow_unicode=True)
-    found = parse(recipe, ["--config", str(write(folder, content.encode()))])
+    found = parse_file(folder, recipe, content.encode())
     if isinstance(found, dict):
         assert options, "a broken file was read"
     judge(outcome, recipe, found, options, "options.yaml")
 
 
 @settings(max_examples=200)
-@given(given_options(), st.data())
+@given(some_options(), st.data())
 def test_damaged_files(outcome, folder, drawn, data):
     """Bytes of a valid file are replaced, inserted or deleted."""
     recipe, options = drawn
@@ -226,9 +219,9 @@ def test_damaged_files(outcome, folder, drawn, data):
         content[start:end] = data.draw(
             st.one_of(st.binary(max_size=3), st.sampled_from((b"\0", b"\xe9", b"\t", b": ")))
         )
-    found = parse(recipe, ["--config", str(write(folder, bytes(content)))])
+    found = parse_file(folder, recipe, bytes(content))
     if isinstance(found, str):
-        expect_clear(found, recipe, "options.yaml")
+        check_clear(found, recipe, "options.yaml")
         outcome("clear error")
         return
     read = yaml.load(content.decode(), yaml.BaseLoader)
@@ -242,5 +235,5 @@ def test_unknown_names(outcome, recipe, name, is_file):
     """No option has these names, and no file."""
     found = parse(recipe, ["--config", f"{name}.nothing"] if is_file else [f"--{name}.nothing=1"])
     assert isinstance(found, str)
-    expect_clear(found, recipe, "unknown option", "--config")
+    check_clear(found, recipe, "unknown option", "--config")
     outcome("clear error")

@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import save_file
 from transformers import modeling_utils
 
-from atenta.recipes.training import checkpoints, resuming, trainer
+from atenta.recipes.training import checkpoints, trainer
 
 FOLDERS = SimpleNamespace(
     rmtree=shutil.rmtree
@@ -45,7 +45,7 @@ PLACES: dict[str, tuple[Any, str, Callable]] = {
     "step": (trainer.RecipeTrainer, "training_step", nothing),
     "weights": (modeling_utils, "safe_save_file", write_half),
     "states": (torch, "save", nothing),  # of optimizer, schedule and random numbers, and the options
-    "mark": (resuming, "mark_complete", nothing),
+    "mark": (checkpoints, "mark_complete", nothing),
     "deletion": (FOLDERS, "rmtree", delete_half),
 }
 

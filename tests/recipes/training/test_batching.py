@@ -66,25 +66,14 @@ def test_the_order_depends_on_epoch_and_seed():
     second = epochs_of(lengths, epoch=1, batch_size=10, seed=1)
     assert set(map(frozenset, first)) != set(map(frozenset, second))  # other batches, not only another order
     assert first != epochs_of(lengths, batch_size=10, seed=2)
-
-
-def test_batches_are_not_in_the_order_of_their_lengths():
     means = [sum(batch) / len(batch) for batch in epochs_of(range(1, 1001), batch_size=10)]
-    assert means != sorted(means)
-    assert means != sorted(means, reverse=True)
+    assert means not in (sorted(means), sorted(means, reverse=True))
 
 
 def test_padding_share_worked_by_hand():
     # (2, 3): 2 + 3 tokens in 2 * 3 places; 9: no padding
     sampler = BucketBatchSampler([2, 3, 9], batch_size=2)
     assert sampler.padding_share() == pytest.approx(1 - 14 / 15)
-
-
-def test_a_text_over_the_budget_and_too_few_texts_are_refused():
-    with pytest.raises(ValueError, match="Text 1 has 12 tokens, more than --max_tokens_per_batch 10"):
-        BucketBatchSampler([3, 12], batch_size=1, max_tokens=10)
-    with pytest.raises(ValueError, match="Found 1 texts"):
-        BucketBatchSampler([3], batch_size=1, num_processes=2)
 
 
 def test_targets_rise_and_fall_in_turn():
@@ -103,7 +92,7 @@ def test_a_batch_ends_early_to_avoid_padding():
     assert sizes([10] * 3 + [13]) == [4]  # 9 of 52 places are padding, but the batch is not half full
 
 
-@pytest.mark.parametrize("task", ["accents", "french_g2p", "italian_g2p", "hebrew"])
+@pytest.mark.parametrize("task", ["accents", "french_g2p"])
 def test_less_than_a_twentieth_of_the_samples_is_padding(task):
     options = yaml.safe_load((CONFIGS / f"{task}.yaml").read_text(encoding="utf-8"))
     if task == "accents":
@@ -118,7 +107,6 @@ def test_less_than_a_twentieth_of_the_samples_is_padding(task):
 
 LONG_ROWS = {
     "seq2seq": ["a\tb", "uma frase longa\tuma frase longa"],
-    "finetune_classification": ["text\tlabel", "a\tx", "uma frase longa\ty"],
     "finetune_characters": ["à\tá", "uma frase longa á\tuma frase longa à"],
     "pretrain_causal": ["uma frase longa", "a"],
 }

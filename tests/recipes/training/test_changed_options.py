@@ -74,50 +74,31 @@ def test_the_advice_to_resume_with_changed_options_trains_the_further_steps(fold
     assert stated["up to step 4"] == "max_steps 4"
 
 
-@pytest.mark.parametrize("optim", ["adamw_torch_fused", "muon"])
-def test_a_changed_rate_takes_effect(finished, tmp_path, optim):
-    shutil.copy(finished / "words.tsv", tmp_path)
-    train(tmp_path, optim=optim)
-    checkpoint = "model/checkpoint-2"
-    changed = {"optim": optim, "learning_rate": 1e-3, "weight_decay": 0.5, "resume_from_checkpoint": checkpoint}
-    rates, stated = train(tmp_path, **changed)
+def test_a_changed_rate_takes_effect(folder):
+    changed = {"learning_rate": 1e-3, "weight_decay": 0.5}
+    rates, stated = train(folder, **changed, resume_from_checkpoint="model/checkpoint-2")
     assert rates == pytest.approx({1: 0.01, 2: 0.0075, 3: 0.0005, 4: 0.00025})
     assert (stated["learning_rate"], stated["trained_steps"]) == (0.001, 4)
     assert stated["up to step 2"] == "learning_rate 0.01, weight_decay 0.02"
     # The same command goes on, and another change is stated beside the first one.
-    again = {"optim": optim, "learning_rate": 1e-3, "weight_decay": 0.5, "max_steps": 6}
-    rates, stated = train(tmp_path, **again, resume_from_checkpoint="model/checkpoint-4")
+    epochs = {"max_steps": -1, "num_train_epochs": 2, "eval_steps": 4, "save_steps": 4}
+    rates, stated = train(folder, **changed, **epochs, resume_from_checkpoint="model/checkpoint-4")
     assert [name for name in stated if name.startswith("up to")] == ["up to step 2", "up to step 4"]
-    assert rates[5] == pytest.approx(0.001 * 2 / 6)
+    assert rates[5] == pytest.approx(0.001 * 4 / 8)
+    assert max(rates) == stated["trained_steps"] == 8
+    assert stated["num_train_epochs"] == 2
 
 
-@pytest.mark.parametrize("steps", [3, 4])
-def test_fewer_steps_than_the_checkpoint_has_are_refused(folder, steps):
-    changed = {"max_steps": steps, "learning_rate": 0.5, "resume_from_checkpoint": "model/checkpoint-4"}
-    message = refused(folder, **changed)
-    assert f"checkpoint-4 has 4 steps, and this run has {steps}" in message
-    assert "learning_rate" in message
+def test_fewer_steps_than_the_checkpoint_has_are_refused(folder):
+    changed = {"max_steps": -1, "num_train_epochs": 1, "learning_rate": 0.5}
+    message = refused(folder, **changed, resume_from_checkpoint="model/checkpoint-4")
+    assert "checkpoint-4 has 4 steps, and this run has 4: it would take none with the changed learning_rate" in message
 
 
-@pytest.mark.parametrize(("epochs", "steps"), [(1, None), (3, 12)])
-def test_changed_epochs(folder, epochs, steps):
-    changed = {"max_steps": -1, "num_train_epochs": epochs, "eval_steps": 4, "save_steps": 4}
-    changed["resume_from_checkpoint"] = "model/checkpoint-4"
-    if steps is None:
-        assert "checkpoint-4 has 4 steps, and this run has 4" in refused(folder, **changed)
-        return
-    rates, stated = train(folder, **changed)
-    assert max(rates) == stated["trained_steps"] == steps
-    assert stated["num_train_epochs"] == epochs
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("num_attention_heads", 4), ("hidden_act", "gelu"), ("optim", "adafactor"), ("hidden_size", 32)],
-)
+@pytest.mark.parametrize(("name", "value"), [("num_attention_heads", 4), ("hidden_act", "gelu"), ("optim", "muon")])
 def test_another_model_or_optimizer_is_refused(folder, name, value):
     message = refused(folder, max_steps=8, resume_from_checkpoint="model/checkpoint-4", **{name: value})
-    assert f"--{name} was " in message
+    assert f"({name} was " in message
     assert str(value) in message.lower()
 
 
@@ -137,11 +118,6 @@ def test_an_option_that_an_earlier_run_did_not_have_had_its_default(folder):
     message = refused(folder)
     assert "(max_steps was -1, is 4)" in message
     assert "with the changed max_steps" in refused(folder, resume_from_checkpoint="model/checkpoint-4")
-
-
-def test_other_rows_are_refused_where_none_is_trained_on(folder):
-    (folder / "words.tsv").write_text("text\tlabel\nlua\tpor\nnuit\tfra\n", encoding="utf-8")
-    assert "training rows" in refused(folder, resume_from_checkpoint="model/checkpoint-4")
 
 
 def test_other_weights_to_keep_need_no_steps(folder):

@@ -27,11 +27,6 @@ def create(auto_class=AutoModelForSequenceClassification, family="encoder", head
     return load_or_create(StackArguments(**(SIZES | options)), auto_class, family, TEXTS, **head)
 
 
-def test_labels_are_numbered():
-    assert LABELS["id2label"] == {0: "fra", 1: "ita", 2: "por"}
-    assert LABELS["label2id"] == {"fra": 0, "ita": 1, "por": 2}
-
-
 def test_a_new_model_has_the_given_sizes():
     made, model = create(norm_first=True, position_embedding_type="rotary", max_length=77, dropout=0.25)
     config = model.config
@@ -39,7 +34,8 @@ def test_a_new_model_has_the_given_sizes():
     assert config.norm_first
     assert (config.position_embedding_type, config.dropout) == ("rotary", 0.25)
     assert (config.max_position_embeddings, config.vocab_size, config.num_labels) == (77, len(made), 3)
-    assert config.id2label == LABELS["id2label"]
+    assert config.id2label == LABELS["id2label"] == {0: "fra", 1: "ita", 2: "por"}
+    assert config.label2id == {"fra": 0, "ita": 1, "por": 2}
 
 
 def test_only_models_that_fill_in_masks_read_them_in_texts(tmp_path):
@@ -66,9 +62,9 @@ def test_positions_of_tags_and_of_cross_attention():
     config = config_of(rotary_cross_attention=False, tags_with_positions=True)
     assert not config.rotary_cross_attention
     assert config.tag_token_ids is None
-    for given in ({"rotary_cross_attention": False}, {"tags_with_positions": True}):
-        with pytest.raises(ValueError, match=f"--{next(iter(given))}: a saved model keeps its positions"):
-            config_of(**given, model_name_or_path="saved")
+    for changed in ({"rotary_cross_attention": False}, {"tags_with_positions": True}):
+        with pytest.raises(ValueError, match=f"--{next(iter(changed))}: a saved model keeps its positions"):
+            config_of(**changed, model_name_or_path="saved")
 
 
 def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
@@ -82,9 +78,6 @@ def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
     assert model.config.id2label == LABELS["id2label"]
     weights = model.model.state_dict()
     assert all(torch.equal(weights[name], weight) for name, weight in saved.model.state_dict().items())
-
-
-def test_a_missing_model_is_named(tmp_path):
     with pytest.raises(SystemExit, match=r"--model_name_or_path .*nothing"):
         create(model_name_or_path=str(tmp_path / "nothing"))
 

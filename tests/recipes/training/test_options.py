@@ -12,7 +12,6 @@ import yaml
 from transformers import get_scheduler
 
 from atenta.recipes.option_annotations import Mark, options_of
-from atenta.recipes.reading import DataArguments
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -23,8 +22,6 @@ from atenta.recipes.training import (
 )
 from atenta.recipes.training.options import _NOT_OF_RECIPES
 from atenta.recipes.training.parsing import CONFIGS
-
-both = pytest.mark.parametrize("arguments", [RecipeArguments, Seq2SeqRecipeArguments])
 
 
 def settled(hidden_size, steps, **options):
@@ -48,7 +45,7 @@ def rates(arguments, steps):
     return found
 
 
-@both
+@pytest.mark.parametrize("arguments", [RecipeArguments, Seq2SeqRecipeArguments])
 def test_defaults_are_those_of_vaswani(arguments):
     options = arguments(use_cpu=True)
     assert (options.adam_beta1, options.adam_beta2, options.adam_epsilon) == (0.9, 0.98, 1e-9)
@@ -58,9 +55,7 @@ def test_defaults_are_those_of_vaswani(arguments):
     assert options.weight_decay == 0.0
 
 
-@pytest.mark.parametrize(
-    ("steps", "warmup"), [(100_000, 4000), (40_000, 4000), (39_990, 3999), (1000, 100), (10, 1), (3, 1)]
-)
+@pytest.mark.parametrize(("steps", "warmup"), [(100_000, 4000), (39_990, 3999), (3, 1)])
 def test_warm_up_is_4000_steps_or_a_tenth_of_a_shorter_run(steps, warmup):
     assert settled(512, steps).warmup_steps == warmup
 
@@ -88,13 +83,11 @@ def test_given_values_are_kept(options, warmup, rate):
     assert arguments.learning_rate == pytest.approx(rate)
 
 
-@both
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"average_last_checkpoints": 2, "average_best_checkpoints": 2}, "Give only one of --average_last_checkpoint"),
         ({"average_last_checkpoints": 3, "save_total_limit": 2}, "keeps fewer checkpoints than the 3 to average"),
-        ({"average_best_checkpoints": 3, "save_total_limit": 2}, "--save_total_limit 2"),
         ({"average_last_checkpoints": 2, "save_strategy": "no"}, "--save_strategy no leaves no checkpoints"),
         ({"average_best_checkpoints": 2}, "--average_best_checkpoints compares evaluations"),
         ({"average_best_checkpoints": 2, "eval_strategy": "epoch"}, "name one with --metric_for_best_model"),
@@ -104,16 +97,15 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"lr_scheduler_type": "cosine_with_min_lr"}, "--lr_scheduler_type cosine_with_min_lr: "),
         ({"lr_scheduler_kwargs": {"power": 2}}, "unexpected keyword argument 'power'"),
         ({"lr_scheduler_kwargs": "{power: 2}"}, "--lr_scheduler_kwargs {power: 2}: expected a JSON object"),
-        ({"lr_scheduler_kwargs": "[1]"}, "expected a JSON object"),
         ({"fsdp_config": "nowhere.json"}, "--fsdp_config nowhere.json: expected a JSON object"),
         *(({name: True}, f"--{name} ") for name in _NOT_OF_RECIPES),
         ({"eval_do_concat_batches": False}, "--eval_do_concat_batches false"),
         ({"use_liger_kernel": True}, "--use_liger_kernel needs the package liger-kernel"),
     ],
 )
-def test_contradicting_options_are_refused(arguments, options, message):
+def test_contradicting_options_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        arguments(use_cpu=True, **options)
+        RecipeArguments(use_cpu=True, **options)
 
 
 def test_16_bits_that_accelerate_gives_are_refused_on_a_cpu(monkeypatch):
@@ -123,63 +115,45 @@ def test_16_bits_that_accelerate_gives_are_refused_on_a_cpu(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"hidden_size": 30, "num_attention_heads": 4}, "num_attention_heads=4 does not divide hidden_size=30"),
-        ({"hidden_size": 9, "num_attention_heads": 1}, "hidden_size=9 is odd"),
-        (
-            {"hidden_size": 4, "num_attention_heads": 4, "position_embedding_type": "rotary"},
-            "hidden_size / num_attention_heads = 1 is odd",
-        ),
-        ({"position_embedding_type": "round"}, "position_embedding_type"),
-        ({"hidden_act": "step"}, "hidden_act='step' is unknown"),
-    ],
-)
-@pytest.mark.parametrize("arguments", [StackArguments, TwoStackArguments])
-def test_sizes_that_do_not_fit_together_are_refused(arguments, sizes, message):
-    with pytest.raises(ValueError, match=message):
-        arguments(**sizes)
-    assert arguments(**sizes, model_name_or_path="saved").model_name_or_path == "saved"  # which has its own sizes
-
-
-@pytest.mark.parametrize(
     ("flags", "named"),
     [
-        (["--position_embedding_type", "round"], ("--position_embedding_type", "round", "rotary")),
-        (["--max_length", "1000000000000"], ("max_length=1000000000000",)),
-        (["--hidden_size", "30"], ("hidden_size=30", "num_attention_heads=4")),
+        ("--position_embedding_type round", ("--position_embedding_type round", "rotary")),
+        ("--max_length 1000000000000", ("max_length=1000000000000",)),
+        ("--hidden_size 30 --num_attention_heads 4", ("hidden_size=30", "num_attention_heads=4")),
+        (
+            "--hidden_size 4 --num_attention_heads 4 --position_embedding_type rotary",
+            ("hidden_size / num_attention_heads = 1 is odd",),
+        ),
+        ("--hidden_act step", ("hidden_act='step'",)),
     ],
 )
-def test_a_message_names_options_that_a_recipe_has(capsys, flags, named):
-    given = {"description": "A test.", "default_config": "languages.yaml"}
+@pytest.mark.parametrize("sizes", [EncoderArguments, TwoStackArguments])
+def test_sizes_that_do_not_fit_are_named_as_options_that_a_recipe_has(capsys, tmp_path, sizes, flags, named):
+    (tmp_path / "empty.yaml").write_text("use_cpu: true", encoding="utf-8")
+    options = {"description": "A test.", "default_config": tmp_path / "empty.yaml"}
     with pytest.raises(SystemExit):
-        parse_arguments(DataArguments, EncoderArguments, RecipeArguments, arguments=flags, **given)
+        parse_arguments(sizes, RecipeArguments, arguments=flags.split(), **options)
     message = capsys.readouterr().err.splitlines()[-1]
     assert all(each in message for each in named)
     assert "Field" not in message
     assert "head_dim" not in message
+    if "round" not in flags:  # a saved model has its own sizes
+        saved = [*flags.split(), "--model_name_or_path", "saved"]
+        assert parse_arguments(sizes, RecipeArguments, arguments=saved, **options)[0].model_name_or_path == "saved"
 
 
-NUMBERS = {
-    **dict.fromkeys(
-        ("learning_rate", "muon_learning_rate", "adam_epsilon", "num_train_epochs"), ("nan", "inf", "-1", "0")
-    ),
-    **dict.fromkeys(("initializer_range", "neftune_noise_alpha"), ("nan", "inf", "-1", "0")),
-    **dict.fromkeys(("weight_decay", "muon_weight_decay", "max_grad_norm", "eval_delay"), ("nan", "inf", "-0.1")),
-    **dict.fromkeys(("dropout", "adam_beta1", "adam_beta2", "muon_momentum"), ("nan", "inf", "-0.1", "1")),
-    "label_smoothing_factor": ("nan", "-0.1", "1"),
-    **dict.fromkeys(("logging_steps", "eval_steps", "save_steps"), ("nan", "inf", "-1", "0", "2.5")),
+NUMBERS = {  # one or more options of each range; the next test says that every number has one
+    "learning_rate": ("nan", "inf", "-1", "0"),
+    "weight_decay": ("nan", "inf", "-0.1"),
+    "dropout": ("nan", "inf", "-0.1", "1"),
+    "logging_steps": ("nan", "inf", "-1", "0", "2.5"),
     "warmup_steps": ("nan", "inf", "-1", "2.5"),
     "max_steps": ("0", "-2"),
     "max_length": ("1", "0", "-1"),
-    **dict.fromkeys(("seed", "data_seed"), ("-1", "4294967296")),
+    "seed": ("-1", "4294967296"),
     "dataloader_num_workers": ("-1",),
-    **dict.fromkeys(("hidden_size", "num_attention_heads", "intermediate_size", "encoder_layers"), ("0", "-1")),
-    **dict.fromkeys(("decoder_layers", "lora_rank", "max_tokens_per_batch", "early_stopping_patience"), ("0", "-1")),
-    **dict.fromkeys(("average_last_checkpoints", "average_best_checkpoints", "save_total_limit"), ("0", "-1")),
-    **dict.fromkeys(("per_device_train_batch_size", "per_device_eval_batch_size"), ("0", "-1")),
-    **dict.fromkeys(("gradient_accumulation_steps", "eval_accumulation_steps", "generation_max_length"), ("0", "-1")),
-    **dict.fromkeys(("generation_num_beams", "torch_empty_cache_steps", "ddp_timeout"), ("0", "-1")),
+    "encoder_layers": ("0", "-1"),
+    "save_total_limit": ("0", "-1"),
 }
 
 
@@ -206,10 +180,11 @@ def test_numbers_out_of_range_are_refused_in_one_line(name, tmp_path, capsys):
 
 def test_every_number_has_a_range():
     """Only `local_rank` has none, which launchers set."""
-    for name, option in options_of(TwoStackArguments, StackArguments, Seq2SeqRecipeArguments).items():
+    for name, option in options_of(TwoStackArguments, EncoderArguments, Seq2SeqRecipeArguments).items():
         kinds = {option.hint, *get_args(option.hint)}
         if {int, float} & kinds and not {str, bool} & kinds and name != "local_rank":
             assert option.range is not None, name
+            assert not option.range.holds(float("nan")), name
 
 
 @dataclass
@@ -236,23 +211,11 @@ def test_flags_override_the_file_which_overrides_defaults(config, tmp_path):
     assert parse(config) == Options(learning_rate=0.001, norm_first=True, metrics=["bleu", "chrf"])
     flags = ("--learning_rate", "0.2", "--norm_first", "false", "--sample", "words")
     assert parse(config, *flags) == Options(learning_rate=0.2, sample="words", metrics=["bleu", "chrf"])
-    other = tmp_path / "other.yaml"
-    other.write_text("sample: words\n", encoding="utf-8")
-    assert parse(config, "--config", str(other)) == Options(sample="words")
-
-
-def test_lists_in_the_file_and_in_flags(config):
     assert parse(config, "--metrics", "accuracy", "bleu").metrics == ["accuracy", "bleu"]
-    assert parse(config, "--train_file", "a.tsv", "b.tsv").train_file == ["a.tsv", "b.tsv"]
-    config.write_text("train_file: [x.tsv, y.tsv]\nmetrics: bleu\n", encoding="utf-8")
-    assert parse(config).train_file == ["x.tsv", "y.tsv"]
-    assert parse(config).metrics == ["bleu"]
-    assert parse(config, "--train_file", "a.tsv").train_file == ["a.tsv"]
-
-
-def test_numbers_are_the_same_in_the_file_and_in_flags(config):
-    config.write_text("learning_rate: 1e-3\nsample: 7\n", encoding="utf-8")  # YAML 1.1 reads 1e-3 as text
-    assert parse(config) == parse(config, "--learning_rate", "0.001", "--sample", "7")
+    other = tmp_path / "other.yaml"
+    other.write_text("sample: words\nmetrics: bleu\ntrain_file: [x.tsv, y.tsv]", encoding="utf-8")
+    expected = Options(sample="words", metrics=["bleu"], train_file=["x.tsv", "y.tsv"])
+    assert parse(config, "--config", str(other)) == expected
 
 
 def test_options_of_transformers_keep_their_types(config):
@@ -270,25 +233,19 @@ def test_options_of_transformers_keep_their_types(config):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("learning_rat: 1\n", "unknown option 'learning_rat'"),
+        ("learning_rat: 1\n", "unknown option 'learning_rat'; did you mean learning_rate? --help lists"),
         ("- a\n", "found sequence"),
         ("learning_rate: fast\n", "line 1: learning_rate: invalid float value: 'fast'"),
-        ("learning_rate: [0.1, 0.2]\n", "line 1: learning_rate: expected one value, found a sequence"),
         ("learning_rate:\n", "learning_rate: expected a value, found nothing"),
         ("norm_first: true\nlearning_rate: {a: 1}\n", "line 2: learning_rate: expected one value, found a mapping"),
         ("norm_first: maybe\n", "line 1: norm_first: Truthy value expected: got maybe"),
-        ("metrics: [a, null]\n", "metrics: expected one or more values"),
         ("metrics: [[a]]\n", "metrics: expected one or more values"),
         ("sample: [a, b]\n", "sample: expected one value, found a sequence"),
         ("", "found nothing"),
         ("sample: a\nlearning_rate: 1\nsample: b\n", "more than one line for sample"),
         ("1: a\nx: b\n", "unknown option '1', 'x'"),
-        ("? [a]\n: b\n", "unknown option"),
         ("config: a.yaml\n", "unknown option 'config'"),
-        ("help: true\n", "unknown option 'help'"),
         ("metrics: [a\nsample: b\n", "line 2: expected YAML: expected ',' or ']', but got ':'"),
-        ("sample: *a\n", "line 1: expected YAML: found undefined alias"),
-        ("sample: a\n---\nsample: b\n", "line 2: expected YAML: but found another document"),
         ("sample: a\0b\n", "expected YAML: unacceptable character #x0000"),
         ("sample: " + "[" * 5000, "expected YAML: maximum recursion depth exceeded"),
         ("# café\n".encode("latin-1"), "expected a readable file in UTF-8: 'utf-8' codec can't decode byte 0xe9"),
@@ -327,7 +284,7 @@ def test_what_transformers_refuses_is_one_line(config, capsys, text, flags, mess
 
 def test_texts_in_the_file_are_kept_as_they_are_written(config):
     """YAML 1.1 reads these as a truth value, an octal number, a date, a base-60 number and a number."""
-    for text in ("no", "0010", "2020-01-01", "1:30", "1.10", "~a"):
+    for text in ("no", "0010", "2020-01-01", "1:30", "1.10", "7"):
         config.write_text(f"sample: {text}\ntrain_file: [{text}]\n", encoding="utf-8")
         assert parse(config).sample == text
         assert parse(config).train_file == [text]
@@ -339,7 +296,7 @@ def test_texts_in_the_file_are_kept_as_they_are_written(config):
         (["--config", "nowhere.yaml"], "nowhere.yaml: found no such file here"),
         (["--config", "."], "--config .: found no such file here"),
         (["--config", "a" * 5000], "expected a readable file"),
-        (["--learning_rat", "1"], "unknown option --learning_rat"),
+        (["--learning_rat", "1"], "unknown option --learning_rat; did you mean learning_rate?"),
         (["--learning_rate", "fast"], "argument --learning_rate"),
         (["words"], "unknown option words"),
     ],
@@ -419,14 +376,3 @@ def test_help_is_as_wide_as_the_terminal_but_readable(columns, widest, config, m
         parse(config, "--help")
     described = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("usage: ")]
     assert widest - 25 < max(map(len, described)) <= widest
-
-
-def test_the_option_that_was_probably_meant_is_named(tmp_path, capsys):
-    right, wrong = tmp_path / "right.yaml", tmp_path / "wrong.yaml"
-    right.write_text("learning_rate: 1e-3\n", encoding="utf-8")
-    wrong.write_text("lerning_rate: 1e-3\n", encoding="utf-8")
-    for arguments, meant in (([right, "--max_step", "6"], "max_steps"), ([wrong], "learning_rate")):
-        command = ["--config", *map(str, arguments)]
-        with pytest.raises(SystemExit):
-            parse_arguments(RecipeArguments, description="", default_config="accents.yaml", arguments=command)
-        assert f"did you mean {meant}? --help lists" in capsys.readouterr().err

@@ -1,16 +1,14 @@
 """The output folder of a finished run, tables, and the push to a Hub that is simulated here."""
 
-import csv
 import json
 import sys
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import yaml
-from transformers import AutoTokenizer, SchedulerType
+from transformers import SchedulerType
 
 from atenta import AtentaDecoderForCausalLM
 from atenta.hub.publishing import PushError
@@ -29,7 +27,7 @@ from atenta.recipes.training.results import (
 )
 from atenta.recipes.training.runs import Run
 from support.recipes import assert_picture
-from support.saved import save_with_tokenizer
+from support.trainers import random_texts, tiny, trainer_of
 
 SCORES = {"uniform characters": {"bits_per_character": 5.0}, "model": {"bits_per_character": 2.5}}
 ABOUT = {"data": "tales", "language": "pt", "licence": "apache-2.0"}
@@ -37,44 +35,19 @@ ABOUT = {"data": "tales", "language": "pt", "licence": "apache-2.0"}
 
 @pytest.fixture
 def trainer(tmp_path):
-    """The parts of a trained `RecipeTrainer` that `save_run` uses."""
-    model = save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "saved")
-    model.config.use_cache = False
-    folder = tmp_path / "model"
-
-    def save_model():
-        model.save_pretrained(folder)
-        AutoTokenizer.from_pretrained(tmp_path / "saved").save_pretrained(folder)
-
-    history = [
+    """A `RecipeTrainer` that has not trained, and its history."""
+    rows = {"train": random_texts([3, 4]), "validation": random_texts([5])}
+    options = {"metric_for_best_model": "bits_per_character", "max_steps": 2, "hub_token": "hf_secret"}
+    made = trainer_of(tmp_path / "model", rows, tiny(AtentaDecoderForCausalLM), eval_strategy="epoch", **options)
+    made.run = Run(made.args, {}, options_of(DataArguments, StackArguments, RecipeArguments))
+    made.model.config.use_cache = False
+    made.state.global_step = 2
+    made.state.log_history = [
         {"step": 1, "epoch": 0.5, "loss": 3.0, "grad_norm": 1.0},
         {"step": 2, "epoch": 1.0, "eval_loss": 2.0, "eval_bits_per_character": 3.0, "eval_runtime": 9.0},
     ]
-    arguments = SimpleNamespace(
-        output_dir=str(folder),
-        metric_for_best_model="bits_per_character",
-        hub_model_id=None,
-        hub_token="hf_secret",
-        hub_private_repo=None,
-        replace_on_hub=False,
-        card_title=None,
-        card_language="en",
-        optim="adamw_torch_fused",
-        max_steps=2,
-        max_tokens_per_batch=None,
-    )
-    return SimpleNamespace(
-        model=model,
-        save_model=save_model,
-        args=arguments,
-        state=SimpleNamespace(log_history=history, global_step=2),
-        checkpointing=SimpleNamespace(earlier_options={}),
-        accelerator=SimpleNamespace(unwrap_model=lambda model: model),
-        is_world_process_zero=lambda: True,
-        push_when_finished=False,
-        run=Run(None, {}, options_of(DataArguments, StackArguments, RecipeArguments)),
-        cost=SimpleNamespace(facts=lambda: {"minutes": 1.5}),
-    )
+    made.cost.minutes = 1.5
+    return made
 
 
 def test_the_folder_of_a_run(trainer, capsys):
@@ -98,12 +71,6 @@ def test_the_folder_of_a_run(trainer, capsys):
     assert (folder / "predictions.tsv").read_text(encoding="utf-8") == "text\toutput\na\tb\n"
     assert_picture(folder / "learning_curve.png")
     assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["use_cache"] is True
-
-
-def test_the_card_has_scores_and_data(trainer):
-    save_run(trainer, scores=SCORES, about=ABOUT)
-    folder = Path(trainer.args.output_dir)
-    assert not (folder / "predictions.tsv").exists()
     metadata = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
     assert (metadata["language"], metadata["license"]) == ("pt", "apache-2.0")
     (result,) = metadata["model-index"][0]["results"]
@@ -138,17 +105,14 @@ def test_the_folder_is_pushed_once_it_is_complete(trainer, pushes, capsys):
     assert not pushes
     trainer.push_when_finished = True
     save_run(trainer, scores=SCORES, about=ABOUT)
-    options = {"private": True, "replace": False, "token": "hf_secret"}
-    assert pushes == [(Path(trainer.args.output_dir), "model", options)]
-    assert "Pushed to https://hub/model" in capsys.readouterr().out
-
-
-def test_name_visibility_and_replacing_are_options(trainer, pushes):
     trainer.args.hub_model_id, trainer.args.hub_private_repo, trainer.args.replace_on_hub = "ana/accents", False, True
     push_run(trainer)
-    ((_, repository, options),) = pushes
-    assert repository == "ana/accents"
-    assert (options["private"], options["replace"]) == (False, True)
+    folder = Path(trainer.args.output_dir)
+    assert pushes == [
+        (folder, "model", {"private": True, "replace": False, "token": "hf_secret"}),
+        (folder, "ana/accents", {"private": False, "replace": True, "token": "hf_secret"}),
+    ]
+    assert "Pushed to https://hub/model" in capsys.readouterr().out
 
 
 def test_a_push_that_fails_says_how_to_go_on(trainer, monkeypatch):
@@ -156,9 +120,7 @@ def test_a_push_that_fails_says_how_to_go_on(trainer, monkeypatch):
         raise PushError("The Hub refuses the token (401).")
 
     monkeypatch.setattr(results, "push_folder", refuse)
-    with pytest.raises(
-        SystemExit, match=r"is saved, but not pushed: The Hub refuses the token \(401\)\. `atenta push"
-    ):
+    with pytest.raises(SystemExit, match=r"not pushed: The Hub refuses the token \(401\)\. `atenta push"):
         push_run(trainer)
 
 
@@ -173,16 +135,15 @@ def test_the_card_has_the_options_that_matter(trainer, monkeypatch):
     }
     trainer.run.options = options
     trainer.args.learning_rate, trainer.args.lr_scheduler_type = 0.5, SchedulerType.LINEAR
+    trainer.args.optim = "adamw_torch_fused"
     assert describe_training(trainer)["options"] == {
         **{"optim": "adamw_torch_fused", "learning_rate": 0.5, "lr_scheduler_type": "linear", "max_steps": 2},
         **{"dropout": 0.1, "seed": 42, "weight_decay": 0, "trained_steps": 2},
     }
 
-
-@pytest.mark.parametrize(("start", "stated"), [("ana/pretrained", "ana/pretrained"), (None, None), (".", None)])
-def test_the_card_has_the_model_that_training_started_from(start, stated, trainer):
-    trainer.run.options = {"model_name_or_path": start}
-    assert describe_training(trainer)["base_model"] == stated
+    for start, stated in (("ana/pretrained", "ana/pretrained"), (None, None), (".", None)):
+        trainer.run.options = {"model_name_or_path": start}
+        assert describe_training(trainer)["base_model"] == stated
 
 
 def test_a_table():
@@ -200,31 +161,16 @@ def test_a_table():
 def test_metrics_describe_the_run(tmp_path, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["somewhere/recipes/seq2seq.py", "--seed", "3"])
     path = tmp_path / "metrics.json"
-    write_metrics(path, {"ação": {"score": 0.25}})
+    write_metrics(path, {"ação": {"score": 0.25, "perplexity": float("inf"), "texts": 2}})
     assert "ação" in path.read_text(encoding="utf-8")
     metrics = json.loads(path.read_text(encoding="utf-8"))
     run = metrics.pop("run")
-    assert metrics == {"ação": {"score": 0.25}}
+    assert metrics == {"ação": {"score": 0.25, "perplexity": None, "texts": 2}}  # JSON has no infinity
     assert run["command"] == "python -m atenta.recipes.seq2seq --seed 3"
     assert run["date"] == date.today().isoformat()
     assert run["versions"]["transformers"] == version("transformers")
     assert run["python"] == ".".join(map(str, sys.version_info[:3]))
     assert "cores" in run["machine"]
-
-
-def test_metrics_are_json_where_a_figure_is_infinite(tmp_path):
-    write_metrics(tmp_path / "metrics.json", {"test": {"model": {"word_perplexity": float("inf"), "texts": 2}}})
-    text = (tmp_path / "metrics.json").read_text(encoding="utf-8")
-    found = json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
-    assert found["test"]["model"] == {"word_perplexity": None, "texts": 2}
-
-
-def test_predictions_keep_tabs_quotes_and_line_ends(tmp_path):
-    path = tmp_path / "predictions.tsv"
-    write_predictions(path, {"source": ["a\tb", 'c "d"', '"'], "output": ["é\nx", "", "e\u0301\r\n"]})
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file, delimiter="\t"))
-    assert rows == [["source", "output"], ["a\tb", "é\nx"], ['c "d"', ""], ['"', "e\u0301\r\n"]]
 
 
 def test_columns_of_two_lengths_are_an_error(tmp_path):

@@ -17,9 +17,9 @@ from safetensors import SafetensorError
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.command.main import RECIPES as COMMANDS
+from atenta.hub.publishing import PushError
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
-from atenta.recipes.training.checkpoints import delete_checkpoint, is_complete
-from atenta.recipes.training.resuming import digest_rows
+from atenta.recipes.training.checkpoints import delete_checkpoint, digest_rows, is_complete
 from support.recipes import RECIPES, run_here, run_recorded, tiny, write_lines
 from support.trainers import random_texts, trainer_of
 from support.trainers import tiny as tiny_model
@@ -29,7 +29,6 @@ OTHER = random_texts([3, 4, 9, 12], seed=1)
 
 
 def make(folder, rows=ROWS, **training):
-    """Return a trainer, and its options before they are copied."""
     saving = {"save_strategy": "steps", "save_steps": 1, "max_steps": 3}
     trainer = trainer_of(folder, rows, tiny_model(AtentaDecoderForCausalLM), **(saving | training))
     trainer.test_dataset = rows.get("test")
@@ -55,32 +54,28 @@ def finished(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(params=["finished", "stopped"])
-def run_folder(finished, tmp_path, request):
-    """The folder of a run of three steps, finished or stopped after two."""
+@pytest.fixture
+def run_folder(finished, tmp_path):
+    """The folder of a run of three steps that was stopped after two."""
     shutil.copytree(finished, tmp_path / "run")
-    if request.param == "stopped":
-        delete_checkpoint(tmp_path / "run" / "checkpoint-3")
+    delete_checkpoint(tmp_path / "run" / "checkpoint-3")
     return tmp_path / "run"
 
 
-CHANGES = [
-    ({"train": OTHER}, "training rows"),
-    ({"train": ROWS["train"].select([0, 1, 2])}, "training rows"),
-    ({"train": ROWS["train"].select([1, 0, 2, 3])}, "training rows"),
-    ({"validation": OTHER}, "validation rows"),
-    ({"train": OTHER, "validation": OTHER}, "training rows and validation rows"),
-]
-
-
-@pytest.mark.parametrize(("rows", "named"), CHANGES)
-def test_other_rows_are_named_and_nothing_is_changed(run_folder, rows, named):
-    before = contents(run_folder)
-    with pytest.raises(
-        SystemExit, match=rf"checkpoint-\d belongs to a run with other {named}\. Give the earlier data, or"
-    ):
-        train(make(run_folder, ROWS | rows))
-    assert contents(run_folder) == before
+@pytest.mark.parametrize(
+    ("rows", "named"),
+    [
+        ({"train": ROWS["train"].select([1, 0, 2, 3])}, "training rows"),
+        ({"validation": OTHER}, "validation rows"),
+        ({"train": ROWS["train"].select([0, 1, 2]), "validation": OTHER}, "training rows and validation rows"),
+    ],
+)
+def test_other_rows_are_named_and_nothing_is_changed(finished, run_folder, rows, named):
+    for folder in (finished, run_folder):
+        before = contents(folder)
+        with pytest.raises(SystemExit, match=rf"checkpoint-\d belongs to a run with other {named}\. Give the earlier"):
+            train(make(folder, ROWS | rows))
+        assert contents(folder) == before
     train(make(run_folder))  # the lock is free, and the earlier rows are still those of the run
 
 
@@ -94,30 +89,23 @@ def test_other_rows_may_be_resumed_from_a_named_checkpoint(run_folder, capsys):
 
 
 @pytest.mark.parametrize("named", [True, False])
-@pytest.mark.parametrize("what", ["alphabet", "tags", "labels"])
+@pytest.mark.parametrize("what", ["alphabet", "alphabet and tags", "labels", "positions"])
 def test_another_alphabet_is_never_resumed(run_folder, what, named):
     before = contents(run_folder)
     again = make(run_folder, resume_from_checkpoint=str(run_folder / "checkpoint-2") if named else None)
     config = again.model.config
     if what == "alphabet":
         again.processing_class = AtentaTokenizer.from_texts(["abcdefghijklmnoq"], family="decoder")
-    elif what == "tags":
+    elif what == "alphabet and tags":  # the token is no letter now
         config.tag_token_ids = [5]
-        what = "alphabet and tags"  # the token is no letter now
-    else:
+    elif what == "labels":
         config.id2label = {0: "amor", 1: "mer"}
+    else:
+        config.rotary_cross_attention = False
     with pytest.raises(SystemExit, match=f"belongs to a run with other {what}\\. Give the earlier data") as stopped:
         train(again)
     assert "--resume_from_checkpoint" not in str(stopped.value)
     assert contents(run_folder) == before
-
-
-def test_another_test_set_is_scored_and_said(run_folder, capsys):
-    train(make(run_folder))
-    assert "test rows" not in capsys.readouterr().out
-    train(make(run_folder, ROWS | {"test": OTHER}))
-    message = f"The test rows have changed since {run_folder}/checkpoint-3 was written: they are scored now."
-    assert message in capsys.readouterr().out
 
 
 def test_a_digest_depends_on_the_values_only(tmp_path):
@@ -154,33 +142,74 @@ def test_a_stream_is_known_by_its_files(tmp_path):
     assert digest_rows(stream, [str(file)]) != before
 
 
-# The folder
+# The start
 
 
 def arguments(folder, **training):
     return RecipeArguments(output_dir=str(folder), use_cpu=True, **({"report_to": "none"} | training))
 
 
-def test_a_folder_in_use_is_refused_with_the_process(tmp_path):
-    run = start_run(arguments(tmp_path / "run"))
-    with pytest.raises(
-        SystemExit, match=rf"--output_dir {tmp_path}/run is in use by process {os.getpid()} on .*: wait until"
-    ):
-        runs._lock(tmp_path / "run")
-    run.end()
-    runs._lock(tmp_path / "run").release()
+def test_start_sets_the_seed(tmp_path):
+    drawn = []
+    for _ in range(2):
+        start_run(arguments(tmp_path, seed=3))
+        drawn.append(torch.rand(4))
+    torch.manual_seed(3)
+    assert torch.equal(drawn[0], drawn[1])
+    assert torch.equal(drawn[0], torch.rand(4))
 
 
-def test_another_run_of_this_process_frees_the_folder(tmp_path):
+def test_processes_that_do_not_see_each_other_are_an_error(tmp_path, monkeypatch):
+    alone = arguments(tmp_path)
+    monkeypatch.setenv("WORLD_SIZE", "2")
+    with pytest.raises(SystemExit, match=r"2 processes were started, but this process sees 1\. On CPUs"):
+        start_run(alone)
+
+
+@pytest.mark.parametrize(
+    ("environment", "threads"),
+    [
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "4"}, 2),
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "16"}, 1),
+        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "3"}, 3),
+        ({"OMP_NUM_THREADS": "1"}, 3),
+    ],
+)
+def test_cores_are_divided_if_accelerate_gave_one_thread(monkeypatch, environment, threads):
+    for name in ("ACCELERATE_MIXED_PRECISION", "LOCAL_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(os, "cpu_count", lambda: 8)
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        runs.use_all_cores()
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_a_model_that_could_not_be_pushed_is_not_trained(tmp_path, monkeypatch):
+    asked = []
+
+    def refuse(repository, **options):
+        asked.append((repository, options))
+        raise PushError("ana/x has a model already.")
+
+    monkeypatch.setattr(runs, "expect_pushable", refuse)
+    with pytest.raises(SystemExit, match=r"^--push_to_hub: ana/x has a model already\. \(--hub_model_id, "):
+        start_run(arguments(tmp_path, push_to_hub=True, hub_model_id="ana/x", hub_private_repo=False))
+    assert asked == [("ana/x", {"private": False, "replace": False, "token": None})]
+
+
+def test_a_folder_is_used_by_one_run_at_a_time(tmp_path, monkeypatch):
     start_run(arguments(tmp_path))
-    start_run(arguments(tmp_path))
+    with pytest.raises(SystemExit, match=rf"--output_dir {tmp_path} is in use by process {os.getpid()} on .*: wait"):
+        runs._lock(tmp_path)
+    start_run(arguments(tmp_path))  # another run of this process ends the one before
     start_run(arguments(tmp_path / "other"))
     with FileLock(tmp_path / ".lock", blocking=False):
-        pass
-
-
-def test_other_processes_take_no_lock(tmp_path, monkeypatch):
-    with FileLock(tmp_path / ".lock"):
         monkeypatch.setattr(RecipeArguments, "process_index", 1)
         assert start_run(arguments(tmp_path)).lock is None
 
@@ -201,24 +230,24 @@ def test_the_lock_of_a_killed_process_is_free(tmp_path):
     runs._lock(tmp_path / "b").release()
 
 
-@pytest.mark.parametrize("name", ["file", "file/under/it"])
-def test_a_folder_that_cannot_be_made_is_refused(tmp_path, name):
-    write_lines(tmp_path / "file", "a")
-    with pytest.raises(
-        SystemExit, match=rf"--output_dir {tmp_path}/{name}: expected a folder that can be written to \("
-    ):
-        start_run(arguments(tmp_path / name))
-
-
-def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("name", "reason"), [("file/under/it", "Not a directory"), ("run", "Permission denied")])
+def test_a_folder_that_cannot_be_written_to_is_refused(tmp_path, monkeypatch, name, reason):
     def refuse(*arguments, **options):
         raise PermissionError(errno.EACCES, "Permission denied")
 
+    write_lines(tmp_path / "file", "a")
     monkeypatch.setattr(runs, "FileLock", refuse)  # root may write everywhere
-    with pytest.raises(
-        SystemExit, match=r"expected a folder that can be written to \(Permission denied\); give another"
-    ):
-        start_run(arguments(tmp_path))
+    with pytest.raises(SystemExit, match=rf"--output_dir {tmp_path}/{name}: expected .* written to \({reason}\)"):
+        start_run(arguments(tmp_path / name))
+
+
+def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
+    def no_locks(*arguments, **options):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(FileLock, "acquire", no_locks)
+    assert start_run(arguments(tmp_path)).lock is None
+    assert "its file system has no locks" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("output", ["/", "home", "git", "work", ".", ".."])
@@ -236,20 +265,28 @@ def test_a_folder_of_other_files_is_refused(tmp_path, monkeypatch, output):
 def test_the_current_folder_is_accepted_if_it_is_empty_or_of_a_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        run = start_run(arguments("."))
-        run.begin()
-        run.end()
+        start_run(arguments(".")).begin()
 
 
 @pytest.mark.parametrize("logger", ["wandb", "nothing"])
 def test_a_logger_that_is_not_installed_is_refused(tmp_path, logger):
-    with pytest.raises(SystemExit, match=rf"^--report_to {logger}: .*(install wandb|only azure_ml, ).*$") as stopped:
+    with pytest.raises(SystemExit, match=rf"^--report_to {logger}: .*(install wandb|only azure_ml, ).*$"):
         start_run(arguments(tmp_path / "run", report_to=logger))
-    assert "\n" not in str(stopped.value)
     assert not (tmp_path / "run").exists()
 
 
-# How it ends
+def test_a_run_resumed_from_an_earlier_checkpoint_sets_later_ones_aside_also_in_a_moved_folder(finished, tmp_path):
+    folder = tmp_path / "moved"
+    shutil.copytree(finished, folder)
+    assert start_run(make(folder).args).checkpoint == folder / "checkpoint-3"
+    changed = {"resume_from_checkpoint": str(folder / "checkpoint-1"), "learning_rate": 1e-4}
+    start_run(make(folder, **changed).args).begin()
+    kept = sorted(path.name for path in folder.glob("checkpoint-*"))
+    assert kept == ["checkpoint-1", "checkpoint-2.replaced", "checkpoint-3.replaced"]
+    assert start_run(make(folder, learning_rate=1e-4).args).checkpoint == folder / "checkpoint-1"
+
+
+# The end
 
 
 def interrupted(error, trainer):
@@ -265,13 +302,15 @@ def interrupted(error, trainer):
     return lambda: train(trainer)
 
 
-def test_an_interrupted_run_says_what_is_kept(tmp_path, capsys):
+@pytest.mark.parametrize("overwritten", [False, True])
+def test_an_interrupted_run_says_what_is_kept(tmp_path, capsys, overwritten):
     with pytest.raises(SystemExit) as stopped:
-        run_recipe(interrupted(KeyboardInterrupt(), make(tmp_path)))
+        run_recipe(interrupted(KeyboardInterrupt(), make(tmp_path, overwrite_output_dir=overwritten)))
     assert stopped.value.code == 130
-    assert stopped.value.__suppress_context__
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert lines == [f"Stopped. {tmp_path}/checkpoint-2 is kept: the same command goes on from there."]
+    without = ", without --overwrite_output_dir," if overwritten else ""
+    assert capsys.readouterr().err.strip().splitlines() == [
+        f"Stopped. {tmp_path}/checkpoint-2 is kept: the same command{without} goes on from there."
+    ]
 
 
 _INTERRUPTED = """
@@ -297,12 +336,6 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 def test_an_interruption_while_libraries_are_imported_is_one_line(command):
     done = subprocess.run([sys.executable, "-c", _INTERRUPTED, *command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (130, "Stopped.")
-
-
-def test_options_that_would_lose_the_checkpoint_are_named(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        run_recipe(interrupted(KeyboardInterrupt(), make(tmp_path, overwrite_output_dir=True)))
-    assert "the same command, without --overwrite_output_dir, goes on from there." in capsys.readouterr().err
 
 
 def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypatch):
@@ -340,9 +373,7 @@ def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypat
 def test_on_a_full_disk_the_last_checkpoint_is_kept(tmp_path, error):
     with pytest.raises(SystemExit) as stopped:
         run_recipe(interrupted(error, make(tmp_path)))
-    message = str(stopped.value)
-    assert re.match(r"The disk is full or fails: .* Free some space\. .*checkpoint-2 is kept: the same", message)
-    assert "\n" not in message
+    assert re.match(r"The disk is full or fails: .* Free some space\. .*checkpoint-2 is kept: ", str(stopped.value))
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
@@ -361,7 +392,7 @@ def test_a_device_that_is_full(tmp_path):
     assert not is_complete(tmp_path / "checkpoint-3")
 
 
-@pytest.mark.parametrize("error", [OSError("other"), FileNotFoundError(errno.ENOENT, "no"), KeyError("a bug")])
+@pytest.mark.parametrize("error", [FileNotFoundError(errno.ENOENT, "no"), KeyError("a bug")])
 def test_other_errors_keep_their_traceback(error):
     def fail():
         raise error
@@ -381,49 +412,14 @@ def test_a_recipe_whose_data_changed_stops(tmp_path):
     options = {"output_dir": tmp_path / "run", "train_file": file, "validation_file": file, "test_file": test}
     recipe = ("finetune_classification", tmp_path, *tiny("finetune_classification", **options))
     run_here(*recipe)
-    before = contents(tmp_path / "run")
-
+    before = json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))
     write_lines(test, *words[:5])
     assert "The test rows have changed since " in run_recorded(*recipe).stdout
     write_lines(test, *words[:3])
-    run_here(*recipe)
-    figures = (before.pop(tmp_path / "run" / "metrics.json"), (tmp_path / "run" / "metrics.json").read_bytes())
-    assert len({json.dumps(json.loads(each)["test"]) for each in figures}) == 1
+    assert "The test rows have changed since " not in run_recorded(*recipe).stdout
+    assert json.loads((tmp_path / "run" / "metrics.json").read_text(encoding="utf-8"))["test"] == before["test"]
     write_lines(file, *words, "lune\tfra")
-    before = contents(tmp_path / "run")
+    files = contents(tmp_path / "run")
     with pytest.raises(SystemExit, match="other training rows and validation rows and alphabet"):
         run_here(*recipe)
-    assert contents(tmp_path / "run") == before
-    assert torch.is_grad_enabled()
-
-
-def test_a_run_resumed_from_an_earlier_checkpoint_sets_later_ones_aside(finished, tmp_path):
-    folder = tmp_path / "run"
-    shutil.copytree(finished, folder)
-    changed = {"resume_from_checkpoint": str(folder / "checkpoint-1"), "learning_rate": 1e-4}
-    run = start_run(make(folder, **changed).args)
-    run.begin()
-    run.end()
-    kept = sorted(path.name for path in folder.glob("checkpoint-*"))
-    assert kept == ["checkpoint-1", "checkpoint-2.replaced", "checkpoint-3.replaced"]
-    again = start_run(make(folder, learning_rate=1e-4).args)
-    assert again.checkpoint == folder / "checkpoint-1"
-    again.end()
-
-
-def test_a_file_system_without_locks_is_said(tmp_path, monkeypatch, capsys):
-    def no_locks(*arguments, **options):
-        raise OSError(errno.ENOLCK, "No locks available")
-
-    monkeypatch.setattr(FileLock, "acquire", no_locks)
-    run = start_run(make(tmp_path).args)
-    assert run.lock is None
-    assert "its file system has no locks" in capsys.readouterr().out
-    run.end()
-
-
-def test_a_run_whose_folder_was_moved_is_the_same_run(finished, tmp_path):
-    shutil.copytree(finished, tmp_path / "moved")
-    run = start_run(make(tmp_path / "moved").args)
-    assert run.checkpoint == tmp_path / "moved" / "checkpoint-3"
-    run.end()
+    assert contents(tmp_path / "run") == files

@@ -91,12 +91,29 @@ def run(folder: Path, processes: int, rank: int, checkpoint: Path | None = None)
     }
 
 
+def diverge(folder: Path, rank: int) -> str:
+    """Train as one of two processes. The loss of the second is NaN, of the first of two batches in the second step."""
+    batches = {"per_device_train_batch_size": 1, "gradient_accumulation_steps": 2}
+    trainer, losses = trainer_of(folder, {"train": TRAIN}, max_steps=4, **batches), []
+    compute_loss = trainer.compute_loss
+
+    def compute(*arguments, **options):
+        losses.append(compute_loss(*arguments, **options))
+        return losses[-1] * float("nan") if rank == 1 and len(losses) == 3 else losses[-1]
+
+    trainer.compute_loss = compute
+    with pytest.raises(SystemExit) as stopped:
+        trainer.fit(None)
+    return str(stopped.value)
+
+
 def run_rank(folder: Path, checkpoint: Path) -> None:
     """Run as one of two processes, from the beginning and from a checkpoint of one process; write the findings."""
     rank = int(os.environ["RANK"])
     found = {
         "complete": run(folder / "complete", 2, rank),
         "resumed": run(folder / "resumed", 2, rank, checkpoint),
+        "diverged": diverge(folder / "diverged", rank),
     }
     (folder / f"{rank}.json").write_text(json.dumps(found), encoding="utf-8")
     gc.collect()  # a DistributedDataParallel that is freed after its process group may wait forever
@@ -183,6 +200,12 @@ def test_two_processes_resume_from_a_checkpoint_of_one(alone, together):
         assert found["losses"] == approx(alone[1]["losses"])
         assert found["predicted"] == alone[1]["predicted"]
     assert_same_weights(together[0] / "resumed" / "0", alone[0])
+
+
+def test_all_processes_end_with_the_one_whose_loss_is_not_finite(together):
+    first, second = (found["diverged"] for found in together[1])
+    assert first.startswith("Step 2: the loss is nan and the norm of the gradient is nan;")
+    assert second == "1"
 
 
 if __name__ == "__main__":
