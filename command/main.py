@@ -365,10 +365,16 @@ def push(
 ) -> None:
     """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""
     with _errors_in_a_line():
-        from atenta.hub.publishing import plan_push, push_folder
+        from atenta.hub.publishing import PushError, plan_push, push_folder
+        from atenta.hub.push_files import select_files
 
         allow_interrupts()
-        plans = plan_push(folder, repository, private=not public, collection=collection)
+        files = select_files(folder)
+        try:
+            plans = plan_push(folder, repository, private=not public, collection=collection)
+        except PushError:
+            print(f"To push to {repository}, unless it has them already: {files}")
+            raise
         print("\n".join(map(str, plans)))
         if any(plan.replaces for plan in plans) and not replace:
             raise ValueError("The repository has files that differ: give --replace, or another repository.")

@@ -78,7 +78,6 @@ def test_wheel(source, install_and_use, tmp_path):
     others = {
         "atenta/__init__.pyi",
         "atenta/hub/hub_card.md",
-        "atenta/hub/hub_card_pt.md",
         "atenta/py.typed",
         "atenta/recipes/pictures/attention_page.html",
     }
