@@ -23,7 +23,8 @@ from atenta import (
     AtentaTokenizer,
     restore_accents,
 )
-from atenta.command.main import RECIPES, app
+from atenta.command.main import app
+from atenta.command.recipe_commands import RECIPES
 from atenta.recipes.metrics import scores
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.local_hub import local_hub
@@ -146,7 +147,12 @@ def test_a_pipe_has_the_first_format_of_its_rows(tmp_path):
 
 @pytest.mark.parametrize(
     ("module", "arguments"),
-    [("typer", ["--help"]), ("numpy", ["restore", "a"]), ("torch", ["predict", MODEL_FOLDER, "a", "--device", "cpu"])],
+    [
+        ("lazy_loader", ["train"]),
+        ("typer", ["--help"]),
+        ("numpy", ["restore", "a"]),
+        ("torch", ["predict", MODEL_FOLDER, "a", "--device", "cpu"]),
+    ],
 )
 def test_a_command_is_stopped_while_it_imports(module, arguments):
     script = (
@@ -155,7 +161,7 @@ def test_a_command_is_stopped_while_it_imports(module, arguments):
         "    def find_spec(name, *_):\n"
         f"        if name == {module!r}: signal.raise_signal(signal.SIGINT)\n"
         "sys.meta_path.insert(0, Stopping)\n"
-        "from atenta.command.start import main\n"
+        "from atenta_command import main\n"
         "main()"
     )
     done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)

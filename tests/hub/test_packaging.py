@@ -84,7 +84,7 @@ def test_wheel(source, install_and_use, tmp_path):
     model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}
     model |= {"tokenizer.json", "tokenizer_config.json", "onnx/model_int8.onnx"}
     others |= {f"atenta/restoration/portuguese_accents/{name}" for name in model}
-    assert names == modules | settings | others
+    assert names == modules | settings | others | {"atenta_command.py"}
 
 
 @pytest.mark.slow
