@@ -4,37 +4,17 @@ from atenta.recipes.terminal import allow_interrupts, escape_missing_characters
 
 import errno
 import os
-import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout, suppress
-from difflib import get_close_matches
-from importlib import import_module
+from contextlib import contextmanager
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
-from shutil import get_terminal_size
-from textwrap import fill
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import typer
-from typer.core import TyperCommand
 
+from atenta.command.recipe_commands import PASSED_ON, RecipeCommand, export, import_with_extra, show, train
 from atenta.command.text_lines import close_quietly, printable_lines
-
-# What `atenta train` runs, with what it trains. The modules are imported when they run.
-RECIPES = {
-    "seq2seq": "an encoder-decoder on pairs of texts: accents, inflection, phones, transliteration",
-    "pretrain_causal": "a decoder on texts",
-    "pretrain_masked": "an encoder on texts",
-    "finetune_classification": "labels of texts",
-    "finetune_tagging": "tags of words",
-    "finetune_qa": "answers to questions about a text",
-    "finetune_generation": "answers of a decoder to prompts",
-    "finetune_characters": "restored characters: accents, capitals",
-    "fit_pair_votes": "votes of pairs of tokens, by counting",
-}
 
 app = typer.Typer(
     help="Character-level Transformers: train them, use them, look inside, publish them.",
@@ -44,7 +24,6 @@ app = typer.Typer(
     rich_markup_mode=None,  # tables of rich cut the names of options in a narrow terminal
 )
 _CANNOT_WRITE = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF)
-_PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 Model = Annotated[str, typer.Argument(help="Folder of a saved model, or its name on the Hub.")]
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lines of standard input.")]
@@ -100,60 +79,7 @@ def _root(
     pass
 
 
-def _recipe_names(incomplete: str) -> list[str]:
-    """Return what the shell completes."""
-    return [name for name in RECIPES if name.startswith(incomplete)]
-
-
-class _RecipeCommand(TyperCommand):
-    """`atenta train`, for which the shell completes the options of the recipe, which are those of its help."""
-
-    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
-        """Return the options of the recipe that is named before."""
-        recipe = ctx.params.get("recipe")
-        if recipe not in RECIPES:
-            return super().shell_complete(ctx, incomplete)
-        module = _import(f"atenta.recipes.{recipe}", "recipes")
-        sys.argv = [f"atenta train {recipe}", "--help"]
-        with redirect_stdout(StringIO()) as printed, suppress(SystemExit):
-            module.main()
-        names = re.findall(r"^ +(?:-h, )?(--\w+)", printed.getvalue(), re.MULTILINE)
-        found = [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
-        return [SimpleNamespace(type="plain", value=name, help=None) for name in found]
-
-
-@app.command(cls=_RecipeCommand, short_help="Train a model with a recipe.", context_settings=_PASSED_ON)
-def train(
-    context: typer.Context,
-    recipe: Annotated[str | None, typer.Argument(autocompletion=_recipe_names, help="A name of the list.")] = None,
-) -> None:
-    """Train a model with a recipe. Without a name: list the recipes.
-
-    `atenta train seq2seq --help` lists the options of a recipe; they are passed on. On several GPUs or machines, start
-    the recipe's script with `accelerate launch`.
-    """
-    if recipe in (None, "--help", "-h"):
-        print("Usage: atenta train RECIPE [OPTIONS]\n\nRecipes, each with its own --help:\n")
-        indent, width = " " * (max(map(len, RECIPES)) + 4), get_terminal_size().columns
-        for name, about in RECIPES.items():
-            start = f"  {name}".ljust(len(indent))
-            print(fill(about, width, initial_indent=start, subsequent_indent=indent))
-        print("\nOn several GPUs or machines:\n  accelerate launch recipes/RECIPE.py [OPTIONS]")
-        return
-    if recipe not in RECIPES:
-        close = get_close_matches(str(recipe), RECIPES, n=1)
-        raise typer.BadParameter(
-            f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
-        )
-    try:
-        module = _import(f"atenta.recipes.{recipe}", "recipes")
-        run_recipe = import_module("atenta.recipes.training").run_recipe
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
-        raise typer.Exit(130) from None
-    sys.argv = [f"atenta train {recipe}", *context.args]
-    allow_interrupts()
-    run_recipe(module.main)
+app.command(cls=RecipeCommand, short_help="Train a model with a recipe.", context_settings=PASSED_ON)(train)
 
 
 @app.command(short_help="Use a model on lines of text.")
@@ -211,8 +137,8 @@ def predict(
         )
     if asked > 1 and format == "text":
         raise typer.BadParameter(f"--format text has one result for each line, not {asked}: give tsv or jsonl.")
-    _expect_sources(texts, files)
-    _expect_one_engine(engine, quantization, device, ensemble)
+    _check_sources(texts, files)
+    _check_one_engine(engine, quantization, device, ensemble)
     if resume and output is None:
         raise typer.BadParameter("--resume needs the --output that it goes on with.")
     generate = {
@@ -269,7 +195,7 @@ def restore(
     Texts and lines of standard input are restored one by one. A file is restored as a whole, so that a word has the
     lines around it as its context.
     """
-    _expect_sources(texts, files)
+    _check_sources(texts, files)
     with _errors_in_a_line():
         from atenta.command.restore import restore_texts
 
@@ -299,9 +225,9 @@ def evaluate(
     trust_remote_code: TrustRemoteCode = False,
 ) -> None:
     """Score a model on a file: pairs, labels, tags, questions, restored characters, or texts for a decoder."""
-    _expect_one_engine(engine, quantization, device, ensemble)
+    _check_one_engine(engine, quantization, device, ensemble)
     with _errors_in_a_line():
-        module = _import("atenta.command.evaluate", "recipes")
+        module = import_with_extra("atenta.command.evaluate", "recipes")
         from atenta.command.predict import PredictOptions, expect_device
 
         allow_interrupts()
@@ -334,22 +260,8 @@ def info(
         )
 
 
-@app.command(short_help="Draw what a model does.", context_settings=_PASSED_ON)
-def show(context: typer.Context) -> None:
-    """Draw what a model does: attention, decoding, masks, positions, curves. See `atenta show --help`."""
-    sys.argv[0] = "atenta show"  # which its help names
-    module = _import("atenta.recipes.show", "recipes")
-    allow_interrupts()
-    module.main(context.args)
-
-
-@app.command(short_help="Write ONNX files, which run without torch.", context_settings=_PASSED_ON)
-def export(context: typer.Context) -> None:
-    """Write a model as ONNX files, which run without torch, and compare the answers. See `atenta export --help`."""
-    sys.argv[0] = "atenta export"  # which its help names
-    module = _import("atenta.recipes.export", "export")
-    allow_interrupts()
-    module.main(context.args)
+app.command(short_help="Draw what a model does.", context_settings=PASSED_ON)(show)
+app.command(short_help="Write ONNX files, which run without torch.", context_settings=PASSED_ON)(export)
 
 
 @app.command(short_help="Push a model to the Hub.")
@@ -365,17 +277,23 @@ def push(
 ) -> None:
     """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""
     with _errors_in_a_line():
-        from atenta.hub.publishing import plan_push, push_folder
+        from atenta.hub.publishing import PushError, plan_push, push_folder
+        from atenta.hub.push_files import select_files
 
         allow_interrupts()
-        plans = plan_push(folder, repository, private=not public, collection=collection)
+        files = select_files(folder)
+        try:
+            plans = plan_push(folder, repository, private=not public, collection=collection)
+        except PushError:
+            print(f"To push to {repository}, unless it has them already: {files}")
+            raise
         print("\n".join(map(str, plans)))
         if any(plan.replaces for plan in plans) and not replace:
             raise ValueError("The repository has files that differ: give --replace, or another repository.")
         print(push_folder(folder, repository, private=not public, replace=replace, collection=collection))
 
 
-def _expect_sources(texts: list[str] | None, files: list[Path] | None) -> None:
+def _check_sources(texts: list[str] | None, files: list[Path] | None) -> None:
     if texts and files:
         raise typer.BadParameter("found texts and --files; expected one of them.")
     if missing := [path for path in files or [] if not path.exists() or path.is_dir()]:
@@ -383,21 +301,11 @@ def _expect_sources(texts: list[str] | None, files: list[Path] | None) -> None:
         raise typer.BadParameter(f"--files {missing[0]}: found {found}; expected a file.")
 
 
-def _expect_one_engine(engine: str, quantization: str | None, device: str | None, ensemble: list[str] | None) -> None:
+def _check_one_engine(engine: str, quantization: str | None, device: str | None, ensemble: list[str] | None) -> None:
     of_onnx = f"--quantization {quantization}" if quantization else "--engine onnx" if engine == "onnx" else None
     of_torch = "--engine torch" if engine == "torch" else "--ensemble" if ensemble else "--device" if device else None
     if of_onnx and of_torch:
         raise typer.BadParameter(f"found {of_onnx}, which is of onnxruntime, and {of_torch}, of torch: give one.")
-
-
-def _import(module: str, extra: str) -> Any:
-    """Return a module that needs the packages of an extra."""
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] == "atenta":
-            raise
-        raise SystemExit(f'This needs {error.name}: pip install "atenta[{extra}]"') from None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Model cards: the templates `hub_card.md` and `hub_card_pt.md`, filled from a saved model and its `metrics.json`.
+"""Model cards: the template `hub_card.md`, in two languages, filled from a saved model and its `metrics.json`.
 
 Importing this module makes models save their cards.
 """
@@ -31,8 +31,7 @@ from .card_words import (
 from .usage_example import write_onnx_usage, write_usage
 
 CARD = "README.md"
-_FOLDER = Path(__file__).resolve().parent
-_TEMPLATES = {"en": _FOLDER / "hub_card.md", "pt": _FOLDER / "hub_card_pt.md"}
+_TEMPLATE = Path(__file__).with_name("hub_card.md")
 _TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores: the Hub has no such task
 _PICTURES = ("learning_curve.png", "scores_by_length.png", "confusion.png", "reliability.png")
 # Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
@@ -87,9 +86,8 @@ def make_card(
     name = repository or _name_from_here(folder)
     card = ModelCard.from_template(
         _metadata(saved, facts, repository or folder.absolute().name, base_model),
-        template_str=_TEMPLATES[language].read_text(encoding="utf-8"),
+        template_str=_TEMPLATE.read_text(encoding="utf-8"),
         title=_as_markdown(facts.title or _title(repository or folder.absolute().name)),
-        name=name,
         saved=saved,
         facts=facts,
         config=saved.config,
@@ -113,12 +111,14 @@ def make_card(
         atenta_version=re.sub(r"[^\w.+-]", "", facts.run.get("versions", {}).get("atenta") or version("atenta")),
         year="".join(re.findall(r"^\d{4}", facts.run.get("date", ""))),
         limits=_without_html(facts.limits or ""),
+        pt=language == "pt",
+        say=lambda english, portuguese: in_language({"en": english, "pt": portuguese}, language),
         machine=describe_machine(str(facts.run.get("machine", "")), language),
         plain=_as_markdown,
         code=_as_code,
         words=lambda text: _as_markdown(translate(str(text), language)),
         own=lambda text: _as_markdown(in_language(text, language)),
-        number=lambda value, decimals=4: format_number(value, language, decimals),
+        number=lambda value: format_number(value, language),
         measure=lambda value: format_measure(value, language),
         share=lambda value: format_share(value, language),
     )

@@ -26,11 +26,10 @@ from huggingface_hub.hf_api import RepoFile
 from .card import CARD, is_unedited, make_card
 from .card_facts import METRICS, CardFacts, is_of_this_package
 from .card_words import in_one_line
-from .push_files import TOKENIZER, PushFiles, is_ours, select_files
+from .push_files import TOKENIZER, PushFiles, is_ours, name_some, select_files
 
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
-_NAMES_SHOWN = 8
 _SENT_IS_KEPT = "If something was sent, it is kept: push again, and the rest is sent."
 _CHANGED = "{repository} was changed by somebody else meanwhile ({status}): push again."
 _ANSWERS = {  # what the status of an answer means
@@ -76,11 +75,11 @@ class PushPlan:
         return bool(self.changed or self.removed)
 
     def __str__(self) -> str:
-        left_out = f" Left out: {_list(self.left_out)}." if self.left_out else ""
+        left_out = f" Left out: {name_some(self.left_out)}." if self.left_out else ""
         if not (self.added or self.replaces):
             return f"{self.repository}: nothing to send, it has all {len(self.unchanged)} files already.{left_out}"
         parts = {"add": self.added, "replace": self.changed, "remove": self.removed}
-        listed = "; ".join(f"{verb} {_list(names)}" for verb, names in parts.items() if names)
+        listed = "; ".join(f"{verb} {name_some(names)}" for verb, names in parts.items() if names)
         return f"{self.repository}{'' if self.exists else ' (new)'}: {listed}.{left_out}"
 
 
@@ -339,8 +338,3 @@ def _explain(error: BaseException, repository: str) -> str:
     return _ANSWERS.get(status, "The Hub answers {status} for {repository}: {said}. " + _SENT_IS_KEPT).format(
         status=status, repository=repository, said=said
     )
-
-
-def _list(names: tuple[str, ...]) -> str:
-    further = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{in_one_line(', '.join(names[:_NAMES_SHOWN]))}{further}"

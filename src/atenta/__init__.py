@@ -9,6 +9,8 @@ torch nor transformers. The models are registered when transformers is there, wh
 this package.
 """
 
+import sys
+from contextlib import redirect_stdout
 from typing import Any
 
 from lazy_loader import attach_stub
@@ -45,9 +47,11 @@ def _register() -> None:
     from transformers.utils import is_torch_available
 
     if is_torch_available():  # transformers has no models without it
-        # Each of these modules does its part at its end, so it may also be the one that imported transformers first.
-        import atenta.hub.bundle
-        import atenta.hub.card  # noqa: F401
+        # Under `python -OO` transformers prints which docstrings it lacks: not among the results of a program.
+        with redirect_stdout(sys.stderr):
+            # Each of these modules does its part at its end, so it may also be what imported transformers first.
+            import atenta.hub.bundle
+            import atenta.hub.card  # noqa: F401
 
 
 call_after_import("transformers", _register)

@@ -1,5 +1,5 @@
 """`python -m atenta`, the same as the command `atenta`."""
 
-from atenta.command.start import main
+from atenta_command import main
 
 main()

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import re
-import shlex
 import subprocess
 import sys
 
@@ -23,10 +22,11 @@ from atenta import (
     AtentaTokenizer,
     restore_accents,
 )
-from atenta.command.main import RECIPES, app
+from atenta.command.main import app
+from atenta.command.recipe_commands import RECIPES
 from atenta.recipes.metrics import scores
 from atenta.restoration.portuguese import MODEL_FOLDER
-from support.local_hub import local_hub
+from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
 
 COMMANDS = ["train", "predict", "restore", "evaluate", "info", "show", "export", "push"]
@@ -70,11 +70,11 @@ def test_the_list_of_recipes_fits_a_narrow_terminal(monkeypatch):
         ("atenta predict --num_b", ["--num_beams"]),
     ],
 )
-def test_the_shell_completes_names_and_options(words, expected):
-    environment = {**os.environ, "_ATENTA_COMPLETE": "complete_bash", "COMP_WORDS": words}
+def test_the_shell_completes_names_and_options(words, expected, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["atenta"])
+    environment = {"_ATENTA_COMPLETE": "complete_bash", "COMP_WORDS": words}
     environment |= {"COMP_CWORD": str(len(words.split()) - 1)}
-    done = run_process(text=True, env=environment)
-    assert done.stdout.split() == expected, done.stderr
+    assert CliRunner().invoke(app, prog_name="atenta", env=environment).stdout.split() == expected
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train"], ["restore", "A acao"]])
@@ -111,42 +111,55 @@ def test_streams_that_are_closed_full_or_in_ascii(command, status, printed):
     assert done.stderr.count("\n") == status  # lines
 
 
-def test_pipes_are_files(tmp_path):
-    (tmp_path / "a.txt").write_text("A acao", encoding="utf-8")
-    (tmp_path / "a.tsv").write_text("A acao\tA ação\n", encoding="utf-8")
-    script = """
-        atenta() { EXECUTABLE -m atenta "$@"; }
-        atenta restore --files <(cat a.txt) && atenta predict MODEL --files /dev/stdin < a.txt
-        atenta evaluate MODEL --test_file <(cat a.tsv)
-    """
-    for name, value in {"EXECUTABLE": sys.executable, "MODEL": MODEL_FOLDER}.items():
-        script = script.replace(name, shlex.quote(str(value)))
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.startswith(restore_accents("A acao") * 2 + "\n1 rows of /dev/fd/"), done.stderr
+@pytest.fixture
+def pipe_of():
+    """A function that returns the path of a pipe with a content."""
+    opened = []
+
+    def pipe_of(content):
+        read, write = os.pipe()
+        os.write(write, content.encode())
+        os.close(write)
+        opened.append(read)
+        return f"/dev/fd/{read}"
+
+    yield pipe_of
+    for each in opened:
+        os.close(each)
+
+
+def test_pipes_are_files(pipe_of):
+    assert run("restore", "--files", pipe_of("A acao")).stdout == restore_accents("A acao")
+    assert run("predict", MODEL_FOLDER, "--files", pipe_of("A acao")).stdout == restore_accents("A acao") + "\n"
+    assert run("evaluate", MODEL_FOLDER, "--test_file", pipe_of("A acao\tA ação\n")).stdout.startswith(
+        "1 rows of /dev/fd/"
+    )
+
+
+def test_a_pipe_has_the_first_format_of_its_rows(tmp_path, pipe_of):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
+    assert run("evaluate", tmp_path, "--test_file", pipe_of("Era uma vez")).stdout.startswith("1 rows of /dev/fd/")
 
 
 def test_scores_are_written_for_a_file_whose_name_is_not_utf_8(tmp_path):
-    file = tmp_path / "rows\udcff.tsv"
+    file, output = tmp_path / "rows\udcff.tsv", tmp_path / "scores.json"
     try:
         file.write_text("A acao\tA ação\n", encoding="utf-8")
     except OSError:
         pytest.skip("this file system has no such names")
-    output = tmp_path / "scores.json"
     done = run_process("evaluate", MODEL_FOLDER, "--test_file", file, "--output", output)
     assert done.returncode == 0, done.stderr
     assert json.loads(output.read_bytes())["run"]["test_file"] == str(file)
 
 
-def test_a_pipe_has_the_first_format_of_its_rows(tmp_path):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
-    script = f"printf 'Era uma vez' | '{sys.executable}' -m atenta evaluate model --test_file /dev/stdin"
-    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, cwd=tmp_path)
-    assert done.stdout.startswith("1 rows of /dev/stdin"), done.stderr
-
-
 @pytest.mark.parametrize(
     ("module", "arguments"),
-    [("typer", ["--help"]), ("numpy", ["restore", "a"]), ("torch", ["predict", MODEL_FOLDER, "a", "--device", "cpu"])],
+    [
+        ("lazy_loader", ["train"]),
+        ("typer", ["--help"]),
+        ("numpy", ["restore", "a"]),
+        ("torch", ["predict", MODEL_FOLDER, "a", "--device", "cpu"]),
+    ],
 )
 def test_a_command_is_stopped_while_it_imports(module, arguments):
     script = (
@@ -155,7 +168,7 @@ def test_a_command_is_stopped_while_it_imports(module, arguments):
         "    def find_spec(name, *_):\n"
         f"        if name == {module!r}: signal.raise_signal(signal.SIGINT)\n"
         "sys.meta_path.insert(0, Stopping)\n"
-        "from atenta.command.start import main\n"
+        "from atenta_command import main\n"
         "main()"
     )
     done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
@@ -169,17 +182,18 @@ def test_recipes_are_listed_and_named():
     assert "did you mean seq2seq?" in " ".join(refused.output.split())
 
 
-def test_a_recipe_has_its_own_help():
-    done = run_process("train", "finetune_classification", "--help", text=True)
-    assert done.returncode == 0
-    assert "--train_file" in done.stdout
-    assert done.stdout.startswith("usage: atenta train finetune_classification")
-
-
-def test_options_of_a_recipe_are_checked_by_it():
-    done = run_process("train", "seq2seq", "--max_stepz", "3", text=True)
-    assert done.returncode != 0
-    assert "max_steps" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "status", "printed"),
+    [
+        (["train", "finetune_classification", "--help"], 0, "usage: atenta train finetune_classification"),
+        (["show", "--help"], 0, "usage: atenta show"),
+        (["export", "--help"], 0, "usage: atenta export"),
+        (["train", "seq2seq", "--max_stepz", "3"], 2, "max_steps"),
+    ],
+)
+def test_scripts_read_their_options_themselves(arguments, status, printed, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["atenta"])
+    assert printed in run(*arguments, code=status).output
 
 
 def test_accents_of_lines():
@@ -368,32 +382,27 @@ def test_a_description_is_from_the_files_alone(tmp_path):
     assert "cannot load the model.safetensors" in str(run("info", tmp_path, code=1).exception)
 
 
-def test_pictures_and_exports_have_their_own_options():
-    for command in ("show", "export"):
-        done = run_process(command, "--help", text=True)
-        assert done.returncode == 0
-        assert done.stdout.startswith("usage: ")
-
-
 def test_a_push_says_what_it_does_and_asks(tmp_path, monkeypatch):
-    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path / "model", num_labels=2)
-    with local_hub() as hub:
-        environment = {**os.environ, "HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_local", "HF_HUB_OFFLINE": "0"}
-        environment |= {"HF_HUB_DISABLE_XET": "1", "NO_PROXY": "127.0.0.1", "HF_HOME": str(tmp_path)}
-        options = {"env": environment, "text": True, "stdin": subprocess.DEVNULL}
-        done = run_process("push", tmp_path / "model", "tester/labels", **options)
-        assert done.returncode == 0, done.stderr
-        assert "tester/labels (new): add " in done.stdout
+    folder = tmp_path / "model"
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, folder, num_labels=2)
+    push = ("push", folder, "tester/labels")
+    with used_hub(monkeypatch) as hub:
+        assert "tester/labels (new): add " in run(*push).stdout
         assert "model.safetensors" in hub.storage.files("tester/labels")
-        (tmp_path / "model" / "generation_config.json").write_text("{}", encoding="utf-8")
-        config = tmp_path / "model" / "config.json"
+        config = folder / "config.json"
         config.write_text(config.read_text(encoding="utf-8") + "\n", encoding="utf-8")
-        refused = run_process("push", tmp_path / "model", "tester/labels", **options)
-        assert refused.returncode == 1
-        assert "give --replace" in refused.stderr
-        done = run_process("push", tmp_path / "model", "tester/labels", "--replace", **options)
-        assert done.returncode == 0, done.stderr
+        assert "give --replace" in str(run(*push, code=1).exception)
+        run(*push, "--replace")
         assert hub.storage.files("tester/labels")["config.json"] == config.read_bytes()
+
+
+def test_a_push_without_a_network_says_what_it_would_send(tmp_path):
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path)
+    (tmp_path / "notes.txt").touch()
+    refused = run("push", tmp_path, "tester/labels", code=1)
+    for stated in ("tester/labels", "config.json", "Left out: notes.txt"):
+        assert stated in refused.stdout
+    assert "HF_HUB_OFFLINE" in str(refused.exception)
 
 
 @pytest.mark.parametrize(

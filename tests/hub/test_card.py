@@ -29,7 +29,7 @@ from atenta.hub.card_facts import CardFacts, ModelFacts
 from atenta.modeling.modeling_decoder import AtentaDecoderPreTrainedModel
 from atenta.registration import AUTO_CLASSES
 from support.card_rules import card_errors
-from support.exported import save_head, save_lively
+from support.exported import save_lively
 from support.models import named, tiny_model
 from support.recipes import ROOT
 from support.saved import save_with_tokenizer
@@ -68,6 +68,8 @@ FACTS = CardFacts(
         "21–40": {"texts": 1200, "left as it is": {"word_accuracy": 0.9}, "model": {"word_accuracy": 0.97}},
     },
     by_domain={"law": {"texts": 50, "left as it is": {"word_accuracy": 0.8}, "model": {"word_accuracy": 0.88}}},
+    confidence={"0.9": {"decided": 0.98, "wrong": 0.01}},
+    wrong_words={"unknown to training": 3},
     run={
         "command": "seq2seq.py --output_dir /home/ana/accents",
         "machine": "x86_64, 2 cores, no GPU",
@@ -121,15 +123,18 @@ def test_the_card_of_each_kind(model_class, tmp_path, capsys, monkeypatch):
         assert "".join(NASTY) in strings
 
 
-@pytest.mark.parametrize("model_class", named([AtentaDecoderForCausalLM, AtentaEncoderForSequenceClassification]))
-def test_usage_of_onnx_files_runs_as_printed(model_class, tmp_path, capsys, monkeypatch):
-    save = save_lively if model_class is AtentaDecoderForCausalLM else save_head
-    save(model_class, tmp_path)
+def test_usage_of_onnx_files_runs_as_printed(tmp_path, capsys, monkeypatch):
+    save_lively(AtentaDecoderForCausalLM, tmp_path)
     export_onnx(tmp_path, quantization="int8")
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda name: {"ana/x-onnx": tmp_path}[name])
     card = make_card(tmp_path, CardFacts(example="ceo"), repository="ana/x-onnx", base_model="ana/x")
     assert card_errors(card.content) == []
     assert run_usage(card, capsys)
+
+
+def test_usage_of_the_onnx_files_of_a_classifier(tmp_path):
+    tiny_model(AtentaEncoderForSequenceClassification).save_pretrained(tmp_path)
+    assert 'engine.predict(["Gostei' in usage(make_card(tmp_path, base_model="ana/x"))
 
 
 def test_usage_of_the_onnx_files_of_the_box_runs_as_printed(capsys, monkeypatch):
@@ -242,6 +247,7 @@ ENGLISH = (
     "- It is worst on the domain “law”: word accuracy 0.8800, against 0.9612 on the test data.",
     "- It is worst on the test “sentences”: word accuracy 0.9100, against 0.9612 on the test data.",
     "- It knows the spelling of 1880.",
+    "With `min_confidence=0.9` it decides 98.00 %",
     "Trained and tested on: tales.",
     "| split | rows | rows inside the alphabet | characters inside it |\n| --- | ---: | ---: | ---: |\n"
     "| train | 12,345 | 100.00 % | 100.00 % |\n| validation | 20 | 50.00 % | 99.90 % |",
@@ -264,6 +270,8 @@ PORTUGUESE = (
     "- Seu pior resultado por tamanho é nos textos de 11–20 caracteres: acurácia por palavra de 0,9300, contra 0,9612",
     "- Seu pior resultado por domínio é em “leis”",
     "Treinado e testado com: contos.",
+    "ele decide 98,00 %",
+    "3 desconhecidas no treino",
     "| treino | 12.345 | 100,00 % | 100,00 % |",
     "- Máquina: Some CPU, x86\\_64, 2 núcleos, sem GPU",
     "- Tempo: 4,75 minutos",
@@ -295,59 +303,32 @@ def test_emissions_in_the_metadata(folder):
     assert "read from its counters" in counted.text
 
 
-def test_a_baseline_that_is_as_good_is_a_limit(folder):
-    tests = {"test": {"look-up": {"character_error_rate": 0.01}, "model": {"character_error_rate": 0.02}}}
+@pytest.mark.parametrize(("figure", "is_limit"), [(0.01, True), (0.02, True), (0.03, False)])
+def test_a_baseline_that_is_as_good_is_a_limit(figure, is_limit, folder):
+    tests = {"test": {"look-up": {"character_error_rate": figure}, "model": {"character_error_rate": 0.02}}}
     text = make_card(folder, CardFacts(tests=tests)).text
-    assert "not better than the baseline “look-up”: character error rate 0.0200 against 0.0100." in text
-    tests["test"]["look-up"]["character_error_rate"] = 0.03
-    assert "not better" not in make_card(folder, CardFacts(tests=tests)).text
+    assert (f"than the baseline “look-up”: character error rate 0.0200 against {figure:.4f}." in text) == is_limit
 
 
 def test_pictures_are_linked_if_they_are_there(folder):
     assert "learning_curve.png" not in make_card(folder, FACTS).text
-    (folder / "learning_curve.png").touch()
-    (folder / "confusion.png").touch()
-    text = make_card(folder, FACTS).text
-    assert "![Learning curve](learning_curve.png)" in text
-    assert "(confusion.png)" in text
+    for name in ("learning_curve.png", "confusion.png"):
+        (folder / name).touch()
+        assert f"]({name})" in make_card(folder, FACTS).text
+
+
+OF_RUNS = ("by_length", "by_domain", "confidence", "wrong_words", "run")  # beside the card's facts in `metrics.json`
+KEPT = {
+    **{name: getattr(FACTS, name) for name in OF_RUNS},
+    **{"test": FACTS.tests["test"], "sentences": FACTS.tests["sentences"]},
+    "card": {name: value for name, value in vars(FACTS).items() if name not in ("tests", *OF_RUNS)},
+}
 
 
 def test_a_card_is_written_again_from_the_metrics(folder):
-    described = {"title": "Mine", "data": "tales", "rows": {"train": 3}, "card_language": "pt"}
-    metrics = {
-        **{"test": FACTS.tests["test"], "sentences": FACTS.tests["sentences"], "by_length": dict(FACTS.by_length)},
-        **{"confidence": {"0.9": {"decided": 0.98, "wrong": 0.01}}, "temperature": 1.5, "training": [{"step": 1}]},
-        **{"wrong_words": {"unknown to training": 3}, "run": dict(FACTS.run), "card": described},
-    }
-    (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
-    expected = CardFacts(
-        **{**described, "tests": {name: FACTS.tests[name] for name in ("test", "sentences")}},
-        **{name: metrics[name] for name in ("by_length", "confidence", "wrong_words", "run")},
-    )
-    assert CardFacts.read(folder) == expected
-    text = ModelCard.load(write_model_card(folder)).text
-    for stated in ("# Mine", "tales", "decide 98,00 %", "3 desconhecidas no treino"):
-        assert stated in text
-
-
-def test_a_fact_that_no_card_has_is_named(folder):
-    (folder / "metrics.json").write_text('{"card": {"colour": "red"}}', encoding="utf-8")
-    with pytest.raises(ValueError, match=r"metrics\.json: .*colour"):
-        write_model_card(folder)
-
-
-KEPT = {
-    **{"test": FACTS.tests["test"], "sentences": FACTS.tests["sentences"], "run": dict(FACTS.run)},
-    **{"by_length": dict(FACTS.by_length), "by_domain": dict(FACTS.by_domain), "wrong_words": {"unknown": 3}},
-    "confidence": {"0.9": {"decided": 0.98, "wrong": 0.01}},
-    "card": {
-        name: getattr(FACTS, name)
-        for name in (
-            *("title", "card_language", "task", "example", "data", "language", "licence", "datasets", "base_model"),
-            *("rows", "rows_inside", "characters_inside", "options", "cost", "limits", "tags"),
-        )
-    },
-}
+    (folder / "metrics.json").write_text(json.dumps({**KEPT, "verses": FACTS.tests["verses"], "temperature": 1.5}))
+    assert CardFacts.read(folder) == FACTS
+    assert write_model_card(folder).read_text(encoding="utf-8") == make_card(folder, FACTS).content
 
 
 def places(value, place=()):
@@ -365,7 +346,7 @@ def replaced(value, place, new):
     return {**value, name: replaced(value[name], rest, new) if rest else new}
 
 
-WRONG = [None, True, "x", 1.5, float("nan"), 10**400, [[]], {}]
+WRONG = [None, True, "x", 1.5, float("nan"), 10**400, [[]], {}, {"colour": "red"}]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: str(wrong)[:12])
@@ -390,80 +371,22 @@ def test_metrics_with_a_wrong_value_are_one_line_that_names_it(wrong, folder):
 
 
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors", "metrics.json"])
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'"a"', b"\xff\xfe", b"[" * 100_000, b'{"a": ' * 100_000])
+@pytest.mark.parametrize("content", [b"", b"[]", b"\xff\xfe", b'{"a": ' * 100_000])
 def test_damaged_files_are_one_line_that_names_them(name, content, folder):
     (folder / name).write_bytes(content)
     with pytest.raises(ValueError, match=rf"^[^\n]*{re.escape(name)}[^\n]*$"):
         write_model_card(folder)
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"),
-    [
-        *[("architectures", each) for each in (3, "AtentaEncoderModel", [3], {"a": 1}, [["a"]])],
-        *[("hidden_size", each) for each in ("x", None, -1, [], 1e9, {})],
-        *[(name, each) for name in ("id2label", "label2id") for each in ("x", [1], {"a": "b"}, 3)],
-        *[
-            (name, each)
-            for name in ("model_type", "vocab_size", "dtype", "auto_map")
-            for each in ([], {"a": []}, "x", -1)
-        ],
-        *[("position_embedding_type", each) for each in (3, [], "<b>")],
-    ],
-)
-def test_a_configuration_with_a_wrong_value(name, wrong, folder):
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    (folder / "config.json").write_text(json.dumps({**config, name: wrong}), encoding="utf-8")
-    try:
-        make_card(folder)
-    except ValueError as error:
-        message = str(error)
-        assert "\n" not in message
-        assert "config.json" in message
-        assert name in message or str(wrong) in message or name in ("id2label", "label2id"), message
-
-
 MARKUP = "a <script>x</script>\n```\n<b onload=x>\n~~~\n<!-- atenta 0123456789abcdef -->\n\n- ```\n1. ~~~\n"
-HOSTILE = f"{MARKUP}---\nlicense: mit\n---\n\n# T\n|||"
 
 
-def texts_replaced(value, new):
-    """Return JSON in which each text and each name of a figure, group or option is another one."""
-    known = {*KEPT, *KEPT["card"], "model", "texts", "en", "decided", "wrong", *FACTS.cost, *FACTS.run}
-    if isinstance(value, dict):
-        return {
-            name if name in known else f"{name}{new}": texts_replaced(inner, new)
-            for name, inner in value.items()
-            if name not in ("card_language", "command")
-        }
-    if isinstance(value, list | tuple):
-        return [texts_replaced(each, new) for each in value]
-    return new if isinstance(value, str) else value
-
-
-@pytest.mark.parametrize("language", ["en", "pt"])
-def test_hostile_metrics_stay_within_their_places(language, folder):
-    def card_with(text):
-        metrics = texts_replaced(KEPT, text)
-        metrics["card"] |= {"card_language": language, "limits": text.replace(HOSTILE, MARKUP)}
-        metrics["run"]["command"] = f"seq2seq.py --title '{text}'"
-        (folder / "metrics.json").write_text(json.dumps(metrics), encoding="utf-8")
-        return ModelCard.load(write_model_card(folder))
-
-    plain, hostile = card_with("NAME"), card_with(HOSTILE)
-
-    def kinds(card):
-        tokens = MarkdownIt("commonmark").enable("table").parse(card.text)
-        return [token for each in tokens for token in [each, *(each.children or ())] if token.type.startswith("html")]
-
-    ours = [token.content for token in kinds(hostile)]
-    assert len(ours) == len(kinds(plain)) == 1
-    assert ours[0].startswith("<!-- atenta filled this card in")
-    assert is_unedited(hostile.text)
-    assert hostile.data.to_dict().keys() == plain.data.to_dict().keys()
-    assert hostile.data.license == HOSTILE
-    headings = [text for kind, text in blocks(hostile) if kind == "heading_open"]
-    assert headings[1:] == [text for kind, text in blocks(plain) if kind == "heading_open"][1:]
+def test_limits_end_where_they_end(folder):
+    card = ModelCard.load(write_model_card(folder, replace(FACTS, limits=MARKUP)))
+    tokens = MarkdownIt("commonmark").enable("table").parse(card.text)
+    html = [each for token in tokens for each in [token, *(token.children or ())] if each.type.startswith("html")]
+    assert [each.content.startswith("<!-- atenta filled this card in") for each in html] == [True]
+    assert is_unedited(card.text)
 
 
 def test_edited_cards_are_known(folder):
@@ -481,14 +404,6 @@ def test_citation_is_that_of_the_repository(folder):
     (author,) = cited["authors"]
     assert f"title = {{{cited['title']}}}" in text
     assert f"author = {{{{{author['name']}}}}}" in text
-
-
-def test_a_described_card_replaces_the_automatic_one_and_is_kept(folder):
-    model = transformers.AutoModelForSeq2SeqLM.from_pretrained(folder)
-    path = write_model_card(folder, FACTS)
-    before = path.read_text(encoding="utf-8")
-    model.save_pretrained(folder)  # as a Trainer does when it continues
-    assert path.read_text(encoding="utf-8") == before
 
 
 NASTY = [
@@ -511,7 +426,9 @@ def described(folder, name):
     tiny_model(AtentaDecoderForCausalLM).save_pretrained(folder)
     facts = {"title": name, "task": name, "data": name, "language": name, "licence": name, "tags": [name]}
     facts |= {"rows": {name: 3}, "options": {"option": name}, "tests": {"test": {"model": {name: 0.5}}}}
-    facts |= {"cost": {"processor": name, "minutes": 1.0}, "by_domain": {name: {"texts": 30, "model": {name: 0.1}}}}
+    facts |= {"by_domain": {name: {"texts": 30, "model": {name: 0.1}}}, "wrong_words": {name: 3}, "base_model": name}
+    facts["cost"] = {"processor": name, "tracker": name, "kilowatt_hours": 1.0, "country": name, "co2_grams": 2.0}
+    facts["run"] = {"date": name, "python": name, "versions": {name: name}}
     return ModelCard.load(write_model_card(folder, CardFacts(**facts)))
 
 
@@ -533,7 +450,8 @@ def test_names_with_markup_are_shown_as_they_are(name, tmp_path):
     for (kind, text), (plain_kind, plain_text) in zip(blocks(card), blocks(plain), strict=True):
         assert kind == plain_kind
         of_recipes = " ".join(shown.replace("_", " ").split())  # names of measures, splits and domains
-        assert text in (plain_text.replace("NAME", shown), plain_text.replace("NAME", of_recipes))
+        expected = (plain_text.replace("NAME", shown), plain_text.replace("NAME", of_recipes))
+        assert text.replace(" , ", ", ") in expected  # a name in a list may end with a space
     data = card.data
     assert (data.license, data.language, data.tags[-1]) == (name, name, name)
     (result,) = data.eval_results
@@ -557,17 +475,16 @@ def test_the_card_of_the_model_in_the_box_is_up_to_date(monkeypatch):
     )
 
 
-def test_an_unknown_language_of_cards():
-    with pytest.raises(ValueError, match=r"card_language.*'en', 'pt'.*fr"):
-        CardFacts(card_language="fr")
-
-
-def test_saving_keeps_a_card_that_a_person_wrote_and_only_the_main_process_writes_one(tmp_path):
-    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path, is_main_process=False)
+@pytest.mark.parametrize("write", [lambda path: path.write_text("Mine."), lambda path: write_model_card(path.parent)])
+def test_saving_keeps_a_card_that_is_there_and_only_the_main_process_writes_one(write, tmp_path):
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.save_pretrained(tmp_path, is_main_process=False)
     assert not (tmp_path / "README.md").exists()
-    (tmp_path / "README.md").write_text("Mine.", encoding="utf-8")
-    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path)
-    assert (tmp_path / "README.md").read_text(encoding="utf-8") == "Mine."
+    model.save_pretrained(tmp_path)
+    write(tmp_path / "README.md")
+    before = (tmp_path / "README.md").read_bytes()
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_bytes() == before
 
 
 def test_a_users_subclass_has_a_card(tmp_path):
@@ -580,7 +497,7 @@ def test_a_users_subclass_has_a_card(tmp_path):
     assert 'pipeline("text-generation"' in text
 
 
-def test_unregistered_model_is_saved_without_a_card(tmp_path):
+def test_a_model_that_is_none_of_ours_has_no_card(tmp_path):
     class MyModel(AtentaDecoderPreTrainedModel):
         def __init__(self, config):
             super().__init__(config)
@@ -589,11 +506,7 @@ def test_unregistered_model_is_saved_without_a_card(tmp_path):
 
     MyModel(tiny_model(AtentaDecoderForCausalLM).config).save_pretrained(tmp_path)
     assert not (tmp_path / "README.md").exists()
-
-
-def test_model_of_another_package_has_no_card(tmp_path):
     config = BertConfig(hidden_size=8, num_hidden_layers=1, num_attention_heads=1, intermediate_size=8, vocab_size=8)
     BertModel(config).save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match="BertModel is not a model of this package"):
+    with pytest.raises(ValueError, match="BertModel"):
         write_model_card(tmp_path)
-    assert not (tmp_path / "README.md").exists()

@@ -13,7 +13,7 @@ import pytest
 import atenta
 from atenta.import_hook import call_after_import
 from support.clean_process import run_function
-from support.models import tiny_model
+from support.saved import save_with_tokenizer
 
 STUB = ast.parse(Path(atenta.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
 MODULES = {  # of each public name, which tests/docs/test_reference.py finds in the documents
@@ -66,8 +66,9 @@ def load_after(statements: str, folder: str) -> None:
     from pathlib import Path
 
     exec(statements)
-    from transformers import AutoModelForCausalLM
+    from transformers import AutoModelForCausalLM, pipeline
 
+    assert len(pipeline("text-generation", folder)("a", max_new_tokens=2)) == 1
     model = AutoModelForCausalLM.from_pretrained(folder)
     import atenta
 
@@ -80,13 +81,13 @@ def load_after(statements: str, folder: str) -> None:
 
 
 ORDERS = {
-    "ours first": "import atenta",
     "ours last": "import transformers; from transformers import AutoModel; import atenta",
-    "a module of the models": "from atenta.modeling.positions import position_angles",
-    "a module of the configurations": "from atenta.configuration.configuration_base import AtentaConfig",
-    "the registered classes": "from atenta.registration import AUTO_CLASSES",
     "the card": "from atenta.hub.card import write_model_card",
     "another package": "import atenta, peft",  # imports transformers while it is itself half imported
+    "a module that prints, as under -OO": (
+        "import atenta, sys; sys.meta_path.insert(0, type('Printing', (), {'find_spec': staticmethod("
+        "lambda name, *_: print(name) if name == 'transformers.processing_utils' else None)}))"
+    ),
     "found, then imported": (
         "import atenta, importlib.util; assert importlib.util.find_spec('transformers'); "
         "importlib.reload(atenta); import transformers; importlib.reload(transformers)"
@@ -96,22 +97,8 @@ ORDERS = {
 
 @pytest.mark.parametrize("statements", ORDERS.values(), ids=ORDERS.keys())
 def test_models_are_registered_in_every_order(statements, tmp_path):
-    tiny_model(atenta.AtentaDecoderForCausalLM).save_pretrained(tmp_path)
+    save_with_tokenizer(atenta.AtentaDecoderForCausalLM, tmp_path)
     assert run_function(load_after, statements, tmp_path, home=tmp_path, with_package=True) == "loaded\n"
-
-
-def run_pipeline(folder: str) -> None:
-    """Run a pipeline of transformers on a model and its tokenizer, without remote code; run in a new process."""
-    import atenta  # noqa: F401, I001
-    from transformers import pipeline
-
-    print(len(pipeline("text-generation", folder)("a", max_new_tokens=2)))
-
-
-def test_pipeline_after_import(tmp_path):
-    tiny_model(atenta.AtentaDecoderForCausalLM).save_pretrained(tmp_path)
-    atenta.AtentaTokenizer.from_texts(["a"], family="decoder").save_pretrained(tmp_path)
-    assert run_function(run_pipeline, tmp_path, home=tmp_path, with_package=True) == "1\n"
 
 
 def ask_in_threads() -> None:
@@ -140,11 +127,11 @@ def test_names_can_be_asked_for_in_threads(tmp_path):
     assert run_function(ask_in_threads, home=tmp_path, with_package=True) == "AtentaEncoderConfig\n"
 
 
-def use_without_transformers() -> None:
-    """Use what is left where transformers is not installed; run in a new process."""
+def use_without(package: str) -> None:
+    """Use what is left where a package is not installed; run in a new process."""
     import sys
 
-    sys.modules["transformers"] = None
+    sys.modules[package] = None
     import atenta
     from atenta import Spellings, character_span, check_texts
 
@@ -153,31 +140,20 @@ def use_without_transformers() -> None:
     assert len(Spellings({"á": "a"}, {})) == 0
     for name in ("AtentaEncoderModel", "AtentaDecoderConfig", "AtentaTokenizer"):
         try:
-            getattr(atenta, name)
+            print(getattr(atenta, name).__name__)
         except ModuleNotFoundError as error:
             print(name, error.name)
 
 
-def test_without_transformers(tmp_path):
-    printed = run_function(use_without_transformers, home=tmp_path, with_package=True)
-    names = ("AtentaEncoderModel", "AtentaDecoderConfig", "AtentaTokenizer")
-    assert printed.splitlines() == [f"{name} transformers" for name in names]
-
-
-def import_without_torch() -> None:
-    """Import both packages where torch is not installed; run in a new process."""
-    import sys
-
-    sys.modules["torch"] = None
-    import atenta  # noqa: I001
-    import transformers
-
-    print(transformers.AutoTokenizer.__name__, atenta.AtentaTokenizer.__name__)
-
-
-def test_without_torch_transformers_can_still_be_imported(tmp_path):
-    printed = run_function(import_without_torch, home=tmp_path, with_package=True)
-    assert printed.split() == ["AutoTokenizer", "AtentaTokenizer"]
+@pytest.mark.parametrize("package", ["transformers", "torch"])
+def test_without_transformers_or_torch(package, tmp_path):
+    printed = run_function(use_without, package, home=tmp_path, with_package=True).splitlines()
+    missing = [f"{name} {package}" for name in ("AtentaEncoderModel", "AtentaDecoderConfig", "AtentaTokenizer")]
+    assert printed == (
+        missing
+        if package == "transformers"
+        else ["AtentaEncoderModel torch", "AtentaDecoderConfig", "AtentaTokenizer"]
+    )
 
 
 @pytest.fixture

@@ -78,14 +78,13 @@ def test_wheel(source, install_and_use, tmp_path):
     others = {
         "atenta/__init__.pyi",
         "atenta/hub/hub_card.md",
-        "atenta/hub/hub_card_pt.md",
         "atenta/py.typed",
         "atenta/recipes/pictures/attention_page.html",
     }
     model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}
     model |= {"tokenizer.json", "tokenizer_config.json", "onnx/model_int8.onnx"}
     others |= {f"atenta/restoration/portuguese_accents/{name}" for name in model}
-    assert names == modules | settings | others
+    assert names == modules | settings | others | {"atenta_command.py"}
 
 
 @pytest.mark.slow

@@ -5,10 +5,8 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-import huggingface_hub
 import pytest
-from huggingface_hub import ModelCard, constants
-from huggingface_hub.utils import _http
+from huggingface_hub import ModelCard, close_session, constants
 from transformers import AutoModelForCausalLM
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderForTokenClassification
@@ -18,7 +16,7 @@ from atenta.hub import publishing
 from atenta.hub.card import write_model_card
 from atenta.hub.card_facts import CardFacts
 from atenta.hub.publishing import PushError, expect_pushable, plan_push, push_folder
-from support.local_hub import READER, REFUSED, Fault, local_hub
+from support.local_hub import READER, REFUSED, Fault, used_hub
 from support.saved import save_with_tokenizer
 
 REPOSITORY = "tester/tiny-model"
@@ -41,18 +39,8 @@ SIDE_FILES = (
 
 @pytest.fixture
 def hub(monkeypatch):
-    """A local Hub that this process uses, without pauses before requests are repeated."""
-    with local_hub() as server:
-        monkeypatch.setattr(constants, "ENDPOINT", server.url)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
-        monkeypatch.setattr(_http.time, "sleep", lambda seconds: None)
-        monkeypatch.setenv("HF_TOKEN", "hf_local")
-        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-        huggingface_hub.close_session()
+    with used_hub(monkeypatch) as server:
         yield server
-        huggingface_hub.close_session()
 
 
 @pytest.fixture
@@ -462,10 +450,10 @@ def test_the_hub_validates_the_cards(hub, folder):
 
 def test_without_network(hub, folder, monkeypatch):
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    huggingface_hub.close_session()
+    close_session()
     assert refusal(folder) == "HF_HUB_OFFLINE is set, so nothing can be sent: unset it."
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    huggingface_hub.close_session()
+    close_session()
     hub.server_close()
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:1")
     assert refusal(folder).startswith("The connection to the Hub was lost or cannot be made (ConnectError")

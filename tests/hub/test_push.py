@@ -3,17 +3,19 @@
 import json
 
 import pytest
-from huggingface_hub import ModelCard
+from huggingface_hub import ModelCard, constants
 
 from atenta import (
+    AtentaDecoderConfig,
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
+    AtentaTokenizer,
 )
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
-from support.local_hub import LocalHub, local_hub
+from support.local_hub import LocalHub, used_hub
+from support.models import tiny_config, tiny_model
 from support.saved import save_with_tokenizer
 
 REPOSITORY = "tester/tiny-model"
@@ -23,59 +25,10 @@ CODE_OF_VOTES = BASES | {"configuration_pair_votes.py", "modeling_pair_votes.py"
 
 
 @pytest.fixture
-def hub():
-    with local_hub() as server:
+def hub(monkeypatch, tmp_path):
+    with used_hub(monkeypatch) as server:
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
         yield server
-
-
-@pytest.fixture
-def run_with(hub, tmp_path):
-    """Run a function in a process that uses the local Hub and has an empty cache."""
-
-    def run(function, *arguments, with_package):
-        environment = {
-            "HF_ENDPOINT": hub.url,
-            "HF_TOKEN": "hf_local",
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_OFFLINE": "0",
-            "NO_PROXY": "127.0.0.1",
-        }
-        home = tmp_path / function.__name__
-        home.mkdir(exist_ok=True)
-        return run_function(function, *arguments, home=home, with_package=with_package, environment=environment)
-
-    return run
-
-
-def push_tokenizer_and_model(folder: str, auto_class: str, repository: str) -> None:
-    import transformers
-
-    import atenta  # noqa: F401
-
-    transformers.AutoTokenizer.from_pretrained(folder).push_to_hub(repository)
-    getattr(transformers, auto_class).from_pretrained(folder).push_to_hub(repository, tags=["mine"])
-
-
-def save_and_push(folder: str, auto_class: str, repository: str) -> None:
-    from pathlib import Path
-
-    import transformers
-
-    import atenta  # noqa: F401
-
-    model = getattr(transformers, auto_class).from_pretrained(folder)
-    model.save_pretrained(Path(folder).parent / "saved", push_to_hub=True, repo_id=repository)
-
-
-def push_configuration(folder: str, repository: str) -> None:
-    from pathlib import Path
-
-    import transformers
-
-    import atenta  # noqa: F401
-
-    config = transformers.AutoConfig.from_pretrained(folder)
-    config.save_pretrained(Path(folder).parent / "configuration", push_to_hub=True, repo_id=repository)
 
 
 def load_and_run(repository: str, auto_class: str, folder: str) -> None:
@@ -108,16 +61,14 @@ def card_of(hub: LocalHub) -> ModelCard:
 @pytest.mark.parametrize(
     ("auto_class", "model_class"),
     [
-        ("AutoModelForTokenClassification", AtentaEncoderForTokenClassification),
-        ("AutoModelForCausalLM", AtentaDecoderForCausalLM),
         ("AutoModelForSeq2SeqLM", AtentaEncoderDecoderForConditionalGeneration),
         ("AutoModelForCausalLM", AtentaPairVotesForCausalLM),
     ],
 )
-def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, run_with, tmp_path):
+def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, tmp_path):
     model = save_with_tokenizer(model_class, tmp_path / "model")
-    run_with(push_tokenizer_and_model, tmp_path / "model", auto_class, REPOSITORY, with_package=True)
-
+    AtentaTokenizer.from_pretrained(tmp_path / "model").push_to_hub(REPOSITORY)
+    model.push_to_hub(REPOSITORY, tags=["mine"])
     files = hub.storage.files(REPOSITORY)
     assert {"model.safetensors", "config.json", "README.md", "tokenizer.json", "tokenizer_config.json"} <= set(files)
     code = {name for name in files if name.endswith(".py")}
@@ -133,30 +84,22 @@ def test_pushed_model_loads_without_the_package(auto_class, model_class, hub, ru
     assert f"`{model_class.__name__}`" in card.text
     assert {"atenta", "mine"} <= set(card.data.tags)
 
-    run_with(load_and_run, REPOSITORY, auto_class, tmp_path / "model", with_package=False)
+    environment = {"HF_ENDPOINT": hub.url, "HF_HUB_DISABLE_XET": "1", "HF_HUB_OFFLINE": "0"}
+    run_function(load_and_run, REPOSITORY, auto_class, tmp_path / "model", home=tmp_path, environment=environment)
 
 
-def test_a_model_that_is_saved_and_pushed_has_our_card(hub, run_with, tmp_path):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
-    run_with(save_and_push, tmp_path / "model", "AutoModelForCausalLM", REPOSITORY, with_package=True)
+def test_a_card_is_ours_until_a_person_writes_one(hub, tmp_path):
+    model = tiny_model(AtentaDecoderForCausalLM)
+    model.save_pretrained(tmp_path / "saved", push_to_hub=True, repo_id=REPOSITORY)
     assert "## Limits" in card_of(hub).text
-    assert "modeling_decoder.py" in hub.storage.files(REPOSITORY)
-
-
-def test_card_that_a_person_wrote_is_kept(hub, run_with, tmp_path):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
-    arguments = (tmp_path / "model", "AutoModelForCausalLM", REPOSITORY)
-    run_with(push_tokenizer_and_model, *arguments, with_package=True)
-    written = b"---\nlicense: mit\ntags:\n- mine\n---\n\nMine.\n"
     repository = hub.storage.repositories[REPOSITORY]
+    written = b"---\nlicense: mit\ntags:\n- mine\n---\n\nMine.\n"
     repository.commits[repository.head]["README.md"] = hub.storage.add(written)
-    run_with(push_tokenizer_and_model, *arguments, with_package=True)
+    model.push_to_hub(REPOSITORY)
     assert "Mine." in card_of(hub).text
     assert "## Limits" not in card_of(hub).text
 
 
-def test_pushed_configuration_has_its_code(hub, run_with, tmp_path):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model")
-    run_with(push_configuration, tmp_path / "model", REPOSITORY, with_package=True)
-    files = hub.storage.files(REPOSITORY)
-    assert {"config.json", "modeling_decoder.py", "configuration_decoder.py"} <= set(files)
+def test_pushed_configuration_has_its_code(hub, tmp_path):
+    tiny_config(AtentaDecoderConfig).save_pretrained(tmp_path / "saved", push_to_hub=True, repo_id=REPOSITORY)
+    assert {"config.json", "modeling_decoder.py", "configuration_decoder.py"} <= set(hub.storage.files(REPOSITORY))

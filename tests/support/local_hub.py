@@ -17,9 +17,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import pytest
+import transformers
+from huggingface_hub import close_session, constants, hf_api
+from huggingface_hub.utils import _http
+
 from support.card_rules import card_errors
 
 USER = "tester"
+DOWNLOAD = "{repo_id}/resolve/{revision}/{filename}"
 REFUSED, READER = "hf_refused", "hf_reader"  # tokens: one that is not valid, and one that may not write
 LARGE_FILES = (".safetensors", ".bin", ".pt", ".onnx")  # uploaded through LFS
 
@@ -45,8 +51,8 @@ class Collection:
     def describe(self) -> dict[str, Any]:
         """Return the Hub's answer about it."""
         items = [{"_id": name, "id": name, "type": "model", "position": n} for n, name in enumerate(self.items)]
-        told = {"lastUpdated": "2026-01-01T00:00:00.000Z", "position": 0, "theme": "blue", "upvotes": 0}
-        return {**vars(self), "owner": {"name": USER}, "items": items, **told}
+        others = {"lastUpdated": "2026-01-01T00:00:00.000Z", "position": 0, "theme": "blue", "upvotes": 0}
+        return {**vars(self), "owner": {"name": USER}, "items": items, **others}
 
 
 @dataclass
@@ -125,6 +131,25 @@ def local_hub() -> Iterator[LocalHub]:
             server.shutdown()
 
 
+@contextmanager
+def used_hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[LocalHub]:
+    """Serve while the block runs, to this process, without pauses before requests are repeated."""
+    with local_hub() as server:
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", f"{server.url}/{DOWNLOAD}")
+        monkeypatch.setattr(hf_api.api, "endpoint", server.url)
+        monkeypatch.setattr(transformers.utils.hub, "_hf_api", None, raising=False)  # what transformers keeps
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_PROGRESS_BARS", True)
+        monkeypatch.setattr(_http.time, "sleep", lambda seconds: None)
+        monkeypatch.setenv("HF_TOKEN", "hf_local")
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        close_session()
+        yield server
+        close_session()
+
+
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: LocalHub
@@ -143,7 +168,7 @@ class _Handler(BaseHTTPRequestHandler):
         body = self._read_body()
         parts = unquote(urlsplit(self.path).path).strip("/").split("/")
         try:
-            self._expect_token(parts)
+            self._check_token(parts)
             if fault is not None and fault.forget:
                 self._reply({})
                 return
@@ -193,7 +218,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return fault
         return None
 
-    def _expect_token(self, parts: list[str]) -> None:
+    def _check_token(self, parts: list[str]) -> None:
         token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         if token == REFUSED:
             raise Refused("Invalid credentials in Authorization header", 401)

@@ -26,7 +26,7 @@ def run(*command: str | Path, cwd: Path) -> str:
 def copy_source(copy: Path) -> Path:
     """Copy the package's source, into which builds may write, without the training splits of the sample data."""
     copy.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE", "hub_card.md", "hub_card_pt.md"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "hub_card.md"):
         shutil.copy(ROOT / name, copy)
     shutil.copytree(
         ROOT / "src", copy / "src", symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info")
