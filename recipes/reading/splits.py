@@ -4,7 +4,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from atenta.recipes.tab_separated import tab_separated
 
 Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
 _Reader = Callable[[str], Iterator[Record | BadRow]]
+_Source = Callable[[], Iterator[Record | BadRow]]
 _Check = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 _ENCODERS = [f"atenta.restoration.{name}" for name in ("character_codes", "spans", "spellings")]
@@ -150,38 +151,52 @@ def code_digest() -> str:
     return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
-# Sources: files, or splits of a Hub data set
+# Sources: functions that read a file, or a split of a Hub data set. Their arguments are in the key of the cache.
 
 
-@dataclass(frozen=True)
-class _FileSource:
-    """A file with its size and modification time, which are part of the key of the cache."""
-
-    read: _Reader
-    path: str
-    size: int
-    changed: int
-
-    def records(self) -> Iterator[Record | BadRow]:
-        """Yield the records of the file."""
-        return self.read(self.path)
+def _file_sources(arguments: DataArguments, read: _Reader) -> dict[str, list[_Source]]:
+    if not (arguments.train_file and arguments.validation_file):
+        raise ValueError("Give both --train_file and --validation_file (--test_file defaults to --validation_file).")
+    files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
+    for name, paths in files.items():
+        if pipes := [path for path in paths if is_pipe(path)]:
+            raise ValueError(f"--{name}_file {pipes[0]}: found a pipe; expected a file, because it is read twice")
+    return {name: [partial(_read_file, read, path, *_stamp(path)) for path in paths] for name, paths in files.items()}
 
 
-@dataclass(frozen=True)
-class _HubSource:
-    """A split of a Hub data set, or a shard of a streamed one."""
+def _stamp(path: str) -> tuple[int, int]:
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
 
-    name: str
-    rows: Rows
 
-    def records(self) -> Iterator[Record]:
-        """Yield the rows, with the names of classes instead of their numbers."""
-        row: dict[str, Any]
-        for number, row in enumerate(self.rows, start=1):
-            yield (
-                f"{self.name}, row {number}",
-                {column: _class_names(value, (self.rows.features or {}).get(column)) for column, value in row.items()},
-            )
+def _read_file(read: _Reader, path: str, size: int, changed: int) -> Iterator[Record | BadRow]:
+    """Yield the records of a file; its size and time of modification are only for the key of the cache."""
+    return read(path)
+
+
+def _hub_sources(arguments: DataArguments) -> dict[str, list[_Source]]:
+    name = arguments.dataset_name
+    loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
+    if missing := {"train", "validation"} - set(loaded):
+        raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
+    return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}
+
+
+def _hub_shards(where: str, rows: Rows) -> list[_Source]:
+    if isinstance(rows, datasets.Dataset) or rows.num_shards == 1:
+        return [partial(_read_hub_rows, where, rows)]
+    count = rows.num_shards
+    shards = (rows.shard(count, index) for index in range(count))
+    return [partial(_read_hub_rows, f"{where}, shard {number}", shard) for number, shard in enumerate(shards, start=1)]
+
+
+def _read_hub_rows(where: str, rows: Rows) -> Iterator[Record]:
+    """Yield the rows, with the names of classes instead of their numbers."""
+    features = rows.features or {}
+    row: dict[str, Any]
+    for number, row in enumerate(rows, start=1):
+        fields = {column: _class_names(value, features.get(column)) for column, value in row.items()}
+        yield f"{where}, row {number}", fields
 
 
 def _class_names(value: Any, feature: Any) -> Any:
@@ -192,44 +207,14 @@ def _class_names(value: Any, feature: Any) -> Any:
     return value
 
 
-def _file_sources(arguments: DataArguments, read: _Reader) -> dict[str, list[_FileSource]]:
-    if not (arguments.train_file and arguments.validation_file):
-        raise ValueError("Give both --train_file and --validation_file (--test_file defaults to --validation_file).")
-    files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
-    for name, paths in files.items():
-        if pipes := [path for path in paths if is_pipe(path)]:
-            raise ValueError(f"--{name}_file {pipes[0]}: found a pipe; expected a file, because it is read twice")
-    return {name: [_FileSource(read, path, *_stamp(path)) for path in paths] for name, paths in files.items()}
-
-
-def _stamp(path: str | Path) -> tuple[int, int]:
-    status = Path(path).stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def _hub_sources(arguments: DataArguments) -> dict[str, list[_HubSource]]:
-    name = arguments.dataset_name
-    loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
-    if missing := {"train", "validation"} - set(loaded):
-        raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
-    return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}
-
-
-def _hub_shards(where: str, rows: Rows) -> list[_HubSource]:
-    if isinstance(rows, datasets.Dataset) or rows.num_shards == 1:
-        return [_HubSource(where, rows)]
-    count = rows.num_shards
-    return [_HubSource(f"{where}, shard {index + 1}", rows.shard(count, index)) for index in range(count)]
-
-
 # Rows of the sources: checked, then streamed or cached
 
 
 def _checked(
-    sources: Sequence[Any], check: _Check, skip: bool, key: str | None = None
+    sources: Sequence[_Source], check: _Check, skip: bool, key: str | None = None
 ) -> Iterator[dict[str, Any] | BadRow]:
     places: dict[Any, str] = {}  # of the rows by their key
-    for record in chain.from_iterable(source.records() for source in sources):
+    for record in chain.from_iterable(source() for source in sources):
         try:
             if isinstance(record, BadRow):
                 raise record
@@ -249,7 +234,7 @@ def _checked(
             yield row
 
 
-def _stream(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:
+def _stream(sources: Sequence[_Source], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:
     for row in _checked(sources, check, skip):
         if isinstance(row, BadRow):
             print(f"skipped {printable(str(row))}", flush=True)
@@ -278,7 +263,7 @@ def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[t
 
 
 def _generate(
-    sources: Sequence[Any], check: _Check, skip: bool, key: str | None, features: datasets.Features, code: str
+    sources: Sequence[_Source], check: _Check, skip: bool, key: str | None, features: datasets.Features, code: str
 ) -> Iterator[dict[str, Any]]:
     """Yield rows, and bad rows too, so that a cached split still reports its bad rows when it is read again.
 
