@@ -18,9 +18,6 @@ _BATCH = 256
 _OUTSIDERS_SHOWN = 20
 _NFC, _NFD = normalizers.NFC(), normalizers.NFD()  # their Unicode tables may differ from Python's
 
-_Batch = Mapping[str, Sequence[Any]]
-"""The values of each column, all of the same length."""
-
 
 def build_report(
     splits: Mapping[str, Dataset | IterableDataset],
@@ -47,6 +44,7 @@ def build_report(
     """
     inputs = [[column] for column in columns] if inputs is None else inputs
     alphabet = {token for token in tokenizer.get_vocab() if len(token) == 1}
+    special = tokenizer.num_special_tokens_to_add(pair=True)
     reports = {}
     for name, dataset in splits.items():
         split = reports[name] = SplitReport()
@@ -54,16 +52,14 @@ def build_report(
         if isinstance(rows, IterableDataset):
             rows = rows.take(_STREAMED_ROWS)
         for batch in rows.iter(_BATCH):
-            raw = {column: [_as_text(value) for value in batch[column]] for column in columns}
-            texts = {column: [text and _NFC.normalize_str(text) for text in raw[column]] for column in columns}
-            for column, values in texts.items():
-                split.lengths[column].extend(len(text) for text in values if text is not None)
-            _count_forms(split, raw, texts)
-            _find_outsiders(split, texts, alphabet)
-            if max_length is not None:
-                _find_long_rows(split, batch, texts, inputs, tokenizer, max_length)
-            split.hashes.extend(map(hash, zip(*texts.values())))
-            split.rows = len(split.hashes)
+            for values in zip(*batch.values()):
+                row = dict(zip(batch, values))
+                texts = split.count({column: _as_text(row[column]) for column in columns}, alphabet)
+                if max_length is not None:
+                    length = _longest_input({**row, **texts}, columns, inputs, tokenizer, max_length - special)
+                    if length > max_length:
+                        split.rows_too_long += 1
+                        split.first_too_long = split.first_too_long or LongRow(split.rows - 1, length)
         split.is_sample = isinstance(rows, IterableDataset) and split.rows == _STREAMED_ROWS
     return Report(reports, tuple(columns), max_length)
 
@@ -102,6 +98,23 @@ class SplitReport:
     rows_too_long: int = 0
     first_too_long: LongRow | None = None
     hashes: array = field(default_factory=lambda: array("q"), repr=False)
+
+    def count(self, texts: Mapping[str, str | None], alphabet: set[str]) -> dict[str, str | None]:
+        """Count a row of texts, all but whether it is too long, and return the texts in NFC."""
+        in_nfc = {column: text and _NFC.normalize_str(text) for column, text in texts.items()}
+        kept = {column: text for column, text in in_nfc.items() if text is not None}
+        for column, text in kept.items():
+            self.lengths[column].append(len(text))
+        is_nfd = in_nfc != texts and all(not text or _NFD.normalize_str(text) == text for text in texts.values())
+        self.forms["NFC" if in_nfc == texts else "NFD" if is_nfd else "mixed"] += 1
+        joined = "".join(kept.values())
+        if outsiders := set(joined) - alphabet:  # seldom true
+            self.outsiders.update(outsiders)
+            self.rows_with_outsiders += 1
+            self.characters_outside += sum(map(joined.count, outsiders))
+        self.hashes.append(hash(tuple(in_nfc.values())))
+        self.rows += 1
+        return in_nfc
 
     def duplicates(self) -> int:
         """Return the number of rows that are the same as an earlier one."""
@@ -193,47 +206,22 @@ def _as_text(value: str | Sequence[str] | None) -> str | None:
     return value if value is None or isinstance(value, str) else " ".join(value)
 
 
-def _count_forms(split: SplitReport, raw: _Batch, texts: _Batch) -> None:
-    for row, in_nfc in zip(zip(*raw.values()), zip(*texts.values())):
-        if row == in_nfc:
-            split.forms["NFC"] += 1
-        else:
-            is_nfd = all(text is None or _NFD.normalize_str(text) == text for text in row)
-            split.forms["NFD" if is_nfd else "mixed"] += 1
-
-
-def _find_outsiders(split: SplitReport, texts: _Batch, alphabet: set[str]) -> None:
-    rows = ["".join(filter(None, row)) for row in zip(*texts.values())]
-    if outsiders := set("".join(rows)) - alphabet:  # seldom true
-        for row in rows:
-            found = outsiders.intersection(row)
-            split.outsiders.update(found)
-            split.rows_with_outsiders += bool(found)
-            split.characters_outside += sum(map(row.count, found))
-
-
-def _find_long_rows(
-    split: SplitReport,
-    batch: _Batch,
-    texts: _Batch,
+def _longest_input(
+    row: Mapping[str, Any],
+    texts: Sequence[str],
     inputs: Sequence[Sequence[str]],
     tokenizer: PreTrainedTokenizerBase,
-    max_length: int,
-) -> None:
-    special = tokenizer.num_special_tokens_to_add(pair=True)
-    for index in range(len(next(iter(texts.values())))):
-        longest = 0
-        for columns in inputs:
-            parts = [texts[column][index] for column in columns if column in texts]
-            parts = [text for text in parts if text is not None]
-            tokens = sum(len(batch[column][index]) for column in columns if column not in texts)
-            # A text has at most as many tokens as bytes, so only texts that could be too long are tokenized.
-            if sum(len(text.encode()) for text in parts) + special + tokens > max_length:
-                ids = tokenizer(*parts, split_special_tokens=True, verbose=False).input_ids
-                longest = max(longest, len(ids) + tokens)
-        if longest > max_length:
-            split.rows_too_long += 1
-            split.first_too_long = split.first_too_long or LongRow(split.rows + index, longest)
+    most_bytes: int,
+) -> int:
+    """Return the tokens of the longest input of a row; 0 if none has more bytes than this, and so no more tokens."""
+    longest = 0
+    for columns in inputs:
+        parts = [row[column] for column in columns if column in texts and row[column] is not None]
+        tokens = sum(len(row[column]) for column in columns if column not in texts)
+        if sum(len(text.encode()) for text in parts) + tokens > most_bytes:
+            ids = tokenizer(*parts, split_special_tokens=True, verbose=False).input_ids
+            longest = max(longest, len(ids) + tokens)
+    return longest
 
 
 def _share(count: int, split: SplitReport) -> str:

@@ -119,18 +119,16 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
             f"Give either --dataset_name {arguments.dataset_name} or files, such as --train_file, not both."
         )
     sources = _hub_sources(arguments) if arguments.dataset_name else _file_sources(arguments, row_format.read)
+    skip = arguments.skip_bad_rows
     splits, bad = {}, []
-    for name, source in sources.items():
-        options = {"check": row_format.check, "skip": arguments.skip_bad_rows}
+    for name, of_split in sources.items():
         if name == "train" and arguments.streaming:
-            streamed = {"sources": source, **options}  # `sources` is a list: one shard per file
-            splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=streamed)
+            options = {"sources": of_split, "check": row_format.check, "skip": skip}  # a list: a shard for each file
+            splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=options)
         else:
-            # As a tuple, not as a list of shards, each of which `datasets` would give to another call.
-            cached = {"sources": tuple(source), **options, "key": row_format.key, "features": row_format.features}
-            splits[name], bad_of_split = _cache(name, cached)
+            splits[name], bad_of_split = _cache(name, of_split, row_format, skip)
             bad += bad_of_split
-    if arguments.skip_bad_rows and PartialState().is_main_process:
+    if skip and PartialState().is_main_process:
         _report_bad_rows(bad, bad_rows_file)
     splits.setdefault("test", splits["validation"])
     return splits
@@ -140,9 +138,7 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
 def code_digest() -> str:
     """Return the SHA-256 of the sources of `reading/`, `tasks/` and what encodes rows in the package.
 
-    It is part of the key of every cache.
-
-    `datasets` hashes imported functions by name only, so a change of their code would not change the key.
+    It is part of the key of every cache: `datasets` hashes imported functions by name only, not their code.
     """
     recipes = Path(__file__).parents[1]
     files = sorted(file for folder in ("reading", "tasks") for file in (recipes / folder).glob("*.py"))
@@ -242,12 +238,19 @@ def _stream(sources: Sequence[_Source], check: _Check, skip: bool) -> Iterator[d
             yield row
 
 
-def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[tuple[str, str]]]:
-    """Return the good rows of a split, and the locations and problems of the bad ones."""
+def _cache(
+    name: str, sources: Sequence[_Source], row_format: RowFormat, skip: bool
+) -> tuple[datasets.Dataset, list[tuple[str, str]]]:
+    """Return the good rows of a split, and the locations and problems of the bad ones.
+
+    Both are cached, so that a split that is read again still reports its bad rows. The key of the cache is a hash of
+    the options, in which functions are hashed by name only; hence `code`.
+    """
     text = datasets.Value("string")
-    features = datasets.Features({**options["features"], "where": text, "problem": text})
+    features = datasets.Features({**row_format.features, "where": text, "problem": text})
+    # The sources are a tuple, not a list of shards, each of which `datasets` would give to another call.
+    options = {"sources": tuple(sources), "row_format": row_format, "skip": skip, "code": code_digest()}
     try:
-        options = {**options, "code": code_digest()}
         rows = datasets.Dataset.from_generator(_generate, features, gen_kwargs=options, split=name)
     except DatasetGenerationError as error:
         raise error.__cause__ or error from None
@@ -262,16 +265,10 @@ def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[t
     return rows.remove_columns(["where", "problem"]), bad
 
 
-def _generate(
-    sources: Sequence[_Source], check: _Check, skip: bool, key: str | None, features: datasets.Features, code: str
-) -> Iterator[dict[str, Any]]:
-    """Yield rows, and bad rows too, so that a cached split still reports its bad rows when it is read again.
-
-    The key of the cache is a hash of the arguments, in which functions are hashed by name only; hence `code`.
-    """
-    for row in _checked(sources, check, skip, key):
+def _generate(sources: Sequence[_Source], row_format: RowFormat, skip: bool, code: str) -> Iterator[dict[str, Any]]:
+    for row in _checked(sources, row_format.check, skip, row_format.key):
         if isinstance(row, BadRow):
-            yield {**dict.fromkeys(features), "where": row.where, "problem": row.problem}
+            yield {**dict.fromkeys(row_format.features), "where": row.where, "problem": row.problem}
         else:
             yield {**row, "where": None, "problem": None}
 
