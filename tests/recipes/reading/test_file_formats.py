@@ -48,27 +48,84 @@ def assert_bad(row, where, *found):
     assert all(name in row.problem for name in found), row.problem
 
 
-# Lines
-
-
-@pytest.mark.parametrize("content", ["a\nb", "a\r\nb\r\n", "\ufeffa\nb\n"])
-def test_line_ends_and_byte_order_mark(write, content):
-    assert list(read_lines(write("lines.txt", content))) == [(1, "a"), (2, "b")]
-
-
 def test_other_separators_are_text(write):
     text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\ufeffi"
     assert list(read_lines(write("lines.txt", f"{text}\n"))) == [(1, text)]
 
 
+# Malformed units: rows of tables, sentences and questions
+
+
+def conllu(*lines):
+    """Lines from `id form upos feats`, with the other columns unspecified."""
+    made = []
+    for line in lines:
+        if line.count(" ") == 3 and not line.startswith("#"):
+            number, form, upos, feats = line.split()
+            line = "\t".join([number, form, form.lower(), upos, "_", feats, "_", "_", "_", "_"])
+        made.append(line)
+    return "\n".join([*made, ""])
+
+
+GOOD = {
+    **{".tsv": "x\ty", ".csv": "x,y", ".jsonl": '{"source": "x", "target": "y"}'},
+    **{".conll": "x O\n", ".conllu": conllu("1 x X _")},
+}
+DEEP = "[" * 200 + "]" * 200
+
+
 @pytest.mark.parametrize(
-    ("line", "found"), [(b"a\tb\xe3o", r"0xE3 after 'a\tb'"), ("\ud800".encode("utf-8", "surrogatepass"), "0xED")]
+    ("suffix", "bad", "line", "found"),
+    [
+        (".tsv", "a", 1, "1 column(s) in ['a']"),
+        (".tsv", "a\tb\tV", 1, "3 column(s)"),
+        (".tsv", "", 1, "1 column(s) in ['']"),
+        (".tsv", b"a\tb\xe3o", 1, r"0xE3 after 'a\tb'; expected UTF-8"),
+        (".tsv", b"a\tb\xed\xa0\x80", 1, "0xED"),  # a surrogate
+        (".csv", "a;b", 1, "1 column(s) in ['a;b']"),
+        (".csv", '"a"b,c', 1, "malformed CSV"),
+        (".csv", b"a,b\xe3o", 1, "0xE3"),
+        (".csv", b'"a"\0,b', 1, "NUL"),
+        (".csv", "", 1, "0 column(s)"),
+        (".jsonl", '{"source": "a"', 1, "JSON object"),
+        (".jsonl", '["a", "b"]', 1, "JSON object"),
+        (".jsonl", '{"source": "a"}', 1, "source, target"),
+        (".jsonl", b'{"source": "\xe3"}', 1, "0xE3"),
+        (".jsonl", f'{{"source": {DEEP}, "target": "b"}}', 1, "100 brackets"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 100_000, 1, "100 brackets"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", 1, "5000 digits"),
+        (".jsonl", '{"source": "a", "target": "b", "source": "c"}', 1, "the key 'source' more than once"),
+        (".jsonl", '{"source": "a", "target": "b", "n": [{"m": 1, "m": 1}]}', 1, "the key 'm' more than once"),
+        (".jsonl", "", 1, "JSON object"),
+        (".conll", "a O\nTURMA\nb O\n", 2, "1 column(s) in 'TURMA'"),
+        (".conll", b"a O\nCAPIT\xc3 O\n", 2, "0xC3"),
+        (".conll", "a O\na X O\n", 2, "3 column(s) in 'a X O'"),
+        (".conll", "a O\n10\u00a0000\n", 2, "1 column(s)"),
+        (".conllu", conllu("1 a X _", "two b X _"), 2, "'two'"),
+        (".conllu", conllu("1-2 das _ _", "1 de ADP _", "3 a DET _"), 3, "'3'; expected 2"),
+        (".conllu", conllu("1 de ADP _", "1 as DET _"), 2, "'1'; expected 2"),
+        (".conllu", conllu("1 a X _", "2-3 das _ _", "2 de ADP _"), 3, "up to 3 that ends at 2"),
+        (".conllu", conllu("1 a X _", "2-1 das _ _", "2 de ADP _"), 2, "'2-1'; expected 2"),
+        (".conllu", conllu("1 a X _", f"{'9' * 5_000} b X _"), 2, "'999"),
+        (".conllu", conllu("1 a X _", "2-3 das _ _"), 2, "up to 3 that ends at 1"),
+        (".conllu", conllu("1 a X _", "2 b b X _ _ _ _ _ _"), 2, "1 columns"),  # separated by spaces
+    ],
 )
-def test_line_that_is_not_utf_8(write, line, found):
-    path = write("lines.txt", b"\n".join([b"x", line, b"y"]))
-    first, (number, bad), last = read_lines(path)
-    assert (first, number, last) == ((1, "x"), 2, (3, "y"))
-    assert_bad(bad, f"{path}, line 2", found, "UTF-8")
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_malformed_unit_is_named_and_its_neighbours_are_read(write, suffix, bad, line, found, end):
+    good = GOOD[suffix]
+    content = b"\n".join(map(as_bytes, (good, good, bad, good, "")))
+    path = write(f"file{suffix}", content.replace(b"\n", end))
+    first, second, malformed, last = READERS[suffix](path)
+    start = 1 + 2 * (good + "\n").count("\n")
+    assert first[1] == second[1] == last[1] == next(READERS[suffix](write(f"good{suffix}", good)))[1]
+    assert last[0] == f"{path}, line {start + as_bytes(bad).count(10) + 1}"
+    assert_bad(malformed, f"{path}, line {start + line - 1}", found)
+
+
+def test_brackets_in_strings_and_beside_one_another_are_read(write):
+    fields = {"source": '[{"\\' * 200, "target": "b", "n": [[number] for number in range(200)]}
+    assert read(write("table.jsonl", json.dumps(fields))) == [fields]
 
 
 # Tables
@@ -107,39 +164,6 @@ def test_line_ends_byte_order_mark_and_blank_end_of_tables(write, text):
     )
     in_json = text.replace("a|b", '{"target": "b", "source": "a"}').replace("c|d", '{"source": "c", "target": "d"}')
     assert read(write("table.jsonl", in_json)) == rows
-
-
-@pytest.mark.parametrize(
-    ("suffix", "line", "found"),
-    [
-        (".tsv", "a", "1 column(s) in ['a']"),
-        (".tsv", "a\tb\tV", "3 column(s)"),
-        (".tsv", "", "1 column(s) in ['']"),
-        (".tsv", b"a\tb\xe3o", "0xE3"),
-        (".csv", "a;b", "1 column(s) in ['a;b']"),
-        (".csv", '"a"b,c', "malformed CSV"),
-        (".csv", b"a,b\xe3o", "0xE3"),
-        (".csv", b'"a"\0,b', "NUL"),
-        (".csv", "", "0 column(s)"),
-        (".jsonl", '{"source": "a"', "JSON object"),
-        (".jsonl", '["a", "b"]', "JSON object"),
-        (".jsonl", '{"source": "a"}', "source, target"),
-        (".jsonl", b'{"source": "\xe3"}', "0xE3"),
-        (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 100_000, "100 brackets"),
-        (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", "5000 digits"),
-        (".jsonl", '{"source": "a", "target": "b", "source": "c"}', "the key 'source' more than once"),
-        (".jsonl", '{"source": "a", "target": "b", "n": [{"m": 1, "m": 1}]}', "the key 'm' more than once"),
-        (".jsonl", "", "JSON object"),
-    ],
-)
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_malformed_row_of_a_table(write, suffix, line, found, end):
-    good = {".tsv": b"x\ty", ".csv": b"x,y", ".jsonl": b'{"source": "x", "target": "y"}'}[suffix]
-    path = write(f"table{suffix}", end.join([good, good, as_bytes(line), good, b""]))
-    first, second, bad, last = read_table(path, COLUMNS, OPTIONAL)
-    assert first[1] == second[1] == last[1] == pair("x", "y")
-    assert last[0] == f"{path}, line 4"
-    assert_bad(bad, f"{path}, line 3", found)
 
 
 @pytest.mark.parametrize(
@@ -306,33 +330,6 @@ def test_document_start_within_a_sentence_is_a_word(write):
         list(read_conll(write("file.conll", "-DOCSTART- X O\n")))
 
 
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("TURMA", "1 column(s) in 'TURMA'"),
-        (b"CAPIT\xc3 O", "0xC3"),
-        ("a X O", "3 column(s) in 'a X O'"),
-        ("10\u00a0000", "1 column(s)"),
-    ],
-)
-def test_malformed_line_of_conll(write, line, found):
-    path = write("file.conll", b"\n".join([b"a O", b"", b"b O", as_bytes(line), b"c O", b"", b"d O"]))
-    first, bad, last = read_conll(path)
-    assert (first, last) == ((f"{path}, line 1", sentence("a", "O")), (f"{path}, line 7", sentence("d", "O")))
-    assert_bad(bad, f"{path}, line 4", found)
-
-
-def conllu(*lines):
-    """Lines from `id form upos feats`, with the other columns unspecified."""
-    made = []
-    for line in lines:
-        if line.count(" ") == 3 and not line.startswith("#"):
-            number, form, upos, feats = line.split()
-            line = "\t".join([number, form, form.lower(), upos, "_", feats, "_", "_", "_", "_"])
-        made.append(line)
-    return "\n".join([*made, ""])
-
-
 def test_conllu_words_and_tags(write):
     lines = ["1 Saíram VERB Tense=Past", "2-3 das _ _", "2 de ADP _", "3 as DET Gender=Fem", "4 casas NOUN Gender=Fem"]
     content = conllu("# text = Saíram das casas.", *lines, "4.1 foram AUX _", "5 . PUNCT _", "", "1 Sim INTJ _")
@@ -345,26 +342,6 @@ def test_conllu_words_and_tags(write):
     assert first["tags"] == ["Tense=Past", "_+Gender=Fem", "Gender=Fem", "_"]
     with pytest.raises(ValueError, match="--tag_column pos: expected one of id, form, lemma, upos, xpos"):
         read_conllu(path, "pos")
-
-
-@pytest.mark.parametrize(
-    ("lines", "line", "found"),
-    [
-        (["1 a X _", "two b X _"], 2, "'two'"),
-        (["1-2 das _ _", "1 de ADP _", "3 a DET _"], 3, "'3'; expected 2"),
-        (["1 de ADP _", "1 as DET _"], 2, "'1'; expected 2"),
-        (["1 a X _", "2-3 das _ _", "2 de ADP _"], 3, "up to 3 that ends at 2"),
-        (["1 a X _", "2-1 das _ _", "2 de ADP _"], 2, "'2-1'; expected 2"),
-        (["1 a X _", f"{'9' * 5_000} b X _"], 2, "'999"),
-        (["1 a X _", "2-3 das _ _"], 2, "up to 3 that ends at 1"),
-        (["1 a X _", "2 b b X _ _ _ _ _ _"], 2, "1 columns"),  # separated by spaces
-    ],
-)
-def test_malformed_line_of_conllu(write, lines, line, found):
-    path = write("file.conllu", conllu(*lines, "", "1 b X _"))
-    bad, good = read_conllu(path, "upos")
-    assert good[1] == sentence("b", "X")
-    assert_bad(bad, f"{path}, line {line}", found)
 
 
 # SQuAD
