@@ -29,7 +29,7 @@ from atenta.recipes.reading.records import (
 _PARQUET_BATCH = 1_000  # rows in memory at once
 _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_CONLLU_ID = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|(?P<empty>\.[0-9]+))?")
+_CONLLU_ID = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})|\.[0-9]+)?")
 _SQUAD_LISTS = (("data", "article"), ("paragraphs", "paragraph"), ("qas", "question"))  # each in an item of the last
 _HEADER_ADVICE = (
     "each once, in small letters and without spaces around: rename its columns or, above data, add a header"
@@ -278,7 +278,7 @@ def _tagged_words(lines: _Lines) -> dict[str, Any]:
 def _written_words(lines: _Lines, column: int) -> dict[str, Any]:
     words: list[str] = []
     tags: list[list[str]] = []  # for each word, the tags of its parts
-    seen = last = 0  # the id of the latest word, and the end of the latest range such as 4-5
+    seen = end = 0  # the id of the latest word, and the end of the latest range such as 4-5
     for where, line in lines:
         if line.startswith("#"):
             continue
@@ -286,22 +286,21 @@ def _written_words(lines: _Lines, column: int) -> dict[str, Any]:
         if len(cells) != len(_CONLLU_COLUMNS):
             raise BadRow(where, f"found {len(cells)} columns in {line!r:.200}; expected 10, separated by tabs")
         match = _CONLLU_ID.fullmatch(cells[0])
-        if match and match["empty"]:
+        if match and "." in cells[0]:
             continue
-        is_next = match and int(match["first"]) == seen + 1
-        if not is_next or (match["last"] and (seen < last or int(match["last"]) <= seen)):
+        first, last = (int(part) if part else None for part in match.groups()) if match else (None, None)
+        if first != seen + 1 or (last is not None and (seen < end or last < first)):
             raise BadRow(where, f"found the id {cells[0]!r:.80}; expected {seen + 1}, or a range such as 4-5")
-        if match["last"]:
-            last = int(match["last"])
-        else:
-            seen += 1
-        if match["last"] or seen > last:
+        if last or first > end:
             words.append(cells[1])
             tags.append([])
-        if not match["last"]:
+        if last:
+            end = last
+        else:
+            seen = first
             tags[-1].append(cells[column])
-    if seen < last:
-        raise BadRow(lines[-1][0], f"found a range up to {last} that ends at {seen}; expected all its words after it")
+    if seen < end:
+        raise BadRow(lines[-1][0], f"found a range up to {end} that ends at {seen}; expected all its words after it")
     return {"words": words, "tags": ["+".join(parts) for parts in tags]} if words else {}
 
 

@@ -92,9 +92,13 @@ class DataArguments:
         if self.preprocessing_num_workers is not None and self.preprocessing_num_workers < 1:
             raise ValueError(f"--preprocessing_num_workers is {self.preprocessing_num_workers}; expected 1 or more.")
 
+    def files(self) -> list[str]:
+        """Return the files of all splits."""
+        return [*(self.train_file or []), *(self.validation_file or []), *(self.test_file or [])]
+
     def named(self) -> bool:
         """Return whether files or a data set are named."""
-        return any((self.train_file, self.validation_file, self.test_file, self.dataset_name))
+        return bool(self.files() or self.dataset_name)
 
 
 def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: Path) -> dict[str, Rows]:
@@ -114,7 +118,7 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
             good row.
         OSError: If a file cannot be read.
     """
-    if arguments.dataset_name and (arguments.train_file or arguments.validation_file or arguments.test_file):
+    if arguments.dataset_name and arguments.files():
         raise ValueError(
             f"Give either --dataset_name {arguments.dataset_name} or files, such as --train_file, not both."
         )

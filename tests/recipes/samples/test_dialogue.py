@@ -1,9 +1,7 @@
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.samples.dialogue import Speech, parse_scenes, read_scenes, scene_prompts
-from atenta.recipes.samples.files import SPLITS, read_samples
+from atenta.recipes.samples.dialogue import Speech, parse_scenes, scene_prompts
 
 PLAY_WITH_DASHES = """A Carta
 
@@ -56,11 +54,6 @@ TODOS
 Viva!
 FIM
 """
-
-
-@pytest.fixture(scope="module")
-def rows(rows_of):
-    return rows_of("plays")
 
 
 def test_speeches_after_a_dash():
@@ -117,31 +110,3 @@ def test_long_speech_is_only_context():
     rows = scene_prompts([Speech("A", "Um."), Speech("B", long), Speech("A", "Dois.")])
     assert rows == [{"prompt": f"A\nUm.\nB\n{last_words}\nA", "answer": "Dois."}]
     assert len(scene_prompts([Speech("A", "Um."), Speech("B", long[1:])])) == 1
-
-
-def test_longest_rows(rows):
-    longest = {split: max(len(row["prompt"] + row["answer"]) for row in rows[split]) for split in SPLITS}
-    assert longest == {"train": 462, "validation": 393, "test": 386}
-
-
-def test_speeches_are_in_the_play():
-    """The speeches of a play are a subsequence of its file."""
-    for text in read_samples("machado_plays", "*/*.txt"):
-        spoken = "".join(speech.text for scene in parse_scenes(text) for speech in scene).replace(" ", "")
-        characters = iter(text)
-        assert all(character in characters for character in spoken)
-        assert len(spoken) > 0.55 * len(text)
-
-
-def test_speeches_have_no_directions_and_no_names():
-    speeches = [speech for split in SPLITS for scene in read_scenes(split) for speech in scene]
-    assert not any(set(speech.text) & set("()\n") for speech in speeches)
-    names = {speech.speaker for speech in speeches if len(speech.speaker) > 4}
-    assert not any(name in speech.text for name in names for speech in speeches)
-
-
-def test_novels_contain_no_play(rows):
-    works = "\n".join(" ".join(work.split()) for work in read_samples("machado", "*/*.txt"))
-    long = [row["answer"] for split in SPLITS for row in rows[split] if len(row["answer"]) > 100]
-    assert len(long) > 300
-    assert not any(answer in works for answer in long)

@@ -1,6 +1,3 @@
-"""Words of several languages: those of language identification, and those with phones."""
-
-import unicodedata
 from collections import Counter
 
 import pytest
@@ -34,20 +31,3 @@ def test_words_are_equally_many_and_from_the_lists_of_one_language_and_their_spl
         assert {language for language, words in lists.items() if row["text"] in words} == {row["label"]}
         assert row["text"] in of_split[row["label"]]
     assert len({row["text"] for row in rows}) == len(rows)
-
-
-def test_500_words_of_brazil_and_of_portugal_are_tested(rows_of):
-    rows = rows_of("romance_g2p")
-    assert [len({row["source"] for row in rows[name]}) for name in ("Brazil", "Portugal")] == [500, 500]
-    assert sum(len(rows[name]) for name in rows.keys() - set(SPLITS)) == len(rows["test"])
-
-
-def test_a_phone_is_a_letter_with_its_marks(rows_of):
-    phones = {phone for row in rows_of("romance_g2p")["train"] for phone in row["target"].split(" ")}
-    assert {"t͡ʃ", "ɐ̃", "w̃", "ʎ"} <= phones
-    assert len(phones) < 120
-    for phone in phones:
-        parts = phone.split("\u0361")  # the tie
-        assert 1 <= len(parts) <= 2
-        for part in parts:
-            assert [unicodedata.category(mark) in ("Mn", "Lm") for mark in part] == [False] + [True] * (len(part) - 1)

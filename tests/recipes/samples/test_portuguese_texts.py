@@ -46,16 +46,6 @@ def test_two_domains_are_unknown_to_training(rows):
     assert {row["domain"] for row in rows["encyclopaedia"]} == {"encyclopaedia"}
 
 
-def test_parts_of_all_files_are_in_each_split(rows):
-    characters = {
-        name: sum(len(row["target"]) for row in of_split if row["domain"] != "literature")
-        for name, of_split in rows.items()
-    }
-    for split in ("validation", "test"):
-        assert characters[split] / characters["train"] == pytest.approx(3 / 94, rel=0.15)
-    assert {row["domain"] for row in rows["documents"]} <= {row["domain"] for row in rows["test"]}
-
-
 def test_old_spelling_is_left_out(rows):
     literature = " ".join(row["target"] for row in rows["train"] if row["domain"] == "literature")
     assert "idéia" not in literature
