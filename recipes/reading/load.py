@@ -68,7 +68,19 @@ def report_rows(
     max_length: int | None = None,
     inputs: Sequence[Sequence[str]] | None = None,
 ) -> Report | None:
-    """Print the report on the rows before training, and return it. The arguments are those of `build_report`.
+    """Print the report on the rows before training, and return it.
+
+    Args:
+        splits: The rows by split. The other splits are compared with `train`. Of a streamed split only the first
+            10,000 rows are read.
+        training: The options that say which process is the main one.
+        columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None. Rows are the
+            same if all these texts are, after NFC.
+        tokenizer: The tokenizer. Its tokens of a single character are the alphabet.
+        max_length: The maximum tokens of an input, special tokens included; None for no limit.
+        inputs: The columns of each sequence that the model reads, such as `[["tags", "source"], ["target"]]` or
+            `[["text", "text_pair"]]`: one or two of `columns`, and others that hold lists of tokens. By default each
+            of `columns` is an input.
 
     Returns:
         The report; None in all processes but the main one, which do not read the rows.

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 from datasets import Dataset, IterableDataset
@@ -26,21 +26,10 @@ def build_report(
     max_length: int | None,
     inputs: Sequence[Sequence[str]] | None = None,
 ) -> "Report":
-    """Return a report on the rows. Each row is read once, in batches; only its lengths and a hash are kept.
+    """Return a report on the rows; the arguments are those of `report_rows`.
 
-    Args:
-        splits: The rows by split. The other splits are compared with `train`. Of a streamed split only the first
-            10,000 rows are read.
-        columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None. Rows are the
-            same if all these texts are, after NFC.
-        tokenizer: The tokenizer. Its tokens of a single character are the alphabet.
-        max_length: The maximum tokens of an input, special tokens included; None for no limit.
-        inputs: The columns of each sequence that the model reads, such as `[["tags", "source"], ["target"]]` or
-            `[["text", "text_pair"]]`: one or two of `columns`, and others that hold lists of tokens. By default each
-            of `columns` is an input.
-
-    Returns:
-        The report. Rows are compared by 64-bit hashes: below some 10⁸ rows a collision is unlikely.
+    Each row is read once, in batches; only its lengths and a 64-bit hash are kept, by which rows are compared: below
+    some 10⁸ rows a collision is unlikely.
     """
     inputs = [[column] for column in columns] if inputs is None else inputs
     alphabet = {token for token in tokenizer.get_vocab() if len(token) == 1}
@@ -59,44 +48,24 @@ def build_report(
                     length = _longest_input({**row, **texts}, columns, inputs, tokenizer, max_length - special)
                     if length > max_length:
                         split.rows_too_long += 1
-                        split.first_too_long = split.first_too_long or LongRow(split.rows - 1, length)
+                        split.first_too_long = split.first_too_long or (split.rows - 1, length)
         split.is_sample = isinstance(rows, IterableDataset) and split.rows == _STREAMED_ROWS
     return Report(reports, tuple(columns), max_length)
 
 
-class LongRow(NamedTuple):
-    """A row with an input longer than the limit: the index of the row, from 0, and the length in tokens."""
-
-    index: int
-    length: int
-
-
 @dataclass
 class SplitReport:
-    """The counts of a split. Characters are code points after NFC.
-
-    Attributes:
-        rows: Rows that were read.
-        is_sample: Whether these are only the first rows of a streamed split.
-        lengths: The lengths in characters of the texts of each column.
-        forms: Rows with all texts in `NFC` (which includes ASCII), or else with all texts in `NFD`, or else `mixed`.
-        outsiders: The number of rows that hold each character outside the tokenizer's alphabet.
-        rows_with_outsiders: Rows with such characters.
-        characters_outside: Number of such characters in all rows.
-        rows_too_long: Rows with an input of more tokens than the limit.
-        first_too_long: The first of these rows.
-        hashes: A hash of each row.
-    """
+    """The counts of a split. Characters are code points after NFC."""
 
     rows: int = 0
-    is_sample: bool = False
-    lengths: defaultdict[str, array] = field(default_factory=lambda: defaultdict(lambda: array("q")))
-    forms: Counter[str] = field(default_factory=Counter)
-    outsiders: Counter[str] = field(default_factory=Counter)
+    is_sample: bool = False  # whether these are only the first rows of a streamed split
+    lengths: defaultdict[str, array] = field(default_factory=lambda: defaultdict(lambda: array("q")))  # by column
+    forms: Counter[str] = field(default_factory=Counter)  # rows all in `NFC`, or else all in `NFD`, or else `mixed`
+    outsiders: Counter[str] = field(default_factory=Counter)  # rows with each character outside the alphabet
     rows_with_outsiders: int = 0
-    characters_outside: int = 0
+    characters_outside: int = 0  # in all rows
     rows_too_long: int = 0
-    first_too_long: LongRow | None = None
+    first_too_long: tuple[int, int] | None = None  # the index of the first such row, and its length in tokens
     hashes: array = field(default_factory=lambda: array("q"), repr=False)
 
     def count(self, texts: Mapping[str, str | None], alphabet: set[str]) -> dict[str, str | None]:
@@ -140,25 +109,14 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The reports on all splits; `str(report)` is a table to print.
-
-    Attributes:
-        splits: The reports by split, in the given order.
-        columns: The columns that decide whether two rows are the same.
-        max_length: The maximum tokens of an input, or None.
-    """
+    """The reports on all splits; `str(report)` is a table to print."""
 
     splits: dict[str, SplitReport]
     columns: tuple[str, ...]
     max_length: int | None
 
     def check_lengths(self) -> None:
-        """Check that no input is longer than the model allows.
-
-        Raises:
-            ValueError: If a split has a `first_too_long`. The message names it, says how many such rows there are and
-                what to do.
-        """
+        """Check that no input is longer than the model allows; the ValueError names the first row with one."""
         for name, split in self.splits.items():
             if split.first_too_long:
                 index, length = split.first_too_long

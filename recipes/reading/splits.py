@@ -105,18 +105,8 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
     """Return the checked rows of `train`, `validation` and `test`; only training rows are ever streamed.
 
     Rows are cached on disk and memory-mapped. The cache is rebuilt when a file or the code of `reading/` or `tasks/`
-    changes. If no test data are named, the validation rows are also the test rows.
-
-    Args:
-        arguments: The options that name the data.
-        row_format: The format of the rows.
-        bad_rows_file: The file in which malformed rows are listed, with `skip_bad_rows`.
-
-    Raises:
-        BadRow: The first malformed row, without `skip_bad_rows`.
-        ValueError: If training or validation data are missing, both files and a data set are named, or a split has no
-            good row.
-        OSError: If a file cannot be read.
+    changes. If no test data are named, the validation rows are also the test rows. A malformed row is listed in
+    `bad_rows_file` with `skip_bad_rows`, and otherwise raised as a `BadRow`.
     """
     if arguments.dataset_name and arguments.files():
         raise ValueError(

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
 from atenta.recipes.reading import report as report_module
-from atenta.recipes.reading.report import LongRow, build_report
+from atenta.recipes.reading.report import build_report
 
 TOKENIZER = AtentaTokenizer.from_alphabet("abcã ", family="encoder-decoder")  # a text of n characters: n + 1 tokens
 
@@ -39,7 +39,7 @@ def test_lists_of_words():
     dataset = Dataset.from_dict({"words": [["ab", "ã"], ["c"], ["ab", "ã"], ["abã"]]})
     split = build_report({"train": dataset}, ["words"], TOKENIZER, 4).splits["train"]
     assert split.quantiles("words") == [1, 3, 4, 4]
-    assert split.first_too_long == LongRow(0, 5)
+    assert split.first_too_long == (0, 5)
     assert not split.outsiders
     assert split.duplicates() == 1
 
@@ -58,8 +58,8 @@ def test_input_of_two_texts():
     splits = {"train": Dataset.from_dict({"text": ["aa", "aaaaa"], "text_pair": ["bb", None]})}
     one_by_one = build_report(splits, ["text", "text_pair"], tokenizer, 6)
     together = build_report(splits, ["text", "text_pair"], tokenizer, 6, inputs=[["text", "text_pair"]])
-    assert one_by_one.splits["train"].first_too_long == LongRow(1, 7)
-    assert together.splits["train"].first_too_long == LongRow(0, 7)  # <bos> aa <eos> bb <eos>
+    assert one_by_one.splits["train"].first_too_long == (1, 7)
+    assert together.splits["train"].first_too_long == (0, 7)  # <bos> aa <eos> bb <eos>
     assert together.splits["train"].rows_too_long == 2
 
 
@@ -67,7 +67,7 @@ def test_tags_count_as_tokens():
     splits = {"train": Dataset.from_dict({"source": ["aa"], "target": ["b"], "tags": [["<V>", "<3>"]]})}
     inputs = [["tags", "source"], ["target"]]
     found = build_report(splits, ["source", "target"], TOKENIZER, 4, inputs=inputs)
-    assert found.splits["train"].first_too_long == LongRow(0, 5)
+    assert found.splits["train"].first_too_long == (0, 5)
     assert build_report(splits, ["source", "target"], TOKENIZER, 5, inputs=inputs).splits["train"].rows_too_long == 0
     assert found.splits["train"].quantiles("source") == [2, 2, 2, 2]
 
@@ -147,7 +147,7 @@ def test_counts_equal_those_of_python_and_the_tokenizer(rows, max_length, family
     split = split_of(rows, tokenizer=tokenizer, max_length=max_length)
     normal = [unicodedata.normalize("NFC", text) for text in rows]
     lengths = [len(ids) for ids in tokenizer(rows, split_special_tokens=True).input_ids] if rows else []
-    long = [LongRow(index, length) for index, length in enumerate(lengths) if length > max_length]
+    long = [(index, length) for index, length in enumerate(lengths) if length > max_length]
     assert (split.rows_too_long, split.first_too_long) == (len(long), long[0] if long else None)
     assert split.lengths["text"].tolist() == [len(text) for text in normal] if rows else not split.lengths
     assert split.outsiders == Counter(character for text in normal for character in set(text) - set("abcã "))
