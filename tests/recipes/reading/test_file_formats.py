@@ -9,7 +9,7 @@ import pyarrow
 import pyarrow.parquet
 import pytest
 
-from atenta.recipes.reading.file_formats import lacks_header, read_conll, read_conllu, read_squad, read_table
+from atenta.recipes.reading.file_formats import read_conll, read_conllu, read_squad, read_table
 from atenta.recipes.reading.records import BadRow, read_lines
 from atenta.recipes.tasks.questions import QUESTIONS
 
@@ -182,28 +182,14 @@ def test_first_row_that_may_be_a_malformed_header(write, suffix, gap, first):
     assert_bad(error.value, f"{path}, line 1", *parts, *expected)
 
 
-@pytest.mark.parametrize(
-    ("content", "lacks"), [("a\tb\n", True), ("target\tsource\n", False), ("source\tb\n", False), ("", False)]
-)
-def test_file_that_lacks_a_header(write, content, lacks):
-    assert lacks_header(write("table.tsv", content), COLUMNS) is lacks
-    assert lacks_header(write("table.csv", content.replace("\t", ",")), COLUMNS) is lacks
-    assert not lacks_header(write("table.jsonl", "{}"), COLUMNS)
-
-
 def test_csv_rows_over_several_lines(write):
-    path = write("table.csv", '"two\nlines",y\na\nx,y\n')
-    first, bad, last = read_table(path, COLUMNS)
+    path = write("table.csv", b'"two\nlines",y\na\nx,y\n"two\nl\xe3nes",y\nc,"d\ne,f\n')
+    first, short, second, undecoded, unclosed = read_table(path, COLUMNS)
     assert first == (f"{path}, line 1", pair("two\nlines", "y"))
-    assert_bad(bad, f"{path}, line 3", "1 column")
-    assert last == (f"{path}, line 4", pair("x", "y"))
-    path = write("table.csv", b'x,y\n"two\nl\xe3nes",y\nx,y\n')
-    first, bad, last = read_table(path, COLUMNS)
-    assert_bad(bad, f"{path}, line 3", "0xE3")
-    assert last[0] == f"{path}, line 4"
-    good, bad = read(write("table.csv", 'a,b\nc,"d\ne,f\n'))  # the quote is never closed
-    assert good == pair("a", "b")
-    assert "line 2: found malformed CSV" in bad
+    assert_bad(short, f"{path}, line 3", "1 column")
+    assert second == (f"{path}, line 4", pair("x", "y"))
+    assert_bad(undecoded, f"{path}, line 6", "0xE3")
+    assert_bad(unclosed, f"{path}, line 7", "malformed CSV")
 
 
 def test_csv_cells_that_are_long_or_end_with_a_carriage_return(write):
@@ -212,9 +198,8 @@ def test_csv_cells_that_are_long_or_end_with_a_carriage_return(write):
     assert read(write("table.csv", 'a,"b\r\r\n"\r\n')) == [pair("a", "b\r\r\n")]
 
 
-def write_parquet(path, columns, **options):
-    """Write columns by name, or rows."""
-    table = pyarrow.table(columns) if isinstance(columns, dict) else pyarrow.Table.from_pylist(columns)
+def write_parquet(path, table, **options):
+    table = pyarrow.Table.from_pylist(table) if isinstance(table, list) else table
     options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True, **options}
     pyarrow.parquet.write_table(table, path, **options)
     return path
@@ -228,11 +213,10 @@ def test_parquet_values_are_unchanged(tmp_path):
 
 @pytest.mark.parametrize("names", [["source", "\x1barget"], ["source", "target", "source"]])
 def test_parquet_without_the_columns_or_with_one_twice(tmp_path, names):
-    path = tmp_path / "table.parquet"
-    pyarrow.parquet.write_table(pyarrow.Table.from_arrays([pyarrow.array(["a"])] * len(names), names), path)
+    table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * len(names), names)
     shown = re.escape(", ".join(names).replace("\x1b", r"\x1b"))
     with pytest.raises(ValueError, match=rf"table\.parquet: found the columns {shown}; expected source, target"):
-        read(path)
+        read(write_parquet(tmp_path / "table.parquet", table))
 
 
 @pytest.mark.parametrize(
@@ -255,10 +239,9 @@ def test_damaged_parquet(tmp_path, damage):
 
 
 def test_parquet_value_without_a_python_value(tmp_path):
-    source = pyarrow.array([2**50], pyarrow.timestamp("s"))
-    path = write_parquet(tmp_path / "table.parquet", {"source": source, "target": ["a"]})
+    columns = {"source": pyarrow.array([2**50], pyarrow.timestamp("s")), "target": ["a"]}
     with pytest.raises(ValueError, match=r"table\.parquet: found malformed Parquet .*too large"):
-        read(path)
+        read(write_parquet(tmp_path / "table.parquet", pyarrow.table(columns)))
 
 
 # CoNLL and CoNLL-U
@@ -307,13 +290,10 @@ def test_conllu_words_and_tags(write):
 # SQuAD
 
 
-def question(identifier="q1", **values):
+def question(identifier="q1", without="", **values):
     answers = [{"text": "Campo Grande", "answer_start": 15}, {"text": "em Campo Grande", "answer_start": 12}]
-    return {"id": identifier, "question": "Onde fica?", "answers": answers, **values}
-
-
-def without(name, value):
-    return {key: kept for key, kept in value.items() if key != name}
+    made = {"id": identifier, "question": "Onde fica?", "answers": answers, **values}
+    return {name: value for name, value in made.items() if name != without}
 
 
 def squad(*questions):
@@ -341,9 +321,9 @@ def test_squad_2_question_without_an_answer(write):
 @pytest.mark.parametrize(
     ("malformed", "where"),
     [
-        (without("answers", question("q2")), "question q2"),
-        (without("question", question("q2")), "question q2"),
-        (without("id", question()), "article 1, paragraph 1, question 2"),
+        (question("q2", "answers"), "question q2"),
+        (question("q2", "question"), "question q2"),
+        (question(without="id"), "article 1, paragraph 1, question 2"),
         (question("q2", answers=[{"text": "UFMS"}]), "question q2"),
         (question("q2", answers="UFMS"), "question q2"),
         ("Onde fica?", "article 1, paragraph 1, question 2"),
@@ -356,21 +336,13 @@ def test_malformed_question(write, malformed, where):
     assert_bad(bad, f"{path}, {where}", "'id'", "'question'", "'answers'", "'answer_start'")
 
 
-@pytest.mark.parametrize(
-    ("article", "where", "name"),
-    [
-        ({"paragraphs": 3}, "article 1", "'paragraphs'"),
-        ({"paragraphs": ["text"]}, "article 1, paragraph 1", "'qas'"),
-        ({"paragraphs": [{"context": CONTEXT}]}, "article 1, paragraph 1", "'qas'"),
-        ({"paragraphs": [{"qas": question()}]}, "article 1, paragraph 1", "'qas'"),
-    ],
-)
-def test_malformed_article_or_paragraph(write, article, where, name):
-    content = squad(question("q3"))
-    path = write("train.json", json.dumps({"data": [article, *content["data"]]}))
+@pytest.mark.parametrize(("paragraphs", "where", "name"), [(3, "", "paragraphs"), (["text"], ", paragraph 1", "qas")])
+def test_malformed_article_or_paragraph(write, paragraphs, where, name):
+    articles = [{"paragraphs": paragraphs}, *squad(question("q3"))["data"]]
+    path = write("train.json", json.dumps({"data": articles}))
     bad, last = read_squad(path)
     assert last[1]["id"] == "q3"
-    assert_bad(bad, f"{path}, {where}", f"a list {name}")
+    assert_bad(bad, f"{path}, article 1{where}", f"a list {name!r}")
 
 
 @pytest.mark.parametrize(
@@ -396,17 +368,15 @@ def test_file_that_is_not_squad(write, content, found):
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in READERS if suffix not in (".parquet", ".json")])
-@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff", "\ufeff\r\n"])
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff\r\n"])
 def test_file_without_rows(write, suffix, content):
     path = write(f"file{suffix}", content)
-    with pytest.raises(
-        ValueError, match=rf"file\{suffix}: found no (rows; expected rows of source|sentence; expected)"
-    ):
+    with pytest.raises(ValueError, match=rf"file\{suffix}: found no (rows; expected .*source|sentence; expected)"):
         list(READERS[suffix](path))
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in READERS if suffix != ".parquet"])
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16(write, suffix, encoding):
     rows = {".csv": '"a","b"\n', ".jsonl": '{"source": "a"}\n', ".conll": "a\tO\n\n", ".json": '{"data": []}'}
     path = write(f"file{suffix}", (rows.get(suffix, "a\tb\n") * 2).encode(encoding))
@@ -420,13 +390,7 @@ def test_what_is_no_file(tmp_path, suffix):
     with pytest.raises(FileNotFoundError, match=rf"file\{suffix}: .*; expected a file that can be read"):
         list(READERS[suffix](path))
     path.symlink_to("/proc/self/mem")
-    with pytest.raises(
-        (OSError, ValueError), match=rf"file\{suffix}: .*(Input/output error|Invalid argument).*; expected"
-    ):
-        list(READERS[suffix](path))
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(IsADirectoryError, match=rf"file\{suffix}: .*; expected a file that can be read"):
+    with pytest.raises((OSError, ValueError), match=rf"file\{suffix}: .*(Input/output|Invalid argument).*; expected"):
         list(READERS[suffix](path))
 
 
