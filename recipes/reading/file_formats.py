@@ -1,31 +1,57 @@
-"""Readers of file formats: tsv, csv, jsonl, parquet, CoNLL, CoNLL-U and SQuAD JSON."""
+"""Readers of file formats: tsv, csv, jsonl, parquet, CoNLL, CoNLL-U and SQuAD JSON.
+
+A text format is cut into units, such as lines or sentences, each with the number of its first line, and a function
+makes the fields of a row from a unit, or raises ValueError with what it found and what was expected.
+"""
 
 import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow.parquet
 
-from atenta.recipes.reading.lines import open_text, opened, parse_json, read_lines, wrong_encoding
-from atenta.recipes.reading.records import BadRow, Record, expect_any, printable
+from atenta.recipes.reading.records import (
+    BadRow,
+    Record,
+    expect_any,
+    open_text,
+    opened,
+    parse_json,
+    printable,
+    read_lines,
+    wrong_encoding,
+)
 
 _PARQUET_BATCH = 1_000  # rows in memory at once
-_PARQUET_ERRORS = (pyarrow.ArrowException, OSError, ValueError, OverflowError)
 _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-_CONLLU_ID = re.compile(r"(?P<first>[0-9]{1,9})(?:-(?P<last>[0-9]{1,9})|(?P<empty>\.[0-9]+))?")
-_DOCUMENT_START = "-DOCSTART-"
-_NO_SENTENCE = "{}: found no sentence; expected at least one"
+_CONLLU_ID = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})|\.[0-9]+)?")
+_SQUAD_LISTS = (("data", "article"), ("paragraphs", "paragraph"), ("qas", "question"))  # each in an item of the last
+_HEADER_ADVICE = (
+    "each once, in small letters and without spaces around: rename its columns or, above data, add a header"
+)
 
-_Line = TypeVar("_Line", str, list[str])
-_Cells = tuple[int, list[str] | BadRow]
-"""The number of a row's first line, and its cells."""
-_Lines = list[tuple[str, str]]
-"""The locations and texts of the lines of a sentence."""
+_Unit = TypeVar("_Unit")
+_Cells = list[str]
+_Lines = list[tuple[str, str]]  # the locations and texts of the lines of a sentence
+_Numbered = Iterator[tuple[int, _Unit | BadRow]]
+
+
+def _rows(path: str | Path, units: _Numbered, parse: Callable[[Any], dict[str, Any]]) -> Iterator[Record | BadRow]:
+    """Yield what `parse` makes of each unit, or a bad row with its problem; a sentence without words is left out."""
+    for number, unit in units:
+        where = f"{path}, line {number}"
+        try:
+            if isinstance(unit, BadRow):
+                raise unit
+            if fields := parse(unit):
+                yield where, fields
+        except ValueError as error:
+            yield error if isinstance(error, BadRow) else BadRow(where, str(error))
 
 
 # Tables
@@ -54,9 +80,9 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     """
     suffix = Path(path).suffix
     if rows := _rows_of_cells(path):
-        records = _from_cells(path, rows, columns, optional)
+        records = _read_cells(path, rows, columns, optional)
     elif suffix == ".jsonl":
-        records = _read_jsonl(path, columns)
+        records = _rows(path, _without_blank_end(read_lines(path)), partial(_json_fields, columns=columns))
     elif suffix == ".parquet":
         records = _read_parquet(path, columns, optional)
     else:
@@ -70,88 +96,69 @@ def is_pipe(path: str | Path) -> bool:
 
 
 def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
-    """Return whether the file is a tsv or csv file whose first row names none of `columns`, and so is data.
-
-    Raises:
-        OSError: If the file cannot be read.
-    """
-    rows = _rows_of_cells(path)
-    _, first = next(rows, (0, None)) if rows else (0, None)
+    """Return whether the file is a tsv or csv file whose first row names none of `columns`, and so is data."""
+    _, first = next(_rows_of_cells(path) or iter(()), (0, None))
     return isinstance(first, list) and not _names_in(first, columns)
 
 
-def _rows_of_cells(path: str | Path) -> Iterator[_Cells] | None:
+def _rows_of_cells(path: str | Path) -> _Numbered[_Cells] | None:
     """Return the rows of a tsv or csv file; None for another file."""
     if Path(path).suffix in (".tsv", ".txt") or is_pipe(path):
-        return _split_at_tabs(path)
+        lines = _without_blank_end(read_lines(path))
+        return ((number, line if isinstance(line, BadRow) else line.split("\t")) for number, line in lines)
     return _without_blank_end(_read_csv(path)) if Path(path).suffix == ".csv" else None
 
 
-def _from_cells(
-    path: str | Path, rows: Iterator[_Cells], columns: Sequence[str], optional: Sequence[str]
+def _read_cells(
+    path: str | Path, rows: _Numbered[_Cells], columns: Sequence[str], optional: Sequence[str]
 ) -> Iterator[Record | BadRow]:
-    names: list[str] = []
-    for number, cells in rows:
-        where = f"{path}, line {number}"
-        if not names:
-            names, is_header = _column_names(cells, columns, optional, where)
-            if is_header:
-                continue
-        if isinstance(cells, BadRow):
-            yield cells
-        elif len(cells) == len(names):
-            yield where, dict(zip(names, cells))
-        else:
-            found = f"found {len(cells)} column(s) in {cells!r:.200}"
-            yield BadRow(where, f"{found}; expected {len(names)}, as in the first row: {names!r:.200}")
-
-
-def _column_names(
-    first: list[str] | BadRow, columns: Sequence[str], optional: Sequence[str], where: str
-) -> tuple[list[str], bool]:
-    """Return the names of the columns, and whether the first row is a header that has them.
-
-    Raises:
-        BadRow: If the first row is malformed: it may be a header, without which columns would be taken for others.
-    """
-    if isinstance(first, BadRow):
+    number, first = next(rows, (0, None))
+    if isinstance(first, BadRow):  # it may be a header, without which columns would be taken for others
         raise first
+    if first is not None:
+        names = _column_names(first, columns, optional, f"{path}, line {number}")
+        data = rows if names is first else chain([(number, first)], rows)
+        yield from _rows(path, data, partial(_fields_of_cells, names=names))
+
+
+def _column_names(first: _Cells, columns: Sequence[str], optional: Sequence[str], where: str) -> list[str]:
+    """Return the names of the columns: the first row itself if it is a header."""
     known = [*columns, *optional]
     expected = ", ".join([*columns, *(f"optionally {name}" for name in optional)])
     if named := _names_in(first, known):
         if {*columns, *named} <= set(first) and len(set(first)) == len(first):
-            return first, True
-        advice = (
-            "each once, in small letters and without spaces around: rename its columns or, above data, add a header"
-        )
-        raise BadRow(where, f"found {first!r:.200}; expected a header of {expected}, {advice}")
+            return first
+        advice = "in small letters and without spaces around: rename its columns or, above data, add a header"
+        raise BadRow(where, f"found {first!r:.200}; expected a header of {expected}, each once, {advice}")
     if not any(first) or not len(columns) <= len(first) <= len(known):
         found = f"found {len(first)} column(s) in {first!r:.200}"
         raise BadRow(where, f"{found}; expected {expected}, separated by commas in csv files and by tabs in others")
-    return known[: len(first)], False
+    return known[: len(first)]
 
 
-def _names_in(first: Sequence[str], names: Sequence[str]) -> set[str]:
+def _fields_of_cells(cells: _Cells, names: list[str]) -> dict[str, Any]:
+    if len(cells) != len(names):
+        found = f"found {len(cells)} column(s) in {cells!r:.200}"
+        raise ValueError(f"{found}; expected {len(names)}, as in the first row: {names!r:.200}")
+    return dict(zip(names, cells))
+
+
+def _names_in(first: _Cells, names: Sequence[str]) -> set[str]:
     """Return the names of columns that the cells of the first row have, in whatever case."""
     return {cell.strip().casefold() for cell in first}.intersection(names)
 
 
-def _without_blank_end(lines: Iterable[tuple[int, _Line | BadRow]]) -> Iterator[tuple[int, _Line | BadRow]]:
+def _without_blank_end(units: _Numbered) -> _Numbered:
     """Leave out the blank lines at the end of a file; any other one is a row, which its reader finds malformed."""
     waiting = []
-    for number, line in lines:
-        waiting.append((number, line))
-        if line:
+    for number, unit in units:
+        waiting.append((number, unit))
+        if unit:
             yield from waiting
             waiting = []
 
 
-def _split_at_tabs(path: str | Path) -> Iterator[_Cells]:
-    for number, line in _without_blank_end(read_lines(path)):
-        yield number, line if isinstance(line, BadRow) else line.split("\t")
-
-
-def _read_csv(path: str | Path) -> Iterator[_Cells]:
+def _read_csv(path: str | Path) -> _Numbered[_Cells]:
     csv.field_size_limit(2**31 - 1)  # by default 131,072 characters, which long texts exceed
     wrong: list[BadRow] = []  # lines of the row in another encoding
 
@@ -166,7 +173,7 @@ def _read_csv(path: str | Path) -> Iterator[_Cells]:
         while True:
             number = rows.line_num + 1
             try:
-                cells: list[str] | BadRow = next(rows)
+                cells: _Cells | BadRow = next(rows)
             except StopIteration:
                 return
             except csv.Error as error:
@@ -176,48 +183,36 @@ def _read_csv(path: str | Path) -> Iterator[_Cells]:
             wrong.clear()
 
 
-def _read_jsonl(path: str | Path, columns: Sequence[str]) -> Iterator[Record | BadRow]:
-    for number, line in _without_blank_end(read_lines(path)):
-        where = f"{path}, line {number}"
-        if isinstance(line, BadRow):
-            yield line
-            continue
-        try:
-            fields = parse_json(line)
-            if not (isinstance(fields, dict) and fields.keys() >= set(columns)):
-                raise ValueError("another value")
-            yield where, fields
-        except ValueError as error:
-            yield BadRow(where, f"found {line!r:.200} ({error}); expected a JSON object with {', '.join(columns)}")
+def _json_fields(line: str, columns: Sequence[str]) -> dict[str, Any]:
+    try:
+        fields = parse_json(line)
+        if not (isinstance(fields, dict) and fields.keys() >= set(columns)):
+            raise ValueError("another value")
+        return fields
+    except ValueError as error:
+        raise ValueError(f"found {line!r:.200} ({error}); expected a JSON object with {', '.join(columns)}") from None
 
 
 def _read_parquet(path: str | Path, columns: Sequence[str], optional: Sequence[str]) -> Iterator[Record]:
-    def malformed(problem: object) -> ValueError:
-        found = printable(" ".join(str(problem).split()))
-        return ValueError(
-            f"{path}: found malformed Parquet ({found}); expected a complete Parquet file: write it again"
-        )
-
+    number = 0
     with opened(path, "rb") as file:
         try:
             table = pyarrow.parquet.ParquetFile(file, page_checksum_verification=True)
             present = table.schema_arrow.names
-        except _PARQUET_ERRORS as error:
-            raise malformed(error) from None
-        if not set(columns) <= set(present) or len(set(present)) < len(present):
-            found = printable(", ".join(present))
-            raise ValueError(f"{path}: found the columns {found}; expected {', '.join(columns)}, and each column once")
-        wanted = [name for name in (*columns, *optional) if name in present]
-        number = 0
-        try:
-            for batch in table.iter_batches(_PARQUET_BATCH, columns=wanted):
-                for fields in batch.to_pylist():
-                    number += 1
-                    yield f"{path}, row {number}", fields
-        except _PARQUET_ERRORS as error:
-            raise malformed(error) from None
-        if number != table.metadata.num_rows:  # pyarrow stops without an error at some damaged pages
-            raise malformed(f"{number:,} of {table.metadata.num_rows:,} rows")
+            if not set(columns) <= set(present) or len(set(present)) < len(present):
+                found = f"found the columns {printable(', '.join(present))}"
+                raise BadRow(str(path), f"{found}; expected {', '.join(columns)}, and each column once")
+            wanted = [name for name in (*columns, *optional) if name in present]
+            batches = table.iter_batches(_PARQUET_BATCH, columns=wanted)
+            for number, fields in enumerate(chain.from_iterable(batch.to_pylist() for batch in batches), start=1):
+                yield f"{path}, row {number}", fields
+            if number != table.metadata.num_rows:  # pyarrow stops without an error at some damaged pages
+                raise ValueError(f"{number:,} of {table.metadata.num_rows:,} rows")
+        except BadRow:
+            raise
+        except (pyarrow.ArrowException, OSError, ValueError, OverflowError) as error:
+            found = f"found malformed Parquet ({printable(' '.join(str(error).split()))})"
+            raise ValueError(f"{path}: {found}; expected a complete Parquet file: write it again") from None
 
 
 # CoNLL and CoNLL-U
@@ -234,7 +229,7 @@ def read_conll(path: str | Path) -> Iterator[Record | BadRow]:
         ValueError: If the file has no sentence.
         OSError: If the file cannot be read.
     """
-    return expect_any(_sentences(path, _tagged_words), _NO_SENTENCE.format(path))
+    return _read_sentences(path, _tagged_words)
 
 
 def read_conllu(path: str | Path, tag_column: str) -> Iterator[Record | BadRow]:
@@ -253,44 +248,37 @@ def read_conllu(path: str | Path, tag_column: str) -> Iterator[Record | BadRow]:
     """
     if tag_column not in _CONLLU_COLUMNS:
         raise ValueError(f"--tag_column {tag_column}: expected one of {', '.join(_CONLLU_COLUMNS)}")
-    parse = partial(_written_words, column=_CONLLU_COLUMNS.index(tag_column))
-    return expect_any(_sentences(path, parse), _NO_SENTENCE.format(path))
+    return _read_sentences(path, partial(_written_words, column=_CONLLU_COLUMNS.index(tag_column)))
 
 
-def _sentences(path: str | Path, parse: Callable[[_Lines], tuple[list[str], list[str]]]) -> Iterator[Record | BadRow]:
-    """Yield the sentences between blank lines; `parse` returns the words and tags of one, or raises a bad row."""
+def _read_sentences(path: str | Path, parse: Callable[[_Lines], dict[str, Any]]) -> Iterator[Record | BadRow]:
+    return expect_any(_rows(path, _sentences(path), parse), f"{path}: found no sentence; expected at least one")
+
+
+def _sentences(path: str | Path) -> _Numbered[_Lines]:
+    """Yield the locations and texts of the lines between blank ones, or the first bad row of them."""
     for is_blank, block in groupby(read_lines(path), lambda line: isinstance(line[1], str) and not line[1].strip()):
-        if is_blank:
-            continue
-        lines = []
-        try:
-            for number, line in block:
-                if isinstance(line, BadRow):
-                    raise line
-                lines.append((f"{path}, line {number}", line))
-            words, tags = parse(lines)
-        except BadRow as error:
-            yield error
-            continue
-        if words:
-            yield lines[0][0], {"words": words, "tags": tags}
+        if not is_blank:
+            numbers, lines = zip(*block)
+            bad = next((line for line in lines if isinstance(line, BadRow)), None)
+            yield numbers[0], bad or [(f"{path}, line {number}", line) for number, line in zip(numbers, lines)]
 
 
-def _tagged_words(lines: _Lines) -> tuple[list[str], list[str]]:
+def _tagged_words(lines: _Lines) -> dict[str, Any]:
     rows = [_CONLL_GAP.split(line.strip(" \t")) for _, line in lines]
-    if len(rows) == 1 and rows[0][0] == _DOCUMENT_START:
-        return [], []
+    if len(rows) == 1 and rows[0][0] == "-DOCSTART-":
+        return {}
     for (where, line), cells in zip(lines, rows):
         if not 2 <= len(cells) == len(rows[0]):
             expected = "expected a word, a tag and as many columns as in the first line of the sentence"
             raise BadRow(where, f"found {len(cells)} column(s) in {line!r:.200}; {expected}")
-    return [cells[0] for cells in rows], [cells[-1] for cells in rows]
+    return {"words": [cells[0] for cells in rows], "tags": [cells[-1] for cells in rows]}
 
 
-def _written_words(lines: _Lines, column: int) -> tuple[list[str], list[str]]:
+def _written_words(lines: _Lines, column: int) -> dict[str, Any]:
     words: list[str] = []
     tags: list[list[str]] = []  # for each word, the tags of its parts
-    seen = last = 0  # the id of the latest word, and the end of the latest range such as 4-5
+    seen = end = 0  # the id of the latest word, and the end of the latest range such as 4-5
     for where, line in lines:
         if line.startswith("#"):
             continue
@@ -298,23 +286,22 @@ def _written_words(lines: _Lines, column: int) -> tuple[list[str], list[str]]:
         if len(cells) != len(_CONLLU_COLUMNS):
             raise BadRow(where, f"found {len(cells)} columns in {line!r:.200}; expected 10, separated by tabs")
         match = _CONLLU_ID.fullmatch(cells[0])
-        if match and match["empty"]:
+        if match and "." in cells[0]:
             continue
-        is_next = match and int(match["first"]) == seen + 1
-        if not is_next or (match["last"] and (seen < last or int(match["last"]) <= seen)):
+        first, last = (int(part) if part else None for part in match.groups()) if match else (None, None)
+        if first != seen + 1 or (last is not None and (seen < end or last < first)):
             raise BadRow(where, f"found the id {cells[0]!r:.80}; expected {seen + 1}, or a range such as 4-5")
-        if match["last"]:
-            last = int(match["last"])
-        else:
-            seen += 1
-        if match["last"] or seen > last:
+        if last or first > end:
             words.append(cells[1])
             tags.append([])
-        if not match["last"]:
+        if last:
+            end = last
+        else:
+            seen = first
             tags[-1].append(cells[column])
-    if seen < last:
-        raise BadRow(lines[-1][0], f"found a range up to {last} that ends at {seen}; expected all its words after it")
-    return words, ["+".join(parts) for parts in tags]
+    if seen < end:
+        raise BadRow(lines[-1][0], f"found a range up to {end} that ends at {seen}; expected all its words after it")
+    return {"words": words, "tags": ["+".join(parts) for parts in tags]} if words else {}
 
 
 # SQuAD
@@ -337,40 +324,31 @@ def read_squad(path: str | Path) -> Iterator[Record | BadRow]:
         content = parse_json("\n".join(lines))
     except ValueError as error:
         raise ValueError(f"{path}: found malformed JSON ({error}); expected an object with a list 'data'") from None
-    articles = _items([(str(path), content)], "data", "article")
-    paragraphs = _items(articles, "paragraphs", "paragraph")
     problem = f"{path}: found no questions; expected an object with a list 'data' of articles with questions"
-    return expect_any(_questions(path, paragraphs), problem)
+    return expect_any(_questions(path, str(path), content, _SQUAD_LISTS), problem)
 
 
-def _questions(path: str | Path, paragraphs: Iterable[tuple[str, Any] | BadRow]) -> Iterator[Record | BadRow]:
-    for paragraph in paragraphs:
-        for question in _items([paragraph], "qas", "question"):
-            if isinstance(question, BadRow):
-                yield question
-            else:
-                yield _question_record(path, paragraph[1].get("context"), *question)
-
-
-def _items(holders: Iterable[tuple[str, Any] | BadRow], name: str, kind: str) -> Iterator[tuple[str, Any] | BadRow]:
-    """Yield the items of the list `name` of each holder, with their locations."""
-    for holder in holders:
-        if isinstance(holder, BadRow):
-            yield holder
-            continue
-        where, value = holder
-        if isinstance(value, dict) and isinstance(value.get(name), list):
-            yield from ((f"{where}, {kind} {number}", item) for number, item in enumerate(value[name], start=1))
+def _questions(
+    path: str | Path, where: str, holder: Any, lists: Sequence[tuple[str, str]]
+) -> Iterator[Record | BadRow]:
+    """Yield the questions in the first of these lists, each list in the items of the one before."""
+    (name, kind), *inner = lists
+    if not (isinstance(holder, dict) and isinstance(holder.get(name), list)):
+        yield BadRow(where, f"found {holder!r:.80}; expected an object with a list {name!r}")
+        return
+    for number, item in enumerate(holder[name], start=1):
+        place = f"{where}, {kind} {number}"
+        if inner:
+            yield from _questions(path, place, item, inner)
         else:
-            yield BadRow(where, f"found {value!r:.80}; expected an object with a list {name!r}")
+            yield _question_record(path, holder.get("context"), place, item)
 
 
 def _question_record(path: str | Path, context: Any, where: str, question: Any) -> Record | BadRow:
     try:
-        where = f"{path}, question {question['id']}"
+        where = f"{path}, question {question['id']!s:.80}"
         answers = {name: [answer[name] for answer in question["answers"]] for name in ("text", "answer_start")}
-        values = {"id": question["id"], "context": context, "question": question["question"], "answers": answers}
+        return where, {"id": question["id"], "context": context, "question": question["question"], "answers": answers}
     except (KeyError, TypeError):
         expected = "an object with 'id', 'question' and a list 'answers' of objects with 'text' and 'answer_start'"
         return BadRow(where, f"found {question!r:.200}; expected {expected}")
-    return where, values

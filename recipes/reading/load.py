@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +18,9 @@ from atenta.recipes.samples import SAMPLES, Sample
 
 
 def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowFormat) -> dict[str, Rows]:
-    """Return the rows of `train`, `validation` and `test`.
+    """Return the rows of `train`, `validation` and `test`: of the named data, or else of the sample data.
 
-    Args:
-        data: The options that name the data. If they name none, the sample data are used.
-        training: The options that say which process is the main one. It reads first; the others use its cache.
-        row_format: The format of the task's rows.
+    The main process reads first; the others use its cache.
 
     Raises:
         SystemExit: If data are missing or malformed; the message is a single line.
@@ -34,10 +30,8 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
             if not data.named():
                 sample = _sample(data)
                 if sample.rows:
-                    return {
-                        name: datasets.Dataset.from_list(list(rows), row_format.features)
-                        for name, rows in sample.rows().items()
-                    }
+                    made = sample.rows().items()
+                    return {name: datasets.Dataset.from_list(list(rows), row_format.features) for name, rows in made}
                 files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
                 data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
             elif training.process_index == 0:
@@ -48,25 +42,20 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
 
 
 def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[str, Any]:
-    """Return the fields of a model card that describe the data, as `CardFacts` of the package names them.
-
-    Args:
-        data: The options that name the data.
-        report: The report on the rows, if there is one.
-    """
-    named = without_place(data.dataset_name or "")  # it may be a folder
-    files = [*(data.train_file or []), *(data.validation_file or []), *(data.test_file or [])]
-    about: dict[str, Any] = {"data": named or ", ".join(dict.fromkeys(Path(file).name for file in files))}
+    """Return the fields of a model card that describe the data, and the rows if there is a report on them."""
     if not data.named():
-        about = dict(_sample(data).about)
-    elif data.dataset_name and not Path(data.dataset_name).exists():
-        about["datasets"] = [data.dataset_name]
+        about = _sample(data).about
+    elif data.dataset_name:
+        about = {"data": without_place(data.dataset_name)}  # it may be a folder
+        if not Path(data.dataset_name).exists():
+            about["datasets"] = [data.dataset_name]
+    else:
+        about = {"data": ", ".join(dict.fromkeys(Path(file).name for file in data.files()))}
     if report is not None:
-        about["rows"] = {name: split.rows for name, split in report.splits.items() if not split.is_sample}
-        about["rows_inside"] = {name: split.share_of_rows_inside() for name, split in report.splits.items()}
-        about["characters_inside"] = {
-            name: split.share_of_characters_inside() for name, split in report.splits.items()
-        }
+        splits = report.splits.items()
+        about["rows"] = {name: split.rows for name, split in splits if not split.is_sample}
+        about["rows_inside"] = {name: split.share_of_rows_inside() for name, split in splits}
+        about["characters_inside"] = {name: split.share_of_characters_inside() for name, split in splits}
     return about
 
 
@@ -79,7 +68,19 @@ def report_rows(
     max_length: int | None = None,
     inputs: Sequence[Sequence[str]] | None = None,
 ) -> Report | None:
-    """Print the report on the rows before training, and return it. The arguments are those of `build_report`.
+    """Print the report on the rows before training, and return it.
+
+    Args:
+        splits: The rows by split. The other splits are compared with `train`. Of a streamed split only the first
+            10,000 rows are read.
+        training: The options that say which process is the main one.
+        columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None. Rows are the
+            same if all these texts are, after NFC.
+        tokenizer: The tokenizer. Its tokens of a single character are the alphabet.
+        max_length: The maximum tokens of an input, special tokens included; None for no limit.
+        inputs: The columns of each sequence that the model reads, such as `[["tags", "source"], ["target"]]` or
+            `[["text", "text_pair"]]`: one or two of `columns`, and others that hold lists of tokens. By default each
+            of `columns` is an input.
 
     Returns:
         The report; None in all processes but the main one, which do not read the rows.
@@ -87,15 +88,15 @@ def report_rows(
     Raises:
         SystemExit: If an input is longer than `max_length` tokens, or a streamed row is malformed.
     """
-    if training.process_index == 0:
-        try:
-            report = build_report(splits, columns, tokenizer, max_length, inputs=inputs)
-            print(f"{report}\n", flush=True)
-            report.check_lengths()
-            return report
-        except (ValueError, OSError) as error:
-            raise _exit(error) from None
-    return None
+    if training.process_index > 0:
+        return None
+    try:
+        report = build_report(splits, columns, tokenizer, max_length, inputs=inputs)
+        print(f"{report}\n", flush=True)
+        report.check_lengths()
+    except (ValueError, OSError) as error:
+        raise _exit(error) from None
+    return report
 
 
 def encode_rows(
@@ -106,11 +107,13 @@ def encode_rows(
     *,
     features: datasets.Features | None = None,
 ) -> dict[str, Rows]:
-    """Encode rows in batches, replacing all their columns. Rows that are not streamed are cached on disk.
+    """Encode rows in batches, replacing all their columns.
+
+    Rows that are not streamed are encoded by the main process and cached on disk; the others use its cache.
 
     Args:
         splits: The rows.
-        training: The options that say which process is the main one. It encodes; the others use its cache.
+        training: The options that say which process is the main one.
         function: A function that encodes a batch of rows.
         num_proc: The number of processes that share the rows, each a contiguous range of them; None encodes in this
             process. It is not used for streams.
@@ -142,8 +145,8 @@ def _exit(error: Exception) -> SystemExit:
 
 
 def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
-    names = (*row_format.columns, *row_format.optional)
-    for path in chain(data.train_file or [], data.validation_file or [], data.test_file or []):
+    for path in data.files():
+        names = (*row_format.columns, *row_format.optional)
         if Path(path).suffix not in row_format.readers and lacks_header(path, names):
             order = ", ".join(row_format.columns)
             problem = f"the first row does not name {order}; it is read as data, with its cells in this order."

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, zip_longest
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 from datasets import Dataset, IterableDataset
@@ -18,9 +18,6 @@ _BATCH = 256
 _OUTSIDERS_SHOWN = 20
 _NFC, _NFD = normalizers.NFC(), normalizers.NFD()  # their Unicode tables may differ from Python's
 
-_Batch = Mapping[str, Sequence[Any]]
-"""The values of each column, all of the same length."""
-
 
 def build_report(
     splits: Mapping[str, Dataset | IterableDataset],
@@ -29,24 +26,14 @@ def build_report(
     max_length: int | None,
     inputs: Sequence[Sequence[str]] | None = None,
 ) -> "Report":
-    """Return a report on the rows. Each row is read once, in batches; only its lengths and a hash are kept.
+    """Return a report on the rows; the arguments are those of `report_rows`.
 
-    Args:
-        splits: The rows by split. The other splits are compared with `train`. Of a streamed split only the first
-            10,000 rows are read.
-        columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None. Rows are the
-            same if all these texts are, after NFC.
-        tokenizer: The tokenizer. Its tokens of a single character are the alphabet.
-        max_length: The maximum tokens of an input, special tokens included; None for no limit.
-        inputs: The columns of each sequence that the model reads, such as `[["tags", "source"], ["target"]]` or
-            `[["text", "text_pair"]]`: one or two of `columns`, and others that hold lists of tokens. By default each
-            of `columns` is an input.
-
-    Returns:
-        The report. Rows are compared by 64-bit hashes: below some 10⁸ rows a collision is unlikely.
+    Each row is read once, in batches; only its lengths and a 64-bit hash are kept, by which rows are compared: below
+    some 10⁸ rows a collision is unlikely.
     """
     inputs = [[column] for column in columns] if inputs is None else inputs
     alphabet = {token for token in tokenizer.get_vocab() if len(token) == 1}
+    special = tokenizer.num_special_tokens_to_add(pair=True)
     reports = {}
     for name, dataset in splits.items():
         split = reports[name] = SplitReport()
@@ -54,54 +41,49 @@ def build_report(
         if isinstance(rows, IterableDataset):
             rows = rows.take(_STREAMED_ROWS)
         for batch in rows.iter(_BATCH):
-            raw = {column: [_as_text(value) for value in batch[column]] for column in columns}
-            texts = {column: [text and _NFC.normalize_str(text) for text in raw[column]] for column in columns}
-            for column, values in texts.items():
-                split.lengths[column].extend(len(text) for text in values if text is not None)
-            _count_forms(split, raw, texts)
-            _find_outsiders(split, texts, alphabet)
-            if max_length is not None:
-                _find_long_rows(split, batch, texts, inputs, tokenizer, max_length)
-            split.hashes.extend(map(hash, zip(*texts.values())))
-            split.rows = len(split.hashes)
+            for values in zip(*batch.values()):
+                row = dict(zip(batch, values))
+                texts = split.count({column: _as_text(row[column]) for column in columns}, alphabet)
+                if max_length is not None:
+                    length = _longest_input({**row, **texts}, columns, inputs, tokenizer, max_length - special)
+                    if length > max_length:
+                        split.rows_too_long += 1
+                        split.first_too_long = split.first_too_long or (split.rows - 1, length)
         split.is_sample = isinstance(rows, IterableDataset) and split.rows == _STREAMED_ROWS
     return Report(reports, tuple(columns), max_length)
 
 
-class LongRow(NamedTuple):
-    """A row with an input longer than the limit: the index of the row, from 0, and the length in tokens."""
-
-    index: int
-    length: int
-
-
 @dataclass
 class SplitReport:
-    """The counts of a split. Characters are code points after NFC.
-
-    Attributes:
-        rows: Rows that were read.
-        is_sample: Whether these are only the first rows of a streamed split.
-        lengths: The lengths in characters of the texts of each column.
-        forms: Rows with all texts in `NFC` (which includes ASCII), or else with all texts in `NFD`, or else `mixed`.
-        outsiders: The number of rows that hold each character outside the tokenizer's alphabet.
-        rows_with_outsiders: Rows with such characters.
-        characters_outside: Number of such characters in all rows.
-        rows_too_long: Rows with an input of more tokens than the limit.
-        first_too_long: The first of these rows.
-        hashes: A hash of each row.
-    """
+    """The counts of a split. Characters are code points after NFC."""
 
     rows: int = 0
-    is_sample: bool = False
-    lengths: defaultdict[str, array] = field(default_factory=lambda: defaultdict(lambda: array("q")))
-    forms: Counter[str] = field(default_factory=Counter)
-    outsiders: Counter[str] = field(default_factory=Counter)
+    is_sample: bool = False  # whether these are only the first rows of a streamed split
+    lengths: defaultdict[str, array] = field(default_factory=lambda: defaultdict(lambda: array("q")))  # by column
+    forms: Counter[str] = field(default_factory=Counter)  # rows all in `NFC`, or else all in `NFD`, or else `mixed`
+    outsiders: Counter[str] = field(default_factory=Counter)  # rows with each character outside the alphabet
     rows_with_outsiders: int = 0
-    characters_outside: int = 0
+    characters_outside: int = 0  # in all rows
     rows_too_long: int = 0
-    first_too_long: LongRow | None = None
+    first_too_long: tuple[int, int] | None = None  # the index of the first such row, and its length in tokens
     hashes: array = field(default_factory=lambda: array("q"), repr=False)
+
+    def count(self, texts: Mapping[str, str | None], alphabet: set[str]) -> dict[str, str | None]:
+        """Count a row of texts, all but whether it is too long, and return the texts in NFC."""
+        in_nfc = {column: text and _NFC.normalize_str(text) for column, text in texts.items()}
+        kept = {column: text for column, text in in_nfc.items() if text is not None}
+        for column, text in kept.items():
+            self.lengths[column].append(len(text))
+        is_nfd = in_nfc != texts and all(not text or _NFD.normalize_str(text) == text for text in texts.values())
+        self.forms["NFC" if in_nfc == texts else "NFD" if is_nfd else "mixed"] += 1
+        joined = "".join(kept.values())
+        if outsiders := set(joined) - alphabet:  # seldom true
+            self.outsiders.update(outsiders)
+            self.rows_with_outsiders += 1
+            self.characters_outside += sum(map(joined.count, outsiders))
+        self.hashes.append(hash(tuple(in_nfc.values())))
+        self.rows += 1
+        return in_nfc
 
     def duplicates(self) -> int:
         """Return the number of rows that are the same as an earlier one."""
@@ -127,25 +109,14 @@ class SplitReport:
 
 @dataclass(frozen=True)
 class Report:
-    """The reports on all splits; `str(report)` is a table to print.
-
-    Attributes:
-        splits: The reports by split, in the given order.
-        columns: The columns that decide whether two rows are the same.
-        max_length: The maximum tokens of an input, or None.
-    """
+    """The reports on all splits; `str(report)` is a table to print."""
 
     splits: dict[str, SplitReport]
     columns: tuple[str, ...]
     max_length: int | None
 
     def check_lengths(self) -> None:
-        """Check that no input is longer than the model allows.
-
-        Raises:
-            ValueError: If a split has a `first_too_long`. The message names it, says how many such rows there are and
-                what to do.
-        """
+        """Check that no input is longer than the model allows; the ValueError names the first row with one."""
         for name, split in self.splits.items():
             if split.first_too_long:
                 index, length = split.first_too_long
@@ -193,47 +164,22 @@ def _as_text(value: str | Sequence[str] | None) -> str | None:
     return value if value is None or isinstance(value, str) else " ".join(value)
 
 
-def _count_forms(split: SplitReport, raw: _Batch, texts: _Batch) -> None:
-    for row, in_nfc in zip(zip(*raw.values()), zip(*texts.values())):
-        if row == in_nfc:
-            split.forms["NFC"] += 1
-        else:
-            is_nfd = all(text is None or _NFD.normalize_str(text) == text for text in row)
-            split.forms["NFD" if is_nfd else "mixed"] += 1
-
-
-def _find_outsiders(split: SplitReport, texts: _Batch, alphabet: set[str]) -> None:
-    rows = ["".join(filter(None, row)) for row in zip(*texts.values())]
-    if outsiders := set("".join(rows)) - alphabet:  # seldom true
-        for row in rows:
-            found = outsiders.intersection(row)
-            split.outsiders.update(found)
-            split.rows_with_outsiders += bool(found)
-            split.characters_outside += sum(map(row.count, found))
-
-
-def _find_long_rows(
-    split: SplitReport,
-    batch: _Batch,
-    texts: _Batch,
+def _longest_input(
+    row: Mapping[str, Any],
+    texts: Sequence[str],
     inputs: Sequence[Sequence[str]],
     tokenizer: PreTrainedTokenizerBase,
-    max_length: int,
-) -> None:
-    special = tokenizer.num_special_tokens_to_add(pair=True)
-    for index in range(len(next(iter(texts.values())))):
-        longest = 0
-        for columns in inputs:
-            parts = [texts[column][index] for column in columns if column in texts]
-            parts = [text for text in parts if text is not None]
-            tokens = sum(len(batch[column][index]) for column in columns if column not in texts)
-            # A text has at most as many tokens as bytes, so only texts that could be too long are tokenized.
-            if sum(len(text.encode()) for text in parts) + special + tokens > max_length:
-                ids = tokenizer(*parts, split_special_tokens=True, verbose=False).input_ids
-                longest = max(longest, len(ids) + tokens)
-        if longest > max_length:
-            split.rows_too_long += 1
-            split.first_too_long = split.first_too_long or LongRow(split.rows + index, longest)
+    most_bytes: int,
+) -> int:
+    """Return the tokens of the longest input of a row; 0 if none has more bytes than this, and so no more tokens."""
+    longest = 0
+    for columns in inputs:
+        parts = [row[column] for column in columns if column in texts and row[column] is not None]
+        tokens = sum(len(row[column]) for column in columns if column not in texts)
+        if sum(len(text.encode()) for text in parts) + tokens > most_bytes:
+            ids = tokenizer(*parts, split_special_tokens=True, verbose=False).input_ids
+            longest = max(longest, len(ids) + tokens)
+    return longest
 
 
 def _share(count: int, split: SplitReport) -> str:

@@ -4,7 +4,7 @@ import hashlib
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -22,6 +22,7 @@ from atenta.recipes.tab_separated import tab_separated
 
 Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
 _Reader = Callable[[str], Iterator[Record | BadRow]]
+_Source = Callable[[], Iterator[Record | BadRow]]
 _Check = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 _ENCODERS = [f"atenta.restoration.{name}" for name in ("character_codes", "spans", "spellings")]
@@ -91,45 +92,37 @@ class DataArguments:
         if self.preprocessing_num_workers is not None and self.preprocessing_num_workers < 1:
             raise ValueError(f"--preprocessing_num_workers is {self.preprocessing_num_workers}; expected 1 or more.")
 
+    def files(self) -> list[str]:
+        """Return the files of all splits."""
+        return [*(self.train_file or []), *(self.validation_file or []), *(self.test_file or [])]
+
     def named(self) -> bool:
         """Return whether files or a data set are named."""
-        return any((self.train_file, self.validation_file, self.test_file, self.dataset_name))
+        return bool(self.files() or self.dataset_name)
 
 
 def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: Path) -> dict[str, Rows]:
     """Return the checked rows of `train`, `validation` and `test`; only training rows are ever streamed.
 
     Rows are cached on disk and memory-mapped. The cache is rebuilt when a file or the code of `reading/` or `tasks/`
-    changes. If no test data are named, the validation rows are also the test rows.
-
-    Args:
-        arguments: The options that name the data.
-        row_format: The format of the rows.
-        bad_rows_file: The file in which malformed rows are listed, with `skip_bad_rows`.
-
-    Raises:
-        BadRow: The first malformed row, without `skip_bad_rows`.
-        ValueError: If training or validation data are missing, both files and a data set are named, or a split has no
-            good row.
-        OSError: If a file cannot be read.
+    changes. If no test data are named, the validation rows are also the test rows. A malformed row is listed in
+    `bad_rows_file` with `skip_bad_rows`, and otherwise raised as a `BadRow`.
     """
-    if arguments.dataset_name and (arguments.train_file or arguments.validation_file or arguments.test_file):
+    if arguments.dataset_name and arguments.files():
         raise ValueError(
             f"Give either --dataset_name {arguments.dataset_name} or files, such as --train_file, not both."
         )
     sources = _hub_sources(arguments) if arguments.dataset_name else _file_sources(arguments, row_format.read)
+    skip = arguments.skip_bad_rows
     splits, bad = {}, []
-    for name, source in sources.items():
-        options = {"check": row_format.check, "skip": arguments.skip_bad_rows}
+    for name, of_split in sources.items():
         if name == "train" and arguments.streaming:
-            streamed = {"sources": source, **options}  # `sources` is a list: one shard per file
-            splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=streamed)
+            options = {"sources": of_split, "check": row_format.check, "skip": skip}  # a list: a shard for each file
+            splits[name] = datasets.IterableDataset.from_generator(_stream, row_format.features, gen_kwargs=options)
         else:
-            # As a tuple, not as a list of shards, each of which `datasets` would give to another call.
-            cached = {"sources": tuple(source), **options, "key": row_format.key, "features": row_format.features}
-            splits[name], bad_of_split = _cache(name, cached)
+            splits[name], bad_of_split = _cache(name, of_split, row_format, skip)
             bad += bad_of_split
-    if arguments.skip_bad_rows and PartialState().is_main_process:
+    if skip and PartialState().is_main_process:
         _report_bad_rows(bad, bad_rows_file)
     splits.setdefault("test", splits["validation"])
     return splits
@@ -139,9 +132,7 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
 def code_digest() -> str:
     """Return the SHA-256 of the sources of `reading/`, `tasks/` and what encodes rows in the package.
 
-    It is part of the key of every cache.
-
-    `datasets` hashes imported functions by name only, so a change of their code would not change the key.
+    It is part of the key of every cache: `datasets` hashes imported functions by name only, not their code.
     """
     recipes = Path(__file__).parents[1]
     files = sorted(file for folder in ("reading", "tasks") for file in (recipes / folder).glob("*.py"))
@@ -150,38 +141,52 @@ def code_digest() -> str:
     return hashlib.sha256(b"".join(sources)).hexdigest()
 
 
-# Sources: files, or splits of a Hub data set
+# Sources: functions that read a file, or a split of a Hub data set. Their arguments are in the key of the cache.
 
 
-@dataclass(frozen=True)
-class _FileSource:
-    """A file with its size and modification time, which are part of the key of the cache."""
-
-    read: _Reader
-    path: str
-    size: int
-    changed: int
-
-    def records(self) -> Iterator[Record | BadRow]:
-        """Yield the records of the file."""
-        return self.read(self.path)
+def _file_sources(arguments: DataArguments, read: _Reader) -> dict[str, list[_Source]]:
+    if not (arguments.train_file and arguments.validation_file):
+        raise ValueError("Give both --train_file and --validation_file (--test_file defaults to --validation_file).")
+    files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
+    for name, paths in files.items():
+        if pipes := [path for path in paths if is_pipe(path)]:
+            raise ValueError(f"--{name}_file {pipes[0]}: found a pipe; expected a file, because it is read twice")
+    return {name: [partial(_read_file, read, path, *_stamp(path)) for path in paths] for name, paths in files.items()}
 
 
-@dataclass(frozen=True)
-class _HubSource:
-    """A split of a Hub data set, or a shard of a streamed one."""
+def _stamp(path: str) -> tuple[int, int]:
+    status = Path(path).stat()
+    return status.st_size, status.st_mtime_ns
 
-    name: str
-    rows: Rows
 
-    def records(self) -> Iterator[Record]:
-        """Yield the rows, with the names of classes instead of their numbers."""
-        row: dict[str, Any]
-        for number, row in enumerate(self.rows, start=1):
-            yield (
-                f"{self.name}, row {number}",
-                {column: _class_names(value, (self.rows.features or {}).get(column)) for column, value in row.items()},
-            )
+def _read_file(read: _Reader, path: str, size: int, changed: int) -> Iterator[Record | BadRow]:
+    """Yield the records of a file; its size and time of modification are only for the key of the cache."""
+    return read(path)
+
+
+def _hub_sources(arguments: DataArguments) -> dict[str, list[_Source]]:
+    name = arguments.dataset_name
+    loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
+    if missing := {"train", "validation"} - set(loaded):
+        raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
+    return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}
+
+
+def _hub_shards(where: str, rows: Rows) -> list[_Source]:
+    if isinstance(rows, datasets.Dataset) or rows.num_shards == 1:
+        return [partial(_read_hub_rows, where, rows)]
+    count = rows.num_shards
+    shards = (rows.shard(count, index) for index in range(count))
+    return [partial(_read_hub_rows, f"{where}, shard {number}", shard) for number, shard in enumerate(shards, start=1)]
+
+
+def _read_hub_rows(where: str, rows: Rows) -> Iterator[Record]:
+    """Yield the rows, with the names of classes instead of their numbers."""
+    features = rows.features or {}
+    row: dict[str, Any]
+    for number, row in enumerate(rows, start=1):
+        fields = {column: _class_names(value, features.get(column)) for column, value in row.items()}
+        yield f"{where}, row {number}", fields
 
 
 def _class_names(value: Any, feature: Any) -> Any:
@@ -192,44 +197,14 @@ def _class_names(value: Any, feature: Any) -> Any:
     return value
 
 
-def _file_sources(arguments: DataArguments, read: _Reader) -> dict[str, list[_FileSource]]:
-    if not (arguments.train_file and arguments.validation_file):
-        raise ValueError("Give both --train_file and --validation_file (--test_file defaults to --validation_file).")
-    files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
-    for name, paths in files.items():
-        if pipes := [path for path in paths if is_pipe(path)]:
-            raise ValueError(f"--{name}_file {pipes[0]}: found a pipe; expected a file, because it is read twice")
-    return {name: [_FileSource(read, path, *_stamp(path)) for path in paths] for name, paths in files.items()}
-
-
-def _stamp(path: str | Path) -> tuple[int, int]:
-    status = Path(path).stat()
-    return status.st_size, status.st_mtime_ns
-
-
-def _hub_sources(arguments: DataArguments) -> dict[str, list[_HubSource]]:
-    name = arguments.dataset_name
-    loaded = datasets.load_dataset(name, arguments.dataset_config_name, streaming=arguments.streaming)
-    if missing := {"train", "validation"} - set(loaded):
-        raise ValueError(f"--dataset_name {name}: found the splits {', '.join(loaded)}; expected {', '.join(missing)}")
-    return {split: _hub_shards(f"{name}, split {split}", loaded[split]) for split in SPLITS if split in loaded}
-
-
-def _hub_shards(where: str, rows: Rows) -> list[_HubSource]:
-    if isinstance(rows, datasets.Dataset) or rows.num_shards == 1:
-        return [_HubSource(where, rows)]
-    count = rows.num_shards
-    return [_HubSource(f"{where}, shard {index + 1}", rows.shard(count, index)) for index in range(count)]
-
-
 # Rows of the sources: checked, then streamed or cached
 
 
 def _checked(
-    sources: Sequence[Any], check: _Check, skip: bool, key: str | None = None
+    sources: Sequence[_Source], check: _Check, skip: bool, key: str | None = None
 ) -> Iterator[dict[str, Any] | BadRow]:
     places: dict[Any, str] = {}  # of the rows by their key
-    for record in chain.from_iterable(source.records() for source in sources):
+    for record in chain.from_iterable(source() for source in sources):
         try:
             if isinstance(record, BadRow):
                 raise record
@@ -249,7 +224,7 @@ def _checked(
             yield row
 
 
-def _stream(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:
+def _stream(sources: Sequence[_Source], check: _Check, skip: bool) -> Iterator[dict[str, Any]]:
     for row in _checked(sources, check, skip):
         if isinstance(row, BadRow):
             print(f"skipped {printable(str(row))}", flush=True)
@@ -257,12 +232,19 @@ def _stream(sources: Sequence[Any], check: _Check, skip: bool) -> Iterator[dict[
             yield row
 
 
-def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[tuple[str, str]]]:
-    """Return the good rows of a split, and the locations and problems of the bad ones."""
+def _cache(
+    name: str, sources: Sequence[_Source], row_format: RowFormat, skip: bool
+) -> tuple[datasets.Dataset, list[tuple[str, str]]]:
+    """Return the good rows of a split, and the locations and problems of the bad ones.
+
+    Both are cached, so that a split that is read again still reports its bad rows. The key of the cache is a hash of
+    the options, in which functions are hashed by name only; hence `code`.
+    """
     text = datasets.Value("string")
-    features = datasets.Features({**options["features"], "where": text, "problem": text})
+    features = datasets.Features({**row_format.features, "where": text, "problem": text})
+    # The sources are a tuple, not a list of shards, each of which `datasets` would give to another call.
+    options = {"sources": tuple(sources), "row_format": row_format, "skip": skip, "code": code_digest()}
     try:
-        options = {**options, "code": code_digest()}
         rows = datasets.Dataset.from_generator(_generate, features, gen_kwargs=options, split=name)
     except DatasetGenerationError as error:
         raise error.__cause__ or error from None
@@ -277,16 +259,10 @@ def _cache(name: str, options: dict[str, Any]) -> tuple[datasets.Dataset, list[t
     return rows.remove_columns(["where", "problem"]), bad
 
 
-def _generate(
-    sources: Sequence[Any], check: _Check, skip: bool, key: str | None, features: datasets.Features, code: str
-) -> Iterator[dict[str, Any]]:
-    """Yield rows, and bad rows too, so that a cached split still reports its bad rows when it is read again.
-
-    The key of the cache is a hash of the arguments, in which functions are hashed by name only; hence `code`.
-    """
-    for row in _checked(sources, check, skip, key):
+def _generate(sources: Sequence[_Source], row_format: RowFormat, skip: bool, code: str) -> Iterator[dict[str, Any]]:
+    for row in _checked(sources, row_format.check, skip, row_format.key):
         if isinstance(row, BadRow):
-            yield {**dict.fromkeys(features), "where": row.where, "problem": row.problem}
+            yield {**dict.fromkeys(row_format.features), "where": row.where, "problem": row.problem}
         else:
             yield {**row, "where": None, "problem": None}
 

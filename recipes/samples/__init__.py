@@ -6,11 +6,10 @@ from typing import Any
 
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
-from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, novels
-from atenta.recipes.samples.languages import language_words
+from atenta.recipes.samples.files import FILES, SPLITS, novels, sample_files
+from atenta.recipes.samples.languages import brazil_words, language_words, romance_words
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
-from atenta.recipes.samples.romance import brazil_words, romance_words
 
 
 @dataclass(frozen=True)
@@ -18,15 +17,30 @@ class Sample:
     """The sample data of a task: files that are read like a user's own, or rows made from such files.
 
     Attributes:
-        about: The fields of a model card: `task` and `data` in the languages of cards, `language` and `licence`, and
-            an `example` to try the model with, if one says more than that of its kind.
+        data: What the data are, in English and in Portuguese, for model cards.
+        task: What a model that is trained on them does, in both, unless there are several such tasks.
+        language: The language of the texts, unless there are several.
+        licence: The licence of the data.
+        example: A text to try the model with, if it says more than that of its kind of model.
         files: The file of each split, in `recipes/data`.
         rows: A function that makes the rows of each split, if no file contains them as they are.
     """
 
-    about: Mapping[str, Any]
+    data: tuple[str, str]
+    task: tuple[str, str] | None = None
+    language: str | None = "pt"
+    licence: str = "apache-2.0"
+    example: str | None = None
     files: Sequence[str] = ()
     rows: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]] | None = None
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The fields of a model card."""
+        texts = {"task": self.task, "data": self.data}
+        fields: dict[str, Any] = {name: dict(zip(("en", "pt"), text)) for name, text in texts.items() if text}
+        others = {"language": self.language, "licence": self.licence, "example": self.example}
+        return fields | {name: value for name, value in others.items() if value is not None}
 
     def split_files(self) -> dict[str, str]:
         """Return the file of each split.
@@ -34,231 +48,159 @@ class Sample:
         Raises:
             FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
         """
-        paths = [DATA / file for file in self.files]
-        if missing := [path for path in paths if not path.is_file()]:
-            raise missing_sample(missing[0].parent, missing[0].name)
-        return dict(zip(SPLITS, map(str, paths)))
+        return {split: str(sample_files("", file)[0]) for split, file in zip(SPLITS, self.files)}
 
 
-def _about(
-    task: Mapping[str, str] | None,
-    data: Mapping[str, str],
-    language: str | None,
-    licence: str = "apache-2.0",
-    example: str = "",
-) -> dict[str, Any]:
-    about = {"task": task, "data": data, "language": language, "licence": licence, "example": example or None}
-    return {name: value for name, value in about.items() if value is not None}
-
-
-_PHONES = {
-    "fr": {"en": "It writes the phones of French words.", "pt": "Escreve os fones de palavras do francês."},
-    "it": {"en": "It writes the phones of Italian words.", "pt": "Escreve os fones de palavras do italiano."},
-}
-_ACCENTS = {"en": "It writes the accents of Portuguese texts.", "pt": "Escreve os acentos de textos em português."}
-_NOVELS = {
-    "en": "tales and novels of Machado de Assis, public domain",
-    "pt": "contos e romances de Machado de Assis, em domínio público",
-}
+_ACCENTS = ("It writes the accents of Portuguese texts.", "Escreve os acentos de textos em português.")
 
 SAMPLES = {
     "accents": Sample(
-        _about(
-            _ACCENTS,
-            {
-                "en": "novels and tales of Machado de Assis in spans of 2 to 30 words, public domain",
-                "pt": "romances e contos de Machado de Assis em trechos de 2 a 30 palavras, em domínio público",
-            },
-            "pt",
-            example="A acao comecou amanha",
+        (
+            "novels and tales of Machado de Assis in spans of 2 to 30 words, public domain",
+            "romances e contos de Machado de Assis em trechos de 2 a 30 palavras, em domínio público",
         ),
+        _ACCENTS,
+        example="A acao comecou amanha",
         rows=accent_pairs,
     ),
-    "novels": Sample(_about(None, _NOVELS, "pt"), rows=novels),  # models of all kinds are pre-trained on them
+    "novels": Sample(  # models of all kinds are pre-trained on them
+        (
+            "tales and novels of Machado de Assis, public domain",
+            "contos e romances de Machado de Assis, em domínio público",
+        ),
+        rows=novels,
+    ),
     "plays": Sample(
-        _about(
-            {
-                "en": "It answers a line of a play with the next one.",
-                "pt": "Responde a uma fala de peça de teatro com a seguinte.",
-            },
-            {
-                "en": "plays of Machado de Assis, public domain",
-                "pt": "peças de teatro de Machado de Assis, em domínio público",
-            },
-            "pt",
+        ("plays of Machado de Assis, public domain", "peças de teatro de Machado de Assis, em domínio público"),
+        (
+            "It answers a line of a play with the next one.",
+            "Responde a uma fala de peça de teatro com a seguinte.",
         ),
         rows=dialogue_prompts,
     ),
     "languages": Sample(
-        _about(
-            {
-                "en": "It tells whether a word is Italian, French or Portuguese.",
-                "pt": "Diz se uma palavra é italiana, francesa ou portuguesa.",
-            },
-            {
-                "en": "words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis",
-                "pt": "palavras da tarefa 1 do SIGMORPHON 2021 (CC BY-SA 3.0) e de Machado de Assis",
-            },
-            None,
-            "cc-by-sa-3.0",
-            "coração",
+        (
+            "words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0) and of Machado de Assis",
+            "palavras da tarefa 1 do SIGMORPHON 2021 (CC BY-SA 3.0) e de Machado de Assis",
         ),
+        (
+            "It tells whether a word is Italian, French or Portuguese.",
+            "Diz se uma palavra é italiana, francesa ou portuguesa.",
+        ),
+        None,
+        "cc-by-sa-3.0",
+        example="coração",
         rows=language_words,
     ),
     "portuguese": Sample(
-        _about(
-            _ACCENTS,
-            {
-                "en": "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, "
-                "CC BY, CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
-                "pt": "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças (domínio público, "
-                "CC0, CC BY, CC BY-SA, MIT, MPL 2.0, GPL-2+), listadas em recipes/data/portugues",
-            },
-            "pt",
+        (
+            "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
+            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
+            "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças (domínio público, CC0, CC BY, "
+            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listadas em recipes/data/portugues",
         ),
+        _ACCENTS,
         rows=portuguese_texts,
     ),
     "portuguese_documents": Sample(
-        _about(
-            None,
-            {
-                "en": "running text of nine domains, Brazil and Portugal, under its own licences, listed in "
-                "recipes/data/portugues; tales and novels of Machado de Assis, public domain",
-                "pt": "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças, listadas em "
-                "recipes/data/portugues; contos e romances de Machado de Assis, em domínio público",
-            },
-            "pt",
+        (
+            "running text of nine domains, Brazil and Portugal, under its own licences, listed in "
+            "recipes/data/portugues; tales and novels of Machado de Assis, public domain",
+            "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças, listadas em "
+            "recipes/data/portugues; contos e romances de Machado de Assis, em domínio público",
         ),
         rows=portuguese_documents,
     ),
     "french_g2p": Sample(
-        _about(
-            _PHONES["fr"],
-            {
-                "en": "SIGMORPHON 2021 task 1, French, CC BY-SA 3.0",
-                "pt": "tarefa 1 do SIGMORPHON 2021, francês, CC BY-SA 3.0",
-            },
-            "fr",
-            "cc-by-sa-3.0",
-            "bonjour",
-        ),
-        files=("g2p/fre_train.tsv", "g2p/fre_dev.tsv", "g2p/fre_test.tsv"),
+        ("SIGMORPHON 2021 task 1, French, CC BY-SA 3.0", "tarefa 1 do SIGMORPHON 2021, francês, CC BY-SA 3.0"),
+        ("It writes the phones of French words.", "Escreve os fones de palavras do francês."),
+        "fr",
+        "cc-by-sa-3.0",
+        example="bonjour",
+        files=FILES["french_g2p"],
     ),
     "italian_g2p": Sample(
-        _about(
-            _PHONES["it"],
-            {
-                "en": "SIGMORPHON 2021 task 1, Italian, CC BY-SA 3.0",
-                "pt": "tarefa 1 do SIGMORPHON 2021, italiano, CC BY-SA 3.0",
-            },
-            "it",
-            "cc-by-sa-3.0",
-            "buongiorno",
-        ),
-        files=("g2p/ita_train.tsv", "g2p/ita_dev.tsv", "g2p/ita_test.tsv"),
+        ("SIGMORPHON 2021 task 1, Italian, CC BY-SA 3.0", "tarefa 1 do SIGMORPHON 2021, italiano, CC BY-SA 3.0"),
+        ("It writes the phones of Italian words.", "Escreve os fones de palavras do italiano."),
+        "it",
+        "cc-by-sa-3.0",
+        example="buongiorno",
+        files=FILES["italian_g2p"],
     ),
     "romance_g2p": Sample(
-        _about(
-            {
-                "en": "It writes the phones of words of Portuguese (Brazil or Portugal), Galician, Spanish, Italian "
-                "and French.",
-                "pt": "Escreve os fones de palavras do português (do Brasil ou de Portugal), do galego, do espanhol, "
-                "do italiano e do francês.",
-            },
-            {
-                "en": "WikiPron, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
-                "pt": "WikiPron, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
-            },
-            None,
-            "cc-by-sa-3.0",
-            "coração",
+        (
+            "WikiPron, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
+            "WikiPron, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
         ),
+        (
+            "It writes the phones of words of Portuguese (Brazil or Portugal), Galician, Spanish, Italian and French.",
+            "Escreve os fones de palavras do português (do Brasil ou de Portugal), do galego, do espanhol, do "
+            "italiano e do francês.",
+        ),
+        None,
+        "cc-by-sa-3.0",
+        example="coração",
         rows=romance_words,
     ),
     "brazil_g2p": Sample(
-        _about(
-            {"en": "It writes the phones of Brazilian words.", "pt": "Escreve os fones de palavras do Brasil."},
-            {
-                "en": "WikiPron, Brazil, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
-                "pt": "WikiPron, Brasil, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
-            },
-            "pt",
-            "cc-by-sa-3.0",
-            "coração",
+        (
+            "WikiPron, Brazil, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
+            "WikiPron, Brasil, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
         ),
+        ("It writes the phones of Brazilian words.", "Escreve os fones de palavras do Brasil."),
+        licence="cc-by-sa-3.0",
+        example="coração",
         rows=brazil_words,
     ),
     "misspellings": Sample(
-        _about(
-            {
-                "en": "It finds names and words that are misspelled.",
-                "pt": "Encontra nomes e palavras escritos com erros.",
-            },
-            {
-                "en": "names of Wikidata (Merhav and Ash, 2018, CC0) and words of SIGMORPHON 2021 task 1 "
-                "(CC BY-SA 3.0), with errors made for this sample",
-                "pt": "nomes da Wikidata (Merhav e Ash, 2018, CC0) e palavras da tarefa 1 do SIGMORPHON 2021 "
-                "(CC BY-SA 3.0), com erros feitos para esta amostra",
-            },
-            None,
-            "cc-by-sa-3.0",
+        (
+            "names of Wikidata (Merhav and Ash, 2018, CC0) and words of SIGMORPHON 2021 task 1 (CC BY-SA 3.0), with "
+            "errors made for this sample",
+            "nomes da Wikidata (Merhav e Ash, 2018, CC0) e palavras da tarefa 1 do SIGMORPHON 2021 (CC BY-SA 3.0), "
+            "com erros feitos para esta amostra",
         ),
+        ("It finds names and words that are misspelled.", "Encontra nomes e palavras escritos com erros."),
+        None,
+        "cc-by-sa-3.0",
         rows=misspellings,
     ),
     "hebrew": Sample(
-        _about(
-            {
-                "en": "It writes names in Hebrew letters.",
-                "pt": "Escreve nomes em letras hebraicas.",
-            },
-            {
-                "en": "names in Latin and Hebrew letters (Merhav and Ash, 2018), CC0",
-                "pt": "nomes em letras latinas e hebraicas (Merhav e Ash, 2018), CC0",
-            },
-            "he",
-            example="Maria",
+        (
+            "names in Latin and Hebrew letters (Merhav and Ash, 2018), CC0",
+            "nomes em letras latinas e hebraicas (Merhav e Ash, 2018), CC0",
         ),
-        files=("transliteration_he/train.tsv", "transliteration_he/validation.tsv", "transliteration_he/test.tsv"),
+        ("It writes names in Hebrew letters.", "Escreve nomes em letras hebraicas."),
+        "he",
+        example="Maria",
+        files=FILES["hebrew"],
     ),
     "lener_br": Sample(
-        _about(
-            {
-                "en": "It finds persons, organizations, places, times, laws and court cases in Brazilian legal texts.",
-                "pt": "Encontra pessoas, organizações, lugares, datas, leis e julgados em textos jurídicos do Brasil.",
-            },
-            {"en": "LeNER-Br (Luz de Araujo et al., 2018), MIT", "pt": "LeNER-Br (Luz de Araujo et al., 2018), MIT"},
-            "pt",
+        ("LeNER-Br (Luz de Araujo et al., 2018), MIT", "LeNER-Br (Luz de Araujo et al., 2018), MIT"),
+        (
+            "It finds persons, organizations, places, times, laws and court cases in Brazilian legal texts.",
+            "Encontra pessoas, organizações, lugares, datas, leis e julgados em textos jurídicos do Brasil.",
         ),
-        files=("lener_br/train.conll", "lener_br/dev.conll", "lener_br/test.conll"),
+        files=FILES["lener_br"],
     ),
     "bosque": Sample(
-        _about(
-            {
-                "en": "It tags the parts of speech of Portuguese sentences.",
-                "pt": "Etiqueta as classes de palavras de frases em português.",
-            },
-            {
-                "en": "a part of UD Portuguese-Bosque, CC BY-SA 4.0",
-                "pt": "uma parte do UD Portuguese-Bosque, CC BY-SA 4.0",
-            },
-            "pt",
-            "cc-by-sa-4.0",
+        ("a part of UD Portuguese-Bosque, CC BY-SA 4.0", "uma parte do UD Portuguese-Bosque, CC BY-SA 4.0"),
+        (
+            "It tags the parts of speech of Portuguese sentences.",
+            "Etiqueta as classes de palavras de frases em português.",
         ),
-        files=("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
+        licence="cc-by-sa-4.0",
+        files=FILES["bosque"],
     ),
     "faquad": Sample(
-        _about(
-            {
-                "en": "It finds the answer to a question in a Portuguese text.",
-                "pt": "Encontra num texto em português a resposta a uma pergunta.",
-            },
-            {
-                "en": "FaQuAD (Sayama et al., 2019), CC BY 4.0; the test is of seven documents of its training file",
-                "pt": "FaQuAD (Sayama et al., 2019), CC BY 4.0; o teste é de sete documentos do seu arquivo de treino",
-            },
-            "pt",
-            "cc-by-4.0",
+        (
+            "FaQuAD (Sayama et al., 2019), CC BY 4.0; the test is of seven documents of its training file",
+            "FaQuAD (Sayama et al., 2019), CC BY 4.0; o teste é de sete documentos do seu arquivo de treino",
         ),
-        files=("faquad/train.json", "faquad/dev.json", "faquad/test.json"),
+        (
+            "It finds the answer to a question in a Portuguese text.",
+            "Encontra num texto em português a resposta a uma pergunta.",
+        ),
+        licence="cc-by-4.0",
+        files=FILES["faquad"],
     ),
 }

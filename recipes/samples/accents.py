@@ -4,11 +4,11 @@ import math
 import random
 import re
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from itertools import chain
 from typing import Any
 
-from atenta.recipes.samples.dialogue import parse_scenes
-from atenta.recipes.samples.files import DATA, SPLITS, read_samples
+from atenta.recipes.samples.dialogue import read_scenes
+from atenta.recipes.samples.files import SPLITS, read_samples
 from atenta.tokenization.base_letters import strip_accents
 
 _SHORTEST_SPAN, _LONGEST_SPAN = 2, 30  # words
@@ -39,49 +39,42 @@ def strip_some_accents(text: str, generator: random.Random) -> str:
     return "".join(each if generator.random() < kept else strip_accents(each) for each in text)
 
 
-def accent_pairs(
-    folder: Path = DATA / "machado", plays: Path = DATA / "machado_plays", seed: int = 0
-) -> dict[str, list[dict[str, Any]]]:
+def accent_pairs() -> dict[str, list[dict[str, Any]]]:
     """Return pairs of a text without diacritics and the text, in three splits and two further tests.
 
-    The splits `train`, `validation` and `test` are spans of novels and tales. `folder` has a sub-folder for each, with
-    one UTF-8 text file per work. The seed decides the cuts and the order of each split, which is shuffled so that its
-    first pairs are a sample of all of it. Training spans that also occur in validation or test, ignoring accents
+    The splits `train`, `validation` and `test` are spans of novels and tales. Each is shuffled, so that its first
+    pairs are a sample of all of it. Training spans that also occur in validation or test, ignoring accents
     (`— Por quê?`), are left out. Some training sources keep some of their diacritics, as people write some of them;
-    those of validation and tests keep none. The further tests are drawn from a genre that training does not have, the
-    plays of all sub-folders of `plays`: 600 `sentences` of 60 to 240 characters, and 100 `paragraphs` of consecutive
-    sentences of a scene that together have at least 600.
+    those of validation and tests keep none. The further tests are drawn from a genre that training does not have,
+    plays: 600 `sentences` of 60 to 240 characters, and 100 `paragraphs` of consecutive sentences of a scene that
+    together have at least 600.
 
     Returns:
         The rows of each split: `source` and `target` are strings, `tags` is an empty list.
-
-    Raises:
-        FileNotFoundError: If a split has no text, as in an installed package, which contains no data.
     """
     pairs = {}
     for split in SPLITS:
-        generator = random.Random(seed)
-        spans = [span for work in read_samples(folder / split) for span in cut_spans(work, generator)]
+        generator = random.Random(0)
+        spans = [span for work in read_samples(f"machado/{split}") for span in cut_spans(work, generator)]
         generator.shuffle(spans)
         pairs[split] = _pairs(spans)
     held_out = {pair["source"] for split in ("validation", "test") for pair in pairs[split]}
     pairs["train"] = [pair for pair in pairs["train"] if pair["source"] not in held_out]
-    generator = random.Random(seed)
+    generator = random.Random(0)
     for pair in pairs["train"]:
         if generator.random() < _PARTLY_MARKED:
             pair["source"] = strip_some_accents(pair["target"], generator)
     scenes = [
         [sentence for speech in scene for sentence in _SENTENCE_END.split(speech.text)]
         for split in SPLITS
-        for play in read_samples(plays / split)
-        for scene in parse_scenes(play)
+        for scene in read_scenes(split)
     ]
-    sentences = dict.fromkeys(sentence for scene in scenes for sentence in scene)  # each once
+    sentences = dict.fromkeys(chain.from_iterable(scenes))  # each once
     fitting = [each for each in sentences if _SHORTEST_SENTENCE <= len(each) <= _LONGEST_SENTENCE]
     paragraphs = [paragraph for scene in scenes for paragraph in _join_paragraphs(scene)]
-    generator = random.Random(seed)
-    pairs["sentences"] = _pairs(generator.sample(fitting, min(_SENTENCES, len(fitting))))
-    pairs["paragraphs"] = _pairs(generator.sample(paragraphs, min(_PARAGRAPHS, len(paragraphs))))
+    generator = random.Random(0)
+    pairs["sentences"] = _pairs(generator.sample(fitting, _SENTENCES))
+    pairs["paragraphs"] = _pairs(generator.sample(paragraphs, _PARAGRAPHS))
     return pairs
 
 

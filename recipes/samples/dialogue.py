@@ -1,10 +1,9 @@
 """Samples for dialogue: the next speech of a character in a play of Machado de Assis."""
 
 import re
-from pathlib import Path
 from typing import NamedTuple
 
-from atenta.recipes.samples.files import DATA, SPLITS, read_samples
+from atenta.recipes.samples.files import SPLITS, read_samples
 
 _CONTEXT = 2  # speeches in a prompt
 _LONGEST_CONTEXT = 120  # characters of each of them
@@ -47,6 +46,11 @@ def parse_scenes(play: str) -> list[list[Speech]]:
     return found
 
 
+def read_scenes(split: str) -> list[list[Speech]]:
+    """Return the scenes of all plays of a split."""
+    return [scene for play in read_samples(f"machado_plays/{split}") for scene in parse_scenes(play)]
+
+
 def scene_prompts(scene: list[Speech]) -> list[dict[str, str]]:
     """Return a row for each speech of a scene but the first that has at most 200 characters.
 
@@ -63,26 +67,13 @@ def scene_prompts(scene: list[Speech]) -> list[dict[str, str]]:
     return rows
 
 
-def dialogue_prompts(folder: Path = DATA / "machado_plays") -> dict[str, list[dict[str, str]]]:
+def dialogue_prompts() -> dict[str, list[dict[str, str]]]:
     """Return the rows of the splits `train`, `validation` and `test`, in the order of the plays.
-
-    `folder` has a sub-folder for each split, with the UTF-8 text files of its plays.
 
     Returns:
         The rows of each split: `prompt` ends with the name of the next speaker, `answer` is their speech.
-
-    Raises:
-        FileNotFoundError: If a split has no play, as in an installed package, which contains no data.
     """
-    return {
-        split: [
-            row
-            for play in read_samples(folder / split)
-            for scene in parse_scenes(play)
-            for row in scene_prompts(scene)
-        ]
-        for split in SPLITS
-    }
+    return {split: [row for scene in read_scenes(split) for row in scene_prompts(scene)] for split in SPLITS}
 
 
 def _last_words(text: str) -> str:

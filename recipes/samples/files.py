@@ -1,37 +1,44 @@
-"""Files of the sample data, and the novels and tales for pre-training."""
+"""Files of the sample data, which are only in the repository, and the novels and tales for pre-training."""
 
 from pathlib import Path
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 SPLITS = ("train", "validation", "test")
+FILES = {  # of the samples that are files of rows: one for each split, in `DATA`
+    "french_g2p": ("g2p/fre_train.tsv", "g2p/fre_dev.tsv", "g2p/fre_test.tsv"),
+    "italian_g2p": ("g2p/ita_train.tsv", "g2p/ita_dev.tsv", "g2p/ita_test.tsv"),
+    "hebrew": ("transliteration_he/train.tsv", "transliteration_he/validation.tsv", "transliteration_he/test.tsv"),
+    "lener_br": ("lener_br/train.conll", "lener_br/dev.conll", "lener_br/test.conll"),
+    "bosque": ("bosque/train.conllu", "bosque/validation.conllu", "bosque/test.conllu"),
+    "faquad": ("faquad/train.json", "faquad/dev.json", "faquad/test.json"),
+}
 
 
-def read_samples(folder: Path, pattern: str = "*.txt") -> list[str]:
-    """Return the texts of the UTF-8 files of a folder whose names match the pattern, in the order of their names.
+def sample_files(folder: str | Path, pattern: str) -> list[Path]:
+    """Return the files of a folder in `DATA` whose names match the pattern, in the order of their names.
 
     Raises:
         FileNotFoundError: If no file matches, as in an installed package, which contains no data.
     """
-    paths = sorted(folder.glob(pattern))
+    paths = sorted((DATA / folder).glob(pattern))
     if not paths:
-        raise missing_sample(folder, pattern)
-    return [path.read_text(encoding="utf-8") for path in paths]
+        raise FileNotFoundError(
+            f"found no {pattern} in {DATA / folder}; expected the sample data, which are only in the repository: "
+            "run from a clone, or name your own files with --train_file and --validation_file"
+        )
+    return paths
 
 
-def missing_sample(folder: Path, name: str) -> FileNotFoundError:
-    """Return the error for a sample file that is not there."""
-    return FileNotFoundError(
-        f"found no {name} in {folder}; expected the sample data, which are only in the repository: "
-        "run from a clone, or name your own files with --train_file and --validation_file"
-    )
+def read_samples(folder: str | Path, pattern: str = "*.txt") -> list[str]:
+    """Return the texts of `sample_files`, which are UTF-8."""
+    return [path.read_text(encoding="utf-8") for path in sample_files(folder, pattern)]
 
 
-def novels(folder: Path = DATA / "machado") -> dict[str, list[dict[str, str]]]:
-    """Return the novels and tales of Machado de Assis of the splits `train`, `validation` and `test`, one per row.
+def first_cells(file: str, folder: str | Path = "") -> list[str]:
+    """Return what each line of a file has before its first tab."""
+    return [line.partition("\t")[0] for line in read_samples(folder, file)[0].splitlines()]
 
-    `folder` has a sub-folder for each split, with one UTF-8 text file per work.
 
-    Raises:
-        FileNotFoundError: If a split has no text, as in an installed package, which contains no data.
-    """
-    return {split: [{"text": work} for work in read_samples(folder / split)] for split in SPLITS}
+def novels() -> dict[str, list[dict[str, str]]]:
+    """Return the novels and tales of Machado de Assis of the splits `train`, `validation` and `test`, one per row."""
+    return {split: [{"text": work} for work in read_samples(f"machado/{split}")] for split in SPLITS}

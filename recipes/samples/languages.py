@@ -1,12 +1,13 @@
-"""Samples for language identification: Italian, French and Portuguese words."""
+"""Samples of words of several languages: which of three it is, and the phones of Portuguese and its neighbours."""
 
 import random
 from collections import Counter
 from itertools import chain
-from pathlib import Path
 from typing import Any
 
-from atenta.recipes.samples.files import DATA, SPLITS, read_samples
+from atenta.recipes.samples.files import FILES, SPLITS, first_cells, read_samples
+
+_NAMES = {"pt-BR": "Brazil", "pt-PT": "Portugal", "gl": "Galician", "es": "Spanish", "it": "Italian", "fr": "French"}
 
 
 def lowercase_words(text: str) -> list[str]:
@@ -19,31 +20,27 @@ def lowercase_words(text: str) -> list[str]:
     return list(dict.fromkeys(word for word in bare if word.isalpha() and word.islower()))
 
 
-def language_words(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str, Any]]]:
+def language_words() -> dict[str, list[dict[str, Any]]]:
     """Return words of three languages, equally many of each, in the splits `train`, `validation` and `test`.
 
-    Italian and French words are from the grapheme-to-phoneme lists in `folder`/g2p, Portuguese words from the works of
-    Machado de Assis in `folder`/machado. A word is in the split of its list or work. Words of two of the languages, in
-    any split, are ambiguous and are left out. Of the other words, each split gets the same number of each language: as
-    many as the language with the fewest has (Italian). They are drawn at random, and frequent words are no more likely
-    than rare ones. No word is in two splits: test draws first, train last. The seed decides the draw and the order.
+    Italian and French words are from the grapheme-to-phoneme lists, Portuguese words from the works of Machado de
+    Assis. A word is in the split of its list or work. Words of two of the languages, in any split, are ambiguous and
+    are left out. Of the other words, each split gets the same number of each language: as many as the language with
+    the fewest has (Italian). They are drawn at random, and frequent words are no more likely than rare ones. No word
+    is in two splits: test draws first, train last.
 
     Returns:
         The rows of each split: `text` is a word, `text_pair` is None, `label` is `ita`, `fra` or `por`.
-
-    Raises:
-        FileNotFoundError: If a list or the works of a split are missing, as in an installed package, which contains no
-            data.
     """
     vocabularies = {
-        "ita": _listed_words(folder / "g2p", "ita"),
-        "fra": _listed_words(folder / "g2p", "fre"),
-        "por": {split: lowercase_words("\n".join(read_samples(folder / "machado" / split))) for split in SPLITS},
+        "ita": dict(zip(SPLITS, map(first_cells, FILES["italian_g2p"]))),
+        "fra": dict(zip(SPLITS, map(first_cells, FILES["french_g2p"]))),
+        "por": {split: lowercase_words("\n".join(read_samples(f"machado/{split}"))) for split in SPLITS},
     }
     languages_of = Counter(word for vocabulary in vocabularies.values() for word in set(chain(*vocabulary.values())))
     drawn: set[str] = set()
     rows = {}
-    generator = random.Random(seed)
+    generator = random.Random(0)
     for split in reversed(SPLITS):
         candidates = {
             language: [word for word in vocabulary[split] if languages_of[word] == 1 and word not in drawn]
@@ -60,8 +57,25 @@ def language_words(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[st
     return {split: rows[split] for split in SPLITS}
 
 
-def _listed_words(folder: Path, language: str) -> dict[str, list[str]]:
-    return {
-        split: [line.partition("\t")[0] for line in read_samples(folder, f"{language}_{part}.tsv")[0].splitlines()]
-        for split, part in zip(SPLITS, ("train", "dev", "test"))
-    }
+def romance_words() -> dict[str, list[dict[str, Any]]]:
+    """Return words and their phones in the splits `train`, `validation` and `test`, and the tests of each language.
+
+    A word is in one split, with all its pronunciations; Brazil and Portugal count as one language for this. The tag,
+    such as `pt-BR`, says which language the phones are of.
+
+    Returns:
+        The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<pt-BR>`.
+    """
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for split in SPLITS:
+        cells = (line.split("\t") for line in read_samples("g2p_romance", f"{split}.tsv")[0].splitlines())
+        rows[split] = [{"source": word, "target": phones, "tags": [f"<{tag}>"]} for word, phones, tag in cells]
+    for tag, name in _NAMES.items():
+        rows[name] = [row for row in rows["test"] if row["tags"] == [f"<{tag}>"]]
+    return rows
+
+
+def brazil_words() -> dict[str, list[dict[str, Any]]]:
+    """Return the words of [`romance_words`] as they are said in Brazil, without a tag: one language alone."""
+    rows = romance_words()
+    return {split: [row | {"tags": []} for row in rows[split] if row["tags"] == ["<pt-BR>"]] for split in SPLITS}

@@ -3,17 +3,14 @@
 import random
 import unicodedata
 from collections.abc import Callable, Sequence
+from itertools import chain
 from pathlib import Path
 from string import ascii_lowercase
 
-from atenta.recipes.samples.files import DATA, SPLITS, read_samples
+from atenta.recipes.samples.files import FILES, SPLITS, first_cells
 from atenta.tokenization.base_letters import strip_accents
 
-_SOURCES = (  # the first column of each file is an entry; the files of a source are those of the splits
-    ("transliteration_he", "train.tsv", "validation.tsv", "test.tsv"),
-    ("g2p", "fre_train.tsv", "fre_dev.tsv", "fre_test.tsv"),
-    ("g2p", "ita_train.tsv", "ita_dev.tsv", "ita_test.tsv"),
-)
+_SOURCES = ("hebrew", "french_g2p", "italian_g2p")  # the first cell of each row is an entry
 _SHORTEST = 5  # letters of an entry: a shorter one with an error is as near to many others
 _COPIES = 4  # misspellings of each training entry
 _TRIES = 50
@@ -29,20 +26,23 @@ _SOUNDS = (  # spellings that sound alike in some language of the names; each is
 )
 
 
-def misspellings(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str, str]]]:
+def misspellings(folder: str | Path = "") -> dict[str, list[dict[str, str]]]:
     """Return misspellings of names and words, each with its right spelling, in splits and two further tests.
 
-    The entries are the names of `folder`/transliteration_he and the French and Italian words of `folder`/g2p, in lower
-    case, of five letters or more. An entry is in the split of its file; if several have it, in the last of test,
-    validation and train. An entry of training has four misspellings, of one to three errors. Validation and test have
-    1,000 entries, each misspelled once: by one or two errors, or, in the further test `hard`, by three or four. In the
-    test `random letters` one or two letters are lost, replaced or added, any letter anywhere; in training and
-    validation that is a quarter of the errors. No misspelling is itself an entry of any split.
+    The entries are the names of `hebrew` and the words of `french_g2p` and `italian_g2p` in lower case, of five
+    letters or more. An entry is in the split of its file; if several have it, in the last of test, validation and
+    train. An entry of training has four misspellings, of one to three errors. Validation and test have 1,000 entries,
+    each misspelled once: by one or two errors, or, in the further test `hard`, by three or four. In the test `random
+    letters` one or two letters are lost, replaced or added, any letter anywhere; in training and validation that is a
+    quarter of the errors. No misspelling is itself an entry of any split.
 
     The errors, each equally likely: a letter is replaced by a neighbour on the keyboard; a letter is doubled, or one
     of a double is lost; two letters are swapped; a letter is missing; a spelling is replaced by another that sounds
     alike in one of the languages (`ss` and `ç`, `s` and `z`, `x` and `ch`); all accents are dropped, or, without any,
     one of the others is made. The first letter errs like all others.
+
+    Args:
+        folder: The folder of the sample data; by default the repository's.
 
     Returns:
         The rows of each split: `anchor`, the misspelling, and `positive`, the entry.
@@ -50,12 +50,12 @@ def misspellings(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str,
     Raises:
         FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
     """
-    generator = random.Random(seed)
+    generator = random.Random(0)
     entries: dict[str, list[str]] = {}
     taken: set[str] = set()
     for index in (2, 1, 0):
-        texts = [read_samples(folder / name, files[index])[0] for name, *files in _SOURCES]
-        found = (unicodedata.normalize("NFC", line.partition("\t")[0]) for text in texts for line in text.splitlines())
+        cells = chain.from_iterable(first_cells(FILES[name][index], folder) for name in _SOURCES)
+        found = (unicodedata.normalize("NFC", cell) for cell in cells)
         kept = dict.fromkeys(entry for entry in found if entry.isalpha() and len(entry) >= _SHORTEST)
         entries[SPLITS[index]] = [entry for entry in kept if entry not in taken]
         taken.update(kept)
@@ -64,7 +64,7 @@ def misspellings(folder: Path = DATA, seed: int = 0) -> dict[str, list[dict[str,
         made = ((misspell(entry, generator.randint(fewest, most), generator, taken, kinds), entry) for entry in chosen)
         return [{"anchor": wrong, "positive": entry} for wrong, entry in made if wrong is not None]
 
-    drawn = {split: generator.sample(entries[split], min(_HELD_OUT, len(entries[split]))) for split in SPLITS[1:]}
+    drawn = {split: generator.sample(entries[split], _HELD_OUT) for split in SPLITS[1:]}
     all_kinds = [*_ERRORS, _random_letter, _random_letter]  # it stands for letters that are replaced and added
     training = rows(entries["train"] * _COPIES, 1, 3, all_kinds)
     generator.shuffle(training)

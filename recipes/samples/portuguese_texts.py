@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from atenta.recipes.samples.dialogue import parse_scenes
-from atenta.recipes.samples.files import DATA, SPLITS, missing_sample, read_samples
+from atenta.recipes.samples.dialogue import read_scenes
+from atenta.recipes.samples.files import FILES, SPLITS, novels, read_samples, sample_files
 from atenta.tokenization.base_letters import strip_accents
 
 _PARTS = 100  # of consecutive lines, in each file
@@ -29,29 +29,24 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^a-zà-ÿ])")
 _OLD_SPELLING = re.compile(r"ü|[éó]i[aoc]|êem\b|ôos?\b|\b(?:pára|pêlos?|pólos?|pêra)\b", re.IGNORECASE)
 
 
-def portuguese_texts(
-    folder: Path = DATA / "portugues", novels: Path = DATA / "machado", plays: Path = DATA / "machado_plays"
-) -> dict[str, list[dict[str, str]]]:
+def portuguese_texts() -> dict[str, list[dict[str, str]]]:
     """Return texts without and with their accents, in three splits and further tests, each with its domain.
 
-    Each file of `folder` is cut into 100 parts of consecutive lines, of which three are validation and three are test;
-    so the texts of a split are near each other, and far from those of another. Novels and tales are split by work;
-    sentences whose spelling is older than the reform of 2009 are left out. Training rows are lines of the files;
-    validation and test rows are sentences. Those that training has too, or half of whose runs of eight words it has,
-    are left out: help pages and manuals repeat themselves, also across Brazil and Portugal.
+    Each file is cut into 100 parts of consecutive lines, of which three are validation and three are test; so the
+    texts of a split are near each other, and far from those of another. Novels and tales are split by work; sentences
+    whose spelling is older than the reform of 2009 are left out. Training rows are lines of the files; validation and
+    test rows are sentences. Those that training has too, or half of whose runs of eight words it has, are left out:
+    help pages and manuals repeat themselves, also across Brazil and Portugal.
 
     The further tests are of domains that training does not have: `encyclopaedia`, `essays`, `everyday` and `plays`, of
     the 19th century. `documents` are the sentences of each part of the test, on lines.
 
     Returns:
         The rows of each split: `source`, `target` and `domain`.
-
-    Raises:
-        FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
     """
     rows: dict[str, list[dict[str, str]]] = {name: [] for name in (*SPLITS, *_UNKNOWN_DOMAINS.values(), "plays")}
     test_parts: list[list[dict[str, str]]] = []
-    for path in [*_files(folder), folder / "cotidiano.txt"]:
+    for path in [*sample_files("portugues", "*-*.txt"), *sample_files("portugues", "cotidiano.txt")]:
         kind = path.stem.partition("-")[0]
         if kind in _UNKNOWN_DOMAINS:
             domain = _UNKNOWN_DOMAINS[kind]
@@ -63,34 +58,23 @@ def portuguese_texts(
             if split == "test":
                 test_parts.append(of_part)
     for split in SPLITS:
-        for work in read_samples(novels / split):
+        for work in read_samples(f"machado/{split}"):
             sentences = cut_into_sentences([" ".join(work.split())])
             rows[split] += _pairs((each for each in sentences if not _OLD_SPELLING.search(each)), "literature")
-    speeches = [
-        " ".join(speech.text.split())
-        for split in SPLITS
-        for play in read_samples(plays / split)
-        for scene in parse_scenes(play)
-        for speech in scene
-    ]
+    speeches = [speech.text for split in SPLITS for scene in read_scenes(split) for speech in scene]
     rows["plays"] = _pairs((each for each in speeches if not _OLD_SPELLING.search(each)), "plays")
     known = {run for row in rows["train"] for run in _runs_of_words(row["source"])}
     known |= {row["source"].lower() for row in _pairs(cut_into_sentences(row["target"] for row in rows["train"]), "")}
     for name in rows.keys() - {"train"}:
         rows[name] = [row for row in rows[name] if not _is_known(row["source"], known)]
-    parts = [[row for row in part if not _is_known(row["source"], known)] for part in test_parts]
-    rows["documents"] = [
-        {"source": "\n".join(row["source"] for row in part)}
-        | {"target": "\n".join(row["target"] for row in part), "domain": part[0]["domain"]}
-        for part in parts
-        if part
-    ]
+    rows["documents"] = []
+    for part in test_parts:
+        if targets := [row["target"] for row in part if not _is_known(row["source"], known)]:
+            rows["documents"] += _pairs(["\n".join(targets)], part[0]["domain"])
     return rows
 
 
-def portuguese_documents(
-    folder: Path = DATA / "portugues", novels: Path = DATA / "machado"
-) -> dict[str, list[dict[str, str]]]:
+def portuguese_documents() -> dict[str, list[dict[str, str]]]:
     """Return running text of all domains for pre-training, without what the samples of other tasks are tested on.
 
     The parts of files that [`portuguese_texts`] holds out are not trained on either: the first of them are validation
@@ -100,28 +84,16 @@ def portuguese_documents(
     Returns:
         The rows of each split, each with a `text`: a part of a file, its lines one sentence or paragraph each, or a
         work of Machado de Assis.
-
-    Raises:
-        FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
     """
-    rows: dict[str, list[dict[str, str]]] = {
-        split: [{"text": work} for work in read_samples(novels / split)] for split in SPLITS
-    }
+    rows = novels()
     held_out = {run for text in _held_out_texts() for run in _runs_of_words(text)}
-    for path in _files(folder):
+    for path in sample_files("portugues", "*-*.txt"):
         for index, split, part in _parts(path):
             if index in (*_VALIDATION_PARTS[1:], *_TEST_PARTS[1:]):
                 continue
             kept = [line for line in part if len(_WORD.findall(line)) < _RUN or not _is_known(line, held_out)]
             rows[split].append({"text": "\n".join(kept)})
     return {split: [row for row in of_split if row["text"]] for split, of_split in rows.items()}
-
-
-def _files(folder: Path) -> list[Path]:
-    paths = sorted(folder.glob("*-*.txt"))
-    if not paths:
-        raise missing_sample(folder, "*.txt")
-    return paths
 
 
 def _parts(path: Path) -> Iterator[tuple[int, str, list[str]]]:
@@ -134,13 +106,13 @@ def _parts(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 
 def _held_out_texts() -> Iterator[str]:
     """Yield the texts of the validation and test files of the samples for tagging and questions."""
-    for path in ("lener_br/dev.conll", "lener_br/test.conll", "bosque/validation.conllu", "bosque/test.conllu"):
-        column = 1 if path.endswith(".conllu") else 0
-        for block in read_samples(DATA / Path(path).parent, Path(path).name)[0].split("\n\n"):
+    for file in (*FILES["lener_br"][1:], *FILES["bosque"][1:]):
+        column = 1 if file.endswith(".conllu") else 0
+        for block in read_samples("", file)[0].split("\n\n"):
             rows = (line.split("\t" if column else None) for line in block.splitlines() if line[:1] != "#")
             yield " ".join(row[column] for row in rows if len(row) > column)
-    for file in ("dev.json", "test.json"):
-        for article in json.loads(read_samples(DATA / "faquad", file)[0])["data"]:
+    for file in FILES["faquad"][1:]:
+        for article in json.loads(read_samples("", file)[0])["data"]:
             for paragraph in article["paragraphs"]:
                 yield from _SENTENCE_END.split(paragraph["context"])
 

@@ -16,8 +16,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta import CharacterTable
 from atenta.recipes.reading import DataArguments, RowFormat, Rows, encode_rows, load_rows
-from atenta.recipes.reading.lines import read_lines
-from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text
+from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text, read_lines
 
 _SENTENCE = re.compile(r"""\S.*?(?:[.!?…]["'”’»)\]]*(?=\s)|\Z)""", re.DOTALL)
 # The ends of a text that is cut to a length, best first: the end of a line, of a sentence, of a word.

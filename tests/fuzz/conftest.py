@@ -7,16 +7,15 @@ The folder is collected only if it, or a file in it, is named on the command lin
 """
 
 import random
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 OUTCOMES = ("right", "bad row named", "clear error")
-
-_counts: Counter[tuple[str, str]] = Counter()  # of cases, by test file and outcome
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -53,15 +52,16 @@ def fuzz_seed(request: pytest.FixtureRequest) -> int:
     return request.config.option.fuzz_seed
 
 
-@pytest.fixture(scope="module")  # hypothesis refuses one for each test function, which all its examples would share
-def outcome(request: pytest.FixtureRequest) -> Callable[[str], None]:
+@pytest.fixture
+def outcome(record_property: Callable[[str, object], None]) -> Iterator[Callable[[str], None]]:
     """Count a case: `outcome("right")`."""
+    counts = dict.fromkeys(OUTCOMES, 0)
 
     def count(name: str) -> None:
-        assert name in OUTCOMES, f"found the outcome {name!r}; expected one of {OUTCOMES}"
-        _counts[request.path.name, name] += 1
+        counts[name] += 1
 
-    return count
+    yield count
+    record_property("outcomes", counts)  # of the teardown, also from a process of xdist
 
 
 @pytest.fixture(scope="module")
@@ -70,30 +70,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("fuzz")
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_sessionfinish(session: pytest.Session) -> Iterator[None]:
-    if hasattr(session.config, "workeroutput"):  # a process of xdist, whose counts the main process adds up
-        session.config.workeroutput["fuzz_counts"] = [[*case, count] for case, count in _counts.items()]
-    return (yield)
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: object) -> None:
-    for file, name, count in getattr(node, "workeroutput", {}).get("fuzz_counts", ()):
-        _counts[file, name] += count
-
-
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if not _is_named(config):
         return
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for report in chain(*terminalreporter.stats.values()):
+        if getattr(report, "when", None) == "teardown" and (found := dict(report.user_properties).get("outcomes")):
+            for file in (Path(report.location[0]).name, "all"):
+                counts[file].update(found)
     terminalreporter.section("fuzz")
-    for file in sorted({file for file, _ in _counts}):
-        terminalreporter.write_line(f"{file}: {_in_words({name: _counts[file, name] for name in OUTCOMES})}")
-    totals = {name: sum(_counts[case] for case in _counts if case[1] == name) for name in OUTCOMES}
-    terminalreporter.write_line(f"all: {_in_words(totals)}")
+    for file, of_file in sorted(counts.items(), reverse=True):
+        words = ", ".join(f"{of_file[name]:,} {name}" for name in OUTCOMES)
+        terminalreporter.write_line(f"{file}: {of_file.total():,} cases: {words}")
     folder = Path(__file__).parent.relative_to(config.rootpath)
     terminalreporter.write_line(f"to repeat: pytest {folder} --fuzz-seed {config.option.fuzz_seed}")
-
-
-def _in_words(counts: dict[str, int]) -> str:
-    return f"{sum(counts.values()):,} cases: " + ", ".join(f"{count:,} {name}" for name, count in counts.items())

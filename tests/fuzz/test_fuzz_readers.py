@@ -77,9 +77,7 @@ read_pairs = partial(read_table, columns=COLUMNS)
 cells, words, lines = texts("\t\n\r\ufeff"), texts(" \t\n\r\ufeff"), texts("\n\r\ufeff")
 words = words.filter(lambda word: word != "-DOCSTART-")
 FORMATS = {
-    **dict.fromkeys(
-        ("tsv", "txt"), Format(read_pairs, lambda row: "\t".join(row) + "\n", as_pair, cells, "source\ttarget\n")
-    ),
+    "tsv": Format(read_pairs, lambda row: "\t".join(row) + "\n", as_pair, cells, "source\ttarget\n"),
     "csv": Format(read_pairs, write_csv, as_pair, texts(), '"source",target\n', after=False),
     "jsonl": Format(read_pairs, lambda row: json.dumps(as_pair(row), ensure_ascii=False) + "\n", as_pair, texts()),
     "conll": Format(

@@ -1,6 +1,5 @@
 """Readers of lines, tables, CoNLL, CoNLL-U and SQuAD files; `tests/fuzz/test_fuzz_readers.py` damages such files."""
 
-import csv
 import json
 import re
 import tracemalloc
@@ -9,12 +8,9 @@ from functools import partial
 import pyarrow
 import pyarrow.parquet
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from atenta.recipes.reading.file_formats import lacks_header, read_conll, read_conllu, read_squad, read_table
-from atenta.recipes.reading.lines import read_lines
-from atenta.recipes.reading.records import BadRow
+from atenta.recipes.reading.file_formats import read_conll, read_conllu, read_squad, read_table
+from atenta.recipes.reading.records import BadRow, read_lines
 from atenta.recipes.tasks.questions import QUESTIONS
 
 COLUMNS, OPTIONAL = ["source", "target"], ["tags"]
@@ -49,27 +45,84 @@ def assert_bad(row, where, *found):
     assert all(name in row.problem for name in found), row.problem
 
 
-# Lines
-
-
-@pytest.mark.parametrize("content", ["a\nb", "a\r\nb\r\n", "\ufeffa\nb\n"])
-def test_line_ends_and_byte_order_mark(write, content):
-    assert list(read_lines(write("lines.txt", content))) == [(1, "a"), (2, "b")]
-
-
 def test_other_separators_are_text(write):
     text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\ufeffi"
     assert list(read_lines(write("lines.txt", f"{text}\n"))) == [(1, text)]
 
 
+# Malformed units: rows of tables, sentences and questions
+
+
+def conllu(*lines):
+    """Lines from `id form upos feats`, with the other columns unspecified."""
+    made = []
+    for line in lines:
+        if line.count(" ") == 3 and not line.startswith("#"):
+            number, form, upos, feats = line.split()
+            line = "\t".join([number, form, form.lower(), upos, "_", feats, "_", "_", "_", "_"])
+        made.append(line)
+    return "\n".join([*made, ""])
+
+
+GOOD = {
+    **{".tsv": "x\ty", ".csv": "x,y", ".jsonl": '{"source": "x", "target": "y"}'},
+    **{".conll": "x O\n", ".conllu": conllu("1 x X _")},
+}
+DEEP = "[" * 200 + "]" * 200
+
+
 @pytest.mark.parametrize(
-    ("line", "found"), [(b"a\tb\xe3o", r"0xE3 after 'a\tb'"), ("\ud800".encode("utf-8", "surrogatepass"), "0xED")]
+    ("suffix", "bad", "line", "found"),
+    [
+        (".tsv", "a", 1, "1 column(s) in ['a']"),
+        (".tsv", "a\tb\tV", 1, "3 column(s)"),
+        (".tsv", "", 1, "1 column(s) in ['']"),
+        (".tsv", b"a\tb\xe3o", 1, r"0xE3 after 'a\tb'; expected UTF-8"),
+        (".tsv", b"a\tb\xed\xa0\x80", 1, "0xED"),  # a surrogate
+        (".csv", "a;b", 1, "1 column(s) in ['a;b']"),
+        (".csv", '"a"b,c', 1, "malformed CSV"),
+        (".csv", b"a,b\xe3o", 1, "0xE3"),
+        (".csv", b'"a"\0,b', 1, "NUL"),
+        (".csv", "", 1, "0 column(s)"),
+        (".jsonl", '{"source": "a"', 1, "JSON object"),
+        (".jsonl", '["a", "b"]', 1, "JSON object"),
+        (".jsonl", '{"source": "a"}', 1, "source, target"),
+        (".jsonl", b'{"source": "\xe3"}', 1, "0xE3"),
+        (".jsonl", f'{{"source": {DEEP}, "target": "b"}}', 1, "100 brackets"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 100_000, 1, "100 brackets"),
+        (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", 1, "5000 digits"),
+        (".jsonl", '{"source": "a", "target": "b", "source": "c"}', 1, "the key 'source' more than once"),
+        (".jsonl", '{"source": "a", "target": "b", "n": [{"m": 1, "m": 1}]}', 1, "the key 'm' more than once"),
+        (".jsonl", "", 1, "JSON object"),
+        (".conll", "a O\nTURMA\nb O\n", 2, "1 column(s) in 'TURMA'"),
+        (".conll", b"a O\nCAPIT\xc3 O\n", 2, "0xC3"),
+        (".conll", "a O\na X O\n", 2, "3 column(s) in 'a X O'"),
+        (".conll", "a O\n10\u00a0000\n", 2, "1 column(s)"),
+        (".conllu", conllu("1 a X _", "two b X _"), 2, "'two'"),
+        (".conllu", conllu("1-2 das _ _", "1 de ADP _", "3 a DET _"), 3, "'3'; expected 2"),
+        (".conllu", conllu("1 de ADP _", "1 as DET _"), 2, "'1'; expected 2"),
+        (".conllu", conllu("1 a X _", "2-3 das _ _", "2 de ADP _"), 3, "up to 3 that ends at 2"),
+        (".conllu", conllu("1 a X _", "2-1 das _ _", "2 de ADP _"), 2, "'2-1'; expected 2"),
+        (".conllu", conllu("1 a X _", f"{'9' * 5_000} b X _"), 2, "'999"),
+        (".conllu", conllu("1 a X _", "2-3 das _ _"), 2, "up to 3 that ends at 1"),
+        (".conllu", conllu("1 a X _", "2 b b X _ _ _ _ _ _"), 2, "1 columns"),  # separated by spaces
+    ],
 )
-def test_line_that_is_not_utf_8(write, line, found):
-    path = write("lines.txt", b"\n".join([b"x", line, b"y"]))
-    first, (number, bad), last = read_lines(path)
-    assert (first, number, last) == ((1, "x"), 2, (3, "y"))
-    assert_bad(bad, f"{path}, line 2", found, "UTF-8")
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_a_malformed_unit_is_named_and_its_neighbours_are_read(write, suffix, bad, line, found, end):
+    good = GOOD[suffix]
+    content = b"\n".join(map(as_bytes, (good, good, bad, good, "")))
+    path = write(f"file{suffix}", content.replace(b"\n", end))
+    first, second, malformed, last = READERS[suffix](path)
+    start = 1 + 2 * (good + "\n").count("\n")
+    assert first[1] == second[1] == last[1] == next(READERS[suffix](write(f"good{suffix}", good)))[1]
+    assert last[0] == f"{path}, line {start + as_bytes(bad).count(10) + 1}"
+    assert_bad(malformed, f"{path}, line {start + line - 1}", found)
+
+
+def test_brackets_in_strings_and_beside_one_another_are_read(write):
+    fields = {"source": '[{"\\' * 200, "target": "b", "n": [[number] for number in range(200)]}
+    assert read(write("table.jsonl", json.dumps(fields))) == [fields]
 
 
 # Tables
@@ -85,12 +138,11 @@ def pair(source, target, **tags):
     return {"source": source, "target": target, **tags}
 
 
-@pytest.mark.parametrize("suffix", [".tsv", ".txt"])
-def test_table_without_header(write, suffix):
-    path = write(f"table{suffix}", "cao\tcão\n pao  de\tpão  de \nNA\tnull\n")
+def test_table_without_header(write):
+    path = write("table.txt", "cao\tcão\n pao  de\tpão  de \nNA\tnull\n")
     assert read(path) == [pair("cao", "cão"), pair(" pao  de", "pão  de "), pair("NA", "null")]
-    assert read(write(f"table{suffix}", "ser\tfoi\tV;3\n")) == [pair("ser", "foi", tags="V;3")]
-    assert read(write(f"table{suffix}", '"a\tb"\n')) == [pair('"a', 'b"')]  # only csv has quotes
+    assert read(write("table.tsv", "ser\tfoi\tV;3\n")) == [pair("ser", "foi", tags="V;3")]
+    assert read(write("table.tsv", '"a\tb"\n')) == [pair('"a', 'b"')]  # only csv has quotes
 
 
 def test_table_with_header(write):
@@ -111,39 +163,6 @@ def test_line_ends_byte_order_mark_and_blank_end_of_tables(write, text):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "line", "found"),
-    [
-        (".tsv", "a", "1 column(s) in ['a']"),
-        (".tsv", "a\tb\tV", "3 column(s)"),
-        (".tsv", "", "1 column(s) in ['']"),
-        (".tsv", b"a\tb\xe3o", "0xE3"),
-        (".csv", "a;b", "1 column(s) in ['a;b']"),
-        (".csv", '"a"b,c', "malformed CSV"),
-        (".csv", b"a,b\xe3o", "0xE3"),
-        (".csv", b'"a"\0,b', "NUL"),
-        (".csv", "", "0 column(s)"),
-        (".jsonl", '{"source": "a"', "JSON object"),
-        (".jsonl", '["a", "b"]', "JSON object"),
-        (".jsonl", '{"source": "a"}', "source, target"),
-        (".jsonl", b'{"source": "\xe3"}', "0xE3"),
-        (".jsonl", '{"source": "a", "target": "b", "n": ' + "[" * 100_000, "too many brackets"),
-        (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", "5000 digits"),
-        (".jsonl", '{"source": "a", "target": "b", "source": "c"}', "the key 'source' more than once"),
-        (".jsonl", '{"source": "a", "target": "b", "n": [{"m": 1, "m": 1}]}', "the key 'm' more than once"),
-        (".jsonl", "", "JSON object"),
-    ],
-)
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_malformed_row_of_a_table(write, suffix, line, found, end):
-    good = {".tsv": b"x\ty", ".csv": b"x,y", ".jsonl": b'{"source": "x", "target": "y"}'}[suffix]
-    path = write(f"table{suffix}", end.join([good, good, as_bytes(line), good, b""]))
-    first, second, bad, last = read_table(path, COLUMNS, OPTIONAL)
-    assert first[1] == second[1] == last[1] == pair("x", "y")
-    assert last[0] == f"{path}, line 4"
-    assert_bad(bad, f"{path}, line 3", found)
-
-
-@pytest.mark.parametrize(
     "first",
     [
         *("Source|Target", "target|source ", "source|target|Tags"),  # other spellings
@@ -152,7 +171,7 @@ def test_malformed_row_of_a_table(write, suffix, line, found, end):
         *("source;target", "a|b|V|W", "", b"so\xe3rce|target"),
     ],
 )
-@pytest.mark.parametrize(("suffix", "gap"), [(".tsv", b"\t"), (".txt", b"\t"), (".csv", b",")])
+@pytest.mark.parametrize(("suffix", "gap"), [(".tsv", b"\t"), (".csv", b",")])
 def test_first_row_that_may_be_a_malformed_header(write, suffix, gap, first):
     """The columns of the other rows are unknown, so none is read, also if bad rows are skipped."""
     path = write(f"table{suffix}", as_bytes(first).replace(b"|", gap) + b"\na" + gap + b"b\n")
@@ -163,29 +182,14 @@ def test_first_row_that_may_be_a_malformed_header(write, suffix, gap, first):
     assert_bad(error.value, f"{path}, line 1", *parts, *expected)
 
 
-@pytest.mark.parametrize(
-    ("content", "lacks"), [("a\tb\n", True), ("target\tsource\n", False), ("source\tb\n", False), ("", False)]
-)
-def test_file_that_lacks_a_header(write, content, lacks):
-    for suffix in (".tsv", ".txt", ".csv"):
-        text = content.replace("\t", "," if suffix == ".csv" else "\t")
-        assert lacks_header(write(f"table{suffix}", text), COLUMNS) is lacks
-    assert not lacks_header(write("table.jsonl", "{}"), COLUMNS)
-
-
 def test_csv_rows_over_several_lines(write):
-    path = write("table.csv", '"two\nlines",y\na\nx,y\n')
-    first, bad, last = read_table(path, COLUMNS)
+    path = write("table.csv", b'"two\nlines",y\na\nx,y\n"two\nl\xe3nes",y\nc,"d\ne,f\n')
+    first, short, second, undecoded, unclosed = read_table(path, COLUMNS)
     assert first == (f"{path}, line 1", pair("two\nlines", "y"))
-    assert_bad(bad, f"{path}, line 3", "1 column")
-    assert last == (f"{path}, line 4", pair("x", "y"))
-    path = write("table.csv", b'x,y\n"two\nl\xe3nes",y\nx,y\n')
-    first, bad, last = read_table(path, COLUMNS)
-    assert_bad(bad, f"{path}, line 3", "0xE3")
-    assert last[0] == f"{path}, line 4"
-    good, bad = read(write("table.csv", 'a,b\nc,"d\ne,f\n'))  # the quote is never closed
-    assert good == pair("a", "b")
-    assert "line 2: found malformed CSV" in bad
+    assert_bad(short, f"{path}, line 3", "1 column")
+    assert second == (f"{path}, line 4", pair("x", "y"))
+    assert_bad(undecoded, f"{path}, line 6", "0xE3")
+    assert_bad(unclosed, f"{path}, line 7", "malformed CSV")
 
 
 def test_csv_cells_that_are_long_or_end_with_a_carriage_return(write):
@@ -194,9 +198,8 @@ def test_csv_cells_that_are_long_or_end_with_a_carriage_return(write):
     assert read(write("table.csv", 'a,"b\r\r\n"\r\n')) == [pair("a", "b\r\r\n")]
 
 
-def write_parquet(path, columns, **options):
-    """Write columns by name, or rows."""
-    table = pyarrow.table(columns) if isinstance(columns, dict) else pyarrow.Table.from_pylist(columns)
+def write_parquet(path, table, **options):
+    table = pyarrow.Table.from_pylist(table) if isinstance(table, list) else table
     options = {"compression": "none", "use_dictionary": False, "write_page_checksum": True, **options}
     pyarrow.parquet.write_table(table, path, **options)
     return path
@@ -210,20 +213,16 @@ def test_parquet_values_are_unchanged(tmp_path):
 
 @pytest.mark.parametrize("names", [["source", "\x1barget"], ["source", "target", "source"]])
 def test_parquet_without_the_columns_or_with_one_twice(tmp_path, names):
-    path = tmp_path / "table.parquet"
-    pyarrow.parquet.write_table(pyarrow.Table.from_arrays([pyarrow.array(["a"])] * len(names), names), path)
-    shown = ", ".join(names).replace("\x1b", r"\x1b")
-    with pytest.raises(
-        ValueError, match=re.escape(f"table.parquet: found the columns {shown}; expected source, target")
-    ):
-        read(path)
+    table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * len(names), names)
+    shown = re.escape(", ".join(names).replace("\x1b", r"\x1b"))
+    with pytest.raises(ValueError, match=rf"table\.parquet: found the columns {shown}; expected source, target"):
+        read(write_parquet(tmp_path / "table.parquet", table))
 
 
 @pytest.mark.parametrize(
     "damage",
     [
         lambda content: b"",
-        lambda content: b"a\tb\n",
         lambda content: content[: len(content) // 2],
         lambda content: content[:-9] + b"\xff\xff\xff" + content[-6:],  # of the length of the footer
         lambda content: content.replace(b"0012", b"0013", 1),  # a value of the second group of rows
@@ -234,36 +233,15 @@ def test_damaged_parquet(tmp_path, damage):
     rows = [pair(f"{number:04}", f"{number:04}") for number in range(30)]
     path = write_parquet(tmp_path / "table.parquet", rows, row_group_size=10)
     path.write_bytes(damage(path.read_bytes()))
-    found = []
     with pytest.raises(ValueError, match=r"table.parquet: found malformed Parquet \(.*; expected") as error:
-        found.extend(read_table(path, COLUMNS))
+        read(path)
     assert "\n" not in str(error.value)
 
 
 def test_parquet_value_without_a_python_value(tmp_path):
-    source = pyarrow.array([2**50], pyarrow.timestamp("s"))
-    path = write_parquet(tmp_path / "table.parquet", {"source": source, "target": ["a"]})
+    columns = {"source": pyarrow.array([2**50], pyarrow.timestamp("s")), "target": ["a"]}
     with pytest.raises(ValueError, match=r"table\.parquet: found malformed Parquet .*too large"):
-        read(path)
-
-
-# The first row must not look like a header, nor its first cell like a byte order mark; csv has no NUL.
-cells = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\ufeff\0"), min_size=1)
-tables = st.lists(st.tuples(cells, cells), min_size=1).filter(
-    lambda rows: not {*COLUMNS, *OPTIONAL} & {cell.strip().casefold() for cell in rows[0]}
-)
-
-
-@given(tables, st.booleans())
-def test_tables_round_trip(tmp_path_factory, rows, header):
-    folder = tmp_path_factory.mktemp("table")
-    with (folder / "table.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([("source", "target"), *rows] if header else rows)
-    fields = [pair(*row) for row in rows]
-    lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in fields)
-    (folder / "table.jsonl").write_text("".join(lines), encoding="utf-8")
-    write_parquet(folder / "table.parquet", fields)
-    assert read(folder / "table.csv") == read(folder / "table.jsonl") == read(folder / "table.parquet") == fields
+        read(write_parquet(tmp_path / "table.parquet", pyarrow.table(columns)))
 
 
 # CoNLL and CoNLL-U
@@ -273,26 +251,14 @@ def sentence(words, tags):
     return {"words": words.split(), "tags": tags.split()}
 
 
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_conll_sentences(write, end):
-    content = "\ufeff\n8ª B-ORG\nTURMA I-ORG\n\n \n. O".replace("\n", end)
-    path = write("file.conll", content)
+def test_conll_sentences(write):
+    """The first column is the word, the last one the tag; columns are separated by spaces and tabs only."""
+    content = "\ufeff\n8ª B-ORG\nTURMA I-ORG\n\n \n. O\n\n10\u00a0000\tCD \tB-NP  B-NUM"
+    path = write("file.conll", content.replace("\n", "\r\n"))
     assert list(read_conll(path)) == [
         (f"{path}, line 2", sentence("8ª TURMA", "B-ORG I-ORG")),
         (f"{path}, line 6", sentence(".", "O")),
-    ]
-
-
-def test_conll_columns(write):
-    """The first column is the word, the last one the tag; columns are separated by spaces and tabs only."""
-    content = (
-        "-DOCSTART- -X- -X- O\n\nEU NNP B-NP B-ORG\nrejects VBZ B-VP O\n\n"
-        "-DOCSTART- -X- O O\n\nPeter\tNNP \tB-NP  B-PER\n\n10\u00a0000 B-NUM\n"
-    )
-    assert [fields for _, fields in read_conll(write("file.conll", content))] == [
-        sentence("EU rejects", "B-ORG O"),
-        sentence("Peter", "B-PER"),
-        {"words": ["10\u00a0000"], "tags": ["B-NUM"]},
+        (f"{path}, line 8", {"words": ["10\u00a0000"], "tags": ["B-NUM"]}),
     ]
 
 
@@ -305,33 +271,6 @@ def test_document_start_within_a_sentence_is_a_word(write):
     ]
     with pytest.raises(ValueError, match="found no sentence"):
         list(read_conll(write("file.conll", "-DOCSTART- X O\n")))
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("TURMA", "1 column(s) in 'TURMA'"),
-        (b"CAPIT\xc3 O", "0xC3"),
-        ("a X O", "3 column(s) in 'a X O'"),
-        ("10\u00a0000", "1 column(s)"),
-    ],
-)
-def test_malformed_line_of_conll(write, line, found):
-    path = write("file.conll", b"\n".join([b"a O", b"", b"b O", as_bytes(line), b"c O", b"", b"d O"]))
-    first, bad, last = read_conll(path)
-    assert (first, last) == ((f"{path}, line 1", sentence("a", "O")), (f"{path}, line 7", sentence("d", "O")))
-    assert_bad(bad, f"{path}, line 4", found)
-
-
-def conllu(*lines):
-    """Lines from `id form upos feats`, with the other columns unspecified."""
-    made = []
-    for line in lines:
-        if line.count(" ") == 3 and not line.startswith("#"):
-            number, form, upos, feats = line.split()
-            line = "\t".join([number, form, form.lower(), upos, "_", feats, "_", "_", "_", "_"])
-        made.append(line)
-    return "\n".join([*made, ""])
 
 
 def test_conllu_words_and_tags(write):
@@ -348,36 +287,13 @@ def test_conllu_words_and_tags(write):
         read_conllu(path, "pos")
 
 
-@pytest.mark.parametrize(
-    ("lines", "line", "found"),
-    [
-        (["1 a X _", "two b X _"], 2, "'two'"),
-        (["1-2 das _ _", "1 de ADP _", "3 a DET _"], 3, "'3'; expected 2"),
-        (["1 de ADP _", "1 as DET _"], 2, "'1'; expected 2"),
-        (["1 a X _", "2-3 das _ _", "2 de ADP _"], 3, "up to 3 that ends at 2"),
-        (["1 a X _", "2-1 das _ _", "2 de ADP _"], 2, "'2-1'; expected 2"),
-        (["1 a X _", f"{'9' * 5_000} b X _"], 2, "'999"),
-        (["1 a X _", "2-3 das _ _"], 2, "up to 3 that ends at 1"),
-        (["1 a X _", "2 b b X _ _ _ _ _ _"], 2, "1 columns"),  # separated by spaces
-    ],
-)
-def test_malformed_line_of_conllu(write, lines, line, found):
-    path = write("file.conllu", conllu(*lines, "", "1 b X _"))
-    bad, good = read_conllu(path, "upos")
-    assert good[1] == sentence("b", "X")
-    assert_bad(bad, f"{path}, line {line}", found)
-
-
 # SQuAD
 
 
-def question(identifier="q1", **values):
+def question(identifier="q1", without="", **values):
     answers = [{"text": "Campo Grande", "answer_start": 15}, {"text": "em Campo Grande", "answer_start": 12}]
-    return {"id": identifier, "question": "Onde fica?", "answers": answers, **values}
-
-
-def without(name, value):
-    return {key: kept for key, kept in value.items() if key != name}
+    made = {"id": identifier, "question": "Onde fica?", "answers": answers, **values}
+    return {name: value for name, value in made.items() if name != without}
 
 
 def squad(*questions):
@@ -405,9 +321,9 @@ def test_squad_2_question_without_an_answer(write):
 @pytest.mark.parametrize(
     ("malformed", "where"),
     [
-        (without("answers", question("q2")), "question q2"),
-        (without("question", question("q2")), "question q2"),
-        (without("id", question()), "article 1, paragraph 1, question 2"),
+        (question("q2", "answers"), "question q2"),
+        (question("q2", "question"), "question q2"),
+        (question(without="id"), "article 1, paragraph 1, question 2"),
         (question("q2", answers=[{"text": "UFMS"}]), "question q2"),
         (question("q2", answers="UFMS"), "question q2"),
         ("Onde fica?", "article 1, paragraph 1, question 2"),
@@ -420,15 +336,13 @@ def test_malformed_question(write, malformed, where):
     assert_bad(bad, f"{path}, {where}", "'id'", "'question'", "'answers'", "'answer_start'")
 
 
-@pytest.mark.parametrize("paragraphs", [3, ["text"], [{"context": CONTEXT}], [{"qas": question()}]])
-def test_malformed_article_or_paragraph(write, paragraphs):
-    content = squad(question("q3"))
-    content["data"].insert(0, {"paragraphs": paragraphs})
-    path = write("train.json", json.dumps(content))
+@pytest.mark.parametrize(("paragraphs", "where", "name"), [(3, "", "paragraphs"), (["text"], ", paragraph 1", "qas")])
+def test_malformed_article_or_paragraph(write, paragraphs, where, name):
+    articles = [{"paragraphs": paragraphs}, *squad(question("q3"))["data"]]
+    path = write("train.json", json.dumps({"data": articles}))
     bad, last = read_squad(path)
     assert last[1]["id"] == "q3"
-    place = ", article 1" if paragraphs == 3 else ", article 1, paragraph 1"
-    assert_bad(bad, f"{path}{place}", "a list " + ("'paragraphs'" if paragraphs == 3 else "'qas'"))
+    assert_bad(bad, f"{path}, article 1{where}", f"a list {name!r}")
 
 
 @pytest.mark.parametrize(
@@ -440,7 +354,7 @@ def test_malformed_article_or_paragraph(write, paragraphs):
         ("[]", "[]"),
         ('{"data": 3}', "'data': 3"),
         ('{"data": []}', "no questions"),
-        ('{"data": ' + "[" * 100_000, "too many brackets"),
+        ('{"data":\n' + DEEP + "}", "100 brackets in one another: line 2"),
         ('{"data": ' + "9" * 5_000 + "}", "5000 digits"),
         ('{"data": [], "data": [1]}', "the key 'data' more than once"),
     ],
@@ -454,17 +368,15 @@ def test_file_that_is_not_squad(write, content, found):
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in READERS if suffix not in (".parquet", ".json")])
-@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff", "\ufeff\r\n"])
+@pytest.mark.parametrize("content", ["", "\n\n", "\ufeff\r\n"])
 def test_file_without_rows(write, suffix, content):
     path = write(f"file{suffix}", content)
-    with pytest.raises(
-        ValueError, match=rf"file\{suffix}: found no (rows; expected rows of source|sentence; expected)"
-    ):
+    with pytest.raises(ValueError, match=rf"file\{suffix}: found no (rows; expected .*source|sentence; expected)"):
         list(READERS[suffix](path))
 
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in READERS if suffix != ".parquet"])
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
 def test_utf_16(write, suffix, encoding):
     rows = {".csv": '"a","b"\n', ".jsonl": '{"source": "a"}\n', ".conll": "a\tO\n\n", ".json": '{"data": []}'}
     path = write(f"file{suffix}", (rows.get(suffix, "a\tb\n") * 2).encode(encoding))
@@ -478,18 +390,12 @@ def test_what_is_no_file(tmp_path, suffix):
     with pytest.raises(FileNotFoundError, match=rf"file\{suffix}: .*; expected a file that can be read"):
         list(READERS[suffix](path))
     path.symlink_to("/proc/self/mem")
-    with pytest.raises(
-        (OSError, ValueError), match=rf"file\{suffix}: .*(Input/output error|Invalid argument).*; expected"
-    ):
-        list(READERS[suffix](path))
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(IsADirectoryError, match=rf"file\{suffix}: .*; expected a file that can be read"):
+    with pytest.raises((OSError, ValueError), match=rf"file\{suffix}: .*(Input/output|Invalid argument).*; expected"):
         list(READERS[suffix](path))
 
 
 def test_unknown_suffix(write):
-    with pytest.raises(ValueError, match=r"found the suffix '.xlsx'; expected .tsv, .txt, .csv, .jsonl or .parquet"):
+    with pytest.raises(ValueError, match=r"table.xlsx: found the suffix '.xlsx'; expected .tsv, .txt, .csv, .jsonl"):
         read(write("table.xlsx", ""))
 
 

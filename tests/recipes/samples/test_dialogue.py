@@ -1,11 +1,7 @@
-from itertools import combinations
-
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.samples.dialogue import Speech, dialogue_prompts, parse_scenes, scene_prompts
-from atenta.recipes.samples.files import DATA, SPLITS
+from atenta.recipes.samples.dialogue import Speech, parse_scenes, scene_prompts
 
 PLAY_WITH_DASHES = """A Carta
 
@@ -58,20 +54,6 @@ TODOS
 Viva!
 FIM
 """
-
-
-@pytest.fixture(scope="module")
-def plays():
-    return {
-        split: {play.name: parse_scenes(play.read_text(encoding="utf-8")) for play in folder.glob("*.txt")}
-        for split in SPLITS
-        for folder in [DATA / "machado_plays" / split]
-    }
-
-
-@pytest.fixture(scope="module")
-def rows():
-    return dialogue_prompts()
 
 
 def test_speeches_after_a_dash():
@@ -128,54 +110,3 @@ def test_long_speech_is_only_context():
     rows = scene_prompts([Speech("A", "Um."), Speech("B", long), Speech("A", "Dois.")])
     assert rows == [{"prompt": f"A\nUm.\nB\n{last_words}\nA", "answer": "Dois."}]
     assert len(scene_prompts([Speech("A", "Um."), Speech("B", long[1:])])) == 1
-
-
-@given(st.lists(st.text("ab é", min_size=1, max_size=300).filter(str.strip), max_size=6))
-def test_prompts_have_limits(texts):
-    scene = [Speech("ROSINHA", " ".join(text.split())) for text in texts]
-    rows = scene_prompts(scene)
-    assert [row["answer"] for row in rows] == [text for _, text in scene[1:] if len(text) <= 200]
-    for row in rows:
-        lines = row["prompt"].split("\n")
-        assert len(lines) in (3, 5)
-        assert set(lines[::2]) == {"ROSINHA"}
-        for line in lines[1::2]:
-            assert len(line) <= 120
-            assert any(speech.text == line or speech.text.endswith(line.removeprefix("…")) for speech in scene)
-
-
-def test_longest_rows(rows):
-    longest = {split: max(len(row["prompt"] + row["answer"]) for row in rows[split]) for split in SPLITS}
-    assert longest == {"train": 462, "validation": 393, "test": 386}
-
-
-def test_speeches_are_in_the_play(plays):
-    """The speeches of a play are a subsequence of its file."""
-    for split in SPLITS:
-        for name, play in plays[split].items():
-            spoken = "".join(speech.text for scene in play for speech in scene).replace(" ", "")
-            text = (DATA / "machado_plays" / split / name).read_text(encoding="utf-8")
-            characters = iter(text)
-            assert all(character in characters for character in spoken)
-            assert len(spoken) > 0.55 * len(text)
-
-
-def test_speeches_have_no_directions_and_no_names(plays):
-    speeches = [speech for split in SPLITS for play in plays[split].values() for scene in play for speech in scene]
-    assert not any(set(speech.text) & set("()\n") for speech in speeches)
-    names = {speech.speaker for speech in speeches if len(speech.speaker) > 4}
-    assert not any(name in speech.text for name in names for speech in speeches)
-
-
-def test_no_exchange_is_in_two_splits(rows):
-    exchanges = {split: {(row["prompt"], row["answer"]) for row in rows[split]} for split in SPLITS}
-    assert not any(exchanges[one] & exchanges[other] for one, other in combinations(SPLITS, 2))
-
-
-def test_novels_contain_no_play(rows):
-    works = "\n".join(
-        " ".join(work.read_text(encoding="utf-8").split()) for work in (DATA / "machado").glob("*/*.txt")
-    )
-    long = [row["answer"] for split in SPLITS for row in rows[split] if len(row["answer"]) > 100]
-    assert len(long) > 300
-    assert not any(answer in works for answer in long)
