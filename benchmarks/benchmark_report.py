@@ -106,12 +106,9 @@ def markdown_table(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str
 
 
 def draw_growth(path: Path, curves: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], title: str) -> None:
-    """Draw the time of a decoding step against sizes, on logarithmic axes, and save the picture as PNG.
+    """Draw the time of a decoding step against each kind of size, on logarithmic axes, and save the picture as PNG.
 
-    Args:
-        path: File of the picture.
-        curves: For each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
-        title: Title of the picture.
+    The curves have the points (size, milliseconds) of each contestant, by the kind of size and its name.
     """
     figure = Figure(figsize=(4 * len(curves), 4.2), layout="constrained")
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
