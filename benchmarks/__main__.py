@@ -10,17 +10,7 @@ from typing import NamedTuple
 import torch
 from transformers.utils import logging
 
-from benchmarks.benchmark_report import (
-    FIGURE_HEADER,
-    FOLDER,
-    TARGET_HEADER,
-    draw_growth,
-    figure_cells,
-    markdown_table,
-    target_cells,
-    write_readme,
-    write_section,
-)
+from benchmarks.benchmark_report import FOLDER, draw_growth, figure_table, target_table, write_readme, write_section
 from benchmarks.decoding_speed import growth_curves, measure_decoding, measure_growth
 from benchmarks.engine_speed import measure_engines
 from benchmarks.fresh_processes import measure_imports, measure_memory
@@ -64,11 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         left = sum(SECTIONS[other].seconds for other in options.only[number - 1 :])
         print(f"\n{name} ({number} of {len(options.only)}, about {left / 60:.0f} min left on two cores)", flush=True)
         measured.append(run_section(name, folder, settings))
-    for title, header, cells in (
-        ("figures", FIGURE_HEADER, figure_cells([row for section in measured for row in section["rows"]])),
-        ("targets", TARGET_HEADER, target_cells([goal for section in measured for goal in section["goals"]])),
-    ):
-        print(f"\n{title}\n{markdown_table(header, cells)}" if cells else "", flush=True)
+    print(f"\nfigures\n{figure_table([row for section in measured for row in section['rows']])}")
+    if goals := [goal for section in measured for goal in section["goals"]]:
+        print(f"\ntargets\n{target_table(goals)}")
     for name, section in zip(options.only, measured):
         print(f"{name} took {section['about']['seconds']:.0f} s")
     write_readme(options.output_dir, options.readme)

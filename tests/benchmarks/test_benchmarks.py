@@ -67,10 +67,10 @@ def test_a_target_is_met_at_its_bound_and_on_the_right_side_of_it(target, reache
         goals = Work("decode", "ms", figures, [target, below, above], more_is_better).goals()
         assert [goal["met"] for goal in goals] == met
         assert tuple(goals[0]["reached"].values()) == reached
-    cells = report.target_cells(Work("decode", "ms", figures, [target]).goals())[0]
+    row = report.target_table(Work("decode", "ms", figures, [target]).goals()).splitlines()[-1]
     work = "decode" if target.contestant == OURS else f"decode: {INT8}"
     middle, lowest, highest = map(report.three_digits, reached)
-    assert cells == (work, f"at most {bound}", middle, f"{lowest} … {highest}", "yes")
+    assert row == f"| {work} | at most {bound} | {middle} | {lowest} … {highest} | yes |"
 
 
 @pytest.fixture
