@@ -402,9 +402,7 @@ ROW = {"name": "a", "task": {}, "command": "recipe.py"}
     ("rows", "message"),
     [
         ("a: [", "cannot be read as YAML"),
-        (3, "'int' object is not iterable"),
         ([ROW | {"speed": 3}], "'speed'"),
-        ([{"name": "a", "task": {}}], "'command'"),
         ([ROW, ROW], "has a twice"),
         ([ROW | {"needs": ["c"]}], "'a' needs c"),
     ],
@@ -420,13 +418,10 @@ def test_malformed_rows_are_named(rows, message, tmp_path):
     ("change", "message"),
     [
         (lambda grid: grid.pop("title"), "'title'"),
-        (lambda grid: grid.update(colour="red"), "'colour'"),
         (lambda grid: grid.pop("columns"), "Column"),
-        (lambda grid: grid["lines"].append(grid["lines"][0]), "has default twice"),
         (lambda grid: grid["lines"][0].update(swift=2), "'swift'"),
         (lambda grid: grid["lines"][2].update(steps={"c": 1}), "'only' has steps on c; expected some of a, b"),
         (lambda grid: grid["lines"][2].update(options={"a": ""}), "'b'"),
-        (lambda grid: grid["columns"][1].pop("together"), "'options'"),
     ],
 )
 def test_malformed_grids_are_named(change, message, tmp_path):

@@ -3,23 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import WhitespaceSplit
-from transformers import PreTrainedTokenizerFast
 
 from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.pictures.votes import MAX_CANDIDATES, draw_votes
+from support.documents import word_tokenizer
 
 SENTENCES = ["o log do programa foi executado por mim", "a bateria do carro foi trocada por mim", "o log foi lido"]
 TEXT = "a bateria do programa foi"
 
 
 def words():
-    vocabulary = ["[UNK]", *dict.fromkeys(" ".join(SENTENCES).split())]
-    backend = Tokenizer(WordLevel({word: index for index, word in enumerate(vocabulary)}, unk_token="[UNK]"))
-    backend.pre_tokenizer = WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+    return word_tokenizer(SENTENCES)
 
 
 def fit(tokenizer, sentences=SENTENCES, **options):
