@@ -120,8 +120,8 @@ def _choose(names: Sequence[str] | None, kind: str, rows: Mapping[str, Row], aga
 class Runner:
     """Runs rows, each after those that it needs, and keeps their figures in `runs`, in `<row>-<seed>.json`.
 
-    The models are in `outputs`: `<row>-<seed>`, with what a run prints beside it in `<row>-<seed>.log`. `data` has data
-    that are not shipped.
+    The models are in `outputs`: `<row>-<seed>`, and what a run prints in `<row>-<seed>.log`. `data` has data that are
+    not shipped.
     """
 
     def __init__(self, rows: Mapping[str, Row], data: Path, outputs: Path, runs: Path) -> None:

@@ -143,7 +143,9 @@ def test_a_saved_index_is_reused(searched, given, tmp_path, monkeypatch, capsys)
         return embed(model, tokenizer, texts, batch_size)
 
     monkeypatch.setattr("atenta.recipes.search.embed", recording_embed)
-    run_here(NAME, tmp_path, *arguments("--query", *QUERIES, **given, num_results=2, output_dir=folder))
+    moved = given | {"model_name_or_path": shutil.copytree(given["model_name_or_path"], tmp_path / "moved")}
+    run_here(NAME, tmp_path, *arguments("--query", *QUERIES, **moved, num_results=2, output_dir=folder))
+    assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".bin")]
     assert sorted(embedded) == sorted([*QUERIES, *QUERIES])  # as --query, and to measure recall
     printed = capsys.readouterr().out
     assert printed.startswith("Loaded the index of 3 passages")
