@@ -3,43 +3,26 @@
 import argparse
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 from time import perf_counter
+from typing import NamedTuple
 
 import torch
 from transformers.utils import logging
 
-from benchmarks.benchmark_report import (
-    FIGURE_HEADER,
-    FOLDER,
-    TARGET_HEADER,
-    draw_growth,
-    figure_cells,
-    markdown_table,
-    target_cells,
-    write_readme,
-    write_section,
-)
+from benchmarks.benchmark_report import FOLDER, draw_growth, figure_table, target_table, write_readme, write_section
 from benchmarks.decoding_speed import growth_curves, measure_decoding, measure_growth
 from benchmarks.engine_speed import measure_engines
 from benchmarks.fresh_processes import measure_imports, measure_memory
-from benchmarks.measuring import Settings, Work, describe_machine, describe_versions
+from benchmarks.measuring import Settings, Work, describe_machine, describe_run
 from benchmarks.padding import measure_padding
 from benchmarks.tokenizer_speed import measure_corpus, measure_tokenizers
 from benchmarks.training_speed import measure_training
 from benchmarks.variants import measure_variants
 
 
-@dataclass(frozen=True)
-class Section:
-    """A part of the benchmarks that can be measured alone.
-
-    Attributes:
-        measure: Yields the works of the section.
-        seconds: Expected time on two cores.
-    """
+class Section(NamedTuple):
+    """A part of the benchmarks that can be measured alone, and the seconds that it takes on two cores."""
 
     measure: Callable[[Settings], Iterator[Work]]
     seconds: int
@@ -71,11 +54,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         left = sum(SECTIONS[other].seconds for other in options.only[number - 1 :])
         print(f"\n{name} ({number} of {len(options.only)}, about {left / 60:.0f} min left on two cores)", flush=True)
         measured.append(run_section(name, folder, settings))
-    for title, header, cells in (
-        ("figures", FIGURE_HEADER, figure_cells([row for section in measured for row in section["rows"]])),
-        ("targets", TARGET_HEADER, target_cells([goal for section in measured for goal in section["goals"]])),
-    ):
-        print(f"\n{title}\n{markdown_table(header, cells)}" if cells else "", flush=True)
+    print(f"\nfigures\n{figure_table([row for section in measured for row in section['rows']])}")
+    if goals := [goal for section in measured for goal in section["goals"]]:
+        print(f"\ntargets\n{target_table(goals)}")
     for name, section in zip(options.only, measured):
         print(f"{name} took {section['about']['seconds']:.0f} s")
     write_readme(options.output_dir, options.readme)
@@ -101,10 +82,9 @@ def parse_command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
     if options.readme is None:
         own = options.output_dir == parser.get_default("output_dir")
         options.readme = (FOLDER if own else options.output_dir) / "README.md"
-    if options.threads < 1:
-        parser.error(f"--threads {options.threads}: expected 1 or more")
-    if options.rounds is not None and options.rounds < 1:
-        parser.error(f"--rounds {options.rounds}: expected 1 or more")
+    for name in ("threads", "rounds"):
+        if (number := getattr(options, name)) is not None and number < 1:
+            parser.error(f"--{name} {number}: expected 1 or more")
     if options.device == "cuda" and not torch.cuda.is_available():
         parser.error("--device cuda: torch finds no GPU on this machine")
     return options
@@ -116,10 +96,7 @@ def run_section(name: str, folder: Path, settings: Settings) -> dict:
     works = list(SECTIONS[name].measure(settings))
     about = {
         "place": list(SECTIONS).index(name),
-        "command": " ".join(["python -m benchmarks", *sys.argv[1:]]),
-        "machine": describe_machine(settings),
-        "versions": describe_versions(),
-        "date": date.today().isoformat(),
+        **describe_run(settings, " ".join(["python -m benchmarks", *sys.argv[1:]])),
         "seconds": perf_counter() - started,
     }
     section = write_section(folder / f"{name}.json", works, about)

@@ -8,7 +8,6 @@ import argparse
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from datetime import date
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -23,7 +22,7 @@ from atenta.recipes.tasks.characters import score_restored
 from atenta.recipes.training.results import table
 from atenta.restoration.portuguese import MODEL_FOLDER
 from benchmarks.benchmark_report import FOLDER
-from benchmarks.measuring import Settings, describe_machine, describe_versions
+from benchmarks.measuring import Settings, describe_run
 
 _SENTENCES = 400  # of each test
 _TESTS = ("test", "encyclopaedia", "essays", "everyday", "plays")
@@ -66,12 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             speeds[way] = {"characters_per_second": length / seconds}
     for name, compared in {**scored, "speed": speeds}.items():
         print(f"{name}\n{table(compared)}\n", flush=True)
-    about = {
-        "command": "python -m benchmarks.accent_models",
-        "machine": describe_machine(Settings("cpu", None, 2)),
-        "versions": describe_versions(),
-        "date": date.today().isoformat(),
-    }
+    about = describe_run(Settings(), "python -m benchmarks.accent_models")
     text = json.dumps({**scored, "speed": speeds, "about": about}, indent=2, ensure_ascii=False)
     options.output_file.write_text(f"{text}\n", encoding="utf-8")
 

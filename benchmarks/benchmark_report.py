@@ -9,11 +9,10 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator, ScalarFormatter
 
+from atenta.hub.card_words import markdown_table
 from benchmarks.measuring import LIMIT, OURS, Work
 
 FOLDER = Path(__file__).parent
-TARGET_HEADER = ("work", "target", "reached", "min … max", "met")
-FIGURE_HEADER = ("work", "contestant", "median", "min … max", "to the best peer", "min … max", "to the limit")
 _COMPARISONS = {"figure": "{unit}", "ratio": "× {against}", "difference": "{unit} more than {against}"}
 LINE_STYLES = {OURS: {"color": "tab:red", "linewidth": 2.2}, LIMIT: {"color": "black", "linestyle": "--"}}
 
@@ -45,48 +44,35 @@ def _device_report(folder: Path, readme: Path) -> str:
     machines = dict.fromkeys(section["about"]["machine"] for section in sections.values())
     parts = [f"## Results on {' and '.join(machines)}"]
     if goals := [goal for section in sections.values() for goal in section["goals"]]:
-        parts += ["### Targets", markdown_table(TARGET_HEADER, target_cells(goals))]
+        parts += ["### Targets", target_table(goals)]
     for name, section in sections.items():
         about = section["about"]
         run = f"`{about['command']}`, {about['date']}, {about['versions']}, {about['seconds']:.0f} s."
-        parts += [f"### {name.capitalize()}", run, markdown_table(FIGURE_HEADER, figure_cells(section["rows"]))]
+        parts += [f"### {name.capitalize()}", run, figure_table(section["rows"])]
         if (picture := folder / f"{name}.png").is_file():
             parts.append(f"![{name}]({Path(relpath(picture, readme.parent)).as_posix()})")
     return "\n\n".join(parts)
 
 
-def target_cells(goals: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return a row of texts for each target, under `TARGET_HEADER`."""
-    return [
-        (
-            goal["work"],
-            f"at {goal['at']} {goal['bound']:g} {_COMPARISONS[goal['kind']].format(**goal)}",
-            three_digits(goal["reached"]["middle"]),
-            _range(goal["reached"]),
-            "yes" if goal["met"] else "NO",
-        )
-        for goal in goals
-    ]
+def target_table(goals: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table in Markdown with a row for each target."""
+    rows = [("work", "target", "reached", "min … max", "met")]
+    for goal in goals:
+        bound = f"at {goal['at']} {goal['bound']:g} {_COMPARISONS[goal['kind']].format(**goal)}"
+        rows.append((goal["work"], bound, *_middle_and_range(goal["reached"]), "yes" if goal["met"] else "NO"))
+    return markdown_table(rows, "llrrr")
 
 
-def figure_cells(rows: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
-    """Return a row of texts for each contestant, under `FIGURE_HEADER`. Only the first row of a work names it."""
-    cells = []
+def figure_table(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return a table in Markdown with a row for each contestant; only the first row of a work names it."""
+    cells = [("work", "contestant", "median", "min … max", "to the best peer", "min … max", "to the limit")]
     for before, row in zip([None, *rows], rows):
         work = "" if before and before["work"] == row["work"] else row["work"]
-        peer, limit = row["to_best_peer"], row["to_limit"]
-        cells.append(
-            (
-                work,
-                row["contestant"],
-                f"{three_digits(row['figure']['middle'])} {row['unit']}",
-                _range(row["figure"]),
-                three_digits(peer["middle"]) if peer else "",
-                _range(peer) if peer else "",
-                three_digits(limit["middle"]) if limit else "",
-            )
-        )
-    return cells
+        figure, its_range = _middle_and_range(row["figure"])
+        to_limit, _ = _middle_and_range(row["to_limit"])
+        to_peer = _middle_and_range(row["to_best_peer"])
+        cells.append((work, row["contestant"], f"{figure} {row['unit']}", its_range, *to_peer, to_limit))
+    return markdown_table(cells, "llrrrrr")
 
 
 def three_digits(value: float) -> str:
@@ -95,23 +81,16 @@ def three_digits(value: float) -> str:
     return f"{value:,.{digits}f}"
 
 
-def _range(spread: Mapping[str, float]) -> str:
-    return f"{three_digits(spread['lowest'])} … {three_digits(spread['highest'])}"
-
-
-def markdown_table(header: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
-    """Lay out a table as Markdown."""
-    ruler = ["---", "---", *["---:"] * (len(header) - 2)]
-    return "\n".join(f"| {' | '.join(row)} |" for row in (header, ruler, *cells))
+def _middle_and_range(spread: Mapping[str, float] | None) -> tuple[str, str]:
+    if spread is None:
+        return "", ""
+    return three_digits(spread["middle"]), f"{three_digits(spread['lowest'])} … {three_digits(spread['highest'])}"
 
 
 def draw_growth(path: Path, curves: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], title: str) -> None:
-    """Draw the time of a decoding step against sizes, on logarithmic axes, and save the picture as PNG.
+    """Draw the time of a decoding step against each kind of size, on logarithmic axes, and save the picture as PNG.
 
-    Args:
-        path: File of the picture.
-        curves: For each kind of size, which gets its own panel, and each contestant, its points: size, milliseconds.
-        title: Title of the picture.
+    The curves have the points (size, milliseconds) of each contestant, by the kind of size and its name.
     """
     figure = Figure(figsize=(4 * len(curves), 4.2), layout="constrained")
     panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]

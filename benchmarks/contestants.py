@@ -29,7 +29,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from benchmarks.measuring import FIRST_CHARACTER, OURS, VOCABULARY, Settings, Size
-from benchmarks.plain_torch import TorchCausalModel, TorchMaskedModel, TorchTranslationModel
+from benchmarks.plain_torch import TorchModel
 
 SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
 
@@ -52,113 +52,89 @@ class Contestant:
     same_dropout: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _atenta(model_class: type, config_class: type, *depths: str) -> Callable[..., nn.Module]:
+def _one_stack(size: Size) -> dict[str, int]:
+    return {
+        "num_hidden_layers": size.layers,
+        "num_attention_heads": size.heads,
+        "intermediate_size": size.inner,
+    }
+
+
+def _two_stacks(size: Size) -> dict[str, int]:
+    sizes = {"layers": size.layers, "attention_heads": size.heads, "ffn_dim": size.inner}
+    return {f"{stack}_{name}": value for stack in ("encoder", "decoder") for name, value in sizes.items()}
+
+
+def _builder(
+    model_class: type, config_class: type, sizes_of: Callable[[Size], dict[str, int]] = _one_stack, **fixed: Any
+) -> Callable[..., nn.Module]:
     def build(size: Size, positions: int = 512, **options: Any) -> nn.Module:
-        config = config_class(
-            vocab_size=VOCABULARY,
-            hidden_size=size.width,
-            num_attention_heads=size.heads,
-            intermediate_size=size.inner,
-            **dict.fromkeys(depths, size.layers),
-            **options,
-        )
-        return model_class(config)
+        sizes = {"hidden_size": size.width, "max_position_embeddings": positions, **sizes_of(size)}
+        return model_class(config_class(vocab_size=VOCABULARY, **sizes, **SPECIAL, **fixed, **options))
 
     return build
 
 
-def _gpt2(size: Size, positions: int = 512, **options: Any) -> nn.Module:
-    sizes = {"n_embd": size.width, "n_layer": size.layers, "n_head": size.heads, "n_inner": size.inner}
-    return GPT2LMHeadModel(GPT2Config(vocab_size=VOCABULARY, n_positions=positions, **sizes, **SPECIAL, **options))
-
-
-def _single_stack(
-    model_class: type,
-    config_class: type,
-    size: Size,
-    positions: int = 512,
-    share_of_inner: tuple[int, int] = (1, 1),
-    **options: Any,
-) -> nn.Module:
-    above, below = share_of_inner
-    config = config_class(
-        vocab_size=VOCABULARY,
-        hidden_size=size.width,
-        num_hidden_layers=size.layers,
-        num_attention_heads=size.heads,
-        intermediate_size=size.inner * above // below,
-        max_position_embeddings=positions,
-        **SPECIAL,
-        **options,
-    )
-    return model_class(config)
-
-
-# Its feed-forward network has three matrices: two thirds of the width give the same size (Touvron et al., 2023).
-_llama = partial(_single_stack, LlamaForCausalLM, LlamaConfig, share_of_inner=(2, 3))
-
-
-def _bart(size: Size, positions: int = 512, **options: Any) -> nn.Module:
-    stacks = {
-        f"{stack}_{name}": value
-        for stack in ("encoder", "decoder")
-        for name, value in (("layers", size.layers), ("attention_heads", size.heads), ("ffn_dim", size.inner))
-    }
-    config = BartConfig(
-        vocab_size=VOCABULARY,
-        d_model=size.width,
-        max_position_embeddings=positions,
-        decoder_start_token_id=1,
-        forced_eos_token_id=None,
-        **stacks,
-        **SPECIAL,
-        **options,
-    )
-    return BartForConditionalGeneration(config)
-
-
 NO_DROPOUT = {"dropout": 0.0}
+_BERT_DROPOUT = {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
 
 DECODERS = (
-    Contestant(OURS, _atenta(AtentaDecoderForCausalLM, AtentaDecoderConfig, "num_hidden_layers"), NO_DROPOUT),
+    Contestant(OURS, _builder(AtentaDecoderForCausalLM, AtentaDecoderConfig), NO_DROPOUT),
     Contestant(
-        "GPT-2", _gpt2, {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0}, same_dropout={"attn_pdrop": 0.0}
+        "GPT-2",
+        _builder(GPT2LMHeadModel, GPT2Config, lambda size: _one_stack(size) | {"n_inner": size.inner}),
+        {"attn_pdrop": 0.0, "resid_pdrop": 0.0, "embd_pdrop": 0.0},
+        same_dropout={"attn_pdrop": 0.0},
     ),
-    Contestant("Llama", _llama),
+    # Its feed-forward network has three matrices: two thirds of the width give the same size (Touvron et al., 2023).
+    Contestant(
+        "Llama",
+        _builder(
+            LlamaForCausalLM, LlamaConfig, lambda size: _one_stack(size) | {"intermediate_size": size.inner * 2 // 3}
+        ),
+    ),
 )
 ENCODERS = (
-    Contestant(OURS, _atenta(AtentaEncoderForMaskedLM, AtentaEncoderConfig, "num_hidden_layers"), NO_DROPOUT),
+    Contestant(OURS, _builder(AtentaEncoderForMaskedLM, AtentaEncoderConfig), NO_DROPOUT),
     Contestant(
         "BERT",
-        partial(_single_stack, BertForMaskedLM, BertConfig),
-        {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+        _builder(BertForMaskedLM, BertConfig),
+        _BERT_DROPOUT,
         same_dropout={"attention_probs_dropout_prob": 0.0},
     ),
 )
 TAGGERS = (
-    Contestant(OURS, _atenta(AtentaEncoderForTokenClassification, AtentaEncoderConfig, "num_hidden_layers")),
-    Contestant("BERT", partial(_single_stack, BertForTokenClassification, BertConfig)),
+    Contestant(OURS, _builder(AtentaEncoderForTokenClassification, AtentaEncoderConfig)),
+    Contestant("BERT", _builder(BertForTokenClassification, BertConfig)),
 )
 ENCODER_DECODERS = (
     Contestant(
         OURS,
-        _atenta(
+        _builder(
             AtentaEncoderDecoderForConditionalGeneration,
             AtentaEncoderDecoderConfig,
-            "encoder_layers",
-            "decoder_layers",
+            lambda size: _one_stack(size) | {"encoder_layers": size.layers, "decoder_layers": size.layers},
         ),
         NO_DROPOUT,
     ),
-    Contestant("BART", _bart, NO_DROPOUT),  # dropout is where ours is by default
+    Contestant(  # dropout is where ours is by default
+        "BART",
+        _builder(
+            BartForConditionalGeneration,
+            BartConfig,
+            _two_stacks,
+            decoder_start_token_id=1,
+            forced_eos_token_id=None,
+        ),
+        NO_DROPOUT,
+    ),
 )
 
 DECODING_CONTESTANTS = {"decoder": DECODERS, "encoder-decoder": ENCODER_DECODERS}
 # torch's own stacks decode without a cache, so they only compete in training.
 TRAINING_CONTESTANTS = {
-    "decoder": (*DECODERS, Contestant("torch.nn", TorchCausalModel, NO_DROPOUT)),
-    "encoder": (*ENCODERS, Contestant("torch.nn", TorchMaskedModel, NO_DROPOUT)),
-    "encoder-decoder": (*ENCODER_DECODERS, Contestant("torch.nn", TorchTranslationModel, NO_DROPOUT)),
+    family: (*contestants, Contestant("torch.nn", partial(TorchModel, family), NO_DROPOUT))
+    for family, contestants in {"decoder": DECODERS, "encoder": ENCODERS, "encoder-decoder": ENCODER_DECODERS}.items()
 }
 
 

@@ -1,6 +1,6 @@
 """Decoding speed: `generate` with greedy search and beams against the peers, and the growth of a decoding step."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 from operator import sub
@@ -8,6 +8,7 @@ from statistics import median
 from time import perf_counter
 
 import torch
+from torch import nn
 from transformers.generation.streamers import BaseStreamer
 
 from benchmarks.contestants import DECODERS, DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
@@ -15,6 +16,7 @@ from benchmarks.measuring import (
     COMPARED,
     GROWING,
     LIMIT,
+    OURS,
     SMALL,
     Settings,
     Size,
@@ -49,30 +51,29 @@ GROWTH_WARM_UP_STEPS, GROWTH_STEPS = 4, 16
 
 
 def measure_decoding(settings: Settings) -> Iterator[Work]:
-    """Measure every work at every size, in milliseconds per new character; the time of the prompt is included."""
+    """Measure every work at every size, with the limit."""
     for size in COMPARED[settings.device]:
         for family, sequences, beams, target in DECODING_WORKS:
-            name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {describe_count(sequences)}"
             ids = draw_ids(settings, sequences, PROMPT_LENGTH)
-            contestants = {
-                one.name: bind_generate(ready_to_generate(one, size, settings), num_beams=beams)
-                for one in DECODING_CONTESTANTS[family]
-            }
-            ours = ready_to_generate(DECODING_CONTESTANTS[family][0], size, settings)
-            contestants[LIMIT] = GreedyLimit(ours, sequences * beams, PROMPT_LENGTH + NEW_TOKENS).generate
-            inputs = dict.fromkeys(contestants, ids) | {LIMIT: ids.repeat_interleave(beams, 0)}
-            steps = {
-                who: partial(step_milliseconds, partial(count_new, generate, inputs[who], family), settings)
-                for who, generate in contestants.items()
-            }
+            models = {one.name: ready_to_generate(one, size, settings) for one in DECODING_CONTESTANTS[family]}
+            limit = GreedyLimit(models[OURS], sequences * beams, PROMPT_LENGTH + NEW_TOKENS)
+            decoders = {who: bind_decoder(model, ids, beams) for who, model in models.items()}
+            decoders[LIMIT] = partial(count_new, limit.generate, ids.repeat_interleave(beams, 0), family)
             rounds = DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
             targets = [target] if size == SMALL and not settings.on_gpu else []
-            yield measure(name, "ms a step", steps, settings, rounds, targets)
+            yield decoding_work(describe_decoding(family, size, sequences, beams), decoders, settings, rounds, targets)
 
 
-def describe_count(sequences: int) -> str:
-    """Return `1 sequence` or, for example, `32 sequences`."""
-    return "1 sequence" if sequences == 1 else f"{sequences} sequences"
+def describe_decoding(family: str, size: Size, sequences: int, beams: int = 1) -> str:
+    """Return the name of a work, such as `decoder 4 × 256, greedy, 32 sequences`."""
+    search = "greedy" if beams == 1 else f"beam {beams}"
+    return f"{family} {size}, {search}, {sequences} sequence{'s' if sequences > 1 else ''}"
+
+
+def bind_decoder(model: nn.Module, ids: torch.Tensor, beams: int) -> Callable[[], int]:
+    """Return a function that decodes ids and returns the number of new tokens of each text."""
+    family = "encoder-decoder" if model.config.is_encoder_decoder else "decoder"
+    return partial(count_new, bind_generate(model, num_beams=beams), ids, family)
 
 
 def count_new(generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: str) -> int:
@@ -80,18 +81,26 @@ def count_new(generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: 
     return generate(ids, NEW_TOKENS).shape[1] - (PROMPT_LENGTH if family == "decoder" else 1)
 
 
-def step_milliseconds(decode: Callable[[], int], settings: Settings) -> float:
-    """Return the milliseconds that a new token takes, prompt included.
+def decoding_work(
+    name: str,
+    decoders: Mapping[str, Callable[[], int]],
+    settings: Settings,
+    rounds: int,
+    targets: Sequence[Target] = (),
+) -> Work:
+    """Measure milliseconds per new token, prompt included, of functions that return their number."""
+    steps = {who: partial(step_milliseconds, decode, settings) for who, decode in decoders.items()}
+    return measure(name, "ms a step", steps, settings, rounds, targets)
 
-    Args:
-        decode: Decodes texts, and returns the number of new tokens of each.
-        settings: Settings of the run.
+
+def step_milliseconds(decode: Callable[[], int], settings: Settings) -> float:
+    """Return the milliseconds that a new token takes.
 
     Raises:
         RuntimeError: If there are not `NEW_TOKENS`.
     """
     lengths = []
-    seconds = timed(lambda: lengths.append(decode()), settings.wait)
+    seconds = timed(lambda: lengths.append(decode()), settings)
     if lengths != [NEW_TOKENS]:
         raise RuntimeError(f"Decoding stopped early: expected {NEW_TOKENS} new tokens, got {lengths[0]}.")
     return 1000 * seconds / NEW_TOKENS
@@ -163,9 +172,7 @@ def _added_by_cache(size: Size, settings: Settings) -> Work:
     contestants = [step.removesuffix(at_short) for step in steps if step.endswith(at_short)]
     added = {who: list(map(sub, measured[f"{who}{at_long}"], measured[f"{who}{at_short}"])) for who in contestants}
     if median(added[LIMIT]) <= 0:
-        print(
-            "  the limit was not slower with the longer cache: the machine was too busy to measure what the cache adds"
-        )
+        print("  the limit was not slower with the longer cache: the machine was too busy to measure what that adds")
     targets = [Target(1.0, LIMIT)] if median(added[LIMIT]) > 0 and not settings.on_gpu else []
     return Work(name, "ms", added, targets)
 

@@ -27,21 +27,14 @@ from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.restoration.restorer import OnnxTagger
 from atenta.restoration.window_reader import WindowReader
 from atenta.tokenization.base_letters import strip_accents
-from benchmarks.contestants import (
-    DECODING_CONTESTANTS,
-    TAGGERS,
-    Contestant,
-    bind_generate,
-    draw_ids,
-    ready_to_generate,
-)
+from benchmarks.contestants import DECODING_CONTESTANTS, TAGGERS, Contestant, draw_ids, ready_to_generate
 from benchmarks.decoding_speed import (
     BEAMS,
     NEW_TOKENS,
     PROMPT_LENGTH,
-    count_new,
-    describe_count,
-    step_milliseconds,
+    bind_decoder,
+    decoding_work,
+    describe_decoding,
 )
 from benchmarks.measuring import (
     FIRST_CHARACTER,
@@ -56,7 +49,6 @@ from benchmarks.measuring import (
     Target,
     Work,
     measure,
-    milliseconds,
     run_python,
     timed,
 )
@@ -115,33 +107,22 @@ def measure_engines(settings: Settings) -> Iterator[Work]:
 def measure_decoding_engines(
     family: str, contestants: Sequence[Contestant], size: Size, folder: Path, settings: Settings
 ) -> Iterator[Work]:
-    """Measure milliseconds per new character, prompt included, as in the section of decoding.
-
-    Args:
-        family: `decoder` or `encoder-decoder`.
-        contestants: Ours and a peer.
-        size: Their size.
-        folder: Where they are saved, in a folder for each with a folder for each size.
-        settings: Settings of the run.
-    """
+    """Measure decoding as in its own section, of ours and a peer, which are saved in `folder / name / size`."""
     models = {one.name: ready_to_generate(one, size, settings) for one in contestants}
     for who, model in models.items():
         model.save_pretrained(folder / who / str(size))
     generators = open_exported(folder / OURS / str(size))
     for sequences, beams, share in DECODING_WORKS:
-        name = f"{family} {size}, {'greedy' if beams == 1 else f'beam {beams}'}, {describe_count(sequences)}"
         ids = draw_ids(settings, sequences, PROMPT_LENGTH)
-        decoders: dict[str, Callable[[], int]] = {
-            who: partial(bind_search(generator, NEW_TOKENS, beams, settings.threads), ids.numpy())
-            for who, generator in generators.items()
-        }
-        for who, model in models.items():
-            decoders[who] = partial(count_new, bind_generate(model, num_beams=beams), ids, family)
-        order = (OURS, *generators, contestants[1].name)
-        steps = {who: partial(step_milliseconds, decoders[who], settings) for who in order}
+        ours, peer = (bind_decoder(model, ids, beams) for model in models.values())
+        decoders: dict[str, Callable[[], int]] = {OURS: ours}
+        for who, generator in generators.items():
+            decoders[who] = partial(bind_search(generator, NEW_TOKENS, beams, settings.threads), ids.numpy())
+        decoders[contestants[1].name] = peer
         has_target = family == "encoder-decoder" and size == SMALL
         targets = [Target(share, "BART", contestant=INT8)] if has_target else []
-        yield measure(name, "ms a step", steps, settings, DECODING_ROUNDS, targets)
+        name = describe_decoding(family, size, sequences, beams)
+        yield decoding_work(name, decoders, settings, DECODING_ROUNDS, targets)
 
 
 def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
@@ -162,14 +143,17 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
         heads[who] = OnnxHead(folder / ONNX_FOLDER, quantization)
     for texts, length in TAGGING_SHAPES:
         inputs = _inputs_of(draw_ids(settings, texts, length))
-        arrays = _arrays(inputs)
-        runs: dict[str, Callable[[], object]] = {
-            who: partial(torch.inference_mode()(model), **inputs) for who, model in models.items()
-        }
-        runs |= {who: partial(_run_parts, head, arrays, settings.threads) for who, head in heads.items()}
-        times = {who: partial(milliseconds, runs[who], settings) for who in (OURS, *heads, "BERT")}
+        ours, peer = (partial(torch.inference_mode()(model), **inputs) for model in models.values())
+        runs: dict[str, Callable[[], object]] = {OURS: ours}
+        runs |= {who: partial(_run_parts, head, _arrays(inputs), settings.threads) for who, head in heads.items()}
+        runs["BERT"] = peer
+        times = {who: partial(_milliseconds, run, settings) for who, run in runs.items()}
         name = f"encoder {size} with a label for each character, {texts} × {length} characters"
         yield measure(name, "ms", times, settings, TAGGING_ROUNDS)
+
+
+def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
+    return 1000 * timed(run, settings)
 
 
 def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -> None:
@@ -219,9 +203,9 @@ def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
     }
     for sequences in (1, 32):
         ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
-        steps = {who: partial(step_milliseconds, partial(search, ids), settings) for who, search in searches.items()}
-        name = f"threads, encoder-decoder {SMALL}, greedy, {describe_count(sequences)}"
-        yield measure(name, "ms a step", steps, settings, DECODING_ROUNDS)
+        decoders = {who: partial(search, ids) for who, search in searches.items()}
+        name = f"threads, {describe_decoding('encoder-decoder', SMALL, sequences)}"
+        yield decoding_work(name, decoders, settings, DECODING_ROUNDS)
 
 
 class Worker:
@@ -292,28 +276,20 @@ def _peak_megabytes(engine: str, folder: Path, threads: int) -> float:
 
 
 def measure_first_answers(folder: Path, settings: Settings) -> Iterator[Work]:
-    """Measure the seconds from the start of a process to its end, with one answer between.
-
-    Args:
-        folder: An exported encoder-decoder, which gets a tokenizer here.
-        settings: Settings of the run.
-    """
+    """Measure the seconds of a process with one answer, of an encoder-decoder that gets a tokenizer here."""
     AtentaTokenizer.from_alphabet(string.ascii_letters + " ", family="encoder-decoder").save_pretrained(folder)
     for what, statements in FIRST_ANSWERS.items():
         programs = {OURS: statements.format(folder=str(folder)), "python -c pass": "pass"}
         runs = {who: partial(run_python, "-W", "ignore", "-c", program) for who, program in programs.items()}
-        seconds = {who: partial(timed, run, settings.wait) for who, run in runs.items()}
+        seconds = {who: partial(timed, run, settings) for who, run in runs.items()}
         name = f"first answer of a process, {what}"
         yield measure(name, "s", seconds, settings, FIRST_ANSWER_ROUNDS, [Target(1, kind="figure")])
 
 
 def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) -> Work:
-    """Measure the characters per second whose accents the model of `restore_accents` restores.
+    """Measure the characters per second of `restore_accents`, over sentences that make up `ACCENTS_CHARACTERS`.
 
-    Args:
-        sentences: Sentences with accents, of which as many are taken as make up `ACCENTS_CHARACTERS`.
-        folder: New folder for the model's files.
-        settings: Settings of the run.
+    The model's files are written into a new folder.
     """
     copytree(MODEL_FOLDER, folder)  # with its file in int8
     export_onnx(folder)
@@ -338,6 +314,4 @@ def _open_restorer(folder: Path, quantization: Quantization | None, threads: int
 
 
 def _restored_rate(restorer: WindowReader, texts: Sequence[str]) -> float:
-    started = perf_counter()
-    restorer.restore(texts)
-    return sum(map(len, texts)) / (perf_counter() - started)
+    return sum(map(len, texts)) / timed(partial(restorer.restore, texts), Settings())

@@ -1,11 +1,9 @@
-"""Sections measured in fresh processes: the time of imports, and peak memory in decoding and training.
+"""Sections measured in fresh processes: the time of imports, and peak memory in decoding and training."""
 
-`python -m benchmarks.fresh_processes WORK FAMILY CONTESTANT DEVICE` prints the peak memory of one contestant.
-"""
-
-import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -52,21 +50,21 @@ def measure_memory(settings: Settings) -> Iterator[Work]:
     for work, families in works.items():
         for family, contestants in families.items():
             name = f"peak memory, {work} {family} {size}{', no dropout' if work == 'training' else ''}"
-            megabytes = {one.name: partial(_megabytes, work, family, one.name, settings.device) for one in contestants}
+            megabytes = {one.name: partial(_megabytes, work, family, one.name, settings) for one in contestants}
             yield measure(name, "MB", megabytes, settings, MEMORY_ROUNDS, warm_up=False)
 
 
-def _megabytes(*arguments: str) -> float:
-    return int(run_python("-m", "benchmarks.fresh_processes", *arguments)) / 1e6
+def _megabytes(work: str, family: str, name: str, settings: Settings) -> float:
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(peak_memory, work, family, name, settings).result() / 1e6
 
 
-def print_peak_memory(work: str, family: str, name: str, device: str) -> None:
-    """Run the work once, and print by how many bytes the memory of this process has grown at its peak."""
-    settings = Settings(device)
+def peak_memory(work: str, family: str, name: str, settings: Settings) -> int:
+    """Run the work once, and return by how many bytes the memory of this process has grown at its peak."""
     torch.set_num_threads(settings.threads)
     (contestant,) = (one for one in TRAINING_CONTESTANTS[family] if one.name == name)
     measure = {"decoding": decoding_memory, "training": training_memory}[work]
-    print(measure(contestant, family, COMPARED[device][0], settings))
+    return measure(contestant, family, COMPARED[settings.device][0], settings)
 
 
 def decoding_memory(contestant: Contestant, family: str, size: Size, settings: Settings) -> int:
@@ -98,7 +96,3 @@ def _added_bytes(work: Callable[[], object], settings: Settings) -> int:
     before = peak()
     work()
     return peak() - before
-
-
-if __name__ == "__main__":
-    print_peak_memory(*sys.argv[1:])

@@ -5,7 +5,8 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from datetime import date
 from importlib.metadata import version
 from operator import sub, truediv
 from pathlib import Path
@@ -53,26 +54,28 @@ class Settings:
             torch.cuda.synchronize()
 
 
+def describe_run(settings: Settings, command: str) -> dict[str, str]:
+    """Return the command of a run, its machine, the versions that affect its figures, and the date."""
+    names = ("atenta", "torch", "transformers", "tokenizers", "accelerate", "onnxruntime")
+    return {
+        "command": command,
+        "machine": describe_machine(settings),
+        "versions": ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in names)]),
+        "date": date.today().isoformat(),
+    }
+
+
 def describe_machine(settings: Settings) -> str:
     """Return the processor, cores and memory, or the GPU and its memory."""
     if settings.on_gpu:
         properties = torch.cuda.get_device_properties(0)
         return f"one {properties.name}, {properties.total_memory / 2**30:.0f} GiB, bfloat16"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    return f"{_processor()}, {settings.threads} of {os.cpu_count()} cores, {memory:.0f} GiB, float32"
-
-
-def describe_versions() -> str:
-    """Return the versions of Python and of the packages that affect the figures."""
-    names = ("atenta", "torch", "transformers", "tokenizers", "accelerate", "onnxruntime")
-    return ", ".join([f"Python {platform.python_version()}", *(f"{name} {version(name)}" for name in names)])
-
-
-def _processor() -> str:
     information = Path("/proc/cpuinfo")
     lines = information.read_text(encoding="utf-8").splitlines() if information.is_file() else []
     names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
+    processor = next(names, platform.processor() or platform.machine())
+    return f"{processor}, {settings.threads} of {os.cpu_count()} cores, {memory:.0f} GiB, float32"
 
 
 @dataclass(frozen=True)
@@ -106,42 +109,23 @@ COMPARED = {"cpu": (SMALL, BASE), "cuda": (BASE, LARGE)}
 GROWING = {"cpu": (TINY, SMALL, BASE), "cuda": (SMALL, BASE, LARGE)}
 
 
-def timed(function: Callable[[], object], wait: Callable[[], None]) -> float:
+def timed(function: Callable[[], object], settings: Settings) -> float:
     """Return the seconds that a call takes, including the work that it leaves to the device."""
-    wait()
+    settings.wait()
     started = perf_counter()
     function()
-    wait()
+    settings.wait()
     return perf_counter() - started
-
-
-def milliseconds(function: Callable[[], object], settings: Settings) -> float:
-    """Return the milliseconds that a call takes."""
-    return 1000 * timed(function, settings.wait)
 
 
 def interleave(
     contestants: Mapping[str, Callable[[], float]], rounds: int, what: str, *, warm_up: bool = True
 ) -> dict[str, list[float]]:
-    """Measure all contestants in turns, once per round.
+    """Measure all contestants in turns, once per round, after a round that is not counted if `warm_up` is true.
 
     A machine that becomes slower or faster then does so for all of them. Every second round runs in reverse order, so
-    that a contestant does not always follow the same other one.
-
-    Args:
-        contestants: By name, a function that makes one measurement and returns its figure.
-        rounds: Number of figures for each contestant.
-        what: What is measured, for the progress lines.
-        warm_up: Whether to begin with a round that is not counted.
-
-    Returns:
-        The figures of each contestant, one per round.
-
-    Raises:
-        ValueError: If `rounds` is below 1.
+    that a contestant does not always follow the same other one. `what` is named in the progress lines.
     """
-    if rounds < 1:
-        raise ValueError(f"rounds is {rounds}; expected 1 or more.")
     figures: dict[str, list[float]] = {name: [] for name in contestants}
     names = list(contestants)
     print(f"  {what}: {', '.join(names)}", flush=True)
@@ -162,26 +146,21 @@ def run_python(*arguments: str) -> str:
     return subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-@dataclass(frozen=True)
-class Spread:
-    """The median of a figure over the rounds, and its range."""
+def spread(
+    figures: Sequence[float],
+    others: Sequence[float] | None = None,
+    compare: Callable[[float, float], float] = truediv,
+) -> dict[str, float]:
+    """Return the median of a figure over the rounds and its range.
 
-    middle: float
-    lowest: float
-    highest: float
-
-    @classmethod
-    def of(cls, values: Sequence[float]) -> "Spread":
-        """Return the median, minimum and maximum of a figure."""
-        return cls(median(values), min(values), max(values))
-
-    @classmethod
-    def comparing(
-        cls, compare: Callable[[float, float], float], figures: Sequence[float], others: Sequence[float]
-    ) -> "Spread":
-        """Return a ratio or difference (`truediv`, `sub`) of the medians, and its range within one round."""
-        within = [compare(one, other) for one, other in zip(figures, others, strict=True)]
-        return cls(compare(median(figures), median(others)), min(within), max(within))
+    With the figures of another contestant, these are the ratio (or difference, `sub`) of the medians, and its range
+    within one round.
+    """
+    if others is None:
+        return {"middle": median(figures), "lowest": min(figures), "highest": max(figures)}
+    within = [compare(one, other) for one, other in zip(figures, others, strict=True)]
+    middle = compare(median(figures), median(others))
+    return {"middle": middle, "lowest": min(within), "highest": max(within)}
 
 
 @dataclass(frozen=True)
@@ -205,13 +184,8 @@ class Target:
 class Work:
     """One measured task, with the figures of all contestants, one per round.
 
-    Attributes:
-        name: Name of the task in the tables.
-        unit: Unit of the figures.
-        figures: Figures of each contestant. All contestants are peers, except `LIMIT` and ours: those whose names
-            begin with `OURS`.
-        targets: The targets for our figures.
-        more_is_better: True for rates, false for times.
+    All contestants are peers, except `LIMIT` and ours: those whose names begin with `OURS`. `more_is_better` is for
+    rates.
     """
 
     name: str
@@ -219,10 +193,11 @@ class Work:
     figures: dict[str, list[float]]
     targets: Sequence[Target] = ()
     more_is_better: bool = False
-    peers: list[str] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.peers = [name for name in self.figures if name != LIMIT and not name.startswith(OURS)]
+    @property
+    def peers(self) -> list[str]:
+        """The contestants that ours is compared with."""
+        return [name for name in self.figures if name != LIMIT and not name.startswith(OURS)]
 
     @property
     def best_peer(self) -> str | None:
@@ -237,7 +212,7 @@ class Work:
                 "work": self.name,
                 "contestant": name,
                 "unit": self.unit,
-                "figure": asdict(Spread.of(values)),
+                "figure": spread(values),
                 "best_peer": self.best_peer,
                 "to_best_peer": self._ratio(values, self.best_peer),
                 "to_limit": self._ratio(values, LIMIT),
@@ -250,23 +225,19 @@ class Work:
         return [self._goal(target) for target in self.targets]
 
     def _ratio(self, values: Sequence[float], other: str | None) -> dict[str, float] | None:
-        return asdict(Spread.comparing(truediv, values, self.figures[other])) if other in self.figures else None
+        return spread(values, self.figures[other]) if other in self.figures else None
 
     def _goal(self, target: Target) -> dict[str, Any]:
-        ours = self.figures[target.contestant]
-        if target.kind == "figure":
-            reached = Spread.of(ours)
-        else:
-            compare = truediv if target.kind == "ratio" else sub
-            reached = Spread.comparing(compare, ours, self.figures[target.against])
-        met = reached.middle >= target.bound if self.more_is_better else reached.middle <= target.bound
+        others = None if target.kind == "figure" else self.figures[target.against]
+        reached = spread(self.figures[target.contestant], others, sub if target.kind == "difference" else truediv)
+        middle = reached["middle"]
         return {
             "work": self.name if target.contestant == OURS else f"{self.name}: {target.contestant}",
             "unit": self.unit,
             **asdict(target),
             "at": "least" if self.more_is_better else "most",
-            "reached": asdict(reached),
-            "met": met,
+            "reached": reached,
+            "met": middle >= target.bound if self.more_is_better else middle <= target.bound,
         }
 
 

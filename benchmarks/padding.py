@@ -51,12 +51,7 @@ def measure_padding(settings: Settings) -> Iterator[Work]:
 
 
 def random_padding_share(lengths: Sequence[Sequence[int]], batches: int) -> float:
-    """Return the share of padding if the texts are shuffled and split into `batches` batches of equal size.
-
-    Args:
-        lengths: For each example, the number of tokens of each of its sequences.
-        batches: Number of batches.
-    """
+    """Return the share of padding if texts, of any number of sequences each, are shuffled into equal batches."""
     table = torch.tensor(lengths)
     order = torch.randperm(len(table), generator=torch.Generator().manual_seed(0))
     shuffled = table[order].tensor_split(batches)

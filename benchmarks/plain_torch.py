@@ -17,7 +17,7 @@ def matrix_product_rate(settings: Settings) -> float:
     side = 8192 if settings.on_gpu else 2048
     one, other = torch.rand(2, side, side, dtype=settings.dtype, device=settings.device).unbind()
     _ = one @ other  # the first product also loads and chooses kernels
-    return 2 * side**3 / timed(lambda: one @ other, settings.wait)
+    return 2 * side**3 / timed(lambda: one @ other, settings)
 
 
 class GreedyLimit:
@@ -27,40 +27,22 @@ class GreedyLimit:
     """
 
     def __init__(self, model: PreTrainedModel, batch_size: int, max_length: int):
-        """Take the weights and allocate the cache.
-
-        Args:
-            model: An encoder-decoder, or a decoder for causal language modelling, with the default layout.
-            batch_size: Rows of the input.
-            max_length: Maximum number of tokens in a row, prompt and new tokens together.
-        """
         weights, config = model.state_dict(), model.config
         self.output = weights["lm_head.weight"], weights["lm_head.bias"]
         self.start, self.encoder = None, None
+        sizes = config, batch_size, max_length
         if config.is_encoder_decoder:
             self.start = config.decoder_start_token_id
-            self.encoder = BareStack(
-                _below(weights, "model.encoder."), config, config.encoder_layers, batch_size, max_length
-            )
-            self.decoder = BareStack(
-                _below(weights, "model.decoder."), config, config.decoder_layers, batch_size, max_length
-            )
+            self.encoder = BareStack(_below(weights, "model.encoder."), config.encoder_layers, *sizes)
+            self.decoder = BareStack(_below(weights, "model.decoder."), config.decoder_layers, *sizes)
         else:
-            self.decoder = BareStack(
-                _below(weights, "model."), config, config.num_hidden_layers, batch_size, max_length
-            )
+            self.decoder = BareStack(_below(weights, "model."), config.num_hidden_layers, *sizes)
 
     @torch.inference_mode()
     def generate(
         self, input_ids: torch.Tensor, max_new_tokens: int, streamer: BaseStreamer | None = None
     ) -> torch.Tensor:
-        """Return the decoder's prompt and its new tokens, (batch, length), as `generate` does.
-
-        Args:
-            input_ids: (batch, length), a prompt or a source without padding.
-            max_new_tokens: Number of new tokens.
-            streamer: Receives the ids of each step.
-        """
+        """Return the decoder's prompt and its new tokens, (batch, length), as `generate` does without padding."""
         if self.encoder is not None:
             self.decoder.set_source(self.encoder.read(input_ids, 0, causal=False))
             input_ids = torch.full_like(input_ids[:, :1], self.start)
@@ -83,8 +65,8 @@ class BareStack:
     def __init__(
         self,
         weights: Mapping[str, torch.Tensor],
-        config: PreTrainedConfig,
         layers: int,
+        config: PreTrainedConfig,
         batch_size: int,
         max_length: int,
     ):
@@ -162,77 +144,46 @@ def _block(weights: Mapping[str, torch.Tensor], prefix: str) -> dict[str, torch.
     return block
 
 
-class _TorchModel(nn.Module):
-    """Embeddings (tokens and learned positions) and an output layer around torch's blocks.
+class TorchModel(nn.Module):
+    """torch's own blocks of one family, between embeddings (tokens and learned positions) and an output layer.
 
     Dropout is where ours has it: on the embeddings and on the output of each sub-layer. Torch's further dropout, on
     attention weights and inside the feed-forward network, is turned off.
     """
 
-    def __init__(self, size: Size, positions: int = 512, dropout: float = 0.1):
+    def __init__(self, family: str, size: Size, positions: int = 512, dropout: float = 0.1):
         super().__init__()
+        self.family = family
         self.tokens = nn.Embedding(VOCABULARY, size.width)
         self.positions = nn.Embedding(positions, size.width)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = self.make_blocks(size, dropout)
         self.output = nn.Linear(size.width, VOCABULARY)
+        options = {"dim_feedforward": size.inner, "dropout": dropout, "batch_first": True}
+        if family == "encoder-decoder":
+            self.blocks = nn.Transformer(size.width, size.heads, size.layers, size.layers, **options)
+        else:
+            layer = nn.TransformerEncoderLayer(size.width, size.heads, **options)
+            self.blocks = nn.TransformerEncoder(layer, size.layers, enable_nested_tensor=False)
         for module in self.modules():
             if isinstance(module, nn.MultiheadAttention):
                 module.dropout = 0.0
             if isinstance(module, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
                 module.dropout.p = 0.0
 
-    def embed(self, ids: torch.Tensor) -> torch.Tensor:
-        """Return embeddings (batch, length, width) for ids (batch, length)."""
-        return self.dropout(self.tokens(ids) + self.positions.weight[: ids.shape[1]])
-
-    def loss(self, states: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return the Trainer's outputs for states (batch, length, width) and labels (batch, length)."""
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
+        """Return the Trainer's outputs for ids and labels, (batch, length); those of a decoder are not shifted."""
+        states = self._embed(input_ids)
+        if self.family == "encoder":
+            states = self.blocks(states)
+        else:
+            mask = nn.Transformer.generate_square_subsequent_mask(labels.shape[1], states.device, states.dtype)
+            if self.family == "decoder":
+                states, labels = self.blocks(states, mask=mask, is_causal=True)[:, :-1], labels[:, 1:]
+            else:
+                target = self._embed(labels.roll(1, dims=-1))
+                states = self.blocks(states, target, tgt_mask=mask, tgt_is_causal=True)
         logits = self.output(states)
-        return {"loss": nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten()), "logits": logits}
+        return {"loss": F.cross_entropy(logits.flatten(0, 1), labels.flatten()), "logits": logits}
 
-
-def _encoder(size: Size, dropout: float) -> nn.Module:
-    layer = nn.TransformerEncoderLayer(size.width, size.heads, size.inner, dropout, batch_first=True)
-    return nn.TransformerEncoder(layer, size.layers, enable_nested_tensor=False)
-
-
-def _causal_mask(length: int, like: torch.Tensor) -> torch.Tensor:
-    return nn.Transformer.generate_square_subsequent_mask(length, device=like.device, dtype=like.dtype)
-
-
-class TorchMaskedModel(_TorchModel):
-    """A `TransformerEncoder` that predicts masked characters."""
-
-    make_blocks = staticmethod(_encoder)
-
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return loss and logits. Ids and labels are (batch, length)."""
-        return self.loss(self.blocks(self.embed(input_ids)), labels)
-
-
-class TorchCausalModel(_TorchModel):
-    """A `TransformerEncoder` with a causal mask."""
-
-    make_blocks = staticmethod(_encoder)
-
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return loss and logits. Ids and labels are (batch, length); the labels are not shifted."""
-        states = self.embed(input_ids)
-        states = self.blocks(states, mask=_causal_mask(states.shape[1], states), is_causal=True)
-        return self.loss(states[:, :-1], labels[:, 1:])
-
-
-class TorchTranslationModel(_TorchModel):
-    """A `Transformer`, with an encoder and a decoder."""
-
-    @staticmethod
-    def make_blocks(size: Size, dropout: float) -> nn.Module:
-        """Return both stacks."""
-        return nn.Transformer(size.width, size.heads, size.layers, size.layers, size.inner, dropout, batch_first=True)
-
-    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return loss and logits for ids (batch, source length) and labels (batch, target length)."""
-        target = self.embed(labels.roll(1, dims=-1))
-        mask = _causal_mask(target.shape[1], target)
-        return self.loss(self.blocks(self.embed(input_ids), target, tgt_mask=mask, tgt_is_causal=True), labels)
+    def _embed(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.dropout(self.tokens(ids) + self.positions.weight[: ids.shape[1]])

@@ -1,6 +1,7 @@
 """Tokenizer speed: batches of sentences through `AutoTokenizer`, and a corpus encoded for training."""
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -25,6 +26,7 @@ PEER_CHARACTERS = 400_000  # takes about a second; the rate does not depend on t
 PEER = "ByT5, one process, in memory"
 CORPUS_TARGET = Target(100, PEER)
 
+_consume = deque(maxlen=0).extend  # computes each item and keeps none
 _SENTENCE = re.compile(r"\S[^.!?]{20,300}[.!?]")
 
 
@@ -46,8 +48,7 @@ def measure_tokenizers(settings: Settings) -> Iterator[Work]:
     with TemporaryDirectory() as folder:
         contestants = _reload({OURS: ours, "ByT5": ByT5Tokenizer(), "CANINE": CanineTokenizer()}, Path(folder))
     for size in TOKENIZER_BATCHES:
-        batches = [texts[start : start + size] for start in range(0, len(texts), size)]
-        rates = {name: partial(_batch_rate, tokenizer, batches) for name, tokenizer in contestants.items()}
+        rates = {name: partial(_batch_rate, tokenizer, texts, size) for name, tokenizer in contestants.items()}
         name = f"tokenizer, batches of {size:,} sentences"
         targets = [Target(3, "ByT5"), Target(3, "CANINE")]
         yield measure(name, "Mchar/s", rates, settings, TOKENIZER_ROUNDS, targets, more_is_better=True)
@@ -62,14 +63,9 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
     tokenizer, peer = AtentaTokenizer.from_texts(texts, family="decoder"), ByT5Tokenizer()
     table = CharacterTable(tokenizer)
     sample = _cut(texts, PEER_CHARACTERS)
-
-    def encode_alone() -> None:
-        for text in texts:
-            table.encode(text)
-
     byt5 = partial(_rate, sample, lambda: peer(sample))
     name = "corpus to ids by the table, one process, in memory"
-    rates = {OURS: partial(_rate, texts, encode_alone), PEER: byt5}
+    rates = {OURS: partial(_rate, texts, lambda: _consume(map(table.encode, texts))), PEER: byt5}
     yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, [CORPUS_TARGET], more_is_better=True)
 
     corpus = texts * -(-CORPUS_CHARACTERS // sum(map(len, texts)))
@@ -80,9 +76,8 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
         function = partial(pack, tokenizer=tokenizer, block_size=1024)
         datasets.disable_caching()  # with a cache, each round would find the output of the previous one
         datasets.disable_progress_bars()
-        name = (
-            f"corpus of {CORPUS_CHARACTERS // 10**6} Mchar to packed rows, {settings.threads} processes, disk to disk"
-        )
+        millions = CORPUS_CHARACTERS // 10**6
+        name = f"corpus of {millions} Mchar to packed rows, {settings.threads} processes, disk to disk"
         packed = partial(_rate, corpus, lambda: encode_rows({"train": rows}, training, function, settings.threads))
         rates, targets = {OURS: packed, PEER: byt5}, [CORPUS_TARGET, Target(50, kind="figure")]
         yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, targets, more_is_better=True)
@@ -101,13 +96,10 @@ def _cut(texts: list[str], characters: int) -> list[str]:
     return [joined[start : start + 1000] for start in range(0, len(joined), 1000)]
 
 
-def _batch_rate(tokenizer: PreTrainedTokenizerBase, batches: list[list[str]]) -> float:
-    def encode_batches() -> None:
-        for batch in batches:
-            tokenizer(batch)
-
-    return _rate([text for batch in batches for text in batch], encode_batches)
+def _batch_rate(tokenizer: PreTrainedTokenizerBase, texts: list[str], size: int) -> float:
+    batches = [texts[start : start + size] for start in range(0, len(texts), size)]
+    return _rate(texts, lambda: _consume(map(tokenizer, batches)))
 
 
 def _rate(texts: list[str], function: Callable[[], object]) -> float:
-    return sum(map(len, texts)) / 1e6 / timed(function, lambda: None)
+    return sum(map(len, texts)) / 1e6 / timed(function, Settings())

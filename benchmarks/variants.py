@@ -15,7 +15,7 @@ from transformers import set_seed
 from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaTokenizer, CharacterTable
 from atenta.recipes.samples import novels
 from benchmarks.contestants import DECODERS, bind_generate, draw_ids, ready_to_generate
-from benchmarks.decoding_speed import NEW_TOKENS, PROMPT_LENGTH, describe_count
+from benchmarks.decoding_speed import NEW_TOKENS, PROMPT_LENGTH, describe_decoding
 from benchmarks.measuring import COMPARED, OURS, TINY, Settings, Size, Work, interleave, timed
 from benchmarks.padding import measure_padding
 from benchmarks.tokenizer_speed import novel_texts
@@ -59,11 +59,11 @@ def packing_speedup(padding_percent: float) -> float:
 
 
 def _decoding_variants(size: Size, sequences: int, settings: Settings) -> Iterator[Work]:
-    name = f"variants of decoder {size}, greedy, {describe_count(sequences)}"
+    name = f"variants of {describe_decoding('decoder', size, sequences)}"
     ids = draw_ids(settings, sequences, PROMPT_LENGTH)
     torch.compiler.reset()
     steps = {
-        who: partial(timed, partial(generate, ids, NEW_TOKENS), settings.wait)
+        who: partial(timed, partial(generate, ids, NEW_TOKENS), settings)
         for who, generate in _generators(size, settings).items()
     }
     # With caches, the first call would find what an earlier run compiled.
@@ -108,7 +108,7 @@ def _draft_variants(settings: Settings) -> Iterator[Work]:
         name = f"decoder {TINY} writes on from {PASSAGES} passages, {strategy}"
         writers = {who: partial(_continue, model, prompts, **sampling, **drafts) for who, drafts in DRAFTS.items()}
         outputs = {who: count_calls(model, write) for who, write in writers.items()}  # also warms up
-        steps = {who: partial(timed, write, settings.wait) for who, write in writers.items()}
+        steps = {who: partial(timed, write, settings) for who, write in writers.items()}
         seconds = interleave(steps, settings.rounds or VARIANT_ROUNDS, name, warm_up=False)
         times = {who: [1000 * value / characters for value in values] for who, values in seconds.items()}
         yield Work(name, "ms a character", times)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from atenta.engines.kinds import class_names, saved_options
+from atenta.engines.token_search import log_softmax
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ class LabelPredictor(Predictor):
             outputs |= zip(of_kind, self._engine.predict(texts, pairs if is_pair else None))
         found = []
         for number in range(len(fields)):
-            probabilities = _softmax(outputs[number]["logits"])
+            probabilities = np.exp(log_softmax(outputs[number]["logits"]))
             labels = [self._labels[str(index)] for index in range(len(probabilities))]
             best = int(probabilities.argmax())
             record = {"label": labels[best], "probabilities": dict(zip(labels, map(float, probabilities)))}
@@ -149,7 +150,7 @@ class TagPredictor(Predictor):
         for words in rows:
             tagged = []
             if words:
-                probabilities = _softmax(next(outputs)["logits"])
+                probabilities = np.exp(log_softmax(next(outputs)["logits"]))
                 lengths = [len(ids) - 2 for ids in encode(words)]  # without <bos> and <eos>
                 firsts = np.cumsum([1, *(length + 1 for length in lengths[:-1])])  # a space parts two words
                 for word, of_word in zip(words, probabilities[firsts]):
@@ -217,8 +218,3 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
-
-
-def _softmax(logits: np.ndarray) -> np.ndarray:
-    shares = np.exp(logits - logits.max(-1, keepdims=True))
-    return shares / shares.sum(-1, keepdims=True)

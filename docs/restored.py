@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from atenta import restore_accents
+from atenta.hub.card_words import with_separators
 
 SENTENCES = ("A acao comecou amanha, nao e?", "Ele esta aqui, e esta casa e dela.", "Ja falei com a secretaria.")
 DOUBTFUL = 0.95  # a character with less probability has it written below
@@ -47,11 +48,7 @@ WORDS = {
 
 
 def draw_restored(language: str) -> str:
-    """Draw what was typed, what it became and, for a doubtful character, its probability.
-
-    Args:
-        language: `en` or `pt`.
-    """
+    """Draw what was typed, what it became and, for a doubtful character, its probability, in `en` or `pt`."""
     title, added, hesitates = WORDS[language]
     width, height = LETTER * max(map(len, SENTENCES)) + 48, LINE * len(SENTENCES) + 58
     parts = []
@@ -60,7 +57,7 @@ def draw_restored(language: str) -> str:
         for place, (old, new, probability) in enumerate(zip(typed, after.text, after.probabilities)):
             x, doubt = 24 + LETTER * (place + 0.5), 1 - float(probability)
             if doubt > 1 - DOUBTFUL:
-                number = f"{1 - doubt:.2f}".replace(".", "," if language == "pt" else ".")
+                number = with_separators(f"{1 - doubt:.2f}", language)
                 parts += [
                     shade(x - LETTER / 2, y + 8, 28, min(1.0, 0.15 + 2 * doubt)),
                     text(x, y + 49, number, "probability"),

@@ -249,7 +249,7 @@ def _search_beams(
     logits = model.start(input_ids, attention_mask)
     is_end = _end_table(options, logits.shape[-1])
     for length in count(1):
-        log_probabilities = _log_softmax(logits)
+        log_probabilities = log_softmax(logits)
         if lock is not None:
             log_probabilities = lock(log_probabilities, length - 1, sources)
         totals = (running[:, :, None] + log_probabilities).reshape(len(sources), -1)
@@ -353,7 +353,7 @@ class _Sampler:
 
     def __call__(self, logits: np.ndarray, sources: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the tokens and their log-probabilities, (rows, num_return_sequences) each."""
-        log_probabilities = _log_softmax(self._filter(logits / np.float32(self.options.temperature)))
+        log_probabilities = log_softmax(self._filter(logits / np.float32(self.options.temperature)))
         cumulative = np.exp(log_probabilities, dtype=np.float64).cumsum(-1)
         cumulative /= cumulative[..., -1:]  # exactly 1 at the end, which no random number reaches
         numbers = np.stack([self.generators[source].random(self.options.num_return_sequences) for source in sources])
@@ -368,7 +368,7 @@ class _Sampler:
             scores = np.where(scores < last, np.float32(-np.inf), scores)
         if self.options.top_p < 1:
             order = np.argsort(scores, axis=-1, kind="stable")
-            probabilities = np.exp(_log_softmax(np.take_along_axis(scores, order, axis=-1)))
+            probabilities = np.exp(log_softmax(np.take_along_axis(scores, order, axis=-1)))
             dropped = probabilities.cumsum(-1) <= 1 - self.options.top_p
             dropped[..., -1] = False
             is_dropped = np.empty_like(dropped)
@@ -377,7 +377,8 @@ class _Sampler:
         return scores
 
 
-def _log_softmax(logits: np.ndarray) -> np.ndarray:
+def log_softmax(logits: np.ndarray) -> np.ndarray:
+    """Return the logarithm of the softmax over the last axis."""
     shifted = _below_largest(logits)
     return shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
 

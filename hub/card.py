@@ -26,6 +26,7 @@ from .card_words import (
     format_share,
     in_language,
     in_one_line,
+    markdown_table,
     translate,
 )
 from .usage_example import write_onnx_usage, write_usage
@@ -265,11 +266,11 @@ def _group_table(groups: Mapping[str, Scores], metric: str, language: CardLangua
 
 def _table(names: list[str], rows: list[list[Any]], language: CardLanguage) -> str:
     """Return a table of Markdown: a name and figures in each row."""
-    lines = [[_as_markdown(translate(name, language)) for name in names], ["---", *["---:"] * (len(names) - 1)]]
+    lines = [[_as_markdown(translate(name, language)) for name in names]]
     for name, *figures in rows:
         shown = ("–" if figure is None else format_number(figure, language) for figure in figures)
         lines.append([_as_markdown(translate(name, language)), *shown])
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return markdown_table(lines, "l" + "r" * (len(names) - 1))
 
 
 def _labels(config: PreTrainedConfig) -> list[str]:

@@ -1,7 +1,7 @@
 """Words and numbers of model cards in English and in Portuguese."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 CardLanguage = Literal["en", "pt"]
@@ -120,6 +120,13 @@ def describe_machine(machine: str, language: CardLanguage) -> str:
     if language == "pt":
         return machine.replace(" cores", " núcleos").replace(" core,", " núcleo,").replace("no GPU", "sem GPU")
     return machine
+
+
+def markdown_table(rows: Sequence[Sequence[str]], alignment: str) -> str:
+    """Return rows of texts, the heads first, as a table in Markdown; `alignment` has `l` or `r` for each column."""
+    heads, *others = rows
+    ruler = ["---" if each == "l" else "---:" for each in alignment]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ruler, *others))
 
 
 _JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages

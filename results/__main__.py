@@ -118,13 +118,10 @@ def _choose(names: Sequence[str] | None, kind: str, rows: Mapping[str, Row], aga
 
 
 class Runner:
-    """Runs rows, each after those that it needs, and keeps their figures.
+    """Runs rows, each after those that it needs, and keeps their figures in `runs`, in `<row>-<seed>.json`.
 
-    Attributes:
-        rows: All rows, by their names.
-        data: Folder of data that are not shipped.
-        outputs: Folder of the models: `<row>-<seed>`, with what a run prints beside it in `<row>-<seed>.log`.
-        runs: Folder of the figures: `<row>-<seed>.json`.
+    The models are in `outputs`: `<row>-<seed>`, and what a run prints in `<row>-<seed>.log`. `data` has data that are
+    not shipped.
     """
 
     def __init__(self, rows: Mapping[str, Row], data: Path, outputs: Path, runs: Path) -> None:
@@ -133,11 +130,7 @@ class Runner:
         self.data, self.outputs, self.runs = data.resolve(), outputs.resolve(), runs.resolve()
 
     def run(self, names: Sequence[str], again: bool) -> None:
-        """Run the rows of these names after those that they need; `again`: from the beginning, but not those.
-
-        Raises:
-            SystemExit: If a run cannot be made, fails, or leaves no figures.
-        """
+        """Run the rows of these names after those that they need; `again`: from the beginning, but not those."""
         wanted = {each for name in names for each in self._with_needs(name)}
         self.outputs.mkdir(parents=True, exist_ok=True)
         self.runs.mkdir(parents=True, exist_ok=True)

@@ -1,11 +1,11 @@
 """The pictures of results as SVG: errors of tasks, differences from one line of a grid, and figures against time."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from statistics import mean
 from textwrap import fill
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -32,16 +32,8 @@ _RING: dict[str, Any] = {  # around the best
 }
 
 
-@dataclass(frozen=True)
-class Measured:
-    """Errors of a task.
-
-    Attributes:
-        name: The task and its measure.
-        models: The error with each seed.
-        baselines: The error without a model, of each run.
-        published: Errors of others.
-    """
+class Measured(NamedTuple):
+    """Errors of a task: those of the model with each seed, those without a model of each run, and those of others."""
 
     name: str
     models: Sequence[float]
@@ -49,52 +41,23 @@ class Measured:
     published: Sequence[float] = ()
 
 
-@dataclass(frozen=True)
-class Panel:
-    """Differences of a column of a grid.
-
-    Attributes:
-        title: What is measured, and the figure that the others are compared with.
-        differences: The differences by the places of their lines.
-        reference: The place of the line that the others are compared with.
-    """
+class Panel(NamedTuple):
+    """Differences of a column of a grid from one line, the reference, by the places of the lines."""
 
     title: str
     differences: Mapping[int, float]
     reference: int
 
 
-@dataclass(frozen=True)
-class Point:
-    """A figure that was reached.
-
-    Attributes:
-        minutes: After how long.
-        figure: Its value.
-        best: Whether it is the best of that time.
-    """
-
-    minutes: float
-    figure: float
-    best: bool = False
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Figures of a line, in the order of their minutes."""
+class Curve(NamedTuple):
+    """Figures of a line in the order of their minutes: (minutes, figure, whether it is the best of that time)."""
 
     label: str
-    points: Sequence[Point]
+    points: Sequence[tuple[float, float, bool]]
 
 
 def draw_errors(path: Path, tasks: Sequence[Measured], language: str) -> None:
-    """Draw the errors of tasks as dots, on a logarithmic axis, and write them as SVG.
-
-    Args:
-        path: The file.
-        tasks: The tasks, from top to bottom.
-        language: `en` or `pt`.
-    """
+    """Draw the errors of tasks, from top to bottom, as dots on a logarithmic axis, and write them as SVG."""
     figure = Figure(figsize=(9, 1.2 + 0.6 * len(tasks)), layout="constrained")
     axes = figure.subplots()
     for place, task in enumerate(tasks):
@@ -121,14 +84,7 @@ def draw_errors(path: Path, tasks: Sequence[Measured], language: str) -> None:
 
 
 def draw_differences(path: Path, panels: Sequence[Panel], lines: Sequence[str], language: str) -> None:
-    """Draw differences as dots, a panel for each column, and write them as SVG.
-
-    Args:
-        path: The file.
-        panels: The columns, from left to right.
-        lines: The names of the lines, from top to bottom.
-        language: `en` or `pt`.
-    """
+    """Draw differences as dots, a panel for each column with the lines from top to bottom, and write them as SVG."""
     figure = Figure(figsize=(2.4 + 2.9 * len(panels), 1.4 + 0.46 * len(lines)), layout="constrained")
     for axes, panel in zip(figure.subplots(1, len(panels), sharey=True, squeeze=False)[0], panels):
         _draw_panel(axes, panel, language)
@@ -158,24 +114,17 @@ def _draw_panel(axes: Axes, panel: Panel, language: str) -> None:
 
 
 def draw_curves(path: Path, curves: Sequence[Curve], label: str, language: str) -> None:
-    """Draw figures against minutes on a logarithmic axis, with the best of each time marked, and write them as SVG.
-
-    Args:
-        path: The file.
-        curves: The lines.
-        label: What the figures are.
-        language: `en` or `pt`.
-    """
+    """Draw figures against minutes on a logarithmic axis, with the best of each time marked, and write them as SVG."""
     figure = Figure(figsize=(9, 4.2), layout="constrained")
     axes = figure.subplots()
     handles = []
     for place, (curve, marker) in enumerate(zip(curves, _MARKERS * len(curves))):
-        times, values = [point.minutes for point in curve.points], [point.figure for point in curve.points]
+        times, values, are_best = zip(*curve.points)
         handles += axes.plot(times, values, color=f"C{place}", marker=marker, markersize=5, label=curve.label)
-        for point in (point for point in curve.points if point.best):
-            axes.plot(point.minutes, point.figure, **_RING)
+        for minutes, value in compress(zip(times, values), are_best):
+            axes.plot(minutes, value, **_RING)
             below = {"xytext": (0, -16), "textcoords": "offset points", "ha": "center"}
-            axes.annotate(number_text(point.figure, language, 2), (point.minutes, point.figure), fontsize=8, **below)
+            axes.annotate(number_text(value, language, 2), (minutes, value), fontsize=8, **below)
     axes.set_xscale("log")
     axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.xaxis.set_minor_locator(NullLocator())

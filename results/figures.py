@@ -86,13 +86,9 @@ def read_runs(row: Row, folder: Path) -> list[dict[str, Any]]:
 def figures_of(
     runs: Iterable[Mapping[str, Any]], row: Row, figure: Mapping[str, Any], answers: str | None
 ) -> list[float]:
-    """Return a figure of each run: a score, or what it lacks to 1 if the figure is an error.
+    """Return a figure of each run: a score of `answers`, or what it lacks to 1 if the figure is an error.
 
-    Args:
-        runs: The metrics of the runs.
-        row: Their row, which an error names.
-        figure: One of the row's figures.
-        answers: Whose score it is, such as `model`; of `None` there is none.
+    Without `answers` there is none. The row is for the error.
 
     Raises:
         ValueError: If a run has no such answers or no such score. The message lists those that it has.
@@ -118,13 +114,7 @@ def is_error(figure: Mapping[str, Any]) -> bool:
 
 
 def describe_spread(values: Sequence[float], seeds: int, language: str) -> str:
-    """Return the mean of a figure, and if there are several, how many and from where to where.
-
-    Args:
-        values: The figure with each seed that was run.
-        seeds: How many there are to run.
-        language: `en` or `pt`.
-    """
+    """Return the mean of a figure, and if several of the seeds were run, how many and from where to where."""
     about = []
     if len(values) > 1:
         low, high = (number_text(value, language) for value in (min(values), max(values)))

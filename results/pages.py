@@ -1,12 +1,12 @@
 """The pages of results in both languages: the table of README.md, and those of grids, with how each was made."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NamedTuple
 
-from results.charts import Curve, Measured, Panel, Point, draw_curves, draw_differences, draw_errors
+from atenta.hub.card_words import markdown_table
+from results.charts import Curve, Measured, Panel, draw_curves, draw_differences, draw_errors
 from results.figures import (
     describe_data,
     describe_runs,
@@ -29,15 +29,9 @@ _DIGITS = 3  # of the figures: those that look equal are equally good
 
 
 def write_tables(rows: Sequence[Row], runs: Path, folder: Path) -> None:
-    """Write README.md and README.pt.md: the preface, the table, what was tried and each row's commands.
+    """Write README.md and README.pt.md into a folder: its preface, the table, what was tried, and each row's commands.
 
-    The preface and what was tried are what preface.md, preface.pt.md, tried.md and tried.pt.md have. A picture of the
-    errors is written beside each, once two rows have been run.
-
-    Args:
-        rows: The rows of rows.yaml.
-        runs: Folder of the figures, `<row>-<seed>.json`.
-        folder: Where the tables are written, and the texts around them are, if there are any.
+    A picture of the errors is written beside each, once two rows have been run.
 
     Raises:
         ValueError: If the file of a run is damaged, or lacks what the table shows.
@@ -51,7 +45,7 @@ def write_tables(rows: Sequence[Row], runs: Path, folder: Path) -> None:
         if len(measured) >= _FEWEST_DRAWN:
             draw_errors(picture, measured, language)
             shown = f"![{say('Errors of the models, without a model, and published', language)}]({picture.name})"
-        table, how = ("\n".join(lines(rows, runs, language)) for lines in (_table, _how))
+        table, how = _table(rows, runs, language), "\n".join(_how(rows, runs, language))
         _write_parts(folder / f"README{ending}.md", [before, table, shown, after, how])
 
 
@@ -63,34 +57,37 @@ def _write_parts(path: Path, parts: Iterable[str]) -> None:
     path.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf-8")
 
 
-def _table(rows: Sequence[Row], folder: Path, language: str) -> Iterator[str]:
-    yield f"| {say(_COLUMNS, language)} |"
-    yield "| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |"
-    total = 0.0
+def _table(rows: Sequence[Row], folder: Path, language: str) -> str:
+    lines = [say(_COLUMNS, language).split(" | ")]
+    all_runs = []
     for row in rows:
         runs = read_runs(row, folder)
+        all_runs += runs
         minutes = minutes_of(runs)
-        total += sum(minutes)
         weights = runs[0].get("weights") if runs else None
         for index, figure in enumerate(row.figures):
-            values = figures_of(runs, row, figure, row.answers)
-            baseline = figures_of(runs, row, figure, row.baseline)
+            values, baseline = (figures_of(runs, row, figure, answers) for answers in (row.answers, row.baseline))
             why_not = say("not run: needs data that are not shipped" if row.files else "not run", language)
+            published = [each for each in row.published if each.get("figure_of", 0) == index]
             cells = [
-                row.task[language] if index == 0 else "",
+                row.task[language],
                 figure["label"][language],
                 describe_spread(values, len(row.seeds), language) if values else why_not,
                 number_text(mean(baseline), language) if baseline else "",
-                "; ".join(
-                    _describe_published(each, language) for each in row.published if each.get("figure_of", 0) == index
-                ),
-                number_text(weights, language, 0) if weights and index == 0 else "",
-                number_text(mean(minutes), language, 1) if any(minutes) and index == 0 else "",
+                "; ".join(_describe_published(each, language) for each in published),
+                number_text(weights, language, 0) if weights else "",
+                number_text(mean(minutes), language, 1) if any(minutes) else "",
                 _describe_target(figure, values, language),
             ]
-            yield f"| {' | '.join(cells)} |"
-    yield ""
-    yield say("All runs together: {minutes} minutes.", language, minutes=number_text(total, language, 0))
+            if index:  # what is the same for all figures of a row is in its first line
+                cells[0] = cells[5] = cells[6] = ""
+            lines.append(cells)
+    return f"{markdown_table(lines, 'llrrrrrl')}\n\n{_describe_total(all_runs, language)}"
+
+
+def _describe_total(runs: Iterable[Mapping[str, Any]], language: str) -> str:
+    minutes = number_text(sum(minutes_of(runs)), language, 0)
+    return say("All runs together: {minutes} minutes.", language, minutes=minutes)
 
 
 def _describe_target(figure: Mapping[str, Any], values: Sequence[float], language: str) -> str:
@@ -135,15 +132,8 @@ def _how(rows: Sequence[Row], folder: Path, language: str) -> Iterator[str]:
         yield from (f"\n{part}" for part in (row.note.get(language), "\n".join(lines)) if part)
 
 
-@dataclass(frozen=True)
-class Cell:
-    """The run of a cell of a grid.
-
-    Attributes:
-        figure: The figure that it reached.
-        minutes: Its minutes or, of models that are scored together, their sum; 0 if they are not known.
-        weights: How many the model has, or all models that are scored together.
-    """
+class Cell(NamedTuple):
+    """The figure that a cell of a grid reached, the minutes of all its models (0: unknown), and all their weights."""
 
     figure: float
     minutes: float
@@ -155,11 +145,6 @@ Cells = Mapping[tuple[str, str], Cell]  # by column and line
 
 def write_pages(grid: Grid, runs: Path, folder: Path) -> None:
     """Write the pages of a grid, `<name>.md` and `<name>.pt.md`, and the pictures beside them once there are figures.
-
-    Args:
-        grid: The grid.
-        runs: Folder of the figures, `<cell>-<seed>.json`.
-        folder: Where the pages are written.
 
     Raises:
         ValueError: If the file of a run is damaged, or lacks what the table shows.
@@ -174,7 +159,7 @@ def write_pages(grid: Grid, runs: Path, folder: Path) -> None:
             f"# {grid.title[language]}",
             grid.preface[language].rstrip(),
             f"[{link}]({grid.name}{_ENDINGS[other]}.md)",
-            "\n".join(_grid_table(grid, cells, runs, language)),
+            _grid_table(grid, cells, runs, language),
             f"![{description}]({picture.name})" if description else "",
             *_grid_commands(grid, cells, runs, language),
         ]
@@ -200,12 +185,11 @@ def _best(grid: Grid, cells: Cells, column: str) -> set[str]:
     return {line for line, value in figures.items() if value == best}
 
 
-def _grid_table(grid: Grid, cells: Cells, folder: Path, language: str) -> Iterator[str]:
+def _grid_table(grid: Grid, cells: Cells, folder: Path, language: str) -> str:
     heads = [grid.heading[language], *([] if grid.compared_with else [say("weights", language)])]
     for column in grid.columns.values():
         heads += [f"{column.label[language]}: {column.figure['label'][language]}", say("minutes", language)]
-    yield f"| {' | '.join(heads)} |"
-    yield f"| --- {'| ---: ' * (len(heads) - 1)}|"
+    lines = [heads]
     best = {column: _best(grid, cells, column) for column in grid.columns}
     for name, line in grid.lines.items():
         shown = [line.label[language]]
@@ -219,10 +203,9 @@ def _grid_table(grid: Grid, cells: Cells, folder: Path, language: str) -> Iterat
                 shown.append(number_text(cell.minutes, language, 1) if cell.minutes else "")
             else:
                 shown += [say("not run", language) if grid.cell(column, name) else "—", ""]
-        yield f"| {' | '.join(shown)} |"
-    total = sum(sum(minutes_of(read_runs(row, folder))) for row in grid.rows.values())
-    yield ""
-    yield say("All runs together: {minutes} minutes.", language, minutes=number_text(total, language, 0))
+        lines.append(shown)
+    all_runs = [run for row in grid.rows.values() for run in read_runs(row, folder)]
+    return f"{markdown_table(lines, 'l' + 'r' * (len(heads) - 1))}\n\n{_describe_total(all_runs, language)}"
 
 
 def _weights(grid: Grid, cells: Cells, line: str) -> int | None:
@@ -258,7 +241,7 @@ def _draw_curves(path: Path, grid: Grid, cells: Cells, language: str) -> str:
     curves = []
     for name, line in grid.lines.items():
         points = [
-            Point(cell.minutes or column.minutes or 0.0, cell.figure, name in best[column.name])
+            (cell.minutes or column.minutes or 0.0, cell.figure, name in best[column.name])
             for column in grid.columns.values()
             if (cell := cells.get((column.name, name)))
         ]

@@ -3,24 +3,17 @@
 import os
 import subprocess
 import sys
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import pytest
 from playwright.sync_api import expect
 
 from atenta import AtentaEncoderDecoderForConditionalGeneration
 from support.saved import save_with_tokenizer
+from support.served import serve
 
 DEMO = Path(__file__).parents[2] / "demo"
 PICTURES = os.environ.get("DEMO_PICTURES")  # a folder, for people who want to look
-
-
-class QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
 
 
 @pytest.fixture(scope="session")
@@ -48,10 +41,8 @@ def site(tmp_path_factory, translator):
 @pytest.fixture(scope="session")
 def address(site):
     """The address at which this machine serves the page."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(QuietHandler, directory=site)) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with serve(site) as address:
+        yield address
 
 
 @pytest.fixture

@@ -1,8 +1,6 @@
 """The Gradio app, through its functions and its client."""
 
 import importlib.util
-import json
-import subprocess
 import sys
 from pathlib import Path
 
@@ -74,20 +72,11 @@ def test_doubtful_characters_are_marked_with_their_probability(app):
     assert app.mark_doubtful("avó", [1.0, 0.99, 0.614]) == [("av", None), ("ó", "61 %")]
 
 
-def test_another_model_is_refused(app, tmp_path):
-    save_with_tokenizer(AtentaEncoderModel, tmp_path)
-    with pytest.raises(ValueError, match="has a model of AtentaEncoderModel; expected a decoder or a tagger"):
-        app.make_page(tmp_path)
-
-
-def test_a_damaged_folder_is_refused(app, tmp_path):
-    (tmp_path / "config.json").write_text(json.dumps([]))
-    with pytest.raises(ValueError, match="is damaged"):
-        app.make_page(tmp_path)
-
-
-def test_errors_are_one_line(tmp_path):
-    found = subprocess.run([sys.executable, APP, tmp_path / "none"], capture_output=True, text=True)
-    assert found.returncode == 1
-    assert found.stderr.startswith(f"{tmp_path / 'none'} has no config.json")
-    assert found.stderr.count("\n") == 1
+def test_errors_are_one_line(app, tmp_path, monkeypatch):
+    save_with_tokenizer(AtentaEncoderModel, tmp_path / "encoder")
+    for name, message in (("encoder", "has a model of AtentaEncoderModel; expected"), ("none", "has no config.json")):
+        monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / name)])
+        with pytest.raises(SystemExit) as refused:
+            app.main()
+        assert refused.value.code.startswith(f"{tmp_path / name} {message}")
+        assert "\n" not in refused.value.code

@@ -159,10 +159,10 @@ def test_the_loaded_page_needs_no_network(open_page):
     expect(page.locator("#lines [data-source]")).to_have_count(4)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
-def test_the_page_fits_the_window(open_page, keep_picture, scheme, width, height):
-    locale = "pt-BR" if scheme == "dark" else "en"
+@pytest.mark.parametrize(
+    ("width", "height", "scheme", "locale"), [(390, 844, "dark", "pt-BR"), (1280, 800, "light", "en")]
+)
+def test_the_page_fits_the_window(open_page, keep_picture, width, height, scheme, locale):
     page = open_page(viewport={"width": width, "height": height}, color_scheme=scheme, locale=locale)
     page.locator("#restored .mark").first.focus()
     expect(page.locator("#alternatives")).to_be_visible()

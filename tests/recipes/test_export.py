@@ -120,7 +120,6 @@ def test_answers_that_differ_are_counted(models, monkeypatch):
     ("arguments", "message"),
     [
         (["nowhere"], "nowhere: found no such folder here"),
-        (["{models}/decoder", "--texts", "nowhere.txt"], "No such file or directory: 'nowhere.txt'"),
         (["{models}/decoder", "--texts", "{models}/empty.txt"], "empty.txt is empty; expected one text in each line"),
         (["{models}/decoder", "--texts", "{models}/latin.txt"], "latin.txt is not a text in UTF-8; expected one"),
         (["{models}/decoder", "--texts", "{models}/long.txt"], "A text has 101 tokens; expected at most the 64 posit"),
@@ -145,12 +144,6 @@ def test_missing_packages_are_named(models, monkeypatch):
     assert stopped.value.code == 'Exporting needs onnx, onnxruntime, onnxscript: pip install "atenta[export]"'
 
 
-def test_unknown_quantization_is_refused_before_all_else(capsys):
-    with pytest.raises(SystemExit):
-        export.main(["nowhere", "--quantization", "int4"])
-    assert "invalid choice: 'int4'" in capsys.readouterr().err
-
-
 def test_an_interruption_is_one_line(models, monkeypatch, capsys):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
@@ -160,10 +153,3 @@ def test_an_interruption_is_one_line(models, monkeypatch, capsys):
         export.main([str(models / "decoder")])
     assert stopped.value.code == 130
     assert capsys.readouterr().err == "\nStopped. Run the command again: its files may be incomplete.\n"
-
-
-def test_help_names_the_options(capsys):
-    with pytest.raises(SystemExit):
-        export.main(["--help"])
-    printed = capsys.readouterr().out
-    assert all(option in printed for option in ("FOLDER", "--quantization {int8}", "--texts FILE"))

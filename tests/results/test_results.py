@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from results import __main__ as runner
 from results.__main__ import FOLDER, GRIDS, app
-from results.charts import Curve, Measured, Panel, Point, draw_curves, draw_differences, draw_errors
+from results.charts import Curve, Measured, Panel, draw_curves, draw_differences, draw_errors
 from results.pages import write_pages, write_tables
 from results.rows import read_grid, read_rows
 
@@ -386,7 +386,7 @@ def test_the_pages_of_the_project_are_those_of_its_runs(tmp_path):
 def test_pictures_are_the_same_each_time(tmp_path):
     tasks = [Measured("a task\nerror", [0.1, 0.2, 0.3], [0.5], [0.15]), Measured("another", [0.0])]
     panels = [Panel("a task\nerror", {0: 0.0, 1: -0.5}, 0), Panel("another", {0: 0.0}, 0)]
-    curves = [Curve("small", [Point(2, 2.5, True), Point(10, 2.25)]), Curve("large", [Point(10, 2.0, True)])]
+    curves = [Curve("small", [(2, 2.5, True), (10, 2.25, False)]), Curve("large", [(10, 2.0, True)])]
     for name in "ab":
         draw_errors(tmp_path / f"{name}0.svg", tasks, "pt")
         draw_differences(tmp_path / f"{name}1.svg", panels, ["the default", "another choice"], "pt")
@@ -402,9 +402,7 @@ ROW = {"name": "a", "task": {}, "command": "recipe.py"}
     ("rows", "message"),
     [
         ("a: [", "cannot be read as YAML"),
-        (3, "'int' object is not iterable"),
         ([ROW | {"speed": 3}], "'speed'"),
-        ([{"name": "a", "task": {}}], "'command'"),
         ([ROW, ROW], "has a twice"),
         ([ROW | {"needs": ["c"]}], "'a' needs c"),
     ],
@@ -420,13 +418,10 @@ def test_malformed_rows_are_named(rows, message, tmp_path):
     ("change", "message"),
     [
         (lambda grid: grid.pop("title"), "'title'"),
-        (lambda grid: grid.update(colour="red"), "'colour'"),
         (lambda grid: grid.pop("columns"), "Column"),
-        (lambda grid: grid["lines"].append(grid["lines"][0]), "has default twice"),
         (lambda grid: grid["lines"][0].update(swift=2), "'swift'"),
         (lambda grid: grid["lines"][2].update(steps={"c": 1}), "'only' has steps on c; expected some of a, b"),
         (lambda grid: grid["lines"][2].update(options={"a": ""}), "'b'"),
-        (lambda grid: grid["columns"][1].pop("together"), "'options'"),
     ],
 )
 def test_malformed_grids_are_named(change, message, tmp_path):

@@ -32,19 +32,13 @@ def page(site, name):
     return (site / name).read_text(encoding="utf-8")
 
 
-def test_a_page_declares_its_language(site):
+def test_a_page_declares_its_language_and_links_to_its_translation(site):
     assert re.search(r'<html[^>]* lang="pt-BR"', page(site, "pt/a.html"))
     assert re.search(r'<html[^>]* lang="en"', page(site, "en/a.html"))
-
-
-def test_a_page_links_to_the_same_page_in_the_other_language(site):
     assert '<a class="twin" href="../en/a.html" hreflang="en" lang="en">English</a>' in page(site, "pt/a.html")
     assert 'href="../pt/a.html" hreflang="pt-BR" lang="pt-BR">Português</a>' in page(site, "en/a.html")
-
-
-@pytest.mark.parametrize("name", ["index.html", "en/alone.html"])
-def test_a_page_without_a_translation_has_no_language_link(site, name):
-    assert 'class="twin"' not in page(site, name)
+    for name in ("index.html", "en/alone.html"):
+        assert 'class="twin"' not in page(site, name)
 
 
 def texts(html):

@@ -3,23 +3,17 @@
 import numpy as np
 import pytest
 import torch
-from tokenizers import Tokenizer
-from tokenizers.models import WordLevel
-from tokenizers.pre_tokenizers import WhitespaceSplit
-from transformers import PreTrainedTokenizerFast
 
 from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.pictures.votes import MAX_CANDIDATES, draw_votes
+from support.documents import word_tokenizer
 
 SENTENCES = ["o log do programa foi executado por mim", "a bateria do carro foi trocada por mim", "o log foi lido"]
 TEXT = "a bateria do programa foi"
 
 
 def words():
-    vocabulary = ["[UNK]", *dict.fromkeys(" ".join(SENTENCES).split())]
-    backend = Tokenizer(WordLevel({word: index for index, word in enumerate(vocabulary)}, unk_token="[UNK]"))
-    backend.pre_tokenizer = WhitespaceSplit()
-    return PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="[UNK]")
+    return word_tokenizer(SENTENCES)
 
 
 def fit(tokenizer, sentences=SENTENCES, **options):
@@ -52,9 +46,8 @@ def test_votes_and_their_sum_are_drawn_with_the_best_candidate_first():
     assert [text.get_text() for text in figure.axes[1].texts] == ["2.50", "1.50"]
 
 
-@pytest.mark.parametrize("mask", [[0, 0, 0, 1, 0], [0.5, 0, 0.25, 1, 1]], ids=["hard", "soft"])
-def test_the_mask_weights_votes_as_in_the_model(mask):
-    tokenizer = words()
+def test_the_mask_weights_votes_as_in_the_model():
+    tokenizer, mask = words(), [0.5, 0, 0.25, 1, 1]
     model = fit(tokenizer)
     (rows, _, votes), (_, candidates, total) = panels(draw_votes(model, tokenizer, TEXT, mask))
     ids = torch.tensor([tokenizer(TEXT).input_ids])
@@ -95,7 +88,6 @@ def test_tokens_beyond_the_largest_distance_have_no_row():
         ("o log", [1.0], r"1 number\(s\); expected one for each of 2 tokens"),
         ("o log", [5.0, 1.0], "numbers from 0 to 1"),
         ("o log", [float("nan"), 1.0], "numbers from 0 to 1"),
-        ("mim o", None, "There are no votes"),
         ("do foi", [0, 1], "There are no votes"),
     ],
 )
