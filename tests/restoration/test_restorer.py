@@ -179,6 +179,7 @@ def test_auto_takes_onnxruntime_where_it_can(folder, monkeypatch):
     export_onnx(folder, "int8")
     assert load(folder).restore(TEXTS)[0].text == exact[0].text
     (folder / "onnx" / "model.onnx").unlink()  # int8 is taken if it is the only one
+    assert isinstance(load(folder).model, OnnxTagger)
     rounded = load(folder).restore(TEXTS)
     assert (rounded[0].probabilities != exact[0].probabilities).any()
     np.testing.assert_allclose(rounded[0].probabilities, exact[0].probabilities, atol=0.1)
