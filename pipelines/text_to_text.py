@@ -11,7 +11,7 @@ import torch
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel
 from transformers.utils import ModelOutput
 
-from ..tokenization.generation_options import end_ids
+from ..generation_options import end_ids
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,
