@@ -31,10 +31,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
         transformers would give random values to weights that a file lacks. That is right for a new head on a saved
         encoder, and wrong for a model that is loaded as the class that it was saved as.
 
-        Args:
-            pretrained_model_name_or_path: folder, or name on the Hub; `None` with a `state_dict`.
-            args: as in transformers.
-            kwargs: as in transformers. With `output_loading_info` or `ignore_mismatched_sizes` nothing is checked.
+        Arguments are as in transformers. With `output_loading_info` or `ignore_mismatched_sizes` nothing is checked.
 
         Raises:
             ValueError: If weights of the saved class are missing, unknown or of another shape, or not finite.
@@ -52,11 +49,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
     ) -> None:
         """Save the model, its configuration, the code of both and, if the folder has none, a model card.
 
-        Args:
-            save_directory: folder to save in; created if it does not exist.
-            is_main_process: whether this is the process that writes, in distributed training.
-            args: as in transformers.
-            kwargs: as in transformers.
+        Arguments are as in transformers. The folder is created if it does not exist.
         """
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
         if is_main_process:

@@ -42,15 +42,6 @@ def count_triples(
     100 bytes for each distinct triple. The time is proportional to the number of occurrences, which is `max_distance`
     per token or, without a limit, half the length of the token's document.
 
-    Args:
-        documents: token ids of each document. A document of fewer than three tokens has no triples.
-        weights: weight of each document, above 0; `None` means 1 for all.
-        vocab_size: number of tokens, at most 2,097,151.
-        max_distance: largest distance from the current token back to an earlier one; `None` means no limit.
-
-    Returns:
-        The counts, weighted by document.
-
     Raises:
         ValueError: If there are no documents, a document is not a sequence of ids inside the vocabulary, a weight is
             not finite or not above 0, or the numbers of documents and weights differ.
@@ -76,11 +67,6 @@ def count_triples(
 
 class VoteTable(nn.Module):
     """Rows of votes, one row per pair (earlier, current). Only votes above 0 are stored.
-
-    Args:
-        vocab_size: number of tokens.
-        num_pairs: number of distinct pairs.
-        num_triples: number of distinct triples (earlier, current, next).
 
     Attributes:
         pair_keys: (num_pairs,) int64, earlier * vocab_size + current, sorted.
