@@ -44,8 +44,8 @@ from atenta.engines.saved_model import (
     read_generation_config,
 )
 from atenta.engines.search_options import SearchOptions
+from atenta.generation_options import default_length
 from atenta.recipes.tab_separated import tab_separated
-from atenta.tokenization.generation_options import default_length
 from atenta.tokenization.text_windows import find_problems, join_windows, name_source
 
 _CHUNK = 512  # lines that are read, predicted and written at once

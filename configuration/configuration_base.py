@@ -198,11 +198,7 @@ class AtentaConfig(PreTrainedConfig):
             )
 
     def validate_architecture(self) -> None:
-        """Check the values; types are checked by `@strict`, which calls this method after construction.
-
-        Raises:
-            ValueError: As described in the class docstring.
-        """
+        """Check the values; types are checked by `@strict`, which calls this method after construction."""
         for name, largest in self._sizes().items():
             self._validate_count(name, 1, largest)
         self._validate_special_ids()

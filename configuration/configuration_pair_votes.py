@@ -45,11 +45,7 @@ class AtentaPairVotesConfig(AtentaConfig):
     num_triples: int = 0
 
     def validate_architecture(self) -> None:
-        """Check the values, as in [`AtentaConfig`].
-
-        Raises:
-            ValueError: As described in the class docstring.
-        """
+        """Check the values, with the errors of the class docstring."""
         super().validate_architecture()
         self._validate_count("max_distance", 1, MOST_COUNTED, ", or None for no limit")
         if not LEAST_SMOOTHING <= self.smoothing <= MOST_SMOOTHING:

@@ -100,11 +100,7 @@ class AtentaTransformerConfig(AtentaConfig):
             self.head_dim = self.hidden_size // self.num_attention_heads
 
     def validate_architecture(self) -> None:
-        """Check the values, as in [`AtentaConfig`].
-
-        Raises:
-            ValueError: As described in the class docstring.
-        """
+        """Check the values, with the errors of the class docstring."""
         super().validate_architecture()
         for name in ("dropout", "attention_dropout", "classifier_dropout"):
             probability = getattr(self, name, None)

@@ -13,8 +13,8 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
+from ..generation_options import check_saved_options, is_whole
 from ..tokenization.base_letters import number_base_letters
-from ..tokenization.generation_options import check_saved_options, is_whole
 from ..tokenization.text_checks import check_list_of_texts, check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,

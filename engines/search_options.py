@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tokenization.generation_options import check_options, end_ids
+from ..generation_options import check_options, end_ids
 
 _DEFAULT_NEW_TOKENS = 20  # what `generate` writes if nothing says how much
 

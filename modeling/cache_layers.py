@@ -24,17 +24,7 @@ class GrowingLayer(DynamicLayer):
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """Add the keys and values of new positions.
-
-        Args:
-            key_states: (batch, heads, new_length, head_dim).
-            value_states: (batch, heads, new_length, head_dim).
-            args: not used, as in transformers.
-            kwargs: not used, as in transformers.
-
-        Returns:
-            All keys and all values, (batch, heads, length + new_length, head_dim) each.
-        """
+        """Add new positions, (batch, heads, new_length, head_dim), and return all keys and all values."""
         if not self.is_initialized:
             self.lazy_initialization(key_states, value_states)
         length, new_length = self.get_seq_length(), key_states.shape[2]
@@ -53,22 +43,14 @@ class GrowingLayer(DynamicLayer):
         return self._show(length + new_length)
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Remove the last positions.
-
-        Args:
-            tokens_to_remove: as the installed transformers reads it; in 5.23, their number, negated.
-        """
+        """Remove the last positions; the installed transformers reads their number, in 5.23 negated."""
         in_buffers = self._is_in_buffers()
         super().crop(tokens_to_remove)
         if in_buffers:
             self.views = self.keys, self.values
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Reorder the rows after a step of beam search.
-
-        Args:
-            beam_idx: (batch,), for each row, the index of the row that replaces it.
-        """
+        """Replace each row by that of an index, (batch,), after a step of beam search."""
         if not self._is_in_buffers() or len(beam_idx) != len(self.keys):
             return super().reorder_cache(beam_idx)
         beam_idx, length = beam_idx.to(self.keys.device), self.get_seq_length()
@@ -137,11 +119,7 @@ class SourceLayer(DynamicLayer):
         return self.rows_per_source
 
     def reorder_cache(self, beam_idx: torch.LongTensor) -> None:
-        """Reorder the rows after a step of beam search.
-
-        Args:
-            beam_idx: (batch,), for each row, the index of the row that replaces it.
-        """
+        """Replace each row by that of an index, (batch,), after a step of beam search."""
         rows = self.sharing() if self.is_initialized else 1
         if rows > 1:
             own_rows = torch.arange(len(self.keys), device=beam_idx.device)
@@ -151,12 +129,9 @@ class SourceLayer(DynamicLayer):
 
 
 def with_our_layers(cache: Cache) -> Cache:
-    """Return a cache that was just made, with our layers if it is dynamic.
+    """Return a cache that was just made, with our layers in place if it is dynamic.
 
     A caller's own cache keeps its layers: it may be exported, or read by other models.
-
-    Args:
-        cache: changed in place.
     """
     if isinstance(cache, EncoderDecoderCache):
         replace_layers(cache.self_attention_cache, GrowingLayer)
@@ -167,12 +142,7 @@ def with_our_layers(cache: Cache) -> Cache:
 
 
 def replace_layers(cache: Cache, layer_class: type[DynamicLayer]) -> None:
-    """Replace the empty layers of a dynamic cache with ours. Other kinds of caches are left unchanged.
-
-    Args:
-        cache: changed in place.
-        layer_class: [`GrowingLayer`] for self-attention, [`SourceLayer`] for cross-attention.
-    """
+    """Replace the empty layers of a dynamic cache with ours; other kinds of caches are left unchanged."""
     if type(cache) is not DynamicCache or cache.offloading:
         return
     cache.layers = [

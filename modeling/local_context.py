@@ -16,11 +16,7 @@ _MULTIPLIER, _MODULUS = 1_000_003, (1 << 31) - 1  # products stay below 2**51: t
 
 
 class HashedNgrams(nn.Module):
-    """A vector for each n-gram of tokens that ends at a position, from a table that n-grams share by their hash.
-
-    Args:
-        config: hyper-parameters; `ngram_sizes` and `ngram_buckets`.
-    """
+    """A vector for each n-gram of tokens that ends at a position, from a table that n-grams share by their hash."""
 
     def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__()
@@ -48,9 +44,6 @@ class SharedNgrams(nn.Module):
 
     A few hundred questions are not enough to learn to compare two texts letter by letter; whether a word of one is in
     the other is the feature that matters most then (Chen et al., 2017, "exact match").
-
-    Args:
-        config: hyper-parameters; `shared_ngram_sizes`.
     """
 
     def __init__(self, config: AtentaEncoderConfig) -> None:
@@ -60,14 +53,9 @@ class SharedNgrams(nn.Module):
         self.vectors = nn.Linear(len(self.sizes), config.hidden_size, bias=False)
 
     def forward(self, input_ids: torch.LongTensor, token_type_ids: torch.LongTensor) -> torch.Tensor:
-        """Return the sum of the vectors of the sizes that each token shares.
+        """Return the sum of the vectors of the sizes that each token shares, (batch, length, hidden_size).
 
-        Args:
-            input_ids: (batch, length).
-            token_type_ids: (batch, length), the segment of each token.
-
-        Returns:
-            (batch, length, hidden_size).
+        Both ids are (batch, length); `token_type_ids` has the segment of each token.
         """
         length = input_ids.shape[1]
         is_other = token_type_ids[:, :, None] != token_type_ids[:, None, :]
@@ -89,11 +77,7 @@ def _extend(hashes: torch.Tensor, input_ids: torch.Tensor, distance: int, pad_to
 
 
 class ShortConvolution(nn.Module):
-    """A residual depth-wise convolution over a few neighbours, then a linear layer, before the first block.
-
-    Args:
-        config: hyper-parameters; `conv_kernel_size`, an odd number.
-    """
+    """A residual depth-wise convolution over a few neighbours, then a linear layer, before the first block."""
 
     def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__()
@@ -105,13 +89,7 @@ class ShortConvolution(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(self, hidden_states: torch.Tensor, attention_mask: torch.Tensor | None) -> torch.Tensor:
-        """Map (batch, length, hidden_size) to the same shape. Padding counts as zeros.
-
-        Args:
-            hidden_states: (batch, length, hidden_size).
-            attention_mask: (batch, length), 1 for real tokens and 0 for padding; `None`, or a mask of attention with
-                more dimensions, if none of them is padding.
-        """
+        """Map (batch, length, hidden_size) to the same shape. Padding, of a mask (batch, length), counts as zeros."""
         inputs = self.norm(hidden_states)
         if attention_mask is not None and attention_mask.ndim == 2:
             inputs = inputs * attention_mask.unsqueeze(-1).to(inputs.dtype)

@@ -9,11 +9,9 @@ from typing import Any, ClassVar
 import torch
 from transformers import PreTrainedModel
 
-from ..tokenization.generation_options import check_saved_options
+from ..generation_options import SPECIAL_IDS, check_saved_options
 
 _SHOWN_WEIGHTS = 5
-_LONGEST_NGRAM = 1000
-_IDS = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id")
 
 
 class AtentaPreTrainedModel(PreTrainedModel):
@@ -33,10 +31,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
         transformers would give random values to weights that a file lacks. That is right for a new head on a saved
         encoder, and wrong for a model that is loaded as the class that it was saved as.
 
-        Args:
-            pretrained_model_name_or_path: folder, or name on the Hub; `None` with a `state_dict`.
-            args: as in transformers.
-            kwargs: as in transformers. With `output_loading_info` or `ignore_mismatched_sizes` nothing is checked.
+        Arguments are as in transformers. With `output_loading_info` or `ignore_mismatched_sizes` nothing is checked.
 
         Raises:
             ValueError: If weights of the saved class are missing, unknown or of another shape, or not finite.
@@ -54,11 +49,7 @@ class AtentaPreTrainedModel(PreTrainedModel):
     ) -> None:
         """Save the model, its configuration, the code of both and, if the folder has none, a model card.
 
-        Args:
-            save_directory: folder to save in; created if it does not exist.
-            is_main_process: whether this is the process that writes, in distributed training.
-            args: as in transformers.
-            kwargs: as in transformers.
+        Arguments are as in transformers. The folder is created if it does not exist.
         """
         super().save_pretrained(save_directory, is_main_process, *args, **kwargs)
         if is_main_process:
@@ -116,9 +107,7 @@ def check_weights(model: PreTrainedModel, info: Mapping[str, Any], name: str) ->
 
 
 def prepare_generation(model: PreTrainedModel, name: str) -> None:
-    """Check the saved options of generation that transformers uses without a check, or without a limit.
-
-    Ids that the `generation_config.json` of a model of this package does not have become those of its configuration.
+    """Check the saved options of generation, and complete the ids of a model of this package from its configuration.
 
     Args:
         model: the loaded model.
@@ -127,21 +116,11 @@ def prepare_generation(model: PreTrainedModel, name: str) -> None:
     Raises:
         ValueError: If one is of another type, or out of range. The message names it.
     """
-    saved = getattr(model, "generation_config", None)  # encoders have none
-    if saved is not None and model.config.model_type.startswith("atenta"):
-        check_saved_options(saved.to_dict(), model.config.to_dict(), name)
-        for option in _IDS:
+    saved = getattr(model, "generation_config", None)
+    if saved is None:  # an encoder
+        return
+    check_saved_options(saved.to_dict(), model.config.to_dict(), name)
+    if model.config.model_type.startswith("atenta"):
+        for option in SPECIAL_IDS:
             if getattr(saved, option) is None:
                 setattr(saved, option, getattr(model.config, option, None))
-    for option in _IDS:
-        ids = getattr(saved, option, None)
-        for token_id in ids if isinstance(ids, list) else [ids]:
-            if not (token_id is None or (isinstance(token_id, int) and token_id >= 0)):
-                raise ValueError(f"{name}: {option}={ids!r:.60}; expected the id of a token.")
-    for option in ("output_attentions", "output_hidden_states", "output_scores", "output_logits"):
-        if not isinstance(getattr(saved, option, None), bool | None):
-            raise ValueError(f"{name}: {option}={getattr(saved, option)!r:.60}; expected true or false.")
-    for option in ("no_repeat_ngram_size", "encoder_no_repeat_ngram_size"):
-        size = getattr(saved, option, None)
-        if size is not None and not (isinstance(size, int) and 0 <= size <= _LONGEST_NGRAM):
-            raise ValueError(f"{name}: {option}={size!r:.60}; expected a whole number from 0 to {_LONGEST_NGRAM}.")

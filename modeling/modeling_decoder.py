@@ -189,15 +189,7 @@ class AtentaGenerationMixin(GenerationMixin):
     """Generation as in transformers, in caches with the layers of `cache_layers.py`."""
 
     def generate(self, inputs: torch.Tensor | None = None, *args: Any, **kwargs: Any) -> Any:
-        """Generate texts as in transformers.
-
-        Args:
-            inputs: (batch, length), the ids of the prompts or of the sources.
-            args: as in transformers.
-            kwargs: as in transformers.
-
-        Returns:
-            As in transformers.
+        """Generate texts as in transformers, from the ids of prompts or sources, (batch, length).
 
         Raises:
             ValueError: If there are no texts or no tokens, or as in transformers.

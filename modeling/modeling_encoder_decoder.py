@@ -57,10 +57,6 @@ class AtentaEncoderDecoderPreTrainedModel(AtentaTransformerPreTrainedModel):
         """Tie the weights as in transformers. If encoder and decoder share their embeddings, they share the module.
 
         One matrix in two modules would be refused by torch's `fully_shard`, which puts each module in one group.
-
-        Args:
-            missing_keys: as in transformers.
-            recompute_mapping: as in transformers.
         """
         super().tie_weights(missing_keys, recompute_mapping)
         encoder, decoder = self.get_encoder().embeddings, self.get_decoder().embeddings

@@ -13,8 +13,7 @@ from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 
 from ..configuration.configuration_pair_votes import AtentaPairVotesConfig
 from .modeling_base import AtentaPreTrainedModel
-from .triple_counts import Document, count_triples
-from .vote_table import VoteTable
+from .vote_table import Document, VoteTable, count_triples
 
 PAIRS_AT_ONCE = 2**18
 

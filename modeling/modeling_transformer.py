@@ -24,11 +24,7 @@ class AtentaTransformerPreTrainedModel(AtentaPreTrainedModel):
 
 
 def check_one_input(input_ids: torch.Tensor | None, inputs_embeds: torch.Tensor | None) -> None:
-    """Check that either token ids or embeddings were given, and that there is at least one token.
-
-    Raises:
-        ValueError: If both or neither were given, or there are no texts or no tokens.
-    """
+    """Check that either token ids or embeddings were given, with at least one token, or raise ValueError."""
     if (input_ids is None) == (inputs_embeds is None):
         given = "neither" if input_ids is None else "both"
         raise ValueError(f"Expected exactly one of input_ids and inputs_embeds, got {given}.")
@@ -39,15 +35,7 @@ def check_one_input(input_ids: torch.Tensor | None, inputs_embeds: torch.Tensor 
 
 
 def check_not_empty(name: str, tokens: torch.Tensor) -> None:
-    """Check that there is at least one text of at least one token.
-
-    Args:
-        name: the argument's name, for the message.
-        tokens: (batch, length, ...).
-
-    Raises:
-        ValueError: If there are no texts or no tokens.
-    """
+    """Check that tokens, (batch, length, ...), have at least one text of at least one token, or raise ValueError."""
     if 0 in tokens.shape[:2]:
         raise ValueError(
             f"{name} has shape {tuple(tokens.shape)}; expected at least one text, of at least one token. Leave empty "

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from transformers import LogitsProcessor, LogitsProcessorList, PreTrainedModel, PreTrainedTokenizerBase
 
-from ..tokenization.generation_options import default_length, end_ids
+from ..generation_options import default_length, end_ids
 from ..tokenization.text_checks import check_outputs
 from ..tokenization.text_windows import (
     GeneratedText,

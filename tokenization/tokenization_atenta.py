@@ -228,16 +228,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         )
 
     def save_pretrained(self, save_directory: str | os.PathLike, *args: Any, **kwargs: Any) -> tuple[str, ...]:
-        """Save the tokenizer as transformers' own class, which loads without this package.
-
-        Args:
-            save_directory: folder to save in; created if it does not exist.
-            args: as in transformers.
-            kwargs: as in transformers.
-
-        Returns:
-            The paths of the saved files.
-        """
+        """Save the tokenizer as transformers' own class, which loads without this package, and return its files."""
         with _ONE_CALL:  # of other threads, which may pad
             # Otherwise the padding and truncation of the last call would be saved as the tokenizer's defaults.
             self.backend_tokenizer.no_padding()
@@ -302,20 +293,15 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             names = super()._encode_plus([""], text_pair if text_pair is None else [""], *args, **options)
         return BatchEncoding({name: [] for name in names}, encoding=[])
 
-    def _check(self, options: dict[str, Any], **given: str | Sequence | None) -> None:
-        """Raise an error if an input is not a text, and warn of special tokens that are split without being told to.
-
-        Args:
-            options: options of the call.
-            given: the inputs by name.
-        """
-        for name, texts in given.items():
+    def _check(self, options: dict[str, Any], **inputs: str | Sequence | None) -> None:
+        """Refuse inputs, by name, that are not texts, and warn of special tokens that are split by the default."""
+        for name, texts in inputs.items():
             if texts is not None:
                 check_texts(texts, name)
         if not self.split_special_tokens or "split_special_tokens" in options:
             return
         special_token = re.compile("|".join(map(re.escape, self.all_special_tokens)))
-        if found := next(filter(None, map(special_token.search, flat_texts(list(given.values())))), None):
+        if found := next(filter(None, map(special_token.search, flat_texts(list(inputs.values())))), None):
             warnings.warn(
                 f"A text has {found[0]!r}, which is read as {len(found[0])} characters, not as the special token. "
                 "If a library wrote it there, as trl and chat templates do, load the tokenizer with "

@@ -21,7 +21,7 @@ from support.saved import save_with_tokenizer
 REPOSITORY = "tester/tiny-model"
 BASES = {"configuration_base.py", "modeling_base.py", "generation_options.py"}
 CODE = BASES | {"attention.py", "block.py", "embeddings.py", "modeling_transformer.py", "positions.py"}
-CODE_OF_VOTES = BASES | {"configuration_pair_votes.py", "modeling_pair_votes.py", "triple_counts.py", "vote_table.py"}
+CODE_OF_VOTES = BASES | {"configuration_pair_votes.py", "modeling_pair_votes.py", "vote_table.py"}
 
 
 @pytest.fixture

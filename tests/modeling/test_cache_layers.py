@@ -10,7 +10,7 @@ from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 from transformers.cache_utils import DynamicLayer, StaticLayer
 from transformers.modeling_outputs import BaseModelOutput
 
-from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM
+from atenta import AtentaDecoderConfig
 from atenta.modeling.cache_layers import GrowingLayer, SourceLayer, replace_layers
 from support.models import (
     GENERATORS,
@@ -22,7 +22,6 @@ from support.models import (
     pad,
     texts,
     tiny_config,
-    tiny_model,
 )
 
 
@@ -254,18 +253,6 @@ def share_sources(cache):
         assert layer.sharing() == 3
 
 
-@torch.no_grad()
-def test_masks_of_another_length_than_the_cache():
-    """Longer masks are cut and shorter ones filled up with zeros."""
-    model, (ids, mask) = double_model(AtentaDecoderForCausalLM), pad(texts(), [9, 7, 5], "left")
-    cache = model(ids[:, :4], attention_mask=mask[:, :4], use_cache=True).past_key_values
-    expected = model(ids[:, :5], attention_mask=mask[:, :5], use_cache=False).logits[:, -1]
-    places = (mask.cumsum(1) - 1).clamp(min=0)[:, 4:5]
-    actual = model(ids[:, 4:5], attention_mask=mask, position_ids=places, past_key_values=cache).logits[:, -1]
-    real = mask[:, 4].bool()
-    assert_equal(actual[real], expected[real])
-
-
 @every_layout
 @pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
 @pytest.mark.parametrize("padded", [False, True], ids=["unpadded", "padded"])
@@ -328,13 +315,3 @@ def test_equal_sources_have_gradients_of_their_own():
         outputs = model(decoder_input_ids=ids, encoder_outputs=BaseModelOutput(encoded), use_cache=use_cache)
         gradients += torch.autograd.grad(outputs.logits.square().sum(), encoded)
     assert_equal(*gradients)
-
-
-def test_keys_of_earlier_steps_are_not_overwritten():
-    model, ids = tiny_model(AtentaDecoderForCausalLM), texts()
-    with torch.no_grad():
-        cache = model(ids[:, :5], use_cache=True).past_key_values
-        keys = cache.layers[0].keys
-        before = keys.clone()
-        model(ids[:, 5:6], past_key_values=cache)
-    assert torch.equal(keys, before)

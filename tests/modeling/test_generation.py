@@ -7,8 +7,6 @@ repositories of code (`transformers-community/contrastive-search`, `…/dola`, `
 transformers computes scores in float32 from any logits, so scores are compared with a tolerance.
 """
 
-from itertools import product
-
 import pytest
 import torch
 from accelerate import cpu_offload
@@ -98,32 +96,6 @@ def padded_by_three(ids, side):
 
 
 @every_generator
-def test_a_beam_wide_enough_finds_the_most_probable_text(model_class):
-    """The beam is compared with a search through all texts of three tokens."""
-    model = double_model(model_class, vocab_size=7)
-    source = texts(1, 4, vocab_size=7)
-    allowed = [token for token in range(7) if token != 2]
-    everything = torch.tensor(list(product(allowed, repeat=3)))
-    if model.config.is_encoder_decoder:
-        everything = torch.cat([torch.ones(len(everything), 1, dtype=torch.long), everything], dim=1)
-    totals = log_probabilities(model, source.expand(len(everything), -1), everything).sum(-1)
-    best = totals.argsort(descending=True)[:3]
-    found = model.generate(
-        input_ids=source,
-        attention_mask=torch.ones_like(source),
-        max_new_tokens=3,
-        min_new_tokens=3,
-        num_beams=len(allowed) ** 2,
-        num_return_sequences=3,
-        length_penalty=0.0,
-        return_dict_in_generate=True,
-        output_scores=True,
-    )
-    assert torch.equal(found.sequences[:, -everything.shape[1] :], everything[best])
-    assert_close(found.sequences_scores, totals[best])
-
-
-@every_generator
 @pytest.mark.parametrize("num_beams", [1, 3])
 def test_transition_scores_are_the_models_own_log_probabilities(model_class, num_beams):
     model, ids = double_model(model_class), texts()
@@ -201,26 +173,6 @@ def test_an_encoded_source():
     encoded = model.get_encoder()(ids, attention_mask=mask)
     actual = model.generate(encoder_outputs=encoded, attention_mask=mask, num_beams=3, **EIGHT)
     assert torch.equal(actual, expected)
-
-
-@pytest.mark.parametrize("model_class", named(GENERATORS))
-def test_attention_weights_and_hidden_states_of_generation(model_class):
-    model, ids = double_model(model_class, attn_implementation="eager"), texts()
-    outputs = model.generate(
-        input_ids=ids,
-        attention_mask=torch.ones_like(ids),
-        return_dict_in_generate=True,
-        output_attentions=True,
-        output_hidden_states=True,
-        **EIGHT,
-    )
-    own = outputs.decoder_attentions if model.config.is_encoder_decoder else outputs.attentions
-    past = 1 if model.config.is_encoder_decoder else 9
-    assert len(own) == 8
-    assert own[-1][0].shape == (3, 4, 1, past + 7)
-    if model.config.is_encoder_decoder:
-        assert outputs.cross_attentions[-1][0].shape == (3, 4, 1, 9)
-        assert len(outputs.encoder_attentions) == 3
 
 
 def with_lora(model):

@@ -9,9 +9,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.modeling import triple_counts
-from atenta.modeling.triple_counts import count_triples
-from atenta.modeling.vote_table import VoteTable
+from atenta.modeling import vote_table
+from atenta.modeling.vote_table import VoteTable, count_triples
 from support.pair_votes import MAX_DISTANCES, VOCAB_SIZE, WEIGHTED_DOCUMENTS, counts_of
 
 
@@ -53,8 +52,8 @@ def test_counts_are_the_formulas(weighted_documents, max_distance):
 def test_counts_in_parts_equal_those_at_once(weighted_documents, max_distance, tokens, triples):
     at_once = count(weighted_documents, max_distance)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(triple_counts, "TOKENS_AT_ONCE", tokens)
-        patch.setattr(triple_counts, "TRIPLES_AT_ONCE", triples)
+        patch.setattr(vote_table, "TOKENS_AT_ONCE", tokens)
+        patch.setattr(vote_table, "TRIPLES_AT_ONCE", triples)
         assert_same(count(weighted_documents, max_distance), at_once)
 
 
@@ -69,8 +68,8 @@ def test_the_table_of_votes_has_the_memory_of_the_distinct_triples(weighted_docu
 
 def test_memory_does_not_grow_with_the_occurrences(monkeypatch):
     """There are a million occurrences of 16 bytes, of which some thousands are distinct."""
-    monkeypatch.setattr(triple_counts, "TOKENS_AT_ONCE", 2**10)
-    monkeypatch.setattr(triple_counts, "TRIPLES_AT_ONCE", 2**12)
+    monkeypatch.setattr(vote_table, "TOKENS_AT_ONCE", 2**10)
+    monkeypatch.setattr(vote_table, "TRIPLES_AT_ONCE", 2**12)
     document = np.random.default_rng(0).integers(0, 400, 500)
     tracemalloc.start()
     try:
