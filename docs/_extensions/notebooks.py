@@ -27,8 +27,8 @@ _GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+)")
 def to_notebook(path: Path, repository: str = "", folder: str = "") -> NotebookNode:
     """Return a page in MyST Markdown as a notebook without outputs. What is folded stays so in each cell.
 
-    With the address of the repository, a first cell for Colab installs a clone of it, and links lead to it. `folder` is
-    that of the page in `docs`.
+    With the address of the repository, a first cell for Colab installs a clone of it, and links lead to it. The folder
+    is that of the page in `docs`.
     """
     notebook = jupytext.read(path)
     _fold(notebook)
