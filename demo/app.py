@@ -26,15 +26,7 @@ MOST_CHARACTERS = 2000  # that are generated at once
 
 
 def make_page(folder: Path) -> gr.Interface:
-    """Return the page for the model of a folder.
-
-    Args:
-        folder: a saved decoder, tagger of words, or tagger of characters.
-
-    Raises:
-        FileNotFoundError: If there is no such folder, or it has no model.
-        ValueError: If its model is of another kind, or damaged.
-    """
+    """Return the page for the model of a folder: a decoder, a tagger of words, or a tagger of characters."""
     config = read_config(folder)
     pages = {
         "character-restoration": restoration_page,

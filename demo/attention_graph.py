@@ -35,12 +35,7 @@ class CrossAttentionWeights(nn.Module):
 
 
 def export_cross_attention(model: PreTrainedModel, path: Path) -> None:
-    """Write the graph of a model of `load_model` into an ONNX file.
-
-    Args:
-        model: an encoder-decoder with an output layer.
-        path: the file.
-    """
+    """Write the graph of an encoder-decoder with an output layer into an ONNX file."""
     inputs = {name: torch.ones(1, length, dtype=torch.long) for name, length in _LENGTHS.items()}
     shapes = {name: {1: Dim(name.replace("input_ids", "length"))} for name in _LENGTHS}
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of torchvision, which is not needed

@@ -37,16 +37,7 @@ Restores the accents of Portuguese text in the browser. Nothing that is typed is
 
 
 def build_site(site: Path, trained: Path = TRAINED) -> None:
-    """Write the page, its two models and onnxruntime-web into a folder, in place of what it had.
-
-    Args:
-        site: the folder.
-        trained: the folder of the accents encoder-decoder, as `make run` trains it.
-
-    Raises:
-        FileNotFoundError: If the encoder-decoder or onnxruntime-web is not there.
-        FileExistsError: If the folder has anything else than the page.
-    """
+    """Write the page, its two models and onnxruntime-web into a folder, in place of what it had."""
     if not (trained / "config.json").is_file():
         raise FileNotFoundError(f"{trained} has no model; train it, which takes five minutes: make run")
     if not RUNTIME.is_dir():

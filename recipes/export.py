@@ -91,14 +91,7 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
 def calibration_inputs(folder: Path, engine: Engine, texts: Sequence[str]) -> list[dict[str, np.ndarray]]:
     """Return what a saved model reads of texts, each by itself, as `export_onnx` takes it.
 
-    Args:
-        folder: the saved model.
-        engine: the same in torch.
-        texts: any number of texts.
-
-    Returns:
-        Arrays by name; none for a model that generates, and for a model of pairs of texts, which single texts do not
-        show.
+    It is nothing for a model that generates, and for a model of pairs of texts, which single texts do not show.
     """
     if engine.config.get("character_variants"):  # its hints and windows are those of restoration
         return _tagger_inputs(folder, texts)
@@ -112,26 +105,21 @@ def _tagger_inputs(folder: Path, texts: Sequence[str]) -> list[dict[str, np.ndar
     restorer = CharacterRestorer.from_pretrained(folder, engine="torch")
     found = []
 
-    def note(model: Any, arguments: Any, inputs: Mapping[str, Any]) -> None:
+    def record(model: Any, arguments: Any, inputs: Mapping[str, Any]) -> None:
         found.append({name: tensor.numpy() for name, tensor in inputs.items()})
 
-    with restorer.model.register_forward_pre_hook(note, with_kwargs=True):
+    with restorer.model.register_forward_pre_hook(record, with_kwargs=True):
         for text in texts:
             restorer.restore([text])
     return found
 
 
 def compare(engines: Mapping[str, Engine], texts: Sequence[str]) -> dict[str, str]:
-    """Let two engines answer the same texts.
+    """Let two engines answer the same texts, and return what the table says, by the names of its lines.
 
-    Args:
-        engines: the engines by name.
-        texts: one or more.
-
-    Returns:
-        What the table says, by the names of its lines: in how many texts the answer is the same, namely what a model
-        generates, or the most probable of the classes that another has; the largest difference of each output of a
-        model that does not generate; and the time per text of each engine.
+    It says for how many texts the answer is the same, namely what a model generates, or the most probable of the
+    classes that another has; the largest difference of each output of a model that does not generate; and the time per
+    text of each engine.
     """
     generates = all(engine.can_generate for engine in engines.values())
     answers, times, same, largest = [], {}, {}, {}
@@ -183,11 +171,7 @@ def random_texts(engine: Engine) -> list[str]:
 
 
 def _read_lines(path: Path) -> list[str]:
-    """Return the lines of a text file.
-
-    Raises:
-        ValueError: If it is not UTF-8, or has no text.
-    """
+    """Return the lines of a text file in UTF-8, at least one."""
     try:
         with path.open(encoding="utf-8") as file:
             lines = [line.rstrip("\n") for line in file]

@@ -178,12 +178,7 @@ def _search(options: SearchArguments) -> None:
 
 
 def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Return the tokenizer and the encoder, loaded without its head and in evaluation mode.
-
-    Raises:
-        FileNotFoundError: If the encoder of `train_embeddings.py` is asked for and not there.
-        SystemExit: If there is no other such model, it is not an encoder, or one of its files is damaged.
-    """
+    """Return the tokenizer and the encoder, loaded without its head and in evaluation mode."""
     if name == _DEFAULT_ENCODER and not Path(name, "config.json").is_file():
         raise FileNotFoundError(
             f"--model_name_or_path {name}: found no config.json; expected the folder of an encoder. "
@@ -193,11 +188,7 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
 
 
 def _check_encoder(config: PreTrainedConfig) -> type[AutoModel]:
-    """Return the auto class of encoders.
-
-    Raises:
-        ValueError: If the model is none: a type that fills in masks and has one stack.
-    """
+    """Return the auto class of encoders, which have a type that fills in masks and one stack."""
     is_decoder = config.is_encoder_decoder or getattr(config, "is_decoder", False)
     if is_decoder or type(config) not in MODEL_FOR_MASKED_LM_MAPPING:
         found = ", ".join(config.architectures or [config.model_type])
@@ -243,22 +234,14 @@ def _saved_weights(options: SearchArguments) -> tuple[dict[str, float], tuple[in
 
 
 def _read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
-    """Return the passages, and the queries to measure recall with, if any.
-
-    Raises:
-        ValueError: If the data are malformed.
-        OSError: If the data cannot be read.
-    """
-    passages, queries = (
-        read_misspellings()
-        if options.text_folder is None
-        else (read_folder(options.text_folder, options.sample_by), [])
-    )
-    if options.query:
-        queries = []  # answer at once, without measuring recall on the misspellings of the sample
+    """Return the passages, and the queries to measure recall with, if any."""
+    if options.text_folder is None:
+        passages, queries = read_misspellings()
+    else:
+        passages, queries = read_folder(options.text_folder, options.sample_by), []
     if options.queries_file is not None:
-        queries = read_queries(options.queries_file, passages)
-    return passages, queries
+        return passages, read_queries(options.queries_file, passages)
+    return passages, [] if options.query else queries  # a query is answered at once
 
 
 if __name__ == "__main__":

@@ -270,11 +270,7 @@ def _add_picture_options(command: argparse.ArgumentParser) -> None:
 
 
 def _read_metrics(folder: Path, part: str, kind: type[list | dict]) -> Any:
-    """Return a part of a run's metrics: `training`, a list of the figures of steps, or `test`, the scores by name.
-
-    Raises:
-        ValueError: If the file is missing or damaged, or does not have the part.
-    """
+    """Return a part of a run's metrics: `training`, a list of the figures of steps, or `test`, the scores by name."""
     file = folder / "metrics.json"
     if not file.is_file():
         raise ValueError(f"found no {file}; expected the output folder of a finished recipe")

@@ -185,11 +185,7 @@ def read_grid(path: Path) -> Grid:
 
 
 def read_yaml(path: Path) -> Any:
-    """Return what a YAML file holds.
-
-    Raises:
-        ValueError: If it cannot be read.
-    """
+    """Return what a YAML file holds; a file that cannot be read is a `ValueError`."""
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

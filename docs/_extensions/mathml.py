@@ -43,10 +43,7 @@ def to_mathml(node: nodes.math | nodes.math_block, display: str) -> str:
     """Return a formula as MathML and warn about LaTeX commands that were not converted.
 
     A space separates a function from its argument, as in TeX. A comma in braces is a decimal comma (`0{,}5`).
-
-    Args:
-        node: The formula.
-        display: `inline` or `block`.
+    `display` is `inline` or `block`.
     """
     latex = node.astext().replace("{aligned}", "{split}")  # latex2mathml knows it as `split`
     formula = convert(latex, display=display)

@@ -25,13 +25,10 @@ _GITHUB = re.compile(r"https://github\.com/(?P<name>[\w.-]+/[\w.-]+)")
 
 
 def to_notebook(path: Path, repository: str = "", folder: str = "") -> NotebookNode:
-    """Return a page as a notebook without outputs. What is folded stays so in each cell.
+    """Return a page in MyST Markdown as a notebook without outputs. What is folded stays so in each cell.
 
-    Args:
-        path: The page, in MyST Markdown.
-        repository: The project's address, if it has one: a first cell for Colab then installs a clone of it, and
-            links lead to it.
-        folder: The folder of the page in `docs`.
+    With the address of the repository, a first cell for Colab installs a clone of it, and links lead to it. The folder
+    is that of the page in `docs`.
     """
     notebook = jupytext.read(path)
     _fold(notebook)
@@ -100,11 +97,7 @@ def add_notebook(app: Sphinx, page: str, template: str, context: dict[str, Any],
 
 
 def check_repository(app: Sphinx, config: Any) -> None:
-    """Expect that Colab and Binder can read from the repository.
-
-    Raises:
-        ConfigError: If they cannot.
-    """
+    """Check that Colab and Binder can read from the repository."""
     config.repository = config.repository.removesuffix("/").removesuffix(".git")
     if config.repository and not _GITHUB.fullmatch(config.repository):
         raise ConfigError(f"repository = {config.repository!r}; expected https://github.com/OWNER/NAME, or nothing")
