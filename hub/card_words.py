@@ -1,7 +1,8 @@
 """Words and numbers of model cards in English and in Portuguese."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import Literal, get_args
 
 CardLanguage = Literal["en", "pt"]
@@ -122,6 +123,7 @@ def describe_machine(machine: str, language: CardLanguage) -> str:
     return machine
 
 
+_NAMES_SHOWN = 8
 _JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages
 
 
@@ -131,3 +133,9 @@ def in_one_line(text: str) -> str:
         each if each.isprintable() or each in _JOINERS else each.encode("unicode_escape").decode("ascii")
         for each in " ".join(text.split())
     )
+
+
+def name_some(names: Collection[str]) -> str:
+    """Return the first names of several in a line, and the number of the others."""
+    further = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{in_one_line(', '.join(islice(names, _NAMES_SHOWN)))}{further}"
