@@ -16,7 +16,7 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
-from atenta.command.main import RECIPES as COMMANDS
+from atenta.command.recipe_commands import RECIPES as COMMANDS
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
 from atenta.recipes.training.checkpoints import delete_checkpoint, is_complete
 from atenta.recipes.training.resuming import digest_rows
