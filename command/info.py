@@ -14,9 +14,9 @@ from atenta.engines.saved_model import (
     read_saved,
 )
 from atenta.hub.card_command import restate_command
+from atenta.hub.card_words import name_some
 
 _SHOWN_CHARACTERS = 60
-_SHOWN_NAMES = 8
 _SIZES = (
     "hidden_size",
     "num_hidden_layers",
@@ -31,14 +31,7 @@ _SIZES = (
 
 
 def describe_model(name: str) -> dict[str, Any]:
-    """Return what the files of a model's folder say.
-
-    Args:
-        name: folder, or name on the Hub of a model of atenta.
-
-    Returns:
-        `class`, `family`, `parameters`, `sizes`, `vocabulary`, `characters`, `tags`, `labels`, `restores`, `scores`,
-        `trained`, `onnx` and `files`, as far as they are known.
+    """Return what the files of a folder, or of a model on the Hub, say, as far as it is known.
 
     Raises:
         FileNotFoundError: If there is no such model.
@@ -86,15 +79,11 @@ def format_description(name: str, described: Mapping[str, Any]) -> str:
     if characters := described.get("characters"):
         more = f" and {len(characters) - _SHOWN_CHARACTERS:,} more" if len(characters) > _SHOWN_CHARACTERS else ""
         found.append(("alphabet", f"{len(characters):,} characters: {characters[:_SHOWN_CHARACTERS]}{more}"))
-    for key in ("tags", "labels"):
+    for key in ("tags", "labels", "restores"):
         values = described.get(key, [])
-        more = f" and {len(values) - _SHOWN_NAMES:,} more" if len(values) > _SHOWN_NAMES else ""
-        if values:
-            found.append((key, ", ".join(values[:_SHOWN_NAMES]) + more))
-    if "restores" in described:
-        variants = [f"{key} → {value}" for key, value in described["restores"].items()]
-        more = f" and {len(variants) - _SHOWN_NAMES:,} more" if len(variants) > _SHOWN_NAMES else ""
-        found.append(("restores", ", ".join(variants[:_SHOWN_NAMES]) + more))
+        names = [" → ".join(each) for each in values.items()] if isinstance(values, dict) else values
+        if names:
+            found.append((key, name_some(names)))
     for answer, scores in described.get("scores", {}).items():
         if isinstance(scores, dict):
             numbers = {key: value for key, value in scores.items() if isinstance(value, int | float)}

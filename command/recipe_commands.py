@@ -76,8 +76,12 @@ def train(
         raise typer.BadParameter(
             f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
         )
-    module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
-    run_recipe = import_module("atenta.recipes.training").run_recipe
+    try:
+        module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
+        run_recipe = import_module("atenta.recipes.training").run_recipe
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        raise typer.Exit(130) from None
     sys.argv = [f"atenta train {recipe}", *context.args]
     allow_interrupts()
     run_recipe(module.main)

@@ -8,6 +8,7 @@ module makes configurations save such copies.
 import ast
 import importlib.util
 from collections.abc import Iterable
+from typing import Any
 
 from transformers import PreTrainedConfig
 
@@ -19,16 +20,10 @@ PACKAGE = __package__.partition(".")[0]
 
 
 def collect_code(config: PreTrainedConfig) -> SavedCode | None:
-    """Return the code to save with a configuration: the code of all models of its family.
+    """Return the code of all models of a configuration's family, and the pipelines of this package for its model.
 
-    `auto_map` has every auto class of the family, whichever model is saved. The pipelines are those of this package
-    for the model.
-
-    Returns:
-        The code, or `None` if this package does not register the configuration's class, such as a user's own.
-
-    Raises:
-        ValueError: As in `flat_sources`.
+    `auto_map` has every auto class of the family, whichever model is saved. It is `None` if this package does not
+    register the configuration's class, such as a user's own.
     """
     models = registration.AUTO_CLASSES.get(type(config))
     if models is None:
@@ -39,7 +34,7 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     registered = {each.__name__ for each in models.values()}
     restores = bool(getattr(config, "character_variants", None))
     kinds = [kind_of_class(name, restores=restores) for name in config.architectures or [] if name in registered]
-    pipelines = {
+    pipelines: dict[str, dict[str, Any]] = {
         kind.task: {"impl": registration.PIPELINES[kind.task], "pt": [kind.auto_class]}
         for kind in kinds
         if kind.task in registration.PIPELINES
@@ -49,13 +44,7 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
 
 
 def flat_sources(modules: Iterable[str]) -> dict[str, str]:
-    """Return modules, and all modules of this package that they import, as files of one folder.
-
-    Args:
-        modules: full names, such as `"atenta.modeling.modeling_encoder"`.
-
-    Returns:
-        The source of each file by its name, such as `"modeling_encoder.py"`.
+    """Return the sources of modules, and of all that they import of this package, by their file names in one folder.
 
     Raises:
         ValueError: If two modules would have the same file name, or an import cannot be rewritten: `import atenta...`,
@@ -80,13 +69,14 @@ def _flatten(module: str) -> tuple[str, list[str]]:
     spec = importlib.util.find_spec(module)
     if spec is None or spec.submodule_search_locations is not None:
         raise ValueError(f"{module} is not a file. Import from the module that defines the name.")
-    source = spec.loader.get_source(module)
+    loader: Any = spec.loader
+    source = loader.get_source(module)
     lines = source.splitlines(keepends=True)
     imported = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import) and any(_is_ours(alias.name) for alias in node.names):
             raise ValueError(f"{module}, line {node.lineno}: write `from ... import ...`, which can be rewritten.")
-        if not isinstance(node, ast.ImportFrom) or not (node.level or _is_ours(node.module)):
+        if not isinstance(node, ast.ImportFrom) or not (node.level or _is_ours(node.module or "")):
             continue
         target = importlib.util.resolve_name("." * node.level + (node.module or ""), spec.parent)
         imported.append(target)

@@ -16,7 +16,7 @@ from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
 from ..modeling.modeling_base import AtentaPreTrainedModel
-from .card_command import format_command
+from .card_command import format_command, name_from_here
 from .card_facts import CardFacts, ModelFacts, Scores, registered_class
 from .card_words import (
     CardLanguage,
@@ -84,7 +84,7 @@ def make_card(
     folder = Path(folder)
     facts = CardFacts.read(folder) if facts is None else facts
     saved, language = ModelFacts.read(folder, model), facts.card_language
-    name = repository or _name_from_here(folder)
+    name = repository or name_from_here(folder.absolute())
     card = ModelCard.from_template(
         _metadata(saved, facts, repository or folder.absolute().name, base_model),
         template_str=_TEMPLATE.read_text(encoding="utf-8"),
@@ -142,14 +142,10 @@ def is_unedited(text: str) -> bool:
 
 
 def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: str | None = None) -> None:
-    """Write the card of a model that was saved or is about to be pushed. A card that a person wrote is kept.
+    """Write the card of a model of this package that was saved, if its folder has none, or that is about to be pushed.
 
-    Args:
-        model: A model of this package; for other models, such as a user's own class, nothing is written.
-        folder: Folder where the model is saved.
-        repo_id: The Hub's repository, if the model is about to be pushed. The folder then has the repository's card or
-            a generic one of transformers, which is replaced if nobody has edited it. Without a repository, a card is
-            written only if the folder has none.
+    With the repository of a push, the folder has its card, or a generic one of transformers: it is replaced if nobody
+    has edited it.
     """
     if registered_class(model) is None:
         return
@@ -169,14 +165,15 @@ def _metadata(saved: ModelFacts, facts: CardFacts, name: str, base_model: str | 
     text_to_text = [_TEXT_TO_TEXT] if saved.kind.task == _TEXT_TO_TEXT else []
     onnx = ["onnx"] if base_model else []
     results = [] if base_model else _results(facts, task or _TEXT_TO_TEXT)
-    grams = facts.cost.get("co2_grams")
-    emissions = {
-        "emissions": grams,
-        "source": facts.cost.get("tracker"),
-        "training_type": "fine-tuning" if facts.base_model else "pre-training",
-        "geographical_location": facts.cost.get("country"),
-        "hardware_used": facts.cost.get("gpu") or facts.cost.get("processor"),
-    }
+    emissions: dict[str, Any] = {}
+    if facts.cost.get("co2_grams") is not None and not base_model:
+        emissions["co2_eq_emissions"] = {
+            "emissions": facts.cost["co2_grams"],
+            "source": facts.cost.get("tracker"),
+            "training_type": "fine-tuning" if facts.base_model else "pre-training",
+            "geographical_location": facts.cost.get("country"),
+            "hardware_used": facts.cost.get("gpu") or facts.cost.get("processor"),
+        }
     return ModelCardData(
         language=facts.language,
         license=facts.licence,
@@ -188,7 +185,7 @@ def _metadata(saved: ModelFacts, facts: CardFacts, name: str, base_model: str | 
         base_model_relation="quantized" if base_model else "finetune" if facts.base_model else None,
         model_name=name if results else None,
         eval_results=results or None,
-        **({} if grams is None or base_model else {"co2_eq_emissions": emissions}),
+        **emissions,
     )
 
 
@@ -216,12 +213,6 @@ def _results(facts: CardFacts, task: str) -> list[EvalResult]:
 def _digest(text: str) -> str:
     """Return a hash of a text that does not depend on white space, which git and editors change."""
     return hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:16]
-
-
-def _name_from_here(folder: Path) -> str:
-    """Return how a program that is started here names a folder, or its last part if it is elsewhere."""
-    here, found = Path.cwd(), folder.absolute()
-    return found.relative_to(here).as_posix() if found.is_relative_to(here) and found != here else found.name
 
 
 def _title(name: str) -> str:

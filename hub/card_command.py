@@ -29,12 +29,8 @@ def describe_command(program: str, options: Sequence[str], launcher: Sequence[st
     """Return a command in one line that a POSIX shell runs.
 
     Secrets and network addresses are left out with their options. Absolute paths are named from the current folder, or
-    by their last part if they are elsewhere.
-
-    Args:
-        program: What was run, as `sys.argv` names it: a script, or `atenta train NAME`.
-        options: The words after it.
-        launcher: The words before it, such as those of `accelerate launch`.
+    by their last part if they are elsewhere. The program is a script, or `atenta train NAME`; the words before it are
+    those of a launcher, such as `accelerate launch`.
     """
     words = list(_without_secrets(launcher))
     words += _module(program) if launcher else _program(program)
@@ -42,7 +38,7 @@ def describe_command(program: str, options: Sequence[str], launcher: Sequence[st
 
 
 def restate_command(command: str) -> str:
-    """Return a command that was noted earlier, by any version, as `describe_command` does.
+    """Return a command that was saved earlier, by any version, as `describe_command` does.
 
     Raises:
         ValueError: If it is not the command of a shell.
@@ -51,7 +47,7 @@ def restate_command(command: str) -> str:
 
 
 def format_command(command: str) -> str:
-    """Return a noted command for a card: as `restate_command` does, with a line for each option if it is long.
+    """Return a saved command for a card: as `restate_command` does, with a line for each option if it is long.
 
     Raises:
         ValueError: If it is not the command of a shell.
@@ -63,7 +59,7 @@ def format_command(command: str) -> str:
 
 
 def _restated(command: str) -> list[str]:
-    """Return the words of a noted command, each as a shell reads it."""
+    """Return the words of a saved command, each as a shell reads it."""
     try:
         first, *rest = map(_unescape, shlex.split(command))
     except ValueError as error:
@@ -72,12 +68,17 @@ def _restated(command: str) -> list[str]:
     return list(map(_quote, [*(_program(first) if is_program else [first]), *_without_secrets(rest)]))
 
 
+def name_from_here(path: Path) -> str:
+    """Return how a program that is started here names an absolute path, or its last part if it is elsewhere."""
+    here = Path.cwd()
+    return path.relative_to(here).as_posix() if path.is_relative_to(here) and path != here else path.name
+
+
 def without_place(text: str) -> str:
     """Return a text in which absolute paths do not tell where the folders of this machine are."""
     path = Path(text)
     if path.is_absolute() and len(path.parts) > 2:
-        here = Path.cwd()
-        return path.relative_to(here).as_posix() if path.is_relative_to(here) and path != here else path.name
+        return name_from_here(path)
     if (windows := PureWindowsPath(text)).is_absolute() and len(windows.parts) > 2:
         return windows.name
     for folder in (Path.cwd(), Path.home()):  # within a longer text, such as JSON

@@ -75,11 +75,7 @@ class ModelFacts:
 
     @classmethod
     def read(cls, folder: str | Path, model: PreTrainedModel | None = None) -> Self:
-        """Read the facts from the folder of a saved model.
-
-        Args:
-            folder: The folder, with `config.json` and the weights, which are not loaded.
-            model: The model that was saved there, if its class is a user's own.
+        """Read the facts from a saved model's folder; `model` is what was saved there, if its class is a user's own.
 
         Raises:
             FileNotFoundError: If the folder has no model.
@@ -314,7 +310,7 @@ def weight_files(folder: Path) -> list[Path]:
 def _count_characters(path: Path) -> int | None:
     if not path.is_file():
         return None
-    model = read_saved(path).get("model")
+    model: Any = read_saved(path).get("model")
     vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
     if not isinstance(vocabulary, dict | list):  # a list in tokenizers of words
         raise ValueError(f"{path} is damaged: model.vocab is no list of tokens; {AS_SAVED}.")

@@ -1,7 +1,8 @@
 """Words and numbers of model cards in English and in Portuguese."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Literal, get_args
 
 CardLanguage = Literal["en", "pt"]
@@ -129,6 +130,7 @@ def markdown_table(rows: Sequence[Sequence[str]], alignment: str) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ruler, *others))
 
 
+_NAMES_SHOWN = 8
 _JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages
 
 
@@ -138,3 +140,9 @@ def in_one_line(text: str) -> str:
         each if each.isprintable() or each in _JOINERS else each.encode("unicode_escape").decode("ascii")
         for each in " ".join(text.split())
     )
+
+
+def name_some(names: Collection[str]) -> str:
+    """Return the first names of several in a line, and the number of the others."""
+    further = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return f"{in_one_line(', '.join(islice(names, _NAMES_SHOWN)))}{further}"

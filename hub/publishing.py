@@ -25,8 +25,8 @@ from huggingface_hub.hf_api import RepoFile
 
 from .card import CARD, is_unedited, make_card
 from .card_facts import METRICS, CardFacts, is_of_this_package
-from .card_words import in_one_line
-from .push_files import TOKENIZER, PushFiles, is_ours, name_some, select_files
+from .card_words import in_one_line, name_some
+from .push_files import TOKENIZER, PushFiles, is_ours, select_files
 
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
@@ -272,7 +272,7 @@ def _send(push: _Push, private: bool) -> None:
     for attempt in range(_ATTEMPTS):
         if not (plan.added or plan.replaces):
             return
-        operations = [
+        operations: list[CommitOperationAdd | CommitOperationDelete] = [
             *(CommitOperationAdd(name, push.files[name]) for name in (*plan.added, *plan.changed)),
             *(CommitOperationDelete(name) for name in plan.removed),
         ]

@@ -1,10 +1,9 @@
 """The files of a model's folder that are pushed: real files of known names, all that a loader needs, no secrets."""
 
 import stat
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import islice
 from pathlib import Path
 
 from ..engines.onnx_models import check_export
@@ -12,7 +11,7 @@ from ..engines.saved_model import is_file_name, read_saved
 from .card import CARD
 from .card_command import has_token
 from .card_facts import INDEX, SHARDS, WEIGHTS, weight_files
-from .card_words import in_one_line
+from .card_words import name_some
 
 _CONFIG = "config.json"
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")
@@ -23,7 +22,6 @@ _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
 _ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")
 _SENT = (*TOKENIZER, WEIGHTS, INDEX, SHARDS, *_CODE, *_ABOUT, *_ONNX)
 _OURS = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
-_NAMES_SHOWN = 8
 _NOT_TEXT = (".safetensors", ".onnx", ".onnx_data", ".png")
 
 
@@ -40,8 +38,7 @@ class PushFiles:
     left_out: tuple[str, ...]
 
     def __str__(self) -> str:
-        left_out = f" Left out: {name_some(self.left_out)}." if self.left_out else ""
-        return f"{name_some(self.sent)}.{left_out}"
+        return f"{name_some(self.sent)}." + (f" Left out: {name_some(self.left_out)}." if self.left_out else "")
 
     @property
     def onnx(self) -> dict[str, Path]:
@@ -85,12 +82,6 @@ def select_files(folder: Path) -> PushFiles:
         if name not in sent and not path.is_symlink() and path not in inside
     ]
     return PushFiles(sent, (*links, *others))
-
-
-def name_some(names: Collection[str]) -> str:
-    """Return the first names of several in a line, and the number of the others."""
-    further = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return f"{in_one_line(', '.join(islice(names, _NAMES_SHOWN)))}{further}"
 
 
 def is_ours(name: str) -> bool:

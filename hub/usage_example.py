@@ -98,13 +98,7 @@ _EXAMPLES = {
 
 
 def write_usage(model: ModelFacts, name: str, example: str | None = None) -> str:
-    """Return Python that loads a model and prints what it makes of an example.
-
-    Args:
-        model: The model.
-        name: The model's repository on the Hub, or its folder.
-        example: The text that the model is given, if it is one that reads any text.
-    """
+    """Return Python that loads a model, by its repository or folder, and prints what it makes of an example."""
     if model.kind.task in _PIPELINES:
         code = _IMPORT_PIPELINE + _PIPELINES[model.kind.task]
     elif model.kind.task == "feature-extraction" and model.family == "encoder-decoder":
@@ -115,10 +109,7 @@ def write_usage(model: ModelFacts, name: str, example: str | None = None) -> str
 
 
 def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, example: str | None = None) -> str:
-    """Return Python that runs the ONNX files of a model in onnxruntime. The arguments are those of `write_usage`.
-
-    `quantization` is the argument of `load_engine`.
-    """
+    """Return Python that runs the ONNX files of a model; `quantization` is the argument of `load_engine`."""
     code = _ONNX_RESTORATION if model.restores else _ONNX
     code = code.replace("METHOD", "generate" if model.generates else "predict")
     code = code.replace("QUANTIZATION", f", quantization={as_python(quantization)}" if quantization else "")

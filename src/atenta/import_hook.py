@@ -13,10 +13,6 @@ def call_after_import(name: str, call: Callable[[], None]) -> None:
     Whoever imports the module then gets it after the call, in other threads too; an error of the call is an error of
     that import. The module need not be installed, and finding it (`importlib.util.find_spec`) calls nothing. If the
     module is executed again, as by `importlib.reload`, the function is called again.
-
-    Args:
-        name: name of the module.
-        call: function without arguments. It may import the module.
     """
     if sys.modules.get(name) is not None:
         call()

@@ -52,8 +52,9 @@ AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
     config_class: {kind_of_class(each.__name__).auto_class: each for each in models}
     for config_class, models in _MODELS.items()
 }
-for _model in (AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration):
-    AUTO_CLASSES[_model.config_class]["AutoModelForPreTraining"] = _model  # their pre-training has no head of its own
+# Their pre-training has no head of its own.
+AUTO_CLASSES[AtentaDecoderConfig]["AutoModelForPreTraining"] = AtentaDecoderForCausalLM
+AUTO_CLASSES[AtentaEncoderDecoderConfig]["AutoModelForPreTraining"] = AtentaEncoderDecoderForConditionalGeneration
 
 # The pipelines of this package, by their tasks.
 PIPELINES = {

@@ -14,9 +14,7 @@ from typer.testing import CliRunner
 from atenta import (
     AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
-    AtentaEncoderForTokenClassification,
     AtentaPairVotesConfig,
     AtentaPairVotesForCausalLM,
     AtentaTokenizer,
@@ -268,57 +266,6 @@ def test_a_text_that_names_a_file_is_pointed_out(command, tmp_path, monkeypatch)
     assert "text 2, 'acao.txt'" in found.stderr
 
 
-def test_scores_of_restored_characters_are_those_of_the_recipe(tmp_path):
-    rows = [("A acao comecou.", "A ação começou."), ("Ela esta em casa.", "Ela está em casa.")]
-    data = tmp_path / "test.tsv"
-    data.write_text("".join(f"{s}\t{t}\n" for s, t in rows), encoding="utf-8")
-    printed = run("evaluate", MODEL_FOLDER, "--test_file", data).stdout
-    assert "choice error rate" in printed
-    restored = [restore_accents(source) for source, _ in rows]
-    expected = scores(["exact_match"], predictions=restored, references=[target for _, target in rows])["exact_match"]
-    assert f"{expected:.4f}" in printed.splitlines()[-1]
-
-
-@pytest.mark.parametrize(
-    ("model_class", "options", "name", "content", "metric"),
-    [
-        (
-            AtentaEncoderForSequenceClassification,
-            {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}},
-            "test.tsv",
-            "casa\tpor\ncittà\tita\n",
-            "macro f1",
-        ),
-        (
-            AtentaEncoderForTokenClassification,
-            {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}},
-            "test.conll",
-            "em O\nBelém B-LOC\n\nLisboa B-LOC\n",
-            "tag accuracy",
-        ),
-        (
-            AtentaEncoderForQuestionAnswering,
-            {},
-            "test.jsonl",
-            json.dumps(
-                {
-                    "id": "1",
-                    "question": "Onde?",
-                    "context": "Em Belém.",
-                    "answers": {"text": ["Belém"], "answer_start": [3]},
-                }
-            ),
-            "f1",
-        ),
-    ],
-    ids=["labels", "tags", "questions"],
-)
-def test_scores_of_other_models(tmp_path, model_class, options, name, content, metric):
-    save_with_tokenizer(model_class, tmp_path / "model", **options)
-    (tmp_path / name).write_text(content, encoding="utf-8")
-    assert metric in run("evaluate", tmp_path / "model", "--test_file", tmp_path / name).stdout
-
-
 @pytest.mark.parametrize("batch_size", [1, 32])
 def test_bits_per_character_of_a_decoder(tmp_path, batch_size):
     model = save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model").eval()
@@ -356,12 +303,8 @@ def test_bits_per_character_of_pair_votes(tmp_path):
     assert found == pytest.approx(-shares.sum().item() / math.log(2) / 3, rel=1e-5)
 
 
-def test_a_malformed_row_is_named(tmp_path):
-    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "model")
-    (tmp_path / "test.tsv").write_text("a\tb\nc\n", encoding="utf-8")
-    refused = run("evaluate", tmp_path / "model", "--test_file", tmp_path / "test.tsv", code=1)
-    assert "test.tsv, line 2" in str(refused.exception)
-    refused = run("evaluate", tmp_path / "model", "--test_file", tmp_path / "nowhere.tsv", code=1)
+def test_a_file_to_score_on_must_be_there(tmp_path):
+    refused = run("evaluate", MODEL_FOLDER, "--test_file", tmp_path / "nowhere.tsv", code=1)
     assert "found no such file" in str(refused.exception)
 
 

@@ -36,10 +36,10 @@ def command(*arguments):
     return result.stdout
 
 
-def evaluate(folder):
+def evaluate(folder, *options):
     test_file = folder.parent / "test.tsv"
     test_file.write_text("acao\tação\n", encoding="utf-8")
-    return command("evaluate", folder, "--test_file", test_file, "--engine", "torch")
+    return command("evaluate", folder, "--test_file", test_file, *(options or ("--engine", "torch")))
 
 
 TEXT_DOORS: dict[str, Callable[[Path], object]] = {
@@ -67,6 +67,8 @@ DOORS = [
     *(pytest.param("texts", door, id=f"texts-{name}") for name, door in TEXT_DOORS.items()),
     *(pytest.param("characters", door, id=f"characters-{name}") for name, door in CHARACTER_DOORS.items()),
 ]
+OF_TRANSFORMERS = [doors[name] for doors in (TEXT_DOORS, CHARACTER_DOORS) for name in ("from_pretrained", "pipeline")]
+NOTHING = torch.zeros(2)
 OUTPUT_LAYER = {"texts": "lm_head.weight", "characters": "classifier.weight"}
 
 
@@ -96,37 +98,39 @@ def rewrite(folder, change):
     save_file(weights, path, {"format": "pt"})
 
 
-@pytest.mark.parametrize("damage", ["missing", "unexpected", "not finite"])
-@pytest.mark.parametrize(("kind", "door"), DOORS)
-def test_weights_that_are_not_those_of_the_model_are_named(folder_of, kind, door, damage):
-    folder, name = folder_of(kind), OUTPUT_LAYER[kind]
-
-    def change(weights):
-        if damage == "missing":
-            del weights[name]
-        elif damage == "unexpected":
-            weights["another.weight"] = torch.zeros(2)
-        else:
-            weights[name].view(-1)[3] = torch.nan
-
-    rewrite(folder, change)
-    with pytest.raises(
-        (SystemExit, ValueError), match="another.weight" if damage == "unexpected" else name
-    ) as refused:
-        door(folder)
-    if door not in (TEXT_DOORS["pipeline"], CHARACTER_DOORS["pipeline"]):  # transformers adds its traceback
-        assert "\n" not in str(refused.value)
-    assert not (folder / "onnx").exists()
-
-
-@pytest.mark.parametrize(("kind", "door"), [each for each in DOORS if "pipe" not in each.id and "from" not in each.id])
-def test_a_pickle_is_refused_with_what_converts_it(folder_of, kind, door):
-    folder = folder_of(kind)
+def as_pickle(folder, name):
     torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
     (folder / "model.safetensors").unlink()
-    with pytest.raises((SystemExit, ValueError), match=r"pytorch_model\.bin, a pickle.*save_file") as refused:
+
+
+def with_nan(weights, name):
+    weights[name].view(-1)[3] = torch.nan
+
+
+DAMAGES = {
+    "missing": lambda folder, name: rewrite(folder, lambda weights: weights.pop(name)),
+    r"another\.weight": lambda folder, name: rewrite(
+        folder, lambda weights: weights.update({"another.weight": NOTHING})
+    ),
+    "not finite": lambda folder, name: rewrite(folder, lambda weights: with_nan(weights, name)),
+    r"pytorch_model\.bin, a pickle.*save_file": as_pickle,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize(("kind", "door"), DOORS)
+def test_weights_that_are_not_those_of_the_model_are_named(folder_of, kind, door, damage):
+    is_of_transformers = door in OF_TRANSFORMERS
+    if is_of_transformers and "pickle" in damage:
+        pytest.skip("transformers has its own words for a pickle")
+    folder, name = folder_of(kind), OUTPUT_LAYER[kind]
+    DAMAGES[damage](folder, name)
+    with pytest.raises(
+        (SystemExit, ValueError), match=name if damage in ("missing", "not finite") else damage
+    ) as refused:
         door(folder)
-    assert "\n" not in str(refused.value)
+    assert is_of_transformers or "\n" not in str(refused.value)  # its pipeline adds its traceback
+    assert not (folder / "onnx").exists()
 
 
 def test_a_type_that_does_not_fit_the_weights_is_refused(folder_of):
@@ -146,19 +150,16 @@ def test_a_new_head_on_a_saved_encoder_is_no_missing_weight(tmp_path):
         AutoModelForTokenClassification.from_pretrained(tmp_path)
 
 
-@pytest.mark.parametrize("quantization", [None, "int8"])
-@pytest.mark.parametrize("kind", ["texts", "characters"])
+@pytest.mark.parametrize(("kind", "quantization"), [("texts", None), ("characters", "int8")])
 def test_exported_files_of_other_weights_are_refused(folder_of, kind, quantization):
-    folder = folder_of(kind)
+    folder, option = folder_of(kind), [] if quantization is None else ["--quantization", quantization]
     export_onnx(folder, quantization)
-    option = [] if quantization is None else ["--quantization", quantization]
     before = command("predict", folder, TEXT, *option)
     assert command("predict", folder, TEXT, *option) == before
     rewrite(folder, lambda weights: weights[OUTPUT_LAYER[kind]].neg_())  # trained again
-    again = " ".join(["atenta export", str(folder), *option])
     doors = [
         lambda: command("predict", folder, TEXT, *option),
-        lambda: command("evaluate", folder, "--test_file", write_pair(folder), *option),
+        lambda: evaluate(folder, "--engine", "onnx", *option),
         lambda: load_engine(folder, quantization=quantization),
     ]
     if kind == "characters":
@@ -169,16 +170,10 @@ def test_exported_files_of_other_weights_are_refused(folder_of, kind, quantizati
     for door in doors:
         with pytest.raises((SystemExit, ValueError), match="was not made of the weights") as refused:
             door()
-        assert str(refused.value).endswith(again)
+        assert str(refused.value).endswith(" ".join(["atenta export", str(folder), *option]))
     command("predict", folder, TEXT, "--engine", "torch")
     export_onnx(folder, quantization)
     command("predict", folder, TEXT, *option)
-
-
-def write_pair(folder):
-    test_file = folder.parent / "test.tsv"
-    test_file.write_text("acao\tação\n", encoding="utf-8")
-    return test_file
 
 
 def test_int8_is_taken_where_it_is_asked_for(folder_of):

@@ -16,7 +16,7 @@ from filelock import FileLock
 from safetensors import SafetensorError
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
-from atenta.command.main import RECIPES as COMMANDS
+from atenta.command.recipe_commands import RECIPES as COMMANDS
 from atenta.hub.publishing import PushError
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
 from atenta.recipes.training.checkpoints import delete_checkpoint, digest_rows, is_complete
