@@ -10,7 +10,6 @@ from support.recipes import run_here, tiny, write_lines
 DATA = {
     "seq2seq": ["nao\tnão", "e\té", "so\tsó"],
     "finetune_characters": ["Ela esta la.\tEla está lá.", "E a mae nao vem.\tE a mãe não vem."] * 4,
-    "finetune_classification": ["text\tlabel", "casa\tnome", "rua\tnome", "falar\tverbo"],
     "train_embeddings": ["anchor\tpositive", "casa\tlar", "rua\tvia", "falar\tdizer"],
 }
 FURTHER = {"finetune_characters": {"min_spelling_count": 1, "min_variant_count": 1, "min_character_count": 1}}

@@ -170,7 +170,6 @@ def test_processes_that_do_not_see_each_other_are_an_error(tmp_path, monkeypatch
     ("environment", "threads"),
     [
         ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "4"}, 2),
-        ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "1", "LOCAL_WORLD_SIZE": "16"}, 1),
         ({"ACCELERATE_MIXED_PRECISION": "no", "OMP_NUM_THREADS": "3"}, 3),
         ({"OMP_NUM_THREADS": "1"}, 3),
     ],
@@ -268,10 +267,9 @@ def test_the_current_folder_is_accepted_if_it_is_empty_or_of_a_run(tmp_path, mon
         start_run(arguments(".")).begin()
 
 
-@pytest.mark.parametrize("logger", ["wandb", "nothing"])
-def test_a_logger_that_is_not_installed_is_refused(tmp_path, logger):
-    with pytest.raises(SystemExit, match=rf"^--report_to {logger}: .*(install wandb|only azure_ml, ).*$"):
-        start_run(arguments(tmp_path / "run", report_to=logger))
+def test_a_logger_that_is_not_installed_is_refused(tmp_path):
+    with pytest.raises(SystemExit, match=r"^--report_to wandb: .*install wandb.*$"):
+        start_run(arguments(tmp_path / "run", report_to="wandb"))
     assert not (tmp_path / "run").exists()
 
 
@@ -329,36 +327,38 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-@pytest.mark.parametrize(
-    "command",
-    [*([RECIPES / f"{name}.py"] for name in (*COMMANDS, "train_embeddings")), ["atenta", "train", "seq2seq"]],
-)
+def test_every_recipe_prepares_for_an_interruption_before_it_imports_libraries():
+    for name in (*COMMANDS, "train_embeddings"):
+        imports = re.findall(r"^(?:import|from) (\S+)", (RECIPES / f"{name}.py").read_text(encoding="utf-8"), re.M)
+        assert imports[0] == "atenta.recipes.terminal", name
+
+
+@pytest.mark.parametrize("command", [[RECIPES / "seq2seq.py"], ["atenta", "train", "seq2seq"]])
 def test_an_interruption_while_libraries_are_imported_is_one_line(command):
     done = subprocess.run([sys.executable, "-c", _INTERRUPTED, *command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.strip()) == (130, "Stopped.")
 
 
-def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypatch):
-    def stop():
+@pytest.mark.parametrize(
+    ("reached", "kept"),
+    [
+        (lambda folder: None, "Nothing was trained yet."),
+        (lambda folder: start_run(arguments(folder)), "Nothing was trained yet."),
+        (
+            lambda folder: start_run(arguments(folder)).begin(),
+            "There is no checkpoint yet: the same command starts from the beginning.",
+        ),
+    ],
+)
+def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypatch, reached, kept):
+    def main():
+        reached(tmp_path)
         raise KeyboardInterrupt
 
-    def stop_later():
-        start_run(arguments(tmp_path))
-        stop()
-
-    def stop_later_still():
-        start_run(arguments(tmp_path)).begin()
-        stop()
-
     monkeypatch.setattr(runs, "_current", None)
-    for main, message in (
-        (stop, "Stopped. Nothing was trained yet."),
-        (stop_later, "Stopped. Nothing was trained yet."),
-        (stop_later_still, "Stopped. There is no checkpoint yet: the same command starts from the beginning."),
-    ):
-        with pytest.raises(SystemExit):
-            run_recipe(main)
-        assert capsys.readouterr().err.strip() == message
+    with pytest.raises(SystemExit):
+        run_recipe(main)
+    assert capsys.readouterr().err.strip() == f"Stopped. {kept}"
 
 
 @pytest.mark.parametrize(
