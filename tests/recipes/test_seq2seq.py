@@ -174,7 +174,8 @@ def test_data_that_are_missing_are_named(words, message, tmp_path):
         (["--streaming", "--max_steps=-1"], "--streaming reads rows without end: give --max_steps"),
         (["--optim", "adamw_bnb_8bit"], "--optim adamw_bnb_8bit: You need to install"),
         (["--optim", "adamw_torch", "--optim_args", "fast"], "with --optim_args fast: not enough values"),
-        (["--denoising"], "--denoising; it is a recipe of its own, pretrain_denoising.py"),
+        (["--denoising"], "--denoising; masked spans are restored by a recipe of their own, pretrain_denoising.py"),
+        (["--config", "denoising.yaml"], "pretrain_denoising.py"),
     ],
 )
 def test_options_refused_by_the_command_line(words, message, tmp_path, capsys):
