@@ -26,7 +26,7 @@ every_recipe = pytest.mark.parametrize("name", CASES)
 
 
 def assert_predicted(folder, case):
-    """Check that each row of the test was scored once, in its order."""
+    """Check that each row of the test was scored once, in its order, and that the scores are of these predictions."""
     if case.columns is None:
         assert not (folder / "predictions.tsv").exists()
         return
@@ -34,6 +34,8 @@ def assert_predicted(folder, case):
     rows = read_predictions(folder)
     assert list(rows[0])[: len(names)] == names
     assert [row["gold"] for row in rows] == gold
+    if case.score is not None:
+        assert read_metrics(folder)["test"]["model"] == pytest.approx(case.score(rows), abs=1e-6)
 
 
 @every_recipe

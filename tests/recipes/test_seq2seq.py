@@ -1,6 +1,5 @@
 """Pairs of texts: n-best outputs, scores, texts of any characters, kept letters, several targets, invented pairs."""
 
-import csv
 import json
 import subprocess
 import sys
@@ -132,17 +131,6 @@ def test_a_tag_unknown_to_a_saved_model_is_named(trained, tmp_path):
     new = write_lines(tmp_path / "new.tsv", "ser\tsendo\tGER")
     options = ("--train_file", new, "--validation_file", new, "--model_name_or_path", trained(NAME).folder)
     assert "no tag <GER>" in refusal(NAME, tmp_path, *options)
-
-
-def test_malformed_rows_are_skipped_and_listed(tmp_path, capsys):
-    bad = write_lines(tmp_path / "bad.tsv", "a\tb", "no tab here", "c\t ", "e\tf")
-    good = write_lines(tmp_path / "good.tsv", "a\tb")
-    options = {"train_file": bad, "validation_file": good, "output_dir": tmp_path / "model", "max_steps": 1}
-    run_here(NAME, tmp_path, *tiny(NAME, **options), "--skip_bad_rows")
-    assert "2 malformed rows" in capsys.readouterr().out
-    with (tmp_path / "model" / "bad_rows.tsv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    assert [row["where"] for row in rows] == [f"{bad}, line 2", f"{bad}, line 3"]
 
 
 def test_a_pair_that_is_too_long_is_refused_before_training(tmp_path, capsys):

@@ -19,6 +19,10 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.recipes.retrieval import COMBINATIONS, EDITS, NGRAMS
+from atenta.recipes.tasks.classification import score_labels
+from atenta.recipes.tasks.pairs import score_pairs
+from atenta.recipes.tasks.questions import score_answers
+from atenta.recipes.tasks.tagging import score_tags
 from atenta.tokenization.base_letters import strip_accents
 from support.recipes import arguments, run_recorded, tiny
 
@@ -106,7 +110,8 @@ class Case:
         files: Contents of the files of `train`, `validation` and perhaps `test`, by name.
         bad: The name and the content of a file with a malformed row, and what the message says after the file's name.
         other: A class of models that the recipe cannot start from, and the type that it expects.
-        columns: Names of the columns of `predictions.tsv`, and what is in the last one of them that is of the data.
+        columns: Names of the first columns of `predictions.tsv`, and the texts in the column `gold`.
+        score: Returns the scores of the rows of `predictions.tsv`.
         options: Options of the run.
         refused: Values of options that are out of range.
         command: Whether the end names a command that predicts one text.
@@ -119,9 +124,14 @@ class Case:
     bad: tuple[str, str, str]
     other: tuple[type[PreTrainedModel], str]
     columns: tuple[list[str], list[str]] | None = None
+    score: Callable[[list[dict[str, str]]], Mapping[str, float]] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
     refused: Mapping[str, Any] = field(default_factory=dict)
     command: bool = False
+
+
+def _targets_and_outputs(rows: Sequence[Mapping[str, str]]) -> tuple[list[dict[str, str]], list[str]]:
+    return [{"target": row["gold"]} for row in rows], [row["output 1"] for row in rows]
 
 
 _verses = lines(*(line for verse in VERSES * 4 for line in (verse, "")))
@@ -142,8 +152,10 @@ CASES = {
         ("bad.tsv", "a\tb\nno tab here\n", ", line 2: found 1 column"),
         _not_two_stacks,
         (["source", "tags", "gold", "output 1", "score 1", "output 2", "score 2"], [row[1] for row in TEST_PAIRS]),
-        _LEARNING | {"num_beams": 3, "num_return_sequences": 2, "metrics": ["word_accuracy", "exact_match", "chrf"]},
-        {"num_beams": 0, "num_return_sequences": -1, "max_eval_samples": 0, "hallucinated_rows": -1},
+        score=lambda rows: score_pairs(*_targets_and_outputs(rows), ["word_accuracy", "exact_match", "chrf"]),
+        options=_LEARNING
+        | {"num_beams": 3, "num_return_sequences": 2, "metrics": ["word_accuracy", "exact_match", "chrf"]},
+        refused={"num_beams": 0, "num_return_sequences": -1, "max_eval_samples": 0, "hallucinated_rows": -1},
         command=True,
     ),
     "pretrain_denoising": Case(
@@ -154,8 +166,9 @@ CASES = {
         ("bad.jsonl", jsonl({"text": "a"}, {"text": 3}), ", line 2: found 3 (int) as the text"),
         _not_two_stacks,
         (["source", "gold", "output 1", "score 1"], VERSES * 4),
-        {"sample_by": "paragraph", "noise_density": 0.2},
-        {"noise_density": 1, "mean_span_length": 0.5},
+        score=lambda rows: score_pairs(*_targets_and_outputs(rows), ["chrf", "character_error_rate"]),
+        options={"sample_by": "paragraph", "noise_density": 0.2},
+        refused={"noise_density": 1, "mean_span_length": 0.5},
     ),
     "pretrain_masked": Case(
         "AutoModelForPreTraining",
@@ -197,8 +210,9 @@ CASES = {
         ("bad.csv", 'text,label\ncasa,nome\nrua," "\n', ", line 3: found an empty label"),
         (AtentaDecoderForSequenceClassification, "atenta_encoder"),  # it has such a head too
         (["text", "output", "gold"], [label for _, label in TEST_LABELS]),
-        _LEARNING,
-        {"ngram_buckets": 0},
+        score=lambda rows: score_labels([row["output"] for row in rows], [row["gold"] for row in rows]),
+        options=_LEARNING,
+        refused={"ngram_buckets": 0},
         command=True,
     ),
     "finetune_tagging": Case(
@@ -213,8 +227,9 @@ CASES = {
         ("bad.conll", "Rio B-LOC\nbelo\n", ", line 2: found 1 column(s) in 'belo'"),
         _not_an_encoder,
         (["words", "output", "gold"], [" ".join(tag for _, tag in sentence) for sentence in TEST_TAGGED]),
-        {**_LEARNING, "max_steps": 80, "eval_steps": 40, "save_steps": 40},
-        {"conv_kernel_size": 0},
+        score=lambda rows: score_tags([row["output"].split() for row in rows], [row["gold"].split() for row in rows]),
+        options={**_LEARNING, "max_steps": 80, "eval_steps": 40, "save_steps": 40},
+        refused={"conv_kernel_size": 0},
         command=True,
     ),
     "finetune_qa": Case(
@@ -233,8 +248,11 @@ CASES = {
         ),
         _not_an_encoder,
         (["question", "output", "gold"], [" | ".join(answers) for _, _, answers in QUESTIONS]),
-        {**_LEARNING, "max_length": 64, "stride": 16, "max_answer_length": 12},
-        {"stride": -1, "max_answer_length": 0},
+        score=lambda rows: score_answers(
+            [row["output"] for row in rows], [{"answers": {"text": row["gold"].split(" | ")}} for row in rows]
+        ),
+        options={**_LEARNING, "max_length": 64, "stride": 16, "max_answer_length": 12},
+        refused={"stride": -1, "max_answer_length": 0},
     ),
     "finetune_generation": Case(
         "AutoModelForCausalLM",
@@ -262,11 +280,11 @@ CASES = {
         ("bad.tsv", "a\tá\nacao\tações\n", ", line 2"),
         (AtentaEncoderForTokenClassification, "an encoder of pretrain_masked.py, or a model of this recipe"),
         (["domain", "source", "gold"], TEST_ACCENTED),
-        {
+        options={
             **{**_LEARNING, "max_length": 64, "min_spelling_count": 1, "min_variant_count": 1},
             "min_character_count": 1,
         },
-        {"min_variant_count": 0, "min_character_count": 0, "min_spelling_count": 0},
+        refused={"min_variant_count": 0, "min_character_count": 0, "min_spelling_count": 0},
     ),
     "train_embeddings": Case(
         "AutoModel",
@@ -280,11 +298,11 @@ CASES = {
         ("bad.tsv", "anchor\tpositive\na\n", ", line 2"),
         _not_an_encoder,
         (["query", "output", "gold"], [name for _, name in misspelt(TEST_NAMES)]),
-        {
+        options={
             **{"per_device_train_batch_size": 4, "max_length": 16, "metric_for_best_model": "mean_reciprocal_rank"},
             **{"edit_distance": True, "tfidf_sizes": [1, 2], "hard_negatives": True},
         },
-        {"scale": 0, "max_neighbours": 0},
+        refused={"scale": 0, "max_neighbours": 0},
     ),
 }
 
