@@ -2,12 +2,13 @@
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from transformers import AutoModelForSeq2SeqLM, pipeline
+from typer.testing import CliRunner
 
+from atenta.command.main import app
 from atenta.recipes.reading.records import printable
 from support.recipe_cases import PAIRS, TEST_PAIRS
 from support.recipes import (
@@ -16,7 +17,7 @@ from support.recipes import (
     read_predictions,
     refusal,
     run_here,
-    run_recipe,
+    run_recorded,
     tiny,
     write_jsonl,
     write_lines,
@@ -73,16 +74,14 @@ def test_sources_of_any_characters(tmp_path):
         tmp_path / "pairs.jsonl", [{"source": each, "target": each.upper(), "tags": "V;PL"} for each in sources]
     )
     options = {"train_file": data, "validation_file": data, "max_steps": 2, "output_dir": tmp_path / "model"}
-    done = run_recipe(NAME, tmp_path, *tiny(NAME, **options))
+    done = run_recorded(NAME, tmp_path, *tiny(NAME, **options))
     assert [row["source"] for row in read_predictions(tmp_path / "model")] == sources
     (command,) = [each.removeprefix("$ ") for each in done.stdout.split("\n") if each.startswith("$ atenta predict")]
     words = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {command}"], check=True, capture_output=True, text=True
     ).stdout.split("\0")
     assert words[-2] in [f"{source}\tV;PL" for source in sources]
-    again = subprocess.run(
-        [sys.executable, "-m", "atenta", *words[1:-1]], check=True, capture_output=True, text=True
-    ).stdout
+    again = CliRunner().invoke(app, words[1:-1]).stdout
     assert printable(again).removesuffix("\n") == done.stdout.split(f"$ {command}\n")[1].removesuffix("\n")
 
 
