@@ -11,7 +11,7 @@ OLDEST_ENVIRONMENT := .venv-oldest/.installed
 PYTEST := -m pytest --numprocesses $(WORKERS)
 
 ACCENTS_MODEL := outputs/portuguese_accents
-RECIPES := seq2seq pretrain_causal pretrain_masked finetune_classification finetune_tagging finetune_qa finetune_generation
+RECIPES := seq2seq pretrain_causal pretrain_masked pretrain_denoising finetune_classification finetune_tagging finetune_qa finetune_generation
 
 .PHONY: help run demo hub-check accents-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
 

@@ -21,6 +21,7 @@ RECIPES = {
     "seq2seq": "an encoder-decoder on pairs of texts: accents, inflection, phones, transliteration",
     "pretrain_causal": "a decoder on texts",
     "pretrain_masked": "an encoder on texts",
+    "pretrain_denoising": "an encoder-decoder on texts",
     "finetune_classification": "labels of texts",
     "finetune_tagging": "tags of words",
     "finetune_qa": "answers to questions about a text",

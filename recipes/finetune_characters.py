@@ -80,7 +80,11 @@ _EXAMPLES = 10  # test texts printed at the end
 
 @dataclass
 class CharacterArguments:
-    """The characters that are restored."""
+    """The characters that are restored.
+
+    Raises:
+        ValueError: If there is no such thing to strip.
+    """
 
     _argument_group_name = "characters"
 
@@ -105,11 +109,6 @@ class CharacterArguments:
     )
 
     def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            ValueError: If there is no such thing to strip.
-        """
         if unknown := sorted(set(self.strip) - set(STRIPPED)):
             raise ValueError(f"--strip {' '.join(unknown)}: expected some of {', '.join(STRIPPED)}.")
 
@@ -152,7 +151,8 @@ def main() -> None:
     if model.config.spellings_file:
         count = partial(Spellings.from_texts, bases, rows["train"]["target"], fold_case=fold_case)
         learnt = count(min_count=characters.min_spelling_count)
-        spellings = _saved_spellings(sizes) or count()
+        saved = sizes.model_name_or_path  # a saved tagger keeps its own
+        spellings = (load_spellings(load_config(find_model(saved))) if saved else None) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
     encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), fold_case)
     check_metric(training, ["choice_error_rate"])
@@ -233,10 +233,9 @@ def score_labels(evaluated: EvalPrediction) -> dict[str, float]:
 
 
 def round_weights(restorer: CharacterRestorer, texts: Sequence[str]) -> dict[str, int]:
-    """Round all weights but the head's to half precision, in place; they stay in single precision.
+    """Round all weights but the head's to half precision, in place; return how many characters of texts that changed.
 
-    Returns:
-        How many `characters` the texts have, and how many are `changed` in them by the rounding.
+    The weights stay in single precision.
     """
     before = code_points("".join(each.text for each in restorer.restore(texts)))
     head = {id(parameter) for parameter in restorer.model.classifier.parameters()}
@@ -334,13 +333,6 @@ def _create_tagger(
             "encoder of pretrain_masked.py, or a model of this recipe"
         )
     return tokenizer, model
-
-
-def _saved_spellings(sizes: StackArguments) -> Spellings | None:
-    """Return the spellings of the model to start from, which it keeps, if it has any."""
-    if sizes.model_name_or_path is None:
-        return None
-    return load_spellings(load_config(find_model(sizes.model_name_or_path)))
 
 
 def _encode(

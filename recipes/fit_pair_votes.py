@@ -15,19 +15,19 @@ kept. The test texts are scored once.
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from huggingface_hub.errors import StrictDataclassError
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 
 from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
+from atenta.engines.saved_model import load_config
 from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, SEED
@@ -56,12 +56,14 @@ class VoteArguments:
     """The model.
 
     Raises:
-        ValueError: If the level is unknown, or a number is out of its range.
+        ValueError: If a number is out of its range.
     """
 
     _argument_group_name = "model"
 
-    level: str = field(default="characters", metadata={"help": "tokens of the model: characters or words"})
+    level: str = field(
+        default="characters", metadata={"help": "tokens of the model: characters or words", "choices": list(LEVELS)}
+    )
     vocab_size: int = field(default=30_000, metadata={"help": "maximum number of word tokens; other words are <unk>"})
     max_distance: list[int] = field(
         default_factory=lambda: [1],
@@ -70,8 +72,6 @@ class VoteArguments:
     smoothing: float = field(default=0.01, metadata={"help": "weight of the token frequencies, in votes"})
 
     def __post_init__(self) -> None:
-        if self.level not in LEVELS:
-            raise ValueError(f"--level {self.level}: expected one of {', '.join(LEVELS)}")
         check_vocab_size(self.vocab_size)
         if not self.max_distance:
             raise ValueError("--max_distance is empty; expected at least one distance")
@@ -115,15 +115,15 @@ class RunArguments:
 
     def __post_init__(self) -> None:
         check_country(self.country_iso_code)
-        config, expected = Path(self.compare_with, "config.json"), AtentaDecoderConfig.model_type
-        if not config.is_file():
+        folder, expected = Path(self.compare_with), AtentaDecoderConfig.model_type
+        if not (folder / "config.json").is_file():
             return
         try:
-            found = json.loads(config.read_text(encoding="utf-8"))["model_type"]
-        except (OSError, ValueError, TypeError, KeyError, RecursionError):
-            raise ValueError(f"--compare_with {self.compare_with}: its config.json is not that of a model") from None
+            found = load_config(folder).model_type
+        except (OSError, ValueError) as error:
+            raise ValueError(f"--compare_with {folder}: {error}") from None
         if found != expected:
-            raise ValueError(f"--compare_with {self.compare_with}: found a model of type {found}; expected {expected}")
+            raise ValueError(f"--compare_with {folder}: found a model of type {found}; expected {expected}")
 
 
 def main() -> None:
@@ -157,11 +157,7 @@ def main() -> None:
 
     test = rows["test"]
     nats = level.baseline_nats(rows["train"], test, tokenizer)
-    nats |= {
-        "model": nats_by_votes(
-            model, tqdm(test["input_ids"], desc="test", unit=" documents", leave=False, disable=None)
-        )
-    }
+    nats["model"] = nats_by_votes(model, _shown(test["input_ids"], "test"))
     nats |= level.decoder_nats(run.compare_with, test)
     scores = {name: level.scores(of_name, test, tokenizer) for name, of_name in nats.items()}
     print(f"test (model: max_distance {model.config.max_distance})\n{table(scores)}\n", flush=True)
@@ -188,31 +184,25 @@ def _fit_best(
     sizes: VoteArguments, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase
 ) -> tuple[AtentaPairVotesForCausalLM, dict[str, dict[str, float]]]:
     """Fit a model for each distance. Return the one with the best validation score, and the scores of all."""
+    special = {name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
     best: AtentaPairVotesForCausalLM
     fewest, by_distance = math.inf, {}
     for distance in sizes.max_distance:
-        model = _fit(rows["train"], tokenizer, distance, sizes.smoothing)
-        nats = nats_by_votes(
-            model,
-            tqdm(rows["validation"]["input_ids"], desc="validation", unit=" documents", leave=False, disable=None),
+        config = AtentaPairVotesConfig(
+            vocab_size=len(tokenizer), max_distance=distance, smoothing=sizes.smoothing, **special
         )
+        documents = (row["input_ids"] for row in rows["train"])
+        model = AtentaPairVotesForCausalLM(config).fit(_shown(documents, f"counting, distance {distance}", leave=True))
+        nats = nats_by_votes(model, _shown(rows["validation"]["input_ids"], "validation"))
         by_distance[f"max_distance {distance}"] = LEVELS[sizes.level].scores(nats, rows["validation"], tokenizer)
         if nats < fewest:
             best, fewest = model, nats
     return best, by_distance  # type: ignore[return-value]  # there is at least one distance
 
 
-def _fit(
-    rows: Rows, tokenizer: PreTrainedTokenizerBase, max_distance: int, smoothing: float
-) -> AtentaPairVotesForCausalLM:
-    """Return a model of the votes in the documents, which are read one by one."""
-    special = {name: getattr(tokenizer, name) for name in ("pad_token_id", "bos_token_id", "eos_token_id")}
-    config = AtentaPairVotesConfig(
-        vocab_size=len(tokenizer), max_distance=max_distance, smoothing=smoothing, **special
-    )
-    ids, counting = (row["input_ids"] for row in rows), f"counting, distance {max_distance}"
-    documents = tqdm(ids, desc=counting, unit=" documents", disable=None)
-    return AtentaPairVotesForCausalLM(config).fit(documents)
+def _shown(documents: Iterable[Any], what: str, leave: bool = False) -> Iterable[Any]:
+    """Return documents that are counted on a terminal while they are read."""
+    return tqdm(documents, desc=what, unit=" documents", leave=leave, disable=None)
 
 
 if __name__ == "__main__":

@@ -9,37 +9,24 @@
 
 By default it restores the accents of Portuguese in texts of Machado de Assis; recipes/configs has files for other
 tasks. With --train_file and --validation_file it trains on your own `source<TAB>target` lines; a third column may hold
-feature tags (`V;3;PL`). With --denoising it pre-trains on texts: spans are masked, and the model restores them.
+feature tags (`V;3;PL`).
 """
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any
 
 import datasets
-import numpy
-from peft import PeftModel
-from transformers import (
-    AutoModelForSeq2SeqLM,
-    DataCollatorForSeq2Seq,
-    EvalPrediction,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
 from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
-from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
-from atenta.recipes.metrics import PAIR_METRICS, scores
-from atenta.recipes.option_annotations import FROM_0, FROM_1, SHARE, Mark
-from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.records import printable
+from atenta.recipes.option_annotations import FROM_0, Mark
+from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.samples.files import SPLITS
-from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
-from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.hallucination import hallucinate
 from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, merge_targets, score_pairs, tag_tokens
 from atenta.recipes.training import (
@@ -51,73 +38,20 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.encoder_decoders import (
+    DecodingArguments,
+    decode_encoded,
+    save_decoded,
+    train_to_generate,
+)
+from atenta.recipes.training.results import report_saved
 from atenta.tokenization.base_letters import strip_accents
 from atenta.tokenization.text_windows import GAP, GeneratedText, generate_windows, join_windows
-
-# Rows of text (`train`, `test` and further tests), rows of ids, what they are encoded, trained and batched with, and
-# what a card says of them.
-_Prepared = tuple[
-    Mapping[str, Any],
-    dict[str, Rows],
-    PreTrainedTokenizerBase,
-    PreTrainedModel | PeftModel,
-    DataCollatorForSeq2Seq,
-    Mapping[str, Any],
-]
-_EXAMPLES = 10  # test pairs printed at the end
-
-
-@dataclass
-class DecodingArguments:
-    """Search for outputs, and their scores."""
-
-    _argument_group_name = "decoding"
-
-    metrics: Annotated[list[str], Mark.AFTER_TRAINING] = field(
-        default_factory=lambda: ["exact_match", "character_error_rate"],
-        metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
-    )
-    num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
-        default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"}
-    )
-    num_return_sequences: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
-        default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
-    )
-    keep_letters: Annotated[bool | None, Mark.INCIDENTAL] = field(
-        default=None,
-        metadata={
-            "help": "also score outputs that are made to keep the source's letters and change only accents; None: if "
-            "all test pairs keep them"
-        },
-    )
-    max_eval_samples: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING] = field(
-        default=None, metadata={"help": "validation pairs decoded at each evaluation during training; None: all"}
-    )
-
-    def __post_init__(self) -> None:
-        """Check the options.
-
-        Raises:
-            ValueError: If a metric is unknown, is not of pairs of texts or is named twice, or none is, or more outputs
-                are requested than the search can find.
-        """
-        unfit = [name for name in self.metrics if name not in PAIR_METRICS or self.metrics.count(name) > 1]
-        if unfit or not self.metrics:
-            raise ValueError(
-                f"--metrics {' '.join(unfit)}: expected some of {', '.join(PAIR_METRICS)}, each of them once."
-            )
-        if self.num_return_sequences > self.num_beams:
-            raise ValueError(
-                f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
-                f"{self.num_beams} can find: raise --num_beams."
-            )
 
 
 @dataclass
 class PairArguments:
-    """The options for reading the pairs of a training without --denoising."""
+    """How pairs are read and decoded."""
 
     _argument_group_name = "pairs"
 
@@ -136,233 +70,95 @@ class PairArguments:
         default=0,
         metadata={"help": "number of pairs to invent for training from few pairs, with the stems of words replaced"},
     )
-
-
-@dataclass
-class DenoisingArguments:
-    """Pre-training by restoring masked texts (BART: Lewis et al., 2020)."""
-
-    _argument_group_name = "denoising"
-
-    denoising: bool = field(default=False, metadata={"help": "pre-train on texts by restoring masked spans"})
-    noise_density: Annotated[float, SHARE] = field(
-        default=0.3, metadata={"help": "share of the characters that is masked"}
-    )
-    mean_span_length: Annotated[float, FROM_1] = field(
-        default=6.0, metadata={"help": "mean number of characters that one mask replaces"}
+    keep_letters: Annotated[bool | None, Mark.INCIDENTAL] = field(
+        default=None,
+        metadata={
+            "help": "also score outputs that are made to keep the source's letters and change only accents; None: if "
+            "all test pairs keep them"
+        },
     )
 
 
 def main() -> None:
-    """Read the data, train, score, save, and print examples."""
-    dataclasses = (
-        *(DocumentArguments, PairArguments, DenoisingArguments),
-        *(TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments),
-    )
+    """Read the pairs, train, decode the tests, score, save, print examples."""
+    dataclasses = (DataArguments, PairArguments, TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
-    data, pairs, noise, sizes, search, training = options
-    _expect_options_of_the_data(noise, pairs, sizes, search)
+    data, pairs, sizes, search, training = options
     run = start_run(*options)
-    if noise.denoising:
-        rows, encoded, tokenizer, model, collator, about = _prepare_texts(data, sizes, noise, training)
-    else:
-        rows, encoded, tokenizer, model, collator, about = _prepare_pairs(data, sizes, pairs, training)
-    longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
-    model.generation_config.max_length = 2 * longest  # the default is 20
-    model.generation_config.num_beams = 1  # for evaluation during training, also of a model that was saved with beams
+    rows = load_rows(data, training, PAIRS)
+    splits = {name: rows[name] for name in SPLITS}
+    if pairs.hallucinated_rows:
+        splits["train"] = _add_hallucinated(rows["train"], pairs.hallucinated_rows, training.seed)
+    tokenizer, model = load_or_create(
+        sizes,
+        AutoModelForSeq2SeqLM,
+        "encoder-decoder",
+        (row["source"] + row["target"] for row in splits["train"]),
+        tags=tag_tokens(chain(*splits.values())),
+        targets=(row["target"] for row in splits["train"]),
+        target_separator=pairs.target_separator,
+    )
+    is_ours = hasattr(model, "letter_lock")  # its tokens are characters
+    if pairs.keep_letters and not is_ours:
+        raise SystemExit("--keep_letters needs an encoder-decoder of this package: leave it out.")
+    inputs = [["tags", "source"], ["target"]]
+    report = report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
+    encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
+    if is_ours:
+        unknown = {"window_length": None, "length_ratios": None}
+        streamed = not isinstance(encoded["train"], datasets.Dataset)
+        model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"], GAP))
     # What the scores depend on, and `atenta evaluate` reads back.
     scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
-    scored_by |= {"target_separator": pairs.target_separator, "denoising": noise.denoising}
+    scored_by |= {"target_separator": pairs.target_separator}
     model.config.task_specific_params = {"text2text-generation": scored_by}
-    training.predict_with_generate = True
-    can_lock = not noise.denoising and hasattr(model, "letter_lock")
-    if search.keep_letters and not can_lock:
-        raise SystemExit("--keep_letters needs an encoder-decoder of this package, and pairs of texts: leave it out.")
-    check_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
+    collator = DataCollatorForSeq2Seq(tokenizer, model)
+    trainer = train_to_generate(run, model, training, tokenizer, encoded, collator, search)
 
-    validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
-    validation = validation.select(_shortest_first(validation))
-    compute_metrics = partial(score_generated, tokenizer=tokenizer, metrics=search.metrics)
-    trainer = Seq2SeqRecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        {**encoded, "validation": validation},
-        collator,
-        compute_metrics,
-        # When denoising, the source is made with the batch. It is never longer than the text.
-        length_columns=["labels" if noise.denoising else "input_ids", "labels"],
-    )
-    trainer.fit(run)
-
-    trainer.model.generation_config.num_beams = search.num_beams  # saved with the model, which is used as it is scored
-    merge = merge_targets if pairs.several_targets and not noise.denoising else list
+    merge = merge_targets if pairs.several_targets else list
     tests = {name: merge(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
-    locked: dict[str, list[list[GeneratedText]]] = {}
-    if noise.denoising:
-        outputs = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}
-    else:
-        outputs = {name: decode_rows(trainer, of_test, tokenizer, search) for name, of_test in tests.items()}
-    kept = can_lock and all(strip_accents(row["source"]) == strip_accents(row["target"]) for row in tests["test"])
-    if kept if search.keep_letters is None else search.keep_letters:
-        locked = {
-            name: decode_rows(trainer, of_test, tokenizer, search, keep_letters=True)
-            for name, of_test in tests.items()
-        }
     baselines = {"left as it is": copy_source, "most frequent in training": partial(look_up, rows["train"])}
-    if all(len(row["source"].split()) == 1 for of_split in rows.values() for row in of_split):
+    if all(len(row["source"].split()) == 1 for row in chain(*rows.values())):
         aligned = align_letters(rows["train"], pairs.target_separator)
         baselines["letters in context"] = partial(letters_in_context, aligned, separator=pairs.target_separator)
-    answers = {
-        name: {
-            **{baseline: answer(of_test) for baseline, answer in baselines.items()},
-            "model": [ranked[0].text for ranked in outputs[name]],
-            **({"model, letters kept": [ranked[0].text for ranked in locked[name]]} if locked else {}),
-        }
-        for name, of_test in tests.items()
-    }
-
+    answers = {name: {each: answer(test) for each, answer in baselines.items()} for name, test in tests.items()}
+    outputs = {name: decode_rows(trainer, test, search) for name, test in tests.items()}
+    for name, of_test in outputs.items():
+        answers[name]["model"] = [ranked[0].text for ranked in of_test]
+    kept = is_ours and all(strip_accents(row["source"]) == strip_accents(row["target"]) for row in tests["test"])
+    if kept if pairs.keep_letters is None else pairs.keep_letters:
+        for name, test in tests.items():
+            locked = decode_rows(trainer, test, search, keep_letters=True)
+            answers[name]["model, letters kept"] = [ranked[0].text for ranked in locked]
     score = partial(score_pairs, metrics=search.metrics, separator=pairs.target_separator)
-    compared = {name: compare(score, tests[name], answers[name]) for name in tests}
-    sources, gold = ([row[column] for row in tests["test"]] for column in ("source", "target"))
-    tags = [" ".join(row["tags"]) for row in tests["test"]]
-    columns = {
-        "source": sources,
-        **({"tags": tags} if any(tags) else {}),
-        "gold": gold,
-        **n_best_columns(outputs["test"]),
-    }
-    save_run(
-        trainer,
-        scores=compared.pop("test"),
-        further_scores=compared,
-        by_length=compare_by_length(score, tests["test"], answers["test"]),
-        predictions=columns,
-        about=about,
-    )
-
-    if trainer.is_world_process_zero():
-        shown = {"test": _EXAMPLES} | dict.fromkeys(compared, 1)
-        examples = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
-        for row, output in examples:
-            source = " ".join([row["source"], *row["tags"]])
-            print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
-        if noise.denoising:
-            report_saved(trainer)
-        else:
-            has_tags = any(row["tags"] for of_test in tests.values() for row in of_test)
-            named = [(_with_tags(row, has_tags), output) for row, output in examples]
-            report_saved(trainer, *next((pair for pair in named if pair[0] != pair[1]), named[0]))
-
-
-def _expect_options_of_the_data(
-    noise: DenoisingArguments, pairs: PairArguments, sizes: TwoStackArguments, search: DecodingArguments
-) -> None:
-    """Check that no option is given that the other kind of data has."""
-    given = [name for name, value in asdict(pairs).items() if value != getattr(PairArguments(), name)]
-    given += ["tags_with_positions"] * sizes.tags_with_positions + ["keep_letters"] * bool(search.keep_letters)
-    if noise.denoising and given:
-        raise SystemExit(f"--{' and --'.join(given)}: about pairs of texts. Leave it out with --denoising.")
-    given = [name for name, value in asdict(noise).items() if value != getattr(DenoisingArguments(), name)]
-    if given and not noise.denoising:
-        raise SystemExit(f"--{' and --'.join(given)}: about masked texts. Leave it out without --denoising.")
+    examples = save_decoded(trainer, score, tests, answers, outputs["test"], describe_data(data, report))
+    # As `atenta predict` takes a source: followed, in a model of tags, by a tab and its own.
+    tab = "\t" * any(row["tags"] for row in chain(*tests.values()))
+    named = [(row["source"] + tab + ";".join(tag[1:-1] for tag in row["tags"]), output) for row, output in examples]
+    report_saved(trainer, *next((pair for pair in named if pair[0] != pair[1]), named[0]))
 
 
 def decode_rows(
     trainer: Seq2SeqRecipeTrainer,
     rows: Sequence[Mapping[str, Any]],
-    tokenizer: PreTrainedTokenizerBase,
     search: DecodingArguments,
     keep_letters: bool = False,
 ) -> list[list[GeneratedText]]:
-    """Return the outputs for the source of each row, best first; long sources are decoded in windows.
-
-    Args:
-        trainer: Holds the model, and the processes that share the work.
-        rows: Pairs with `source`, `target` and `tags`.
-        tokenizer: The model's tokenizer.
-        search: The width of the search, and the number of outputs.
-        keep_letters: Whether an output must have the letters of its source.
-    """
+    """Return the outputs for the source of each row, best first; long sources are decoded in windows."""
+    tokenizer = trainer.processing_class
 
     def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
         tags = [rows[index]["tags"] for index in indices]
         columns = {"source": parts, "target": [""] * len(parts), "tags": tags}
         encoded = datasets.Dataset.from_dict(encode_pairs(columns, tokenizer))
-        return decode_encoded(trainer, encoded, tokenizer, search, keep_letters)
+        return decode_encoded(trainer, encoded, search, keep_letters)
 
     sources, window_length = [row["source"] for row in rows], getattr(trainer.model.config, "window_length", None)
     found = generate_windows(sources, window_length, tokenizer.get_vocab(), generate)
     return [join_windows(*each) for each in found]
 
 
-def decode_encoded(
-    trainer: Seq2SeqRecipeTrainer,
-    encoded: datasets.Dataset,
-    tokenizer: PreTrainedTokenizerBase,
-    search: DecodingArguments,
-    keep_letters: bool = False,
-) -> list[list[GeneratedText]]:
-    """Return the outputs for encoded sources, best first; see [`decode_rows`]. The shortest are decoded first."""
-    order = _shortest_first(encoded)
-    decoded = decode_n_best(
-        trainer.model,
-        trainer.get_test_dataloader(encoded.select(order)),
-        tokenizer,
-        num_beams=search.num_beams,
-        num_return_sequences=search.num_return_sequences,
-        keep_letters=keep_letters,
-        accelerator=trainer.accelerator,
-    )
-    return [outputs for _, outputs in sorted(zip(order, decoded), key=lambda pair: pair[0])]
-
-
-def score_generated(
-    evaluated: EvalPrediction, tokenizer: PreTrainedTokenizerBase, metrics: Sequence[str]
-) -> dict[str, float]:
-    """Score generated ids, (texts, length), against the labels; both are padded with `<pad>` or -100."""
-    predictions, references = (
-        tokenizer.batch_decode(numpy.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
-        for ids in (evaluated.predictions, evaluated.label_ids)
-    )
-    return scores(metrics, predictions=predictions, references=references)
-
-
-def _shortest_first(encoded: datasets.Dataset) -> list[int]:
-    """Return the indices of rows in the order of their sources' lengths, with which batches have little padding."""
-    return numpy.argsort(list(map(len, encoded["input_ids"])), kind="stable").tolist()
-
-
-def _prepare_pairs(
-    data: DocumentArguments, sizes: TwoStackArguments, pairs: PairArguments, training: Seq2SeqRecipeArguments
-) -> _Prepared:
-    """Read and encode pairs. The model notes what the lengths of the training pairs are."""
-    rows = load_rows(data, training, PAIRS)
-    splits = {name: rows[name] for name in SPLITS}
-    if pairs.hallucinated_rows:
-        splits["train"] = _with_hallucinated(splits["train"], pairs.hallucinated_rows, training.seed)
-    texts = (row["source"] + row["target"] for row in splits["train"])
-    tokenizer, model = load_or_create(
-        sizes,
-        AutoModelForSeq2SeqLM,
-        "encoder-decoder",
-        texts,
-        tags=tag_tokens(chain(*splits.values())),
-        targets=(row["target"] for row in splits["train"]),
-        target_separator=pairs.target_separator,
-    )
-    inputs = [["tags", "source"], ["target"]]
-    report = report_rows(splits, training, ["source", "target"], tokenizer, max_length=sizes.max_length, inputs=inputs)
-    encoded = encode_rows(splits, training, partial(encode_pairs, tokenizer=tokenizer), data.preprocessing_num_workers)
-    if hasattr(model, "letter_lock"):  # a model of ours, whose tokens are characters
-        unknown = {"window_length": None, "length_ratios": None}
-        streamed = not isinstance(encoded["train"], datasets.Dataset)
-        model.config.update(unknown if streamed else measure_lengths(splits["train"], encoded["train"], GAP))
-    collator = DataCollatorForSeq2Seq(tokenizer, model)
-    return rows, encoded, tokenizer, model, collator, describe_data(data, report)
-
-
-def _with_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
+def _add_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
     """Return training pairs and as many invented ones, after them; a run of the same seed invents the same."""
     if not isinstance(rows, datasets.Dataset):
         raise SystemExit("--hallucinated_rows reads all training pairs at once: leave out --streaming.")
@@ -371,36 +167,6 @@ def _with_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
     except ValueError as error:
         raise SystemExit(f"--hallucinated_rows {count}: {error}") from None
     return datasets.concatenate_datasets([rows, datasets.Dataset.from_list(invented, rows.features)])
-
-
-def _prepare_texts(
-    data: DocumentArguments, sizes: TwoStackArguments, noise: DenoisingArguments, training: Seq2SeqRecipeArguments
-) -> _Prepared:
-    """Read and encode texts. Training texts are masked in each batch, validation and test texts once."""
-    splits = load_documents(data, training)
-    texts = splits["train"]["text"]
-    tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", texts)
-    report = report_rows(splits, training, ["text"], tokenizer)
-    segment = partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length)
-    encoded = encode_rows(splits, training, segment, data.preprocessing_num_workers)
-    masking = {name: value for name, value in asdict(noise).items() if name != "denoising"} | {"seed": training.seed}
-    held_out = {name: encoded[name] for name in ("validation", "test")}
-    mask = partial(mask_once, tokenizer=tokenizer, **masking)
-    masked = encode_rows(held_out, training, mask, data.preprocessing_num_workers)
-    rows = {"train": [], "test": [_decode_row(row, tokenizer) for row in masked["test"]]}
-    collator = DenoisingCollator(tokenizer, model, **masking)
-    return rows, {**encoded, **masked}, tokenizer, model, collator, describe_data(data, report)
-
-
-def _decode_row(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
-    """Return a row of ids as a pair of texts, with the masks of the source."""
-    source = tokenizer.decode(row["input_ids"]).removesuffix(tokenizer.eos_token)
-    return {"source": source, "target": tokenizer.decode(row["labels"], skip_special_tokens=True), "tags": []}
-
-
-def _with_tags(row: Mapping[str, Any], has_tags: bool) -> str:
-    """Return a source as `atenta predict` takes it: followed, in a model of tags, by a tab and its own."""
-    return row["source"] + "\t" * has_tags + ";".join(tag[1:-1] for tag in row["tags"])
 
 
 if __name__ == "__main__":

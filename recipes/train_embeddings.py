@@ -128,18 +128,17 @@ class EmbeddingArguments:
 
 @dataclass
 class EmbeddingRecipeArguments(RecipeArguments, SentenceTransformerTrainingArguments):
-    """`RecipeArguments` with the options of sentence-transformers."""
+    """`RecipeArguments` with the options of sentence-transformers.
+
+    Raises:
+        ValueError: If an option asks for what this Trainer cannot do.
+    """
 
     batch_sampler: str = field(
         default="no_duplicates", metadata={"help": "no_duplicates: no text is twice in a batch; or batch_sampler"}
     )
 
     def __post_init__(self) -> None:
-        """Check that nothing asks for what this Trainer cannot do.
-
-        Raises:
-            ValueError: If an option does.
-        """
         super().__post_init__()
         if self.optim == "muon" or self.average_last_checkpoints or self.average_best_checkpoints:
             raise ValueError(
@@ -159,14 +158,7 @@ class EmbeddingTrainer(RecipeTrainer, SentenceTransformerTrainer):
     """A `RecipeTrainer` of a `SentenceTransformer`, with the batches and the loss of sentence-transformers."""
 
     def __init__(self, *arguments: Any, scale: float, search: Callable[[], dict[str, float]], **options: Any):
-        """Prepare to train.
-
-        Args:
-            arguments: As `RecipeTrainer` takes them.
-            scale: Factor of the cosines in the loss.
-            search: Returns the figures of a search with the model, which are added to those of each evaluation.
-            options: As `RecipeTrainer` takes them.
-        """
+        """Prepare to train with cosines times `scale`; `search` adds its figures to those of each evaluation."""
         self.scale, self.search = scale, search
         super().__init__(*arguments, **options)
 
@@ -192,21 +184,18 @@ class EmbeddingTrainer(RecipeTrainer, SentenceTransformerTrainer):
 def main() -> None:
     """Read the pairs, train, compare, save."""
     dataclasses = (DataArguments, EmbeddingArguments, EncoderArguments, EmbeddingRecipeArguments)
-    data, options, sizes, training = parse_arguments(
-        *dataclasses, description=__doc__, default_config="misspellings.yaml"
-    )
+    options = parse_arguments(*dataclasses, description=__doc__, default_config="misspellings.yaml")
+    data, embeddings, sizes, training = options
     if data.streaming or sizes.lora_rank:
         raise SystemExit("--streaming and --lora_rank are not for embeddings: leave them out.")
-    run = start_run(data, options, sizes, training)
+    run = start_run(*options)
     splits = set_aside_validation(load_rows(data, training, TEXT_PAIRS), training.seed)
     passages = list(dict.fromkeys(text for rows in splits.values() for text in rows["positive"]))
     held_out = "\n".join({text for name, rows in splits.items() if name != "train" for text in rows["positive"]})
-    texts_named = list(options.neighbours_file or [])
-    if options.neighbours_sample and not (data.named() or texts_named):
-        texts_named = [options.neighbours_sample]
-    if texts_named:
+    sample = embeddings.neighbours_sample
+    if neighbours := embeddings.neighbours_file or ([sample] if sample and not data.named() else []):
         try:
-            further = read_neighbours(texts_named, held_out, options.max_neighbours, training.seed)
+            further = read_neighbours(neighbours, held_out, embeddings.max_neighbours, training.seed)
         except (ValueError, OSError) as error:
             raise SystemExit(printable(str(error))) from None
         splits["train"] = concatenate_datasets([splits["train"], further])
@@ -216,11 +205,12 @@ def main() -> None:
     model = as_sentence_transformer(encoder, tokenizer, sizes.max_length)
     _print_longer(splits["train"], tokenizer, model.max_seq_length)
     encoded = {name: rows.select_columns(["anchor", "positive"]) for name, rows in splits.items()}
-    if options.hard_negatives:
-        encoded["train"] = add_hard_negatives(encoded["train"], options.edit_distance, training.seed)
+    if embeddings.hard_negatives:
+        encoded["train"] = add_hard_negatives(encoded["train"], embeddings.edit_distance, training.seed)
 
     queries = {name: label_queries(rows, passages) for name, rows in splits.items() if name != "train"}
-    embed_texts = partial(_embed, model, tokenizer, training.per_device_eval_batch_size)
+    batch_size = training.per_device_eval_batch_size
+    embed_texts = partial(embed, model.transformers_model, tokenizer, batch_size=batch_size)
 
     def search() -> dict[str, float]:
         scores = embed_texts([query.text for query in queries["validation"]]) @ embed_texts(passages).T
@@ -230,10 +220,11 @@ def main() -> None:
         }
 
     check_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
-    trainer = EmbeddingTrainer(model, training, tokenizer, encoded, None, scale=options.scale, search=search)
+    trainer = EmbeddingTrainer(model, training, tokenizer, encoded, None, scale=embeddings.scale, search=search)
     trainer.fit(run)
 
-    compared = compare_searches(queries, passages, embed_texts, options)
+    model.eval()
+    compared = compare_searches(queries, passages, embed_texts, embeddings)
     chosen = ", ".join(f"{weight:g} in {name}" for name, weight in compared.weights.items())
     print(f"Weights of the first, chosen on {len(queries['validation']):,} validation queries: {chosen}", flush=True)
     save_run(
@@ -241,7 +232,7 @@ def main() -> None:
         scores=compared.scores["test"],
         further_scores={name: scores for name, scores in compared.scores.items() if name != "test"},
         details={
-            **{WEIGHTS: compared.weights, SIZES: options.tfidf_sizes},  # search.py combines with them
+            **{WEIGHTS: compared.weights, SIZES: embeddings.tfidf_sizes},  # search.py combines with them
             **{"passages": len(passages), "seconds": compared.seconds},
         },
         predictions={
@@ -257,10 +248,7 @@ def main() -> None:
 def add_hard_negatives(rows: Dataset, by_edits: bool, seed: int) -> Dataset:
     """Return the rows with a `negative`: one of the eight other passages that look most like the row's own.
 
-    Args:
-        rows: `anchor` and `positive`.
-        by_edits: Whether they look alike by edit distance, for names and words, and not by n-grams.
-        seed: Decides which one is drawn.
+    They look alike by edit distance, which is for names and words, or by n-grams.
     """
     passages = list(dict.fromkeys(rows["positive"]))
     if len(passages) < 2:
@@ -284,17 +272,6 @@ def as_sentence_transformer(
     pooling = Pooling(transformer.get_embedding_dimension(), pooling_mode="mean")
     # The library would ask the Hub for a model of the folder's name.
     return SentenceTransformer(modules=[transformer, pooling], local_files_only=True)
-
-
-def _embed(
-    model: SentenceTransformer, tokenizer: PreTrainedTokenizerBase, batch_size: int, texts: Sequence[str]
-) -> np.ndarray:
-    """Return the vectors of texts as `search.py` makes them, long ones in windows."""
-    training = model.training
-    model.eval()
-    vectors = embed(model.transformers_model, tokenizer, texts, batch_size)
-    model.train(training)
-    return vectors
 
 
 @dataclass

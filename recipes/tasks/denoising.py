@@ -57,15 +57,16 @@ def mask_once(
     Returns:
         `input_ids`, the masked texts; `labels`, unchanged.
     """
+    options = tokenizer.mask_token_id, noise_density, mean_span_length
     texts = [np.array(labels) for labels in batch["labels"]]
-    generators = [np.random.default_rng(zlib.crc32(ids, seed)) for ids in texts]
-    return {
-        "input_ids": [
-            _mask_spans(ids, tokenizer.mask_token_id, noise_density, mean_span_length, generator)
-            for ids, generator in zip(texts, generators)
-        ],
-        "labels": batch["labels"],
-    }
+    sources = [_mask_spans(ids, *options, np.random.default_rng(zlib.crc32(ids, seed))) for ids in texts]
+    return {"input_ids": sources, "labels": batch["labels"]}
+
+
+def decode_masked(row: Mapping[str, list[int]], tokenizer: PreTrainedTokenizerBase) -> dict[str, Any]:
+    """Return a row of `mask_once` as a pair of texts: `source`, with its masks, `target`, and no `tags`."""
+    source = tokenizer.decode(row["input_ids"]).removesuffix(tokenizer.eos_token)
+    return {"source": source, "target": tokenizer.decode(row["labels"], skip_special_tokens=True), "tags": []}
 
 
 @dataclass(kw_only=True)
@@ -117,14 +118,9 @@ def _mask_spans(
     mean_span_length: float,
     generator: np.random.Generator,
 ) -> list[int]:
-    """Return the ids of a text with random spans replaced by one `<mask>` each.
+    """Return the ids of a text, (length,), with random spans replaced by one `<mask>` each.
 
-    Args:
-        ids: (length,), the text, which is not empty, and its `<eos>`, which is never masked.
-        mask_token_id: The id of `<mask>`.
-        noise_density: The share of the characters that is masked, at least one character.
-        mean_span_length: The mean length of a span in characters. There are fewer, longer spans if they would touch.
-        generator: The source of the positions and lengths of the spans.
+    The `<eos>` at the end is never masked. Spans are fewer and longer than asked for if they would touch.
     """
     length = len(ids) - 1
     masked = max(1, round(length * noise_density))

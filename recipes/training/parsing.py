@@ -21,6 +21,7 @@ _OTHER_OPTIONS = (
     "`null`, as in YAML, is no value, for options that may have none."
 )
 _WIDEST = 110  # columns of --help
+_OF_DENOISING = ("denoising", "noise_density", "mean_span_length")  # once of seq2seq.py
 _NULL = "tag:yaml.org,2002:null"
 
 
@@ -170,6 +171,8 @@ def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
 def _suggest_option(name: str, parser: argparse.ArgumentParser) -> str:
     """Return the end of a message about an unknown option: the option that is spelt most like it, if one is."""
     written = name.removeprefix("--").partition("=")[0]
+    if written in _OF_DENOISING:
+        return "masked spans are restored by a recipe of their own, pretrain_denoising.py, without --denoising"
     close = get_close_matches(written, [action.dest for action in parser._actions], n=1)
     return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 

@@ -63,7 +63,7 @@ def test_the_list_of_recipes_fits_a_narrow_terminal(monkeypatch):
     ("words", "expected"),
     [
         ("atenta tr", ["train"]),
-        ("atenta train pre", ["pretrain_causal", "pretrain_masked"]),
+        ("atenta train pre", ["pretrain_causal", "pretrain_masked", "pretrain_denoising"]),
         ("atenta train seq2seq --num_b", ["--num_beams"]),
         ("atenta predict --num_b", ["--num_beams"]),
     ],

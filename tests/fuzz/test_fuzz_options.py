@@ -22,7 +22,8 @@ from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.training.parsing import parse_arguments
 
 RECIPES = (
-    *("seq2seq", "pretrain_causal", "pretrain_masked", "finetune_characters", "finetune_classification"),
+    *("seq2seq", "pretrain_causal", "pretrain_masked", "pretrain_denoising", "finetune_characters"),
+    "finetune_classification",
     *("finetune_generation", "finetune_qa", "finetune_tagging", "fit_pair_votes"),
 )
 # Launchers set the rank. The others are replaced by what they stand for: `all`, `none`, another name, a full path.
@@ -153,7 +154,7 @@ def judge(outcome: Callable[[str], None], recipe: str, found: Any, options: dict
 @given(some_options())
 @example(("seq2seq", {"learning_rate": "nan"}))
 @example(("seq2seq", {"num_return_sequences": "0"}))
-@example(("seq2seq", {"noise_density": "inf"}))
+@example(("pretrain_denoising", {"noise_density": "inf"}))
 @example(("seq2seq", {"logging_steps": "1e400"}))
 @example(("pretrain_causal", {"lora_rank": "-1"}))
 @example(("pretrain_causal", {"max_tokens_per_batch": "0"}))

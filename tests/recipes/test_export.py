@@ -58,7 +58,7 @@ def test_a_model_that_generates_is_compared_by_its_answers(models, run):
     assert load_engine(folder).name == "onnx"
 
 
-def test_another_model_is_compared_by_its_outputs(models, run, tmp_path):
+def test_another_model_is_compared_by_its_outputs_and_files_of_other_weights_are_deleted(models, run, tmp_path):
     folder, texts = models / "tagger", write_lines(tmp_path / "texts.txt", "ação", "", "a b")
     lines = run(folder, "--quantization", "int8", "--texts", texts)
     assert lines[:2] == [
@@ -80,6 +80,11 @@ def test_another_model_is_compared_by_its_outputs(models, run, tmp_path):
     assert difference == pytest.approx(largest, rel=0.05)
     assert difference > 1e-3
 
+    save_with_tokenizer(MODELS["tagger"], folder, num_hidden_layers=1, hidden_size=16)
+    lines = run(folder)
+    assert lines[1] == "Deleted model_int8.onnx, which was made of other weights: export it again"
+    assert [path.name for path in (folder / "onnx").iterdir()] == ["model.onnx"]
+
 
 @pytest.mark.parametrize("labels", [1, 2])
 def test_classes_that_differ_are_counted(labels, tmp_path, monkeypatch):
@@ -92,24 +97,13 @@ def test_classes_that_differ_are_counted(labels, tmp_path, monkeypatch):
     assert compared.get("same answer", "").split() == (["0", "of", "2"] if labels > 1 else [])
 
 
-def test_files_of_other_weights_are_deleted_and_named(run, tmp_path):
-    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, num_hidden_layers=1)
-    run(tmp_path, "--quantization", "int8")
-    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, num_hidden_layers=1, hidden_size=16)
-    lines = run(tmp_path)
-    assert lines[1] == "Deleted model_int8.onnx, which was made of other weights: export it again"
-    assert [path.name for path in (tmp_path / "onnx").iterdir()] == ["model.onnx"]
-
-
 def test_answers_that_differ_are_counted(models, monkeypatch):
     """As if every second answer of one engine were another."""
-    engine = load_engine(models / "decoder", "torch")
-    other = load_engine(models / "decoder", "torch")
+    engine, other = (load_engine(models / "decoder", "torch") for _ in range(2))
     find = other.n_best
 
     def find_others(texts, **options):
-        found = find(texts, **options)
-        return [[one._replace(text="?")] if number % 2 else [one] for number, (one,) in enumerate(found)]
+        return [[one._replace(text="?" * (at % 2) or one.text)] for at, (one,) in enumerate(find(texts, **options))]
 
     monkeypatch.setattr(other, "n_best", find_others)
     compared = export.compare({"first": engine, "second": other}, ["a", "b", "c", "d", "e"])

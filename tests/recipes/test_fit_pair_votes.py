@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-import yaml
+from huggingface_hub import ModelCard
 from transformers import AutoModelForCausalLM, pipeline
 
 from atenta import AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM, AtentaTokenizer
@@ -23,7 +23,7 @@ MORE = {"prompt": "Ora ", "sample_length": 20}
 def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("texts")
     return {
-        "train_file": write_lines(folder / "train.txt", *(line for verse in VERSE * 4 for line in (verse, ""))),
+        "train_file": write_lines(folder / "train.txt", "\n\n".join(VERSE * 4)),
         "validation_file": write_jsonl(folder / "validation.jsonl", [{"text": "\n\n".join(VERSE)}]),
         "test_file": write_lines(folder / "test.csv", "text", *(f'"{text}"' for text in TEST)),
     }
@@ -83,13 +83,10 @@ def test_the_saved_folder_is_complete_and_generates(fitted):
     folder, _ = fitted
     names = {path.name for path in folder.iterdir()}
     assert {"model.safetensors", "config.json", "tokenizer.json", "README.md", "metrics.json"} <= names
-    assert not [name for name in names if name.endswith((".bin", ".pt", ".pkl"))]
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    code, class_name = config["auto_map"]["AutoModelForCausalLM"].split(".")
+    code, class_name = json.loads((folder / "config.json").read_text())["auto_map"]["AutoModelForCausalLM"].split(".")
     assert f"class {class_name}" in (folder / f"{code}.py").read_text(encoding="utf-8")
-    card = (folder / "README.md").read_text(encoding="utf-8")
-    results = yaml.safe_load(card.split("---\n")[1])["model-index"][0]["results"]
-    listed = {metric["type"]: metric["value"] for result in results for metric in result["metrics"]}
+    card = ModelCard.load(folder / "README.md")
+    listed = {each.metric_type: each.metric_value for each in card.data.eval_results}
     assert listed == pytest.approx(read_metrics(folder)["test"]["model"])
     (written,) = pipeline("text-generation", model=str(folder))("Ora d", max_new_tokens=3, do_sample=False)
     assert written["generated_text"] == "Ora dire"  # as in the verses
@@ -133,7 +130,7 @@ def test_words_have_scores_per_word_and_the_share_of_unknown_words(files, tmp_pa
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"level": "bytes"}, "--level bytes"),
+        ({"level": "bytes"}, "'bytes'"),
         ({"sample_by": "page"}, "--sample_by page"),
         ({"max_distance": 0}, "max_distance=0"),
         ({"smoothing": 0}, "smoothing=0.0"),

@@ -10,12 +10,7 @@ import pytest
 from support.recipes import assert_complete, read_predictions, tiny, write_lines
 from support.wheels import build, copy_source, install
 
-RECIPES = {
-    "seq2seq": "accents",
-    "pretrain_causal": "novels",
-    "finetune_classification": "languages",
-    "finetune_tagging": "lener_br",
-}
+RECIPES = ("pretrain_causal", "finetune_tagging")  # samples of texts, and of files
 
 pytestmark = pytest.mark.slow
 
@@ -49,7 +44,6 @@ def run_installed(python, tmp_path):
 def test_the_wheel_holds_configurations_and_no_data(wheel):
     names = set(zipfile.ZipFile(wheel).namelist())
     assert {"atenta/recipes/configs/accents.yaml", "atenta/recipes/launch/cpu.yaml"} <= names
-    assert {f"atenta/recipes/{name}.py" for name in RECIPES} <= names
     assert not [name for name in names if "recipes/data/" in name]
     assert not [
         name
@@ -87,12 +81,3 @@ def test_accelerate_launches_a_recipe_as_a_module(run_installed, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert [row["text"] for row in read_predictions(tmp_path / "model")] == ["casa", "falar"]
-
-
-def test_help_through_accelerate(run_installed):
-    done = run_installed(
-        "accelerate.commands.launch", "--cpu", "-m", "atenta.recipes.finetune_classification", "--help"
-    )
-    assert done.returncode == 0, done.stderr
-    assert "--train_file" in done.stdout
-    assert "languages" in done.stdout  # of the installed default configuration

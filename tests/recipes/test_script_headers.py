@@ -12,7 +12,9 @@ from support.recipes import RECIPES, ROOT
 # As PEP 723 defines it.
 _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)$\s)+)^# ///$")
 TRAINING = sorted(
-    path.name for path in RECIPES.glob("*.py") if re.search(r"save_run\(|save_metrics_and_card\(", path.read_text())
+    path.name
+    for path in RECIPES.glob("*.py")
+    if re.search(r"save_run\(|save_decoded\(|save_metrics_and_card\(", path.read_text())
 )
 
 
@@ -24,7 +26,7 @@ def header(name: str) -> dict:
 
 
 def test_all_recipes_that_train_are_tested():
-    assert len(TRAINING) == 10
+    assert len(TRAINING) == 11
 
 
 @pytest.mark.parametrize("name", TRAINING)

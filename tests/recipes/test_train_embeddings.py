@@ -1,20 +1,17 @@
-"""Embeddings end to end: pairs of each kind, what is compared, the saved folder, and search with it."""
+"""Embeddings: pairs of each kind, what is compared, and search with the saved folder."""
 
 import json
 
 import numpy as np
 import pytest
-import torch
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModel
 
-from atenta import AtentaDecoderForCausalLM
 from atenta.recipes.retrieval import (
     ALL,
     COMBINATIONS,
     COMBINED,
-    EDITS,
     NGRAMS,
     SIZES,
     SPELLINGS,
@@ -24,10 +21,8 @@ from atenta.recipes.retrieval import (
 )
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
 from atenta.recipes.train_embeddings import EmbeddingArguments, add_hard_negatives, compare_searches
+from support.recipe_cases import NAMES, TEST_NAMES, misspelt, refused_files
 from support.recipes import (
-    arguments,
-    assert_complete,
-    assert_reported,
     load,
     read_metrics,
     read_predictions,
@@ -37,92 +32,51 @@ from support.recipes import (
     tiny,
     write_lines,
 )
-from support.saved import save_with_tokenizer
 
 NAME = "train_embeddings"
-NAMES = ["oliveira", "nesterov", "waldemar", "mendonça", "figueira", "barbosa", "carvalho", "teixeira"]
-TESTED = ["machado", "azevedo", "pereira"]
-OPTIONS = {"per_device_train_batch_size": 4, "metric_for_best_model": "mean_reciprocal_rank", "max_length": 16}
+PASSAGES = [*NAMES, "machado", *TEST_NAMES]
 
 
-def pairs(names):
-    """Return lines of a table with the names without each of their letters."""
-    errors = [f"{name[:place]}{name[place + 1 :]}\t{name}" for name in names for place in range(len(name))]
-    return ["anchor\tpositive", *dict.fromkeys(errors)]
-
-
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pairs")
-    splits = {"train": NAMES, "validation": TESTED[:1], "test": TESTED[1:]}
-    return {f"{split}_file": write_lines(folder / f"{split}.tsv", *pairs(names)) for split, names in splits.items()}
-
-
-@pytest.fixture(scope="module")
-def trained(files, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("trained")
-    options = {**files, **OPTIONS, "edit_distance": True, "tfidf_sizes": [1, 2], "hard_negatives": True}
-    options["output_dir"] = folder / "model"
-    return folder / "model", run_recorded(NAME, folder, *tiny(NAME, **options))
-
-
-def test_the_folder_is_complete(trained):
-    folder, done = trained
-    assert_complete(folder, "AutoModel", {"chance", NGRAMS, EDITS, *COMBINATIONS})
-    assert_reported(done, folder)
-    assert not (folder / "eval").exists()
-    assert read_metrics(folder)["card"]["rows"]["train"] == len(pairs(NAMES)) - 1  # no sample is added
-
-
-def test_weights_are_chosen_by_validation(trained):
-    folder, done = trained
-    weights = read_metrics(folder)[WEIGHTS]
-    assert weights.keys() == COMBINATIONS.keys()
-    assert "chosen on 7 validation queries" in done.stdout  # of one name
-
-
-def test_validation_is_searched_at_each_evaluation(trained):
-    evaluations = [entry for entry in read_metrics(trained[0])["training"] if "eval_loss" in entry]
+def test_what_is_searched_and_found(trained):
+    run = trained(NAME)
+    assert not (run.folder / "eval").exists()
+    metrics, rows = read_metrics(run.folder), read_predictions(run.folder)
+    assert metrics["card"]["rows"]["train"] == len(misspelt(NAMES))  # no sample is added
+    assert metrics[WEIGHTS].keys() == COMBINATIONS.keys()
+    assert "chosen on 7 validation queries" in run.done.stdout  # of one name
+    evaluations = [entry for entry in metrics["training"] if "eval_loss" in entry]
     assert [entry["step"] for entry in evaluations] == [2, 4]
     assert all(0 < entry["eval_mean_reciprocal_rank"] <= 1 for entry in evaluations)
     assert all(entry["eval_recall@10"] >= entry["eval_recall@1"] for entry in evaluations)
-
-
-def test_predictions_are_passages(trained):
-    rows = read_predictions(trained[0])
-    assert {row["gold"] for row in rows} == set(TESTED[1:])
-    assert {row["output"] for row in rows} <= {*NAMES, *TESTED}
-    recall = read_metrics(trained[0])["test"][COMBINED]["recall@1"]
-    assert np.mean([row["output"] == row["gold"] for row in rows]) == pytest.approx(recall)
+    assert {row["output"] for row in rows} <= {*PASSAGES}
+    right = np.mean([row["output"] == row["gold"] for row in rows])
+    assert right == pytest.approx(metrics["test"][COMBINED]["recall@1"])
 
 
 def test_sentence_transformers_and_search_give_the_same_vectors(trained):
-    folder, _ = trained
+    folder = trained(NAME).folder
     tokenizer, model = load(folder, AutoModel)
     expected = embed(model, tokenizer, NAMES, batch_size=3)
     found = SentenceTransformer(str(folder), device="cpu").encode(NAMES, normalize_embeddings=True)
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
-def test_search_finds_what_was_found_after_training(trained, files, tmp_path, capsys):
-    folder, _ = trained
-    passages = [*NAMES, *TESTED]
+def test_search_finds_what_was_found_after_training(trained, tmp_path, capsys):
+    folder = trained(NAME).folder
     (tmp_path / "texts").mkdir()
-    write_lines(tmp_path / "texts" / "names.txt", *passages)
-    asked = [line.split("\t") for line in pairs(TESTED[1:])[1:]]
-    queries = write_lines(
-        tmp_path / "queries.tsv", *(f"{wrong}\tnames.txt:{passages.index(name) + 1}" for wrong, name in asked)
-    )
-    given = ("--text_folder", tmp_path / "texts", "--sample_by", "line", "--model_name_or_path", folder)
-    options = (*given, "--queries_file", queries, "--output_dir", tmp_path / "index")
-    run_here("search", tmp_path, *options)
+    write_lines(tmp_path / "texts" / "names.txt", *PASSAGES)
+    asked = (f"{wrong}\tnames.txt:{PASSAGES.index(name) + 1}" for wrong, name in misspelt(TEST_NAMES))
+    queries = write_lines(tmp_path / "queries.tsv", *asked)
+    words = ("--text_folder", tmp_path / "texts", "--sample_by", "line", "--model_name_or_path", folder)
+    words += ("--queries_file", queries, "--output_dir", tmp_path / "index")
+    run_here("search", tmp_path, *words)
     found, expected = read_metrics(tmp_path / "index"), read_metrics(folder)
     assert list(found["test"]) == list(expected["test"])
     assert found["test"] == expected["test"]
     assert (found[WEIGHTS], found[SIZES]) == (expected[WEIGHTS], expected[SIZES]) == (expected[WEIGHTS], [1, 2])
     capsys.readouterr()
 
-    run_here("search", tmp_path, *options, "--model_weight", 0, "--query", "pereirra", "--num_results", 1)
+    run_here("search", tmp_path, *words, "--model_weight", 0, "--query", "pereirra", "--num_results", 1)
     changed = read_metrics(tmp_path / "index")
     assert changed[WEIGHTS] == {**expected[WEIGHTS], COMBINED: 0, ALL: 0}
     assert changed["test"][COMBINED] == found["test"][NGRAMS]
@@ -132,37 +86,20 @@ def test_search_finds_what_was_found_after_training(trained, files, tmp_path, ca
     assert "names.txt:11\n     pereira\n" in printed
 
 
-def test_it_starts_from_a_saved_encoder(trained, files, tmp_path):
-    options = {"model_name_or_path": trained[0], "learning_rate": 1e-9, "output_dir": tmp_path / "m"}
-    run_here(NAME, tmp_path, *tiny(NAME, **files, **OPTIONS, **options))
-    (_, before), (_, after) = load(trained[0], AutoModel), load(tmp_path / "m", AutoModel)
-    weights = dict(after.named_parameters())
-    for name, weight in before.named_parameters():
-        torch.testing.assert_close(weights[name], weight, atol=1e-6, rtol=0)
-
-
-def test_a_run_goes_on_from_its_checkpoint(files, tmp_path):
-    options = {**files, **OPTIONS, "output_dir": tmp_path / "model"}
-    run_here(NAME, tmp_path, *tiny(NAME, **options))
-    (tmp_path / "model" / "metrics.json").unlink()
-    done = run_recorded(NAME, tmp_path, *tiny(NAME, **options))
-    assert "training had ended there" in done.stdout
-    assert (tmp_path / "model" / "metrics.json").is_file()
-
-
 def test_questions_and_neighbours(tmp_path):
-    questions = [
-        {"context": f"{name} escreveu um romance em 18{number}, e morreu.", "qas": []}
+    paragraphs = [
+        {
+            "context": f"{name} escreveu um romance em 18{number}, e morreu.",
+            "qas": [{"id": str(number), "question": f"Quem escreveu em {number}?", "answers": []}],
+        }
         for number, name in enumerate(NAMES, start=50)
     ]
-    for number, paragraph in enumerate(questions):
-        paragraph["qas"] = [{"id": str(number), "question": f"Quem escreveu em {number}?", "answers": []}]
-    content = {"data": [{"title": "a", "paragraphs": questions}]}
     for split in ("train", "dev"):
-        (tmp_path / f"{split}.json").write_text(json.dumps(content), encoding="utf-8")
+        content = json.dumps({"data": [{"title": "a", "paragraphs": paragraphs}]})
+        (tmp_path / f"{split}.json").write_text(content, encoding="utf-8")
     text = write_lines(tmp_path / "a.txt", " ".join(f"O senhor {name} já não morava naquela rua." for name in NAMES))
     options = {
-        **OPTIONS,
+        **{"per_device_train_batch_size": 4, "metric_for_best_model": "mean_reciprocal_rank", "max_length": 16},
         **{"train_file": tmp_path / "train.json", "validation_file": tmp_path / "dev.json", "neighbours_file": text},
         **{"max_neighbours": 5, "output_dir": tmp_path / "model"},
     }
@@ -174,20 +111,19 @@ def test_questions_and_neighbours(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("option", "value", "message"),
     [
-        (("--streaming", "true"), "--streaming and --lora_rank"),
-        (("--lora_rank", "2"), "--streaming and --lora_rank"),
-        (("--neighbours_file", "nowhere"), "nowhere: found no sample of texts"),
-        (("--metric_for_best_model", "accuracy"), "--metric_for_best_model accuracy"),
+        ("streaming", "true", "--streaming and --lora_rank"),
+        ("lora_rank", 2, "--streaming and --lora_rank"),
+        ("neighbours_file", "nowhere", "nowhere: found no sample of texts"),
     ],
 )
-def test_what_is_not_possible_is_refused(files, tmp_path, given, message):
-    assert message in refusal(NAME, tmp_path, *arguments(**OPTIONS | files), *given)
+def test_what_is_not_possible_is_refused(option, value, message, tmp_path):
+    assert message in refusal(NAME, tmp_path, *refused_files(NAME, tmp_path, **{option: value}))
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("words", "message"),
     [
         (("--optim", "muon"), "--optim muon"),
         (("--average_best_checkpoints", "1"), "averages of checkpoints"),
@@ -196,22 +132,14 @@ def test_what_is_not_possible_is_refused(files, tmp_path, given, message):
         (("--tfidf_sizes", "5", "3"), "--tfidf_sizes [5, 3]"),
     ],
 )
-def test_options_without_meaning_are_refused(files, tmp_path, capsys, given, message):
+def test_options_without_meaning_are_refused(words, message, tmp_path, capsys):
     with pytest.raises(SystemExit):
-        run_here(NAME, tmp_path, *tiny(NAME, **OPTIONS, **files, output_dir=tmp_path / "model"), *given)
+        run_here(NAME, tmp_path, *tiny(NAME, metric_for_best_model="loss"), *words)
     assert message in capsys.readouterr().err.splitlines()[-1]
 
 
-def test_a_decoder_is_refused(files, tmp_path):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "decoder")
-    reason = refusal(NAME, tmp_path, *arguments(**OPTIONS | files, model_name_or_path=tmp_path / "decoder"))
-    assert "found a model of type atenta_decoder; expected atenta_encoder" in reason
-
-
 def test_hard_negatives_look_like_the_passage_and_are_others():
-    rows = Dataset.from_list(
-        [{"anchor": f"{name}x", "positive": name} for name in (*NAMES, *NAMES)], TEXT_PAIRS.features
-    )
+    rows = Dataset.from_list([{"anchor": f"{name}x", "positive": name} for name in NAMES * 2], TEXT_PAIRS.features)
     for by_edits in (True, False):
         found = add_hard_negatives(rows, by_edits, seed=0)
         assert all(row["negative"] in NAMES and row["negative"] != row["positive"] for row in found)

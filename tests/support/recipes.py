@@ -27,7 +27,7 @@ RECIPES = ROOT / "recipes"
 
 _SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32, "position_embedding_type": "rotary"}
 _STACKS = {
-    "seq2seq": {"encoder_layers": 1, "decoder_layers": 1},
+    **{name: {"encoder_layers": 1, "decoder_layers": 1} for name in ("seq2seq", "pretrain_denoising")},
     "finetune_generation": {"num_hidden_layers": 1, "model_name_or_path": "null"},  # by default, a saved decoder
 }
 _TRAINING = {

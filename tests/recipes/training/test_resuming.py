@@ -117,7 +117,7 @@ TWO_STACKS = ["--encoder_layers", "1", "--decoder_layers", "1"]
     "command",
     [
         pytest.param(["recipes/pretrain_masked.py", *ONE_STACK], id="masking"),
-        pytest.param(["recipes/seq2seq.py", "--denoising", "true", "--optim", "muon", *TWO_STACKS], id="denoising"),
+        pytest.param(["recipes/pretrain_denoising.py", "--optim", "muon", *TWO_STACKS], id="denoising"),
         pytest.param(["recipes/pretrain_causal.py", "--streaming", "true", *ONE_STACK], id="stream"),
     ],
 )

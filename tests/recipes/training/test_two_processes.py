@@ -20,8 +20,8 @@ from safetensors.torch import load_file
 from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.decoding.generation import decode_n_best
 from atenta.recipes.metrics import scores
-from atenta.recipes.seq2seq import score_generated
 from atenta.recipes.training import start_run
+from atenta.recipes.training.encoder_decoders import score_generated
 from atenta.recipes.training.results import save_run
 from support.models import assert_close
 from support.ranks import run_ranks

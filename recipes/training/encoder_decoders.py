@@ -1,0 +1,181 @@
+"""What the recipes of encoder-decoders share: training, scored by generated texts, and the texts of the tests.
+
+A row has a `source`, a `target` and the `tags` of the source.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain
+from typing import Annotated, Any
+
+import numpy as np
+from datasets import Dataset
+from peft import PeftModel
+from transformers import DataCollatorForSeq2Seq, EvalPrediction, PreTrainedModel, PreTrainedTokenizerBase
+
+from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
+from atenta.recipes.metrics import PAIR_METRICS, scores
+from atenta.recipes.option_annotations import FROM_1, Mark
+from atenta.recipes.reading import Rows
+from atenta.recipes.reading.records import printable
+from atenta.recipes.training.options import Seq2SeqRecipeArguments
+from atenta.recipes.training.results import compare, compare_by_length, save_run
+from atenta.recipes.training.runs import Run
+from atenta.recipes.training.trainer import Seq2SeqRecipeTrainer, check_metric
+from atenta.tokenization.text_windows import GeneratedText
+
+_EXAMPLES = 10  # rows of the test printed at the end
+
+
+@dataclass
+class DecodingArguments:
+    """Search for outputs, and their scores.
+
+    Raises:
+        ValueError: If a metric is unknown, is not of pairs of texts or is named twice, or none is, or more outputs are
+            requested than the search can find.
+    """
+
+    _argument_group_name = "decoding"
+
+    metrics: Annotated[list[str], Mark.AFTER_TRAINING] = field(
+        default_factory=lambda: ["exact_match", "character_error_rate"],
+        metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
+    )
+    num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
+        default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"}
+    )
+    num_return_sequences: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
+        default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
+    )
+    max_eval_samples: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING] = field(
+        default=None, metadata={"help": "validation rows decoded at each evaluation during training; None: all"}
+    )
+
+    def __post_init__(self) -> None:
+        unfit = [name for name in self.metrics if name not in PAIR_METRICS or self.metrics.count(name) > 1]
+        if unfit or not self.metrics:
+            raise ValueError(
+                f"--metrics {' '.join(unfit)}: expected some of {', '.join(PAIR_METRICS)}, each of them once."
+            )
+        if self.num_return_sequences > self.num_beams:
+            raise ValueError(
+                f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
+                f"{self.num_beams} can find: raise --num_beams."
+            )
+
+
+def train_to_generate(
+    run: Run,
+    model: PreTrainedModel | PeftModel,
+    training: Seq2SeqRecipeArguments,
+    tokenizer: PreTrainedTokenizerBase,
+    encoded: Mapping[str, Rows],
+    collator: DataCollatorForSeq2Seq,
+    search: DecodingArguments,
+    *,
+    length_columns: Sequence[str] = ("input_ids", "labels"),
+) -> Seq2SeqRecipeTrainer:
+    """Train an encoder-decoder, scored at each evaluation by what it generates greedily, and return its trainer."""
+    longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
+    model.generation_config.max_length = 2 * longest  # the default is 20
+    model.generation_config.num_beams = 1  # also of a model that was saved with beams
+    training.predict_with_generate = True
+    check_metric(training, scores(search.metrics, predictions=["a"], references=["a"]))
+    validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
+    validation = validation.select(_shortest_first(validation))
+    trainer = Seq2SeqRecipeTrainer(
+        model,
+        training,
+        tokenizer,
+        {**encoded, "validation": validation},
+        collator,
+        partial(score_generated, tokenizer=tokenizer, metrics=search.metrics),
+        length_columns=length_columns,
+    )
+    trainer.fit(run)
+    trainer.model.generation_config.num_beams = search.num_beams  # saved with the model, which is used as it is scored
+    return trainer
+
+
+def score_generated(
+    evaluated: EvalPrediction, tokenizer: PreTrainedTokenizerBase, metrics: Sequence[str]
+) -> dict[str, float]:
+    """Score generated ids, (texts, length), against the labels; both are padded with `<pad>` or -100."""
+    predictions, references = (
+        tokenizer.batch_decode(np.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
+        for ids in (evaluated.predictions, evaluated.label_ids)
+    )
+    return scores(metrics, predictions=predictions, references=references)
+
+
+def decode_encoded(
+    trainer: Seq2SeqRecipeTrainer, encoded: Dataset, search: DecodingArguments, keep_letters: bool = False
+) -> list[list[GeneratedText]]:
+    """Return the outputs for encoded sources, best first. All processes share the work and return all outputs.
+
+    Args:
+        trainer: Holds the model.
+        encoded: Column `input_ids`. The shortest are decoded first.
+        search: The width of the search, and the number of outputs.
+        keep_letters: Whether an output must have the letters of its source.
+    """
+    order = _shortest_first(encoded)
+    decoded = decode_n_best(
+        trainer.model,
+        trainer.get_test_dataloader(encoded.select(order)),
+        trainer.processing_class,
+        num_beams=search.num_beams,
+        num_return_sequences=search.num_return_sequences,
+        keep_letters=keep_letters,
+        accelerator=trainer.accelerator,
+    )
+    return [outputs for _, outputs in sorted(zip(order, decoded), key=lambda pair: pair[0])]
+
+
+def _shortest_first(encoded: Dataset) -> list[int]:
+    """Return the indices of rows in the order of their sources' lengths, with which batches have little padding."""
+    return np.argsort(list(map(len, encoded["input_ids"])), kind="stable").tolist()
+
+
+def save_decoded(
+    trainer: Seq2SeqRecipeTrainer,
+    score: Callable[[Sequence[Mapping[str, Any]], Sequence[str]], dict[str, float]],
+    tests: Mapping[str, Sequence[Mapping[str, Any]]],
+    answers: Mapping[str, Mapping[str, Sequence[str]]],
+    outputs: Sequence[Sequence[GeneratedText]],
+    about: Mapping[str, Any],
+) -> list[tuple[Mapping[str, Any], str]]:
+    """Score the answers to the tests, save the run, and print and return examples: rows and the model's answers.
+
+    Args:
+        trainer: Holds the model.
+        score: Takes rows and an answer to each.
+        tests: The rows of `test` and of further tests.
+        answers: For each test the answers of the `model` and of its baselines.
+        outputs: All outputs of the model for each row of `test`, best first.
+        about: What the card says of the data.
+    """
+    compared = {name: compare(score, rows, answers[name]) for name, rows in tests.items()}
+    test, tags = tests["test"], [" ".join(row["tags"]) for row in tests["test"]]
+    save_run(
+        trainer,
+        scores=compared.pop("test"),
+        further_scores=compared,
+        by_length=compare_by_length(score, test, answers["test"]),
+        predictions={
+            "source": [row["source"] for row in test],
+            **({"tags": tags} if any(tags) else {}),
+            "gold": [row["target"] for row in test],
+            **n_best_columns(outputs),
+        },
+        about=about,
+    )
+    shown = {"test": _EXAMPLES} | dict.fromkeys(compared, 1)
+    examples = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
+    if trainer.is_world_process_zero():
+        for row, output in examples:
+            source = " ".join([row["source"], *row["tags"]])
+            print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+    return examples

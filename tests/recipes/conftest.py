@@ -1,0 +1,13 @@
+"""Small runs of the recipes, each trained once for all tests that look at it."""
+
+from functools import cache
+
+import pytest
+
+from support.recipe_cases import train_case
+
+
+@pytest.fixture(scope="session")
+def trained(tmp_path_factory):
+    """A function that returns the finished run of a recipe."""
+    return cache(lambda name: train_case(name, tmp_path_factory.mktemp(name)))

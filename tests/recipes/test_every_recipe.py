@@ -1,0 +1,142 @@
+"""What all recipes that train do: write a complete folder, go on from a saved model, refuse in a line."""
+
+import re
+
+import pytest
+import torch
+import transformers
+
+from support.recipe_cases import CASES, refused_files, train_case
+from support.recipes import (
+    assert_complete,
+    assert_reported,
+    launch_one,
+    launch_two,
+    load,
+    read_metrics,
+    read_predictions,
+    refusal,
+    run_here,
+    run_recorded,
+    tiny,
+)
+from support.saved import save_with_tokenizer
+
+every_recipe = pytest.mark.parametrize("name", CASES)
+
+
+def assert_predicted(folder, case):
+    """Check that each row of the test was scored once, in its order, and that the scores are of these predictions."""
+    if case.columns is None:
+        assert not (folder / "predictions.tsv").exists()
+        return
+    names, gold = case.columns
+    rows = read_predictions(folder)
+    assert list(rows[0])[: len(names)] == names
+    assert [row["gold"] for row in rows] == gold
+    if case.score is not None:
+        assert read_metrics(folder)["test"]["model"] == pytest.approx(case.score(rows), abs=1e-6)
+
+
+@every_recipe
+def test_a_run_is_complete(trained, name):
+    run = trained(name)
+    assert_complete(run.folder, run.case.auto_class, run.case.baselines)
+    assert_reported(run.done, run.folder)
+    assert_predicted(run.folder, run.case)
+    assert f"Saved in {run.folder}\n" in run.done.stdout
+    assert (f"\n$ atenta predict {run.folder} " in run.done.stdout) is run.case.command
+
+
+@every_recipe
+def test_the_same_command_only_scores_what_is_trained(trained, name, tmp_path):
+    run = trained(name)
+    before = read_metrics(run.folder)["test"]
+    done = run_recorded(name, tmp_path, *run.command)
+    assert "training had ended there, and the model is only scored" in done.stdout
+    assert read_metrics(run.folder)["test"] == before
+
+
+@every_recipe
+def test_a_saved_model_is_trained_further(trained, name, tmp_path):
+    """A tiny learning rate leaves it as it is."""
+    run = trained(name)
+    options = {**run.files, **run.case.options, "model_name_or_path": run.folder, "max_steps": 1, "eval_steps": 1}
+    options |= {"learning_rate": 1e-12, "optim": "adamw_torch_fused", "output_dir": tmp_path / "more"}
+    run_here(name, tmp_path, *tiny(name, **options))
+    assert read_metrics(tmp_path / "more")["test"]["model"] == pytest.approx(
+        read_metrics(run.folder)["test"]["model"], rel=1e-3
+    )
+    before, after = (weights(folder, run.case.auto_class) for folder in (run.folder, tmp_path / "more"))
+    assert after.keys() == before.keys()
+    assert all(torch.allclose(after[each], before[each], atol=1e-3) for each in before)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "train_embeddings"])
+def test_lora_changes_the_blocks_alone(trained, name, tmp_path):
+    """It is merged into weights that load without it."""
+    run = trained(name)
+    options = {**run.files, **run.case.options, "model_name_or_path": run.folder, "max_steps": 2, "eval_steps": 2}
+    options |= {"lora_rank": 2, "optim": "adamw_torch_fused", "output_dir": tmp_path / "lora"}
+    run_here(name, tmp_path, *tiny(name, **options))
+    before, after = (weights(folder, run.case.auto_class) for folder in (run.folder, tmp_path / "lora"))
+    assert after.keys() == before.keys()
+    changed = {each for each in before if not torch.equal(after[each], before[each])}
+    assert any("layers" in each for each in changed)
+    assert not any("embed" in each for each in changed)
+
+
+def weights(folder, auto_class):
+    return load(folder, getattr(transformers, auto_class))[1].state_dict()
+
+
+@every_recipe
+def test_a_malformed_row_is_named_by_file_and_place(name, tmp_path):
+    file, content, message = CASES[name].bad
+    (tmp_path / file).write_text(content, encoding="utf-8")
+    words = refused_files(name, tmp_path, tmp_path / file)
+    assert refusal(name, tmp_path, *words).startswith(f"{tmp_path / file}{message}")
+
+
+@every_recipe
+def test_another_kind_of_model_is_refused(name, tmp_path):
+    model_class, expected = CASES[name].other
+    save_with_tokenizer(model_class, tmp_path / "other")
+    reason = refusal(name, tmp_path, *refused_files(name, tmp_path, model_name_or_path=tmp_path / "other"))
+    assert reason.startswith(f"--model_name_or_path {tmp_path / 'other'}")
+    assert reason.endswith(f"expected {expected}")
+
+
+@every_recipe
+def test_an_unknown_score_cannot_choose_the_best_checkpoint(name, tmp_path):
+    reason = refusal(name, tmp_path, *refused_files(name, tmp_path, metric_for_best_model="beauty"))
+    assert re.match(rf"--metric_for_best_model beauty: expected one of loss, .*\b{CASES[name].metric}\b", reason)
+    assert "configuration file" in reason
+
+
+@pytest.mark.parametrize(
+    ("name", "option", "value"),
+    [(name, option, value) for name, case in CASES.items() for option, value in case.refused.items()],
+)
+def test_numbers_out_of_range_are_refused_by_the_command_line(name, option, value, tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here(name, tmp_path, f"--{option}={value}")
+    assert re.search(rf"--{option} {value}\S*: expected ", capsys.readouterr().err)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "launch"),
+    [
+        ("seq2seq", launch_one),
+        ("seq2seq", launch_two),
+        ("finetune_classification", launch_two),
+        ("finetune_characters", launch_two),
+    ],
+)
+def test_launched_processes_score_each_row_once(name, launch, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
+    run = train_case(name, tmp_path, lambda name, _, *words: launch(name, *words, "--per_device_eval_batch_size", 2))
+    assert run.done.count(f"\n{sorted(run.case.baselines)[0]}") == 1
+    assert_complete(run.folder, run.case.auto_class, run.case.baselines)
+    assert_predicted(run.folder, run.case)

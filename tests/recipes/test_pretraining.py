@@ -1,0 +1,164 @@
+"""Pre-training: what its scores count, what the models can be used for, and fine-tuning that starts from them."""
+
+import math
+from collections import Counter
+
+import pytest
+import torch
+from torch.nn.functional import cross_entropy
+from transformers import (
+    AutoModel,
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForPreTraining,
+    GPT2Config,
+    GPT2LMHeadModel,
+)
+
+from atenta import AtentaPairVotesForCausalLM
+from support.recipe_cases import CASES, TEST_VERSES, VERSES, refused_files, write_files
+from support.recipes import (
+    assert_complete,
+    load,
+    read_metrics,
+    read_predictions,
+    refusal,
+    run_here,
+    tiny,
+    write_jsonl,
+    write_lines,
+)
+from support.saved import save_with_tokenizer
+
+
+def test_masked_texts_keep_all_that_is_not_masked(trained):
+    for row in read_predictions(trained("pretrain_denoising").folder):
+        assert "<mask>" in row["source"]
+        assert len(row["source"].replace("<mask>", "")) == len(row["gold"]) - round(0.2 * len(row["gold"]))
+
+
+def test_pairs_start_from_a_denoising_model(trained, tmp_path):
+    pairs = write_lines(tmp_path / "pairs.tsv", "ora\tera", "senso\tsentido")
+    options = {"train_file": pairs, "validation_file": pairs, "max_steps": 1, "output_dir": tmp_path / "pairs"}
+    options["model_name_or_path"] = trained("pretrain_denoising").folder
+    run_here("seq2seq", tmp_path, *tiny("seq2seq", **options))
+    assert len(read_predictions(tmp_path / "pairs")) == 2
+
+
+def test_texts_have_no_tags(tmp_path):
+    reason = refusal("pretrain_denoising", tmp_path, "--tags_with_positions", "true")
+    assert reason.startswith("--tags_with_positions: ")
+
+
+def test_the_baseline_of_masked_characters_counted_by_hand(trained):
+    scores = read_metrics(trained("pretrain_masked").folder)["test"]
+    for row in scores.values():
+        assert 0 <= row["masked_accuracy"] <= 1
+        assert 0 <= row["next_sentence_accuracy"] <= 1
+    text = "\n".join([*VERSES[::-1], *VERSES])
+    counts = Counter("\n".join(VERSES) * 8)
+    most = counts.most_common(1)[0][0]
+    assert scores["most frequent"]["masked_accuracy"] == pytest.approx(text.count(most) / len(text))
+    total = counts.total() + len(counts) + 1
+    bits = -sum(math.log2((counts[character] + 1) / total) for character in text) / len(text)
+    assert scores["most frequent"]["bits_per_masked_character"] == pytest.approx(bits)
+
+
+def test_the_encoder_fills_masks(trained):
+    folder = trained("pretrain_masked").folder
+    tokenizer, model = load(folder, AutoModelForMaskedLM)
+    pretrained = AutoModelForPreTraining.from_pretrained(folder).eval()
+    inputs = tokenizer("Ora d<mask>reis", return_tensors="pt")
+    assert (inputs.input_ids == tokenizer.mask_token_id).sum() == 1
+    with torch.no_grad():
+        assert torch.allclose(model(**inputs).logits, pretrained(**inputs).prediction_logits, atol=1e-6)
+
+
+SQUAD = {"context": "Certo perdeste o senso", "question": "O que?", "id": "1"}
+TASKS = {
+    "finetune_classification": [{"text": "direis", "label": "verbo"}, {"text": "estrelas", "label": "nome"}],
+    "finetune_tagging": [{"words": ["Ora", "direis"], "tags": ["ADV", "VERB"]}],
+    "finetune_qa": [SQUAD | {"answers": {"text": ["o senso"], "answer_start": [15]}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("finetune_classification", {"metric_for_best_model": "accuracy"}),
+        ("finetune_classification", {"metric_for_best_model": "accuracy", "lora_rank": 2}),
+        ("finetune_tagging", {"metric_for_best_model": "tag_accuracy"}),
+        ("finetune_qa", {"metric_for_best_model": "f1", "stride": 8}),
+    ],
+)
+def test_fine_tuning_starts_from_the_encoder(trained, tmp_path, name, options):
+    """A tiny learning rate leaves the pre-trained weights unchanged."""
+    start = trained("pretrain_masked").folder
+    rows = write_jsonl(tmp_path / "rows.jsonl", TASKS[name])
+    options |= {"train_file": rows, "validation_file": rows, "model_name_or_path": start, "max_length": 64}
+    options |= {"max_steps": 1, "learning_rate": 1e-12, "output_dir": tmp_path / "tuned"}
+    run_here(name, tmp_path, *tiny(name, **options))
+    assert len(read_predictions(tmp_path / "tuned")) == len(TASKS[name])
+    before = load(start, AutoModelForPreTraining)[1].base_model.state_dict()
+    after = load(tmp_path / "tuned", AutoModel)[1].state_dict()
+    for weight in (weight for weight in before if not weight.startswith("pooler.")):
+        assert torch.allclose(before[weight], after[weight], atol=1e-6), weight
+
+
+def test_words_runs_of_words_and_neighbours(tmp_path):
+    options = {"max_length": 64, "num_words": 5, "mean_span_words": 2}
+    options |= {"ngram_sizes": [2, 3], "ngram_buckets": 64, "conv_kernel_size": 3, "output_dir": tmp_path / "model"}
+    files = write_files(CASES["pretrain_masked"], tmp_path)
+    run_here("pretrain_masked", tmp_path, *tiny("pretrain_masked", **files, **options))
+    _, model = load(tmp_path / "model", AutoModelForPreTraining)
+    assert model.word_head.out_features == 5
+    assert model.model.ngrams.table.num_embeddings == 2 * 64
+    assert model.model.convolution.neighbours.kernel_size == (3,)
+    assert read_metrics(tmp_path / "model")["test"]["model"]["bits_per_masked_character"] > 0
+
+
+def test_the_score_of_packed_texts_is_that_of_single_ones_and_a_sample_is_shown(trained):
+    """Each text fits in a row, so packing must not change its score."""
+    run = trained("pretrain_causal")
+    tokenizer, model = load(run.folder, AutoModelForCausalLM)
+    nats = 0.0
+    for text in TEST_VERSES:
+        ids = torch.tensor([[*tokenizer(text).input_ids, tokenizer.eos_token_id]])
+        nats += cross_entropy(model(ids).logits[0, :-1], ids[0, 1:], reduction="sum").item()
+    scores = read_metrics(run.folder)["test"]
+    characters = len("\n".join(TEST_VERSES))
+    assert scores["model"]["bits_per_character"] == pytest.approx(nats / characters / math.log(2), rel=1e-4)
+    uniform = math.log2(len(set("".join(VERSES))) + 1)
+    assert scores["uniform characters"]["bits_per_character"] == pytest.approx(uniform)
+    sample = (run.folder / "sample.txt").read_text(encoding="utf-8")
+    assert sample in run.done.stdout
+    assert sample.startswith("Ora ")
+    assert len("Ora ") < len(sample) <= len("Ora ") + 20
+
+
+def test_streamed_training_texts_are_not_cached(tmp_path):
+    files = write_files(CASES["pretrain_causal"], tmp_path)
+    options = {**files, "max_length": 32, "sample_by": "line", "output_dir": tmp_path / "model", "max_steps": 2}
+    run_here("pretrain_causal", tmp_path, *tiny("pretrain_causal", **options), "--streaming")
+    assert not list(tmp_path.glob("cache/generator/*/*/generator-train.arrow"))
+    assert list(tmp_path.glob("cache/generator/*/*/generator-validation.arrow"))
+    assert_complete(tmp_path / "model", "AutoModelForCausalLM", CASES["pretrain_causal"].baselines)
+
+
+def test_an_unknown_unit_is_refused_before_texts_are_read(tmp_path, capsys):
+    with pytest.raises(SystemExit):
+        run_here("pretrain_causal", tmp_path, "--sample_by", "page", "--train_file", "nowhere.txt")
+    assert "--sample_by page: expected document, paragraph, line or sentence" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", ["atenta_pair_votes", "gpt2"])
+def test_a_model_without_the_options_of_ours_is_refused(kind, tmp_path):
+    """They predict the next token too, but their configuration has no `dropout`, which recipes set."""
+    if kind == "gpt2":
+        GPT2LMHeadModel(GPT2Config(n_embd=8, n_layer=1, n_head=1, vocab_size=30)).save_pretrained(tmp_path / "other")
+    else:
+        save_with_tokenizer(AtentaPairVotesForCausalLM, tmp_path / "other")
+    words = refused_files("pretrain_causal", tmp_path, model_name_or_path=tmp_path / "other")
+    assert refusal("pretrain_causal", tmp_path, *words).endswith(
+        f"found a model of type {kind}; expected atenta_decoder"
+    )
