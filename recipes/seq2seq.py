@@ -31,7 +31,6 @@ from transformers import (
     PreTrainedTokenizerBase,
 )
 
-from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.option_annotations import FROM_0, FROM_1, SHARE, Mark
@@ -41,7 +40,7 @@ from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.hallucination import hallucinate
-from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, merge_targets, score_pairs, tag_tokens
+from atenta.recipes.tasks.pairs import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,
@@ -173,7 +172,8 @@ def main() -> None:
     # What the scores depend on, and `atenta evaluate` reads back.
     scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
     scored_by |= {"target_separator": pairs.target_separator, "denoising": noise.denoising}
-    model.config.task_specific_params = {"text2text-generation": scored_by}
+    task = PairTask(**scored_by)
+    model.config.task_specific_params = {task.kind: task.options}
     training.predict_with_generate = True
     can_lock = not noise.denoising and hasattr(model, "letter_lock")
     if search.keep_letters and not can_lock:
@@ -196,8 +196,7 @@ def main() -> None:
     trainer.fit(run)
 
     trainer.model.generation_config.num_beams = search.num_beams  # saved with the model, which is used as it is scored
-    merge = merge_targets if pairs.several_targets and not noise.denoising else list
-    tests = {name: merge(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    tests = {name: task.prepare(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     locked: dict[str, list[list[GeneratedText]]] = {}
     if noise.denoising:
         outputs = {"test": decode_encoded(trainer, encoded["test"], tokenizer, search)}
@@ -209,10 +208,8 @@ def main() -> None:
             name: decode_rows(trainer, of_test, tokenizer, search, keep_letters=True)
             for name, of_test in tests.items()
         }
-    baselines = {"left as it is": copy_source, "most frequent in training": partial(look_up, rows["train"])}
-    if all(len(row["source"].split()) == 1 for of_split in rows.values() for row in of_split):
-        aligned = align_letters(rows["train"], pairs.target_separator)
-        baselines["letters in context"] = partial(letters_in_context, aligned, separator=pairs.target_separator)
+    of_words = all(len(row["source"].split()) == 1 for of_split in rows.values() for row in of_split)
+    baselines = task.baselines(rows["train"], of_words)
     answers = {
         name: {
             **{baseline: answer(of_test) for baseline, answer in baselines.items()},
@@ -222,8 +219,7 @@ def main() -> None:
         for name, of_test in tests.items()
     }
 
-    score = partial(score_pairs, metrics=search.metrics, separator=pairs.target_separator)
-    compared = {name: compare(score, tests[name], answers[name]) for name in tests}
+    compared = {name: compare(task.score, tests[name], answers[name]) for name in tests}
     sources, gold = ([row[column] for row in tests["test"]] for column in ("source", "target"))
     tags = [" ".join(row["tags"]) for row in tests["test"]]
     columns = {
@@ -236,7 +232,7 @@ def main() -> None:
         trainer,
         scores=compared.pop("test"),
         further_scores=compared,
-        by_length=compare_by_length(score, tests["test"], answers["test"]),
+        by_length=compare_by_length(task.score, tests["test"], answers["test"]),
         predictions=columns,
         about=about,
     )

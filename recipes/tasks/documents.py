@@ -1,4 +1,4 @@
-"""Documents for pre-training: cut out of texts, encoded, and packed into blocks."""
+"""Documents for pre-training: cut out of texts, encoded, packed into blocks, and scored."""
 
 import re
 from bisect import bisect_left
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,9 +15,12 @@ from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta import CharacterTable
+from atenta.recipes.baselines import ngram_characters, uniform_characters, unigram_characters
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import DataArguments, RowFormat, Rows, encode_rows, load_rows
 from atenta.recipes.reading.lines import read_lines
 from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 _SENTENCE = re.compile(r"""\S.*?(?:[.!?…]["'”’»)\]]*(?=\s)|\Z)""", re.DOTALL)
 # The ends of a text that is cut to a length, best first: the end of a line, of a sentence, of a word.
@@ -273,3 +276,61 @@ def collate_packed(
     labels = np.where(starts | padding, -100, input_ids)
     batch = {"input_ids": input_ids, "position_ids": position_ids, "labels": labels}
     return {name: torch.from_numpy(values) for name, values in batch.items()}
+
+
+class LikelihoodTask(Task):
+    """Texts that a decoder predicts; the answer to a text is its negative log-likelihood in nats.
+
+    Attributes:
+        column: The column with what is predicted.
+    """
+
+    kind = "text-generation"
+    column: ClassVar[str]
+
+    def texts(self, rows: Iterable[Row]) -> list[str]:
+        """Return what is predicted: a text for each answer."""
+        return [row[self.column] for row in rows]
+
+    def score(self, rows: Iterable[Row], answers: Answers) -> dict[str, float]:
+        """Return bits per character and perplexities."""
+        return scores(["bits_per_character"], predictions=list(answers), references=self.texts(rows))
+
+    def baselines(self, train: Iterable[Row] | None = None) -> Baselines:
+        """Return those that only count characters."""
+        if train is None:
+            return {}
+        counts = {
+            "uniform characters": uniform_characters,
+            "unigram characters": unigram_characters,
+            "6-gram characters": ngram_characters,
+        }
+
+        def answer(count: Callable[..., list[float]], rows: Iterable[Row]) -> list[float]:
+            return count((row[self.column] for row in train), self.texts(rows))
+
+        return {name: partial(answer, count) for name, count in counts.items()}
+
+
+class DocumentTask(LikelihoodTask):
+    """Documents, all of a split as one text.
+
+    Its options are `sample_by`, the unit of a document, and `block_size`, the tokens of a packed row.
+    """
+
+    column = "text"
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of documents."""
+        read = partial(read_documents, sample_by=self.options.get("sample_by", "document"))
+        return replace(DOCUMENTS, readers={".txt": read})
+
+    def prepare(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return documents, which rows of tables are not yet."""
+        cut = cut_documents({"text": [row["text"] for row in rows]}, self.options.get("sample_by", "document"))
+        return [{"text": text} for text in cut["text"]]
+
+    def texts(self, rows: Iterable[Row]) -> list[str]:
+        """Return the documents of a split as one text, with a line end between them that counts as a character."""
+        return ["\n".join(row["text"] for row in rows)]

@@ -1,4 +1,4 @@
-"""Prompts and answers for a decoder: rows and their encoding."""
+"""Prompts and answers for a decoder: rows, their encoding, and scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +8,7 @@ from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.tasks.documents import LikelihoodTask
 
 SEPARATOR = "\n"  # between prompt and answer; for decoding it is the end of the prompt
 
@@ -60,3 +61,14 @@ def encode_prompts(
         "input_ids": [prompt + answer for prompt, answer in rows],
         "labels": [[-100] * len(prompt) + answer for prompt, answer in rows],
     }
+
+
+class PromptTask(LikelihoodTask):
+    """Answers to prompts. Its options are `prompts`, which is true, and `max_length`, the maximum tokens of a row."""
+
+    column = "answer"
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of prompts."""
+        return PROMPTS

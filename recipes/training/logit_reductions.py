@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch.nn.functional import cross_entropy
 
-from atenta.recipes.baselines import ngram_characters, uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
 
 
@@ -58,21 +57,3 @@ def bits(nats: Iterable[float], texts: Sequence[str]) -> dict[str, float]:
         texts: The texts.
     """
     return scores(["bits_per_character"], predictions=list(nats), references=list(texts))
-
-
-def compare_with_characters(
-    nats: Iterable[float], train_texts: Iterable[str], texts: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """Return the `bits` of a model and of three baselines that only count characters.
-
-    Args:
-        nats: Negative log-likelihood of each text under the model, in nats.
-        train_texts: Texts that the model was trained on; read three times.
-        texts: Texts that the model was not trained on.
-    """
-    return {
-        "uniform characters": bits(uniform_characters(train_texts, texts), texts),
-        "unigram characters": bits(unigram_characters(train_texts, texts), texts),
-        "6-gram characters": bits(ngram_characters(train_texts, texts), texts),
-        "model": bits(nats, texts),
-    }

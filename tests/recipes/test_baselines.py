@@ -7,23 +7,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta.recipes.baselines import (
-    align_letters,
-    copy_source,
-    letters_in_context,
-    look_up,
-    majority_label,
     most_frequent_character,
-    most_frequent_spelling,
-    most_frequent_tags,
-    most_similar_sentences,
     ngram_characters,
-    ngram_labels,
-    random_spans,
     uniform_characters,
     unigram_characters,
 )
 from atenta.recipes.metrics import scores
 from atenta.recipes.samples.accents import accent_pairs
+from atenta.recipes.tasks.characters import most_frequent_spelling
+from atenta.recipes.tasks.classification import majority_label, ngram_labels
+from atenta.recipes.tasks.pairs import align_letters, copy_source, letters_in_context, look_up
+from atenta.recipes.tasks.prompts import PromptTask
+from atenta.recipes.tasks.questions import most_similar_sentences, random_spans
+from atenta.recipes.tasks.tagging import most_frequent_tags
 
 
 def pair(source, target, tags=()):
@@ -231,10 +227,16 @@ def test_probabilities_sum_to_one(train):
         assert math.fsum(math.exp(-each) for each in nats) == pytest.approx(1)
 
 
-def test_the_more_is_counted_the_better_training_texts_are_predicted():
-    texts = ["não é nada", "nada"]
-    assert sum(unigram_characters(texts, texts)) < sum(uniform_characters(texts, texts))
-    assert sum(ngram_characters(texts, texts)) < sum(unigram_characters(texts, texts))
+def test_a_model_is_compared_with_character_frequencies():
+    task, train = PromptTask(), [{"answer": "aaab"}]
+    compared = task.compare([{"answer": "ab"}], [4 * math.log(2)], task.baselines(train))
+    assert compared["model"]["bits_per_character"] == pytest.approx(2)
+    assert compared["uniform characters"]["bits_per_character"] == pytest.approx(math.log2(3))  # a, b, any other
+    assert compared["unigram characters"]["bits_per_character"] == pytest.approx(math.log2(7 / 4 * 7 / 2) / 2)
+    in_order, in_disorder = (
+        task.compare([{"answer": text}], [1.0], task.baselines(train))["6-gram characters"] for text in ("ab", "ba")
+    )
+    assert in_order["bits_per_character"] < in_disorder["bits_per_character"]
 
 
 SPELT = [
@@ -265,18 +267,3 @@ def test_most_frequent_spelling(source, after_word, restored):
 def test_most_frequent_spelling_of_capitals():
     train = [{"source": "joão e joão", "target": "João e João"}]
     assert most_frequent_spelling(train, [{"source": "e joão"}], fold_case=False) == ["e João"]
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda: majority_label([], []),
-        lambda: ngram_labels([], []),
-        lambda: most_frequent_tags([{"words": [], "tags": []}], []),
-        lambda: random_spans(questions(["x"]), [], 0),
-        lambda: most_frequent_character([""]),
-    ],
-)
-def test_nothing_in_training(call):
-    with pytest.raises(ValueError, match="found no"):
-        call()

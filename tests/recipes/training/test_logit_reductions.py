@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
-from atenta.recipes.training.logit_reductions import best_classes, compare_with_characters, masked_sums, nats_of_texts
+from atenta.recipes.training.logit_reductions import best_classes, masked_sums, nats_of_texts
 from support.models import assert_close, texts, tiny_model
 
 
@@ -68,14 +68,3 @@ def test_best_classes_of_texts_and_of_tokens():
     labels = torch.tensor([0, 0])
     assert best_classes(of_texts, labels).tolist() == [1, 0]
     assert best_classes(of_texts.unsqueeze(0), labels).tolist() == [[1, 0]]
-
-
-def test_a_model_is_compared_with_character_frequencies():
-    compared = compare_with_characters([4 * math.log(2)], ["aaab"], ["ab"])
-    assert compared["model"]["bits_per_character"] == pytest.approx(2)
-    assert compared["uniform characters"]["bits_per_character"] == pytest.approx(math.log2(3))  # a, b, any other
-    assert compared["unigram characters"]["bits_per_character"] == pytest.approx(math.log2(7 / 4 * 7 / 2) / 2)
-    in_order, in_disorder = (
-        compare_with_characters([1.0], ["aaab"], [text])["6-gram characters"] for text in ("ab", "ba")
-    )
-    assert in_order["bits_per_character"] < in_disorder["bits_per_character"]
