@@ -86,7 +86,6 @@ def read_documents(path: str | Path, sample_by: str) -> Iterator[Record | BadRow
         ValueError: If `sample_by` is unknown, or the file has no text.
         OSError: If the file cannot be read.
     """
-    _expect_unit(sample_by)
     return expect_any(_records(path, sample_by), f"{path}: found no text; expected at least one line of it")
 
 
@@ -103,7 +102,6 @@ def cut_documents(batch: Mapping[str, list], sample_by: str) -> dict[str, list[s
     Raises:
         ValueError: If `sample_by` is unknown.
     """
-    _expect_unit(sample_by)
     lines_of_texts = (enumerate(text.split("\n")) for text in batch["text"])
     return {"text": [text for lines in lines_of_texts for _, text in _cut_lines(lines, sample_by)]}
 
@@ -148,6 +146,7 @@ _UNITS: dict[str, tuple[Callable[[int, str | BadRow], Any], Callable[[str], list
 
 def _cut_lines(lines: Iterable[tuple[int, str | BadRow]], sample_by: str) -> Iterator[tuple[int, str] | BadRow]:
     """Yield documents, each with the number of its first line."""
+    _expect_unit(sample_by)
     key, cut = _UNITS[sample_by]
     for _, together in groupby(lines, lambda line: key(*line)):
         numbers, texts = zip(*together)

@@ -184,24 +184,14 @@ def answers_from_logits(
         start_logits: (windows, length); values after the end of a window are padding.
         end_logits: Like `start_logits`.
         windows: The output of `encode_questions`, in the order of the logits.
-        rows: The questions, with their `id` and `context`.
+        rows: The questions, each with an `id` of its own and its `context`.
         max_answer_length: The maximum tokens of an answer.
         align_to_words: Whether answers begin and end with whole words or signs.
 
     Returns:
         One answer for each of `rows`, a substring of its context.
-
-    Raises:
-        ValueError: If the windows are not those of the rows, or two rows have the same `id`.
     """
-    windows, rows = list(windows), list(rows)
     contexts = {row["id"]: row["context"] for row in rows}
-    of_windows = {window["example_id"] for window in windows}
-    if len(contexts) < len(rows) or of_windows != contexts.keys():
-        raise ValueError(
-            f"found {len(rows)} questions with {len(contexts)} ids, and windows of {len(of_windows)} questions; "
-            "expected a different id for each question, and the windows of exactly these questions."
-        )
     best = dict.fromkeys(contexts, (-np.inf, ""))
     for window, of_start, of_end in zip(windows, start_logits, end_logits):
         id_, context = window["example_id"], contexts[window["example_id"]]
