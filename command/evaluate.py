@@ -11,7 +11,6 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
-from atenta.engines.kinds import kind_of
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import BadRow
@@ -27,10 +26,11 @@ from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, 
 from atenta.recipes.training.results import table
 
 _Scores = dict[str, dict[str, float]]
-_TASKS: dict[str, type[Task]] = {
-    task.kind: task
-    for task in (PairTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask, DocumentTask)
-}
+# The first that is of a model scores it.
+_TASKS: tuple[type[Task], ...] = (
+    *(PairTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask),
+    *(PromptTask, DocumentTask),
+)
 
 
 def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[str], output: Path | None) -> None:
@@ -75,24 +75,22 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
 def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) -> Task:
     """Return the task of a saved model; an encoder-decoder of others has that of pairs."""
     config = read_config(folder)
-    kind = kind_of(config).task if is_ours(config) else PairTask.kind
-    if metrics:
-        if kind != PairTask.kind:
-            raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
-        return PairTask(config, metrics=metrics)
-    if kind not in _TASKS:
+    of_model: type[Task] | None = PairTask
+    if is_ours(config):
+        of_model = next((task for task in _TASKS if task.is_of(config)), None)
+    if metrics and of_model is not PairTask:
+        raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
+    if of_model is None:
         raise ValueError(
             f"{class_of(config)} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions "
             "or restored characters. Pre-trained encoders are scored by their recipe."
         )
-    task = _TASKS[kind](config)
-    if isinstance(task, DocumentTask):
+    if issubclass(of_model, LikelihoodTask):
         if options.generate or options.keep_letters or options.min_confidence:
             raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
         if options.engine == "onnx" or options.quantization:
             raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
-        return PromptTask(config) if task.options.get("prompts") else task
-    return task
+    return PairTask(config, metrics=metrics) if metrics else of_model(config)
 
 
 def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:

@@ -114,15 +114,12 @@ class ClassificationTask(Task):
     """Labels of texts, or of pairs of texts. Its option is `text_pairs`, whether the model has seen pairs."""
 
     kind = "text-classification"
+    columns = ("text", "text_pair")
 
     @property
     def row_format(self) -> RowFormat:
         """The format of labelled texts."""
         return self._with_known(LABELLED_TEXTS, "label")
-
-    def fields(self, row: Row) -> Row:
-        """Return the one or two texts."""
-        return {name: row[name] for name in ("text", "text_pair")}
 
     def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
         """Return accuracy and macro F1."""

@@ -110,12 +110,7 @@ def _mask_spans(
 ) -> list[int]:
     """Return the ids of a text with random spans replaced by one `<mask>` each.
 
-    Args:
-        ids: (length,), the text, which is not empty, and its `<eos>`, which is never masked.
-        mask_token_id: The id of `<mask>`.
-        noise_density: The share of the characters that is masked, at least one character.
-        mean_span_length: The mean length of a span in characters. There are fewer, longer spans if they would touch.
-        generator: The source of the positions and lengths of the spans.
+    The `<eos>` at the end is never masked. There are fewer, longer spans if they would touch.
     """
     length = len(ids) - 1
     masked = max(1, round(length * noise_density))

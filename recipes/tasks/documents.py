@@ -281,15 +281,15 @@ class LikelihoodTask(Task):
     """Texts that a decoder predicts; the answer to a text is its negative log-likelihood in nats.
 
     Attributes:
-        column: The column with what is predicted.
+        predicted: The column with what is predicted.
     """
 
     kind = "text-generation"
-    column: ClassVar[str]
+    predicted: ClassVar[str]
 
     def texts(self, rows: Iterable[Row]) -> list[str]:
         """Return what is predicted: a text for each answer."""
-        return [row[self.column] for row in rows]
+        return [row[self.predicted] for row in rows]
 
     def score(self, rows: Iterable[Row], answers: Answers) -> dict[str, float]:
         """Return bits per character and perplexities."""
@@ -306,7 +306,7 @@ class LikelihoodTask(Task):
         }
 
         def answer(count: Callable[..., list[float]], rows: Iterable[Row]) -> list[float]:
-            return count((row[self.column] for row in train), self.texts(rows))
+            return count((row[self.predicted] for row in train), self.texts(rows))
 
         return {name: partial(answer, count) for name, count in counts.items()}
 
@@ -317,7 +317,7 @@ class DocumentTask(LikelihoodTask):
     Its options are `sample_by`, the unit of a document, and `block_size`, the tokens of a packed row.
     """
 
-    column = "text"
+    predicted = "text"
 
     @property
     def row_format(self) -> RowFormat:

@@ -150,12 +150,7 @@ def _equal_stretches(source: str, target: str) -> list[_Slot]:
 def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, kept_letters: int) -> list[_Slot]:
     """Return what is to be replaced in an equal stretch: its words, without the letters next to a change.
 
-    Args:
-        source: The source.
-        stretch: The stretch.
-        start: Where the longest beginning ends that changes in some row, or None if none does.
-        end: Where the longest ending starts that changes in some row, or None if none does.
-        kept_letters: The letters next to a change that stay, or fewer of a short word.
+    `start` and `end` border what changes at the beginning and the end of this or other rows; None if nothing does.
     """
     first = max(stretch.source_start, start or 0)
     last = min(stretch.source_start + stretch.length, len(source) if end is None else end)
@@ -174,12 +169,7 @@ def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, kept
 
 
 class _LetterModel:
-    """The probability of each letter after the letters before it in a word, without smoothing.
-
-    Args:
-        texts: The texts with the words.
-        order: The number of letters that are counted together, 3 for trigrams.
-    """
+    """The probability of each letter after the letters before it in a word, without smoothing."""
 
     def __init__(self, texts: Sequence[str], order: int) -> None:
         self._reach = order - 1  # how many letters the next one depends on
@@ -201,12 +191,6 @@ class _LetterModel:
         """Return `length` letters as they stand between others, or None if the model has none that do.
 
         The letters are drawn with the probability that they have given those on both sides.
-
-        Args:
-            before: The letters of the word before.
-            after: The letters of the word after.
-            length: The number of letters.
-            generator: The source of the letters.
         """
         context = self._shift(_BORDER * self._reach, before)
         goal = f"{after}{_BORDER}"[: self._reach]

@@ -6,9 +6,11 @@ from typing import Any
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
+from atenta.engines.kinds import saved_options
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import LikelihoodTask
+from atenta.recipes.tasks.task import Row
 
 SEPARATOR = "\n"  # between prompt and answer; for decoding it is the end of the prompt
 
@@ -66,9 +68,10 @@ def encode_prompts(
 class PromptTask(LikelihoodTask):
     """Answers to prompts. Its options are `prompts`, which is true, and `max_length`, the maximum tokens of a row."""
 
-    column = "answer"
+    rows = PROMPTS
+    predicted = "answer"
 
-    @property
-    def row_format(self) -> RowFormat:
-        """The format of prompts."""
-        return PROMPTS
+    @classmethod
+    def is_of(cls, config: Row) -> bool:
+        """Return whether a decoder was trained on prompts."""
+        return super().is_of(config) and bool(saved_options(config, cls.kind).get("prompts"))

@@ -251,15 +251,8 @@ class QuestionTask(Task):
     """
 
     kind = "question-answering"
-
-    @property
-    def row_format(self) -> RowFormat:
-        """The format of questions."""
-        return QUESTIONS
-
-    def fields(self, row: Row) -> Row:
-        """Return question and context."""
-        return {name: row[name] for name in ("question", "context")}
+    rows = QUESTIONS
+    columns = ("question", "context")
 
     def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
         """Return exact match and F1, each compared with all accepted answers."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from atenta.engines.kinds import class_names, saved_options
+from atenta.engines.kinds import class_names, kind_of, saved_options
 from atenta.recipes.reading import RowFormat
 
 Row = Mapping[str, Any]
@@ -17,25 +17,34 @@ class Task:
 
     Attributes:
         kind: The task of the models that answer, in `engines/kinds.py`.
+        rows: The format of the rows' files.
+        columns: What a model reads of a row, if a line of `atenta predict` has fields of the same names.
         config: The model's `config.json`; empty for a task without a model yet.
         options: What scores depend on besides the model, saved with it in `task_specific_params`.
     """
 
     kind: ClassVar[str]
+    rows: ClassVar[RowFormat]
+    columns: ClassVar[Sequence[str]] = ()
 
     def __init__(self, config: Row | None = None, **options: Any) -> None:
         """Take the options that were saved with a model, and others instead of them."""
         self.config = config or {}
         self.options: dict[str, Any] = {**saved_options(self.config, self.kind), **options}
 
+    @classmethod
+    def is_of(cls, config: Row) -> bool:
+        """Return whether this is the task of a saved model; tasks of one kind tell their models by what was saved."""
+        return kind_of(config).task == cls.kind
+
     @property
     def row_format(self) -> RowFormat:
-        """The format of the rows' files; labels and tags must be those of the model."""
-        raise NotImplementedError
+        """The format of the rows' files, for the options; labels and tags must be those of the model."""
+        return self.rows
 
     def fields(self, row: Row) -> Row:
         """Return what the model reads of a row, as the fields of a line of `atenta predict`."""
-        return {"text": row["text"]}
+        return {name: row[name] for name in self.columns}
 
     def answer(self, prediction: Any) -> Any:
         """Return the part of a line's prediction that is scored."""
