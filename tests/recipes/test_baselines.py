@@ -29,12 +29,8 @@ def pair(source, target, tags=()):
 # Pairs
 
 
-def test_copy_source():
-    assert copy_source([pair("nao  e", "não é"), pair("a", "à", ["<V>"])]) == ["nao  e", "a"]
-
-
 NO_TAGS = ()
-SG_1, SG_2, SG_3 = ("<1>", "<SG>"), ("<2>", "<SG>"), ("<3>", "<SG>")
+SG_1, SG_2 = ("<1>", "<SG>"), ("<2>", "<SG>")
 ALIGNED = [("e a mae", "é a mãe"), ("e o pai", "e o pai"), ("nao e so", "não é só")]
 COMPLETE = [("la vai", "lá vai"), ("la", "la"), ("la", "la"), ("la", "la")]
 NOT_ALIGNED = [("casa", "k a z a"), ("du pain", "bread")]
@@ -47,16 +43,13 @@ TAGGED = [("ser", "sou", SG_1), ("ser", "és", SG_2)]
         (ALIGNED, "mae e pai", NO_TAGS, "mãe é pai"),
         ([("nao e", "não é")], " nao  sei\u00a0nao ", NO_TAGS, " não  sei\u00a0não "),  # new words and spaces
         ([("a", "à"), ("a", "a")], "a", NO_TAGS, "à"),  # ties
-        ([("a", "a"), ("a", "à")], "a", NO_TAGS, "a"),
         (COMPLETE, "la vai", NO_TAGS, "lá vai"),
         (COMPLETE, "la foi", NO_TAGS, "la foi"),
         (NOT_ALIGNED, "casa", NO_TAGS, "k a z a"),
         (NOT_ALIGNED, "casa casa", NO_TAGS, "casa casa"),
-        (NOT_ALIGNED, "pain", NO_TAGS, "pain"),
         (TAGGED, "ser", SG_1, "sou"),
         (TAGGED, "ser", SG_2, "és"),
         (TAGGED, "ser ser", SG_2, "és és"),
-        (TAGGED, "ser", SG_3, "ser"),
         (TAGGED, "ser", NO_TAGS, "ser"),
         ([("x", r"\1\g<0>")], "x y", NO_TAGS, r"\1\g<0> y"),  # not a pattern
         ([], "nao", NO_TAGS, "nao"),
@@ -169,12 +162,10 @@ def test_random_spans():
     assert all(span in context and span == span.strip() for span in spans)
     lengths = Counter(len(span.split()) for span in spans)
     assert 100 < lengths[2] < 200  # both are equally likely
+    rows = questions([context] * 300)
+    assert spans == random_spans(questions(["x"], "a b", "a b c d"), rows, seed=0)
+    assert spans != random_spans(questions(["x"], "a b", "a b c d"), rows, seed=1)
     assert random_spans(questions(["x"], "a b c"), questions(["um", " um dois "]), seed=0) == ["um", "um dois"]
-
-
-def test_seed_of_random_spans():
-    rows, train = questions(["um dois três quatro cinco seis"] * 20), questions(["x"], "a", "a b c")
-    assert random_spans(train, rows, seed=1) == random_spans(train, rows, seed=1) != random_spans(train, rows, seed=2)
 
 
 def test_most_similar_sentences():
