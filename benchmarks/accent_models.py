@@ -16,9 +16,8 @@ import torch
 from transformers import pipeline
 
 from atenta import restore_accents
-from atenta.recipes.baselines import most_frequent_spelling
 from atenta.recipes.samples.portuguese_texts import portuguese_texts
-from atenta.recipes.tasks.characters import score_restored
+from atenta.recipes.tasks.characters import most_frequent_spelling, score_restored
 from atenta.recipes.training.results import table
 from atenta.restoration.portuguese import MODEL_FOLDER
 from benchmarks.benchmark_report import FOLDER

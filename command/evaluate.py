@@ -1,10 +1,8 @@
 """`atenta evaluate`: the scores of a saved model on a file in the format of its recipe, as the recipe has them."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import date
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,32 +11,26 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
-from atenta.engines.kinds import kind_of, saved_options
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import BadRow
-from atenta.recipes.tasks.characters import evaluate_characters
-from atenta.recipes.tasks.classification import evaluate_labels
-from atenta.recipes.tasks.documents import DOCUMENTS, cut_documents, encode_documents, read_documents
-from atenta.recipes.tasks.evaluation import Evaluation, Row, Scores
-from atenta.recipes.tasks.pairs import evaluate_pairs
-from atenta.recipes.tasks.prompts import PROMPTS, encode_prompts
-from atenta.recipes.tasks.questions import evaluate_answers
-from atenta.recipes.tasks.tagging import evaluate_tags
+from atenta.recipes.tasks.characters import RestorationTask
+from atenta.recipes.tasks.classification import ClassificationTask
+from atenta.recipes.tasks.documents import DocumentTask, LikelihoodTask, encode_documents
+from atenta.recipes.tasks.pairs import PairTask
+from atenta.recipes.tasks.prompts import PromptTask, encode_prompts
+from atenta.recipes.tasks.questions import QuestionTask
+from atenta.recipes.tasks.tagging import TaggingTask
+from atenta.recipes.tasks.task import Row, Task
 from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, nats_of_answers
-from atenta.recipes.training.logit_reductions import bits
 from atenta.recipes.training.results import table
 
-_Rows = Sequence[Row]
-
-# How each kind of model is scored whose answers are compared with the right ones. Decoders are scored below.
-_EVALUATIONS: dict[str, Callable[[Row], Evaluation]] = {
-    "text2text-generation": evaluate_pairs,
-    "character-restoration": evaluate_characters,
-    "text-classification": evaluate_labels,
-    "token-classification": evaluate_tags,
-    "question-answering": evaluate_answers,
-}
+_Scores = dict[str, dict[str, float]]
+# The first that is of a model scores it.
+_TASKS: tuple[type[Task], ...] = (
+    *(PairTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask),
+    *(PromptTask, DocumentTask),
+)
 
 
 def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[str], output: Path | None) -> None:
@@ -59,9 +51,14 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
     """
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise FileNotFoundError(f"--output {output} cannot be written: expected a file in a folder that exists")
-    row_format, score = _find_scores(options, metrics)
-    rows = read_rows(test_file, row_format)
-    compared = score(rows)
+    folder = find_model(options.model, with_code=options.trust_remote_code)
+    task = _load_task(folder, options, metrics)
+    rows = _read_rows(test_file, task.row_format)
+    compared = (
+        _score_likelihood(task, rows, folder, options)
+        if isinstance(task, LikelihoodTask)
+        else _score(task, rows, options)
+    )
     print(f"{len(rows):,} rows of {test_file}\n\n{table(compared)}", flush=True)
     if output is not None:
         about = {
@@ -75,13 +72,29 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
         output.write_bytes(content.encode(errors="backslashreplace"))  # a name may not be UTF-8
 
 
-def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
-    """Return the checked rows of a file, each also with `where` it is.
+def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) -> Task:
+    """Return the task of a saved model; an encoder-decoder of others has that of pairs."""
+    config = read_config(folder)
+    of_model: type[Task] | None = PairTask
+    if is_ours(config):
+        of_model = next((task for task in _TASKS if task.is_of(config)), None)
+    if metrics and of_model is not PairTask:
+        raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
+    if of_model is None:
+        raise ValueError(
+            f"{class_of(config)} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions "
+            "or restored characters. Pre-trained encoders are scored by their recipe."
+        )
+    if issubclass(of_model, LikelihoodTask):
+        if options.generate or options.keep_letters or options.min_confidence:
+            raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
+        if options.engine == "onnx" or options.quantization:
+            raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
+    return PairTask(config, metrics=metrics) if metrics else of_model(config)
 
-    Raises:
-        ValueError: If a row is malformed, which the message names, or there is none.
-        OSError: If the file cannot be read.
-    """
+
+def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
+    """Return the checked rows of a file, each also with `where` it is."""
     if not path.exists() or path.is_dir():
         raise FileNotFoundError(f"{path}: found {'a folder' if path.is_dir() else 'no such file'}; expected a file")
     rows = []
@@ -98,74 +111,32 @@ def read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     return rows
 
 
-def _find_scores(options: PredictOptions, metrics: Sequence[str]) -> tuple[RowFormat, Callable[[_Rows], Scores]]:
-    """Return the format of the rows that a model is scored on, and what scores them, before anything is read."""
-    folder = find_model(options.model, with_code=options.trust_remote_code)
-    config = read_config(folder)
-    task = kind_of(config).task if is_ours(config) else "text2text-generation"
-    if metrics and task != "text2text-generation":
-        raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
-    if task == "text-generation":
-        return _decoder_scores(folder, options, saved_options(config, task))
-    if task not in _EVALUATIONS:
-        raise ValueError(
-            f"{class_of(config)} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions "
-            "or restored characters. Pre-trained encoders are scored by their recipe."
-        )
-    evaluation = evaluate_pairs(config, metrics) if metrics else _EVALUATIONS[task](config)
-
-    def score(rows: _Rows) -> Scores:
-        scored = evaluation.prepare(rows)
-        predictor = load_predictor(options)
-        found = predictor.predict([{**evaluation.fields(row), "where": row["where"]} for row in scored])
-        return evaluation.score([evaluation.answer(each) for each in found], scored)
-
-    return evaluation.row_format, score
+def _score(task: Task, rows: Sequence[Row], options: PredictOptions) -> _Scores:
+    """Return the scores of what `atenta predict` answers, next to what needs no model."""
+    rows = task.prepare(rows)
+    found = load_predictor(options).predict([{**task.fields(row), "where": row["where"]} for row in rows])
+    return task.compare(rows, [task.answer(each) for each in found])
 
 
-# Decoders, and pair votes
-
-
-def _decoder_scores(folder: Path, options: PredictOptions, saved: Row) -> tuple[RowFormat, Callable[[_Rows], Scores]]:
-    """Return how a decoder is scored: by the probabilities of answers to prompts, or of documents and their ends."""
-    if options.generate or options.keep_letters or options.min_confidence:
-        raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
-    if options.engine == "onnx" or options.quantization:
-        raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
-    if saved.get("prompts"):
-        return PROMPTS, partial(_score_prompted, folder=folder, options=options, saved=saved)
-    sample_by = saved.get("sample_by", "document")
-    row_format = replace(DOCUMENTS, readers={".txt": partial(read_documents, sample_by=sample_by)})
-    return row_format, partial(_score_documents, folder=folder, options=options, saved=saved)
-
-
-def _load_decoder(folder: Path, options: PredictOptions) -> tuple[Any, Any]:
+def _score_likelihood(task: LikelihoodTask, rows: Sequence[Row], folder: Path, options: PredictOptions) -> _Scores:
+    """Return the scores of the probabilities of texts, by a decoder or by pair votes."""
     model = load_weights(AutoModelForCausalLM, folder).to(options.device or "cpu")
-    return model, load_tokenizer(folder)
-
-
-def _score_documents(rows: _Rows, folder: Path, options: PredictOptions, saved: Row) -> Scores:
+    tokenizer = load_tokenizer(folder)
+    if isinstance(task, PromptTask):
+        longest = task.options.get("max_length", model.config.max_position_embeddings)
+        encoded = []
+        for row in rows:
+            try:
+                of_row = encode_prompts({name: [row[name]] for name in ("prompt", "answer")}, tokenizer, longest)
+            except ValueError as error:
+                raise BadRow(row["where"], str(error)) from None
+            encoded.append({name: values[0] for name, values in of_row.items()})
+        return task.compare(rows, nats_of_answers(model, tokenizer, encoded, options.batch_size))
+    rows = task.prepare(rows)
     texts = [row["text"] for row in rows]
-    if (sample_by := saved.get("sample_by", "document")) != "document":
-        texts = cut_documents({"text": texts}, sample_by)["text"]
-    model, tokenizer = _load_decoder(folder, options)
     if isinstance(model, AtentaPairVotesForCausalLM):
-        encoded: Any = encode_documents({"text": texts}, tokenizer)
+        documents: Any = encode_documents({"text": texts}, tokenizer)
         level = LEVELS["characters" if tokenizer.unk_token is None else "words"]  # bytes spell unknown characters
-        return {"model": level.scores(nats_by_votes(model, encoded["input_ids"]), encoded, tokenizer)}
-    nats = nats_by_decoder(model, tokenizer, texts, options.batch_size, saved.get("block_size"))
-    return {"model": bits([nats], ["\n".join(texts)])}
-
-
-def _score_prompted(rows: _Rows, folder: Path, options: PredictOptions, saved: Row) -> Scores:
-    model, tokenizer = _load_decoder(folder, options)
-    longest = saved.get("max_length", model.config.max_position_embeddings)
-    encoded = []
-    for row in rows:
-        try:
-            of_row = encode_prompts({name: [row[name]] for name in ("prompt", "answer")}, tokenizer, longest)
-        except ValueError as error:
-            raise BadRow(row["where"], str(error)) from None
-        encoded.append({name: values[0] for name, values in of_row.items()})
-    nats = nats_of_answers(model, tokenizer, encoded, options.batch_size)
-    return {"model": bits(nats, [row["answer"] for row in rows])}
+        return {"model": level.scores(nats_by_votes(model, documents["input_ids"]), documents, tokenizer)}
+    nats = nats_by_decoder(model, tokenizer, texts, options.batch_size, task.options.get("block_size"))
+    return task.compare(rows, [nats])

@@ -170,7 +170,7 @@ def predict(
             texts or [],
             files or [],
             json_lines=json_lines,
-            format=format or ("tsv" if asked > 1 else None),
+            format=format or ("tsv" if asked > 1 else "text"),
             output=output,
             resume=resume,
         )

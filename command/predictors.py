@@ -1,14 +1,61 @@
 """Predictors for each kind of model: they turn lines into texts, labels, tags, answers or filled masks."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from atenta.engines.kinds import class_names, saved_options
+from atenta.engines.engine import Engine, EngineName, choose_engine, load_engine
+from atenta.engines.kinds import KINDS, class_names, kind_of, saved_options
+from atenta.engines.onnx_models import Quantization
+from atenta.engines.saved_model import (
+    class_of,
+    find_model,
+    is_ours,
+    load_config,
+    load_tokenizer,
+    load_weights,
+    read_config,
+    read_generation_config,
+)
 from atenta.engines.token_search import log_softmax
+from atenta.generation_options import default_length
+from atenta.tokenization.text_windows import find_problems, join_windows, name_source
+
+
+@dataclass(frozen=True)
+class PredictOptions:
+    """The options of `atenta predict`.
+
+    Attributes:
+        model: folder, or name on the Hub.
+        engine: `"auto"`, `"onnx"` or `"torch"`.
+        quantization: `"int8"`, or `None` for float32.
+        device: of torch, such as `"cpu"` or `"cuda:0"`; by default the first GPU, or else the CPU.
+        trust_remote_code: whether the code of a model of others is run.
+        batch_size: number of texts that the model reads together.
+        generate: options of generation that were given, such as `num_beams`.
+        keep_letters: whether the letters of a source stay.
+        min_confidence: from which a character is restored.
+        ensemble: further models of the same vocabulary.
+    """
+
+    model: str
+    engine: EngineName = "auto"
+    quantization: Quantization | None = None
+    device: str | None = None
+    trust_remote_code: bool = False
+    batch_size: int = 32
+    generate: Mapping[str, Any] = field(default_factory=dict)
+    keep_letters: bool = False
+    min_confidence: float = 0.0
+    ensemble: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -34,14 +81,12 @@ class Predictor:
         json_fields: the fields that a JSON line must have.
         record_fields: the fields of a record that are not those of its line.
         reads_pairs: whether a JSON line may have a second text, `text_pair`.
-        format: the format by default.
     """
 
     columns: Sequence[str] = ()
     json_fields: Sequence[str] = ("text",)
     record_fields: Sequence[str] = ()
     reads_pairs = False
-    format = "text"
 
     def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """Return the results for lines, each given by its fields and by `where` it is.
@@ -58,8 +103,9 @@ class Predictor:
             ValueError: If the model cannot read a line. The message begins with the place of the first such line.
         """
         try:
-            for each in fields:
-                self._check_pair(each.get("text_pair"))
+            pairs = [each["text_pair"] for each in fields if each.get("text_pair") is not None]
+            if pairs and not self.reads_pairs:
+                raise ValueError(f"found the text_pair {pairs[0]!r:.80}; expected none: the model reads single texts.")
             predictions = self._predict(fields)
         except ValueError as error:
             if len(fields) > 1:  # halves, until the line that is refused is alone
@@ -70,14 +116,6 @@ class Predictor:
             place = fields[0]["where"] if fields else ""
             raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
         yield predictions
-
-    def _check_pair(self, text_pair: Any) -> None:
-        if text_pair is None:
-            return
-        if not self.reads_pairs:
-            raise ValueError(f"found the text_pair {text_pair!r:.80}; expected none: the model reads single texts.")
-        if not isinstance(text_pair, str):
-            raise ValueError(f"found the text_pair {text_pair!r:.80}; expected a text.")
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         raise NotImplementedError
@@ -218,3 +256,182 @@ class MaskPredictor(Predictor):
             text = tokenizer.decode(filled)
             found.append(Prediction(text, [(text,)], {"filled": text}))
         return found
+
+
+# Loading
+
+
+def load_predictor(options: PredictOptions) -> Predictor:
+    """Load a model as what its kind does.
+
+    Raises:
+        FileNotFoundError: If there is no such model.
+        ValueError: If its kind is unknown or not served, or an option does not fit it.
+        ImportError: If an engine is not installed.
+    """
+    folder = find_model(options.model, with_code=options.trust_remote_code)
+    config = read_config(folder)
+    if not is_ours(config):
+        import atenta  # noqa: F401
+
+        others = load_config(folder, trust_remote_code=options.trust_remote_code)
+        if not others.is_encoder_decoder:
+            name = ", ".join(others.architectures or [others.model_type])
+            raise ValueError(f"{options.model} is {name}; expected one of atenta, or an encoder-decoder of others.")
+        if options.engine == "onnx" or options.quantization:
+            raise ValueError(f"{options.model} is not a model of atenta, and runs in torch: leave out the engine.")
+        return _load_pipeline(options, folder)
+    task = kind_of(config).task
+    if task not in _SERVED:
+        raise ValueError(
+            f"{options.model} is {class_of(config)}, which has no answer for a line; expected a model that writes, "
+            "labels, tags, restores, answers or fills. `load_engine(folder).predict(texts)` returns its outputs."
+        )
+    load, fitting = _SERVED[task]
+    for name, flag in _FLAGS.items():
+        is_set = options.engine == "onnx" if name == "engine" else getattr(options, name)
+        if is_set and name not in fitting:
+            raise ValueError(f"{options.model} is {class_of(config)}; {flag} is not for such a model: leave it out.")
+    return load(options, folder)
+
+
+def _load_engine(options: PredictOptions, folder: Path) -> Engine:
+    return load_engine(folder, options.engine, quantization=options.quantization)
+
+
+def _load_restorer(options: PredictOptions, folder: Path) -> Predictor:
+    from atenta import CharacterRestorer
+
+    restorer = CharacterRestorer.from_pretrained(folder, engine=options.engine, quantization=options.quantization)
+    return CharacterPredictor(restorer, options.min_confidence)
+
+
+def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
+    """Load a model that generates, as an engine; in torch, an encoder-decoder is a pipeline of transformers."""
+    is_prompt = kind_of(read_config(folder)).task == "text-generation"
+    search: Mapping[str, Any] = options.generate
+    if not is_prompt:
+        if choose_engine(folder, options.engine, options.quantization) == "torch":
+            return _load_pipeline(options, folder)
+        if options.ensemble or options.device:
+            raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
+        search = {**default_length(read_generation_config(folder)), **search}
+    engine = _load_engine(options, folder)
+    has_tags = bool(engine.tokenizer.tags)
+
+    def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+        texts, tags = zip(*(_part_tags(each, has_tags, is_prompt) for each in fields))
+        found = engine.search_windows(
+            texts,
+            tags=tags if has_tags else None,
+            keep_letters=options.keep_letters,
+            batch_size=options.batch_size,
+            **search,
+        )
+        if not is_prompt:
+            _warn(engine, texts, found, options.keep_letters)
+        prompts = texts if is_prompt else [""] * len(texts)
+        joined = [join_windows(*each) for each in found]
+        return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
+
+    return TextPredictor(generate)
+
+
+def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:
+    """Print what is suspicious about the outputs of an engine, as the pipeline warns of it."""
+    ratios, characters = engine.config.get("length_ratios"), set(engine.tokenizer.tokens)
+    for source, (windows, outputs) in zip(sources, found):
+        for problem in find_problems(windows, outputs, characters, ratios, keep_letters):
+            print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
+
+
+def _part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
+    """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON."""
+    text, tags = fields["text"], fields.get("tags")
+    if tags and not has_tags:
+        raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
+    if not has_tags:
+        if "\t" in text and not is_prompt:
+            _warn_of_tab(fields["where"].partition(", line ")[0])
+        return text, []
+    if tags is None and "\t" in text:
+        text, tags = text.rsplit("\t", 1)
+    names = tags.split(";") if isinstance(tags, str) else tags or []
+    return text, [name for name in names if name]
+
+
+@cache
+def _warn_of_tab(source: str) -> None:
+    """Print that tabs are read as text, once for each file: they may part sources from targets."""
+    print(
+        f"warning: {source}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
+        "give the sources alone (`cut -f1`)",
+        file=sys.stderr,
+    )
+
+
+def _pipeline(task: str, options: PredictOptions, folder: Path) -> Any:
+    """Return a pipeline of transformers, whose declared tasks do not have those of this package."""
+    import transformers
+
+    auto_class = getattr(transformers, KINDS[task].auto_class)
+    make: Any = transformers.pipeline
+    trust = {"trust_remote_code": options.trust_remote_code}
+    model, tokenizer = load_weights(auto_class, folder, **trust), load_tokenizer(folder, **trust)
+    return make(task, model, tokenizer=tokenizer, device=options.device, **trust)
+
+
+def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
+    """Load an encoder-decoder, or an ensemble, into torch."""
+    loaded = _pipeline("text2text-generation", options, folder)
+    if options.ensemble:
+        from transformers import pipeline
+
+        from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
+
+        folders = [find_model(other, with_code=options.trust_remote_code) for other in options.ensemble]
+        members = [loaded, *(_pipeline("text2text-generation", options, other) for other in folders)]
+        names = (options.model, *options.ensemble)
+        check_same_vocabulary({name: each.tokenizer for name, each in zip(names, members)})
+        ensemble: Any = Ensemble([each.model for each in members]).eval()
+        make: Any = pipeline
+        loaded = make("text2text-generation", ensemble, tokenizer=loaded.tokenizer, device=options.device)
+    keep = {"keep_letters": True} if options.keep_letters else {}
+
+    def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+        texts = []
+        for each in fields:
+            text, tags = _part_tags(each, bool(loaded.tags))
+            texts.append(f"{text}\t{';'.join(tags)}" if tags or (loaded.tags and "\t" in text) else text)
+        with warnings.catch_warnings(record=True) as warned:
+            warnings.simplefilter("always", UserWarning)  # or equal ones of other lines are left out
+            found = loaded(texts, batch_size=options.batch_size, return_scores=True, **keep, **options.generate)
+        for warning in warned:
+            print(f"warning: {warning.message}", file=sys.stderr)
+        rows = [each if isinstance(each, list) else [each] for each in found]
+        return [[(each["generated_text"], each["score"]) for each in ranked] for ranked in rows]
+
+    return TextPredictor(generate)
+
+
+_FLAGS = {  # the options that not all kinds of model take, and what messages call them
+    "keep_letters": "--keep_letters",
+    "ensemble": "--ensemble",
+    "generate": "an option of generation",
+    "min_confidence": "--min_confidence",
+    "engine": "--engine onnx",
+    "quantization": "--quantization",
+    "device": "--device",
+}
+_ENGINES = ("engine", "quantization")
+# For each kind of model that has an answer for a line, what loads it and the options that it takes.
+_SERVED: dict[str, tuple[Callable[[PredictOptions, Path], Predictor], Sequence[str]]] = {
+    "text2text-generation": (_load_text_engine, ("keep_letters", "ensemble", "generate", "device", *_ENGINES)),
+    "text-generation": (_load_text_engine, ("generate", *_ENGINES)),
+    "character-restoration": (_load_restorer, ("min_confidence", *_ENGINES)),
+    "question-answering": (lambda *loaded: AnswerPredictor(_pipeline("question-answering", *loaded)), ("device",)),
+    "text-classification": (lambda *loaded: LabelPredictor(_load_engine(*loaded)), _ENGINES),
+    "token-classification": (lambda *loaded: TagPredictor(_load_engine(*loaded)), _ENGINES),
+    "fill-mask": (lambda *loaded: MaskPredictor(_load_engine(*loaded)), _ENGINES),
+    "pretraining": (lambda *loaded: MaskPredictor(_load_engine(*loaded)), _ENGINES),
+}

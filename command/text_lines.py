@@ -267,7 +267,7 @@ class LineWriter:
             FileExistsError: If the file has results and `resume` is not given.
             ValueError: If the results of the file are of another model or other options.
         """
-        self._output, self._about = output, about
+        self._output, self._about = output, json.loads(json.dumps(about))  # as it is read back
         self.done: dict[str, Any] = {"lines": 0, "digest": None, "bytes": 0}
         self._progress = None if output is None else _progress_of(output)
         self._file: BinaryIO

@@ -38,7 +38,6 @@ from transformers import (
 )
 
 from atenta.engines.saved_model import find_model, load_config
-from atenta.recipes.baselines import copy_source, most_frequent_spelling
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
@@ -47,11 +46,11 @@ from atenta.recipes.tasks.characters import (
     CHARACTER_PAIRS,
     FEATURES,
     STRIPPED,
+    RestorationTask,
     count_errors,
     count_variants,
     encode_windows,
     restores_no_case,
-    score_restored,
     strip_texts,
     vary_case,
 )
@@ -137,8 +136,8 @@ def main() -> None:
         )
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
-    made_by = {"strip": characters.strip, "sample_by": data.sample_by}
-    model.config.task_specific_params = {"character-restoration": made_by}
+    task = RestorationTask(model.config.to_dict(), strip=characters.strip, sample_by=data.sample_by)
+    model.config.task_specific_params = {task.kind: task.options}
     if not any(each in variants for row in rows["validation"] for each in row["source"]):
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
@@ -178,12 +177,10 @@ def main() -> None:
     restored = {name: restorer.restore([row["source"] for row in of_test]) for name, of_test in tests.items()}
     length = sum(len(row["source"]) for of_test in tests.values() for row in of_test)
     details["characters_per_second"] = length / (time.perf_counter() - started)
-    look_up = partial(most_frequent_spelling, rows["train"], fold_case=fold_case)
+    baselines = task.baselines(rows["train"], fold_case)
     answers = {
         name: {
-            "left as it is": copy_source(of_test),
-            "most frequent spelling": look_up(of_test),
-            "most frequent after the word before": look_up(of_test, after_word=True),
+            **{baseline: answer(of_test) for baseline, answer in baselines.items()},
             "model": [each.text for each in restored[name]],
         }
         for name, of_test in tests.items()
@@ -201,14 +198,13 @@ def main() -> None:
             halve_weights(folder / "model.safetensors")
         draw_reliability(confidence, is_right, "characters with a choice").savefig(folder / "reliability.png", dpi=150)
 
-    score = partial(score_restored, variants=variants)
-    compared = {name: compare(score, tests[name], answers[name]) for name in tests}
+    compared = {name: compare(task.score, tests[name], answers[name]) for name in tests}
     save_run(
         trainer,
         scores=compared.pop("test"),
         further_scores=compared,
-        by_domain=compare_by_group(score, test, of_test, [row["domain"] or "all" for row in test]),
-        by_length=compare_by_length(score, test, of_test),
+        by_domain=compare_by_group(task.score, test, of_test, [row["domain"] or "all" for row in test]),
+        by_length=compare_by_length(task.score, test, of_test),
         details=details,
         predictions={
             "domain": [row["domain"] for row in test],

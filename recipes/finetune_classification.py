@@ -20,10 +20,9 @@ from pathlib import Path
 
 from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
 
-from atenta.recipes.baselines import majority_label, ngram_labels
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.tasks.classification import LABELLED_TEXTS, encode_labelled, label_names, score_labels
+from atenta.recipes.tasks.classification import LABELLED_TEXTS, ClassificationTask, encode_labelled, label_names
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -52,7 +51,8 @@ def main() -> None:
     tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
     has_pairs = any(row["text_pair"] is not None for row in chain(*splits.values()))
-    model.config.task_specific_params = {"text-classification": {"text_pairs": has_pairs}}
+    task = ClassificationTask(text_pairs=has_pairs)
+    model.config.task_specific_params = {task.kind: task.options}
     if len(labels) < 2:
         raise SystemExit(f"Found the label {labels[0]!r} alone in all rows; expected at least two to tell apart.")
     columns = ["text", "text_pair"] if has_pairs else ["text"]
@@ -62,20 +62,15 @@ def main() -> None:
     collator = DataCollatorWithPadding(tokenizer)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
-        output, gold = ([labels[index] for index in ids] for ids in (evaluated.predictions, evaluated.label_ids))
-        return score_labels(output, gold)
+        return task.score(splits["validation"], [labels[index] for index in evaluated.predictions])
 
-    check_metric(training, score_labels(["a"], ["a"]))
+    check_metric(training, task.score([{"label": "a"}], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
     trainer.fit(run)
 
     gold = list(splits["test"]["label"])
     output = [labels[index] for index in trainer.predict(encoded["test"]).predictions]
-    compared = {
-        "most frequent label": score_labels(majority_label(splits["train"], splits["test"]), gold),
-        "n-grams of characters": score_labels(ngram_labels(splits["train"], splits["test"]), gold),
-        "model": score_labels(output, gold),
-    }
+    compared = task.compare(splits["test"], output, task.baselines(splits["train"]))
     if trainer.is_world_process_zero():
         confusion = draw_confusion(gold, output, sorted(labels.values()))
         confusion.savefig(Path(training.output_dir, "confusion.png"), dpi=150)

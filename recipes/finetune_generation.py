@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq, EvalPredi
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
-from atenta.recipes.tasks.prompts import PROMPTS, SEPARATOR, encode_prompts
+from atenta.recipes.tasks.prompts import SEPARATOR, PromptTask, encode_prompts
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
@@ -32,7 +32,7 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
+from atenta.recipes.training.logit_reductions import nats_of_texts
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import check_metric
 
@@ -47,25 +47,26 @@ def main() -> None:
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="dialogue.yaml")
     _expect_decoder(sizes.model_name_or_path)
     run = start_run(data, sizes, training)
-    splits = load_rows(data, training, PROMPTS)
+    task = PromptTask(prompts=True, max_length=sizes.max_length)
+    splits = load_rows(data, training, task.row_format)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
     report = report_rows(splits, training, ["prompt", "answer"], tokenizer)
     encode = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     model.generation_config.max_length = sizes.max_length  # the default is 20
-    model.config.task_specific_params = {"text-generation": {"prompts": True, "max_length": sizes.max_length}}
+    model.config.task_specific_params = {task.kind: task.options}
     collator = DataCollatorForSeq2Seq(tokenizer)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
-        return bits(evaluated.predictions, splits["validation"]["answer"])
+        return task.score(splits["validation"], evaluated.predictions)
 
-    check_metric(training, bits([1.0], ["a"]))
+    check_metric(training, task.score([{"answer": "a"}], [1.0]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, nats_of_texts)
     trainer.fit(run)
 
     nats = trainer.predict(encoded["test"]).predictions
-    compared = compare_with_characters(nats, splits["train"]["answer"], splits["test"]["answer"])
+    compared = task.compare(splits["test"], nats, task.baselines(splits["train"]))
     for row in splits["test"].select(range(min(_EXAMPLES, len(splits["test"])))):
         prompt = row["prompt"] + SEPARATOR
         # Every process generates: the model may be split over the processes.

@@ -20,10 +20,9 @@ from typing import Annotated
 
 from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
 
-from atenta.recipes.baselines import most_similar_sentences, random_spans
 from atenta.recipes.option_annotations import FROM_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.tasks.questions import QUESTIONS, answers_from_logits, encode_questions, score_answers
+from atenta.recipes.tasks.questions import QUESTIONS, QuestionTask, answers_from_logits, encode_questions
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -64,9 +63,13 @@ def main() -> None:
             print(f"{name}: corrected the positions of {sum(rows['corrected']):,} answers", flush=True)
     texts = (row["question"] + row["context"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
-    # What the answers depend on, as the pipeline names it, which reads it back.
-    options = {"max_seq_len": sizes.max_length, "doc_stride": data.stride, "max_answer_len": data.max_answer_length}
-    model.config.task_specific_params = {"question-answering": {**options, "align_to_words": data.align_to_words}}
+    task = QuestionTask(
+        max_seq_len=sizes.max_length,
+        doc_stride=data.stride,
+        max_answer_len=data.max_answer_length,
+        align_to_words=data.align_to_words,
+    )
+    model.config.task_specific_params = {task.kind: task.options}
     report = report_rows(splits, training, ["question", "context"], tokenizer)
     encode = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode_rows(splits, training, encode, data.preprocessing_num_workers)
@@ -77,19 +80,14 @@ def main() -> None:
         return answers_from_logits(start_logits, end_logits, *of_split, data.max_answer_length, data.align_to_words)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
-        return score_answers(read_answers(evaluated, "validation"), splits["validation"])
+        return task.score(splits["validation"], read_answers(evaluated, "validation"))
 
-    check_metric(training, score_answers([""] * len(splits["validation"]), splits["validation"]))
+    check_metric(training, task.score(splits["validation"], [""] * len(splits["validation"])))
     trainer = RecipeTrainer(model, training, tokenizer, windows, DataCollatorWithPadding(tokenizer), compute_metrics)
     trainer.fit(run)
 
     output = read_answers(trainer.predict(windows["test"]), "test")
-    guesses = random_spans(splits["train"], splits["test"], training.seed)
-    compared = {
-        "random span": score_answers(guesses, splits["test"]),
-        "most similar sentence": score_answers(most_similar_sentences(splits["test"]), splits["test"]),
-        "model": score_answers(output, splits["test"]),
-    }
+    compared = task.compare(splits["test"], output, task.baselines(splits["train"], training.seed))
     gold = [" | ".join(answers["text"]) for answers in splits["test"]["answers"]]
     predictions = {"question": splits["test"]["question"], "output": output, "gold": gold}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))

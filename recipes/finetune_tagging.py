@@ -14,22 +14,14 @@ the form B-X, I-X and O are scored as entities. The model reads characters and t
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
 
-from atenta.recipes.baselines import most_frequent_tags
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.tasks.tagging import (
-    TAGGED_SENTENCES,
-    encode_tagged,
-    score_tags,
-    tag_names,
-    tag_readers,
-    tags_of_words,
-)
+from atenta.recipes.tasks.tagging import TaggingTask, encode_tagged, tag_names, tags_of_words
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -58,32 +50,29 @@ def main() -> None:
     dataclasses = (SentenceArguments, EncoderArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="lener.yaml")
     run = start_run(data, sizes, training)
-    splits = load_rows(data, training, replace(TAGGED_SENTENCES, readers=tag_readers(data.tag_column)))
-    check_metric(training, score_tags(splits["validation"]["tags"], splits["validation"]["tags"]))
+    task = TaggingTask(tag_column=data.tag_column)
+    splits = load_rows(data, training, task.row_format)
+    check_metric(training, task.score(splits["validation"], splits["validation"]["tags"]))
     sentences = (" ".join(row["words"]) for row in splits["train"])
     report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
-    model.config.task_specific_params = {"token-classification": {"tag_column": data.tag_column}}
+    model.config.task_specific_params = {task.kind: task.options}
     report = report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
     encode = partial(encode_tagged, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     collator = DataCollatorForTokenClassification(tokenizer)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
-        output = tags_of_words(evaluated.predictions, evaluated.label_ids, tags)
-        return score_tags(output, tags_of_words(evaluated.label_ids, evaluated.label_ids, tags))
+        return task.score(splits["validation"], tags_of_words(evaluated.predictions, evaluated.label_ids, tags))
 
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
     trainer.fit(run)
 
     gold, evaluated = list(splits["test"]["tags"]), trainer.predict(encoded["test"])
     output = tags_of_words(evaluated.predictions, evaluated.label_ids, tags)
-    compared = {
-        "most frequent tag of each word": score_tags(most_frequent_tags(splits["train"], splits["test"]), gold),
-        "model": score_tags(output, gold),
-    }
+    compared = task.compare(splits["test"], output, task.baselines(splits["train"]))
     columns = {"words": splits["test"]["words"], "output": output, "gold": gold}
     predictions = {name: [" ".join(words) for words in rows] for name, rows in columns.items()}
     save_run(trainer, scores=compared, predictions=predictions, about=describe_data(data, report))

@@ -25,7 +25,7 @@ from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.reading.records import printable
-from atenta.recipes.tasks.documents import DocumentArguments, collate_packed, join_documents, load_documents, pack
+from atenta.recipes.tasks.documents import DocumentArguments, DocumentTask, collate_packed, load_documents, pack
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
@@ -35,7 +35,7 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.logit_reductions import bits, compare_with_characters, nats_of_texts
+from atenta.recipes.training.logit_reductions import nats_of_texts
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import check_metric
 
@@ -67,19 +67,19 @@ def main() -> None:
     packed |= encode_rows({"test": splits["test"]}, training, packing)
     packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
     model.generation_config.max_length = sizes.max_length  # the default is 20
-    scored_by = {"sample_by": data.sample_by, "block_size": sizes.max_length}
-    model.config.task_specific_params = {"text-generation": scored_by}
+    task = DocumentTask(sample_by=data.sample_by, block_size=sizes.max_length)
+    model.config.task_specific_params = {task.kind: task.options}
     collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
-        return bits([evaluated.predictions.sum()], [join_documents(splits["validation"])])
+        return task.score(splits["validation"], [evaluated.predictions.sum()])
 
-    check_metric(training, bits([1.0], ["a"]))
+    check_metric(training, task.score([{"text": "a"}], [1.0]))
     trainer = RecipeTrainer(model, training, tokenizer, packed, collator, compute_metrics, nats_of_texts)
     trainer.fit(run)
 
     nats = trainer.predict(packed["test"]).predictions.sum()
-    compared = compare_with_characters([nats], splits["train"]["text"], [join_documents(splits["test"])])
+    compared = task.compare(splits["test"], [nats], task.baselines(splits["train"]))
     # Every process generates: the model may be split over the processes.
     text = continue_text(trainer.model, tokenizer, sample.prompt, sample.sample_length, seed=training.seed)
     if trainer.is_world_process_zero():

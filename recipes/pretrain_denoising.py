@@ -20,12 +20,11 @@ from typing import Annotated
 
 from transformers import AutoModelForSeq2SeqLM
 
-from atenta.recipes.baselines import copy_source
 from atenta.recipes.option_annotations import FROM_1, SHARE
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.denoising import DenoisingCollator, decode_masked, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
-from atenta.recipes.tasks.pairs import score_pairs
+from atenta.recipes.tasks.pairs import PairTask, copy_source
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     TwoStackArguments,
@@ -75,7 +74,8 @@ def main() -> None:
     held_out = {name: encoded[name] for name in ("validation", "test")}
     mask = partial(mask_once, tokenizer=tokenizer, **masking)
     encoded |= encode_rows(held_out, training, mask, data.preprocessing_num_workers)
-    model.config.task_specific_params = {"text2text-generation": {"metrics": search.metrics, "denoising": True}}
+    task = PairTask(metrics=search.metrics, denoising=True)
+    model.config.task_specific_params = {task.kind: task.options}
     collator = DenoisingCollator(tokenizer, model, **masking)
     # The source, which is made with the batch, is never longer than the text.
     lengths = ("labels", "labels")
@@ -84,8 +84,7 @@ def main() -> None:
     test = [decode_masked(row, tokenizer) for row in encoded["test"]]
     outputs = decode_encoded(trainer, encoded["test"], search)
     answers = {"left as it is": copy_source(test), "model": [ranked[0].text for ranked in outputs]}
-    score = partial(score_pairs, metrics=search.metrics)
-    save_decoded(trainer, score, {"test": test}, {"test": answers}, outputs, describe_data(data, report))
+    save_decoded(trainer, task.score, {"test": test}, {"test": answers}, outputs, describe_data(data, report))
     report_saved(trainer)
 
 

@@ -21,7 +21,7 @@ from datasets import Dataset, disable_progress_bars
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
-from atenta.recipes.decoding.loading import load_as
+from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
 from atenta.recipes.pictures.drawing import expect_writable
 from atenta.recipes.reading.records import printable
@@ -184,7 +184,7 @@ def load_encoder(name: str) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
             f"--model_name_or_path {name}: found no config.json; expected the folder of an encoder. "
             f"`python recipes/train_embeddings.py` saves one in {_DEFAULT_ENCODER}"
         )
-    return load_as(name, _check_encoder, trust_remote_code=False)
+    return load_model(name, _check_encoder)
 
 
 def _check_encoder(config: PreTrainedConfig) -> type[AutoModel]:

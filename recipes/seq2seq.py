@@ -23,12 +23,11 @@ from typing import Annotated, Any
 import datasets
 from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
 
-from atenta.recipes.baselines import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.option_annotations import FROM_0, Mark
 from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
-from atenta.recipes.tasks.pairs import PAIRS, encode_pairs, measure_lengths, merge_targets, score_pairs, tag_tokens
+from atenta.recipes.tasks.pairs import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,
@@ -111,16 +110,14 @@ def main() -> None:
     # What the scores depend on, and `atenta evaluate` reads back.
     scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
     scored_by |= {"target_separator": pairs.target_separator}
-    model.config.task_specific_params = {"text2text-generation": scored_by}
+    task = PairTask(**scored_by)
+    model.config.task_specific_params = {task.kind: task.options}
     collator = DataCollatorForSeq2Seq(tokenizer, model)
     trainer = train_to_generate(run, model, training, tokenizer, encoded, collator, search)
 
-    merge = merge_targets if pairs.several_targets else list
-    tests = {name: merge(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
-    baselines = {"left as it is": copy_source, "most frequent in training": partial(look_up, rows["train"])}
-    if all(len(row["source"].split()) == 1 for row in chain(*rows.values())):
-        aligned = align_letters(rows["train"], pairs.target_separator)
-        baselines["letters in context"] = partial(letters_in_context, aligned, separator=pairs.target_separator)
+    tests = {name: task.prepare(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    of_words = all(len(row["source"].split()) == 1 for row in chain(*rows.values()))
+    baselines = task.baselines(rows["train"], of_words)
     answers = {name: {each: answer(test) for each, answer in baselines.items()} for name, test in tests.items()}
     outputs = {name: decode_rows(trainer, test, search) for name, test in tests.items()}
     for name, of_test in outputs.items():
@@ -130,8 +127,7 @@ def main() -> None:
         for name, test in tests.items():
             locked = decode_rows(trainer, test, search, keep_letters=True)
             answers[name]["model, letters kept"] = [ranked[0].text for ranked in locked]
-    score = partial(score_pairs, metrics=search.metrics, separator=pairs.target_separator)
-    examples = save_decoded(trainer, score, tests, answers, outputs["test"], describe_data(data, report))
+    examples = save_decoded(trainer, task.score, tests, answers, outputs["test"], describe_data(data, report))
     # As `atenta predict` takes a source: followed, in a model of tags, by a tab and its own.
     tab = "\t" * any(row["tags"] for row in chain(*tests.values()))
     named = [(row["source"] + tab + ";".join(tag[1:-1] for tag in row["tags"]), output) for row, output in examples]

@@ -45,17 +45,10 @@ class _EnsembleEncoder(nn.Module):
     def forward(
         self, input_ids: torch.LongTensor, attention_mask: torch.Tensor | None = None, **kwargs: Any
     ) -> dict[str, torch.Tensor]:
-        """Encode the source with each member.
+        """Return the `hidden_states` of each member by its number, (batch, source_length, hidden_size).
 
-        Args:
-            input_ids: (batch, source_length).
-            attention_mask: (batch, source_length), 1 for source tokens and 0 for padding.
-            kwargs: Passed to each encoder.
-
-        Returns:
-            By name, the `hidden_states` of each member, (batch, source_length, hidden_size), and the `position_ids`
-            of those that have feature tags, (batch, source_length); `generate` repeats each tensor of a dictionary for
-            the beams.
+        Those of members with feature tags come with `position_ids`, (batch, source_length). `generate` repeats each
+        tensor of a dictionary for the beams.
         """
         outputs: dict[str, torch.Tensor] = {}
         for index, encoder in enumerate(self.encoders):

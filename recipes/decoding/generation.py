@@ -36,15 +36,7 @@ def decode_n_best(
 
     Returns:
         The outputs of each source, best first, in the order of the data set.
-
-    Raises:
-        ValueError: If `num_return_sequences` is greater than `num_beams`.
     """
-    if num_return_sequences > num_beams:
-        raise ValueError(
-            f"num_return_sequences={num_return_sequences} asks for more outputs than num_beams={num_beams} can find: "
-            "raise num_beams."
-        )
     if accelerator is not None:
         model = accelerator.unwrap_model(model)
     model.eval()

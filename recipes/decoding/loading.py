@@ -19,26 +19,25 @@ TRUST_REMOTE_CODE = "run the Python code that comes with the model, which can do
 _AutoClass = type[AutoModel | AutoModelForCausalLM | AutoModelForSeq2SeqLM]
 
 
-def load_model(name: str, *, trust_remote_code: bool = False) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load a model and its tokenizer. Models that generate are loaded with their head, others without it.
-
-    Args:
-        name: A folder, or a repository on the Hub.
-        trust_remote_code: Whether code in the folder is run if the type of the model is not known.
-
-    Returns:
-        The tokenizer, and the model in evaluation mode.
-
-    Raises:
-        SystemExit: If there is no such model, or one of its files is damaged.
-    """
-    return load_as(name, _auto_class_of, trust_remote_code=trust_remote_code)
+def _auto_class_of(config: PreTrainedConfig) -> _AutoClass:
+    """Return the auto class that loads all weights of a model that generates, and `AutoModel` for other models."""
+    for auto_class, mapping in (
+        (AutoModelForSeq2SeqLM, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING),
+        (AutoModelForCausalLM, MODEL_FOR_CAUSAL_LM_MAPPING),
+    ):
+        model_class = mapping.get(type(config), None)
+        if model_class is not None and model_class.__name__ in (config.architectures or []):
+            return auto_class
+    return AutoModel
 
 
-def load_as(
-    name: str, auto_class_of: Callable[[PreTrainedConfig], _AutoClass], *, trust_remote_code: bool
+def load_model(
+    name: str,
+    auto_class_of: Callable[[PreTrainedConfig], _AutoClass] = _auto_class_of,
+    *,
+    trust_remote_code: bool = False,
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load a model of any type and its tokenizer, from weights in safetensors.
+    """Load a model and its tokenizer. Models that generate are loaded with their head, others without it.
 
     Args:
         name: A folder, or a repository on the Hub.
@@ -58,15 +57,3 @@ def load_as(
         return tokenizer, load_weights(auto_class, folder, trust_remote_code=trust_remote_code)
     except (OSError, ValueError) as error:
         sys.exit(str(error))
-
-
-def _auto_class_of(config: PreTrainedConfig) -> _AutoClass:
-    """Return the auto class that loads all weights of a model that generates, and `AutoModel` for other models."""
-    for auto_class, mapping in (
-        (AutoModelForSeq2SeqLM, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING),
-        (AutoModelForCausalLM, MODEL_FOR_CAUSAL_LM_MAPPING),
-    ):
-        model_class = mapping.get(type(config), None)
-        if model_class is not None and model_class.__name__ in (config.architectures or []):
-            return auto_class
-    return AutoModel

@@ -256,16 +256,7 @@ def _hypothesis(
     chosen: Collection[int],
     num_candidates: int,
 ) -> Hypothesis:
-    """Return the hypothesis of one sequence with its candidates.
-
-    Args:
-        input_ids: (length,).
-        score: Log-probability of the sequence.
-        logits: (vocab_size,), of the model.
-        log_probabilities: (vocab_size,), after processing.
-        chosen: The chosen tokens.
-        num_candidates: Number of most probable candidates.
-    """
+    """Return the hypothesis of one sequence; `logits` are the model's, `log_probabilities` are after processing."""
     probabilities, kept = logits.softmax(-1), log_probabilities.softmax(-1)
     ranked = probabilities.argsort(descending=True).tolist()
     shown = ranked[:num_candidates] + [token for token in ranked[num_candidates:] if token in chosen]

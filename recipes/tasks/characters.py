@@ -1,4 +1,4 @@
-"""Texts whose characters are restored: pairs of equal length, their windows, and the scores of what is restored."""
+"""Texts whose characters are restored: pairs of equal length, their windows, scores and baselines."""
 
 import random
 import unicodedata
@@ -11,13 +11,12 @@ from typing import Any
 
 from datasets import Features, Value
 
-from atenta.engines.kinds import saved_options
-from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import check_document, read_documents
-from atenta.recipes.tasks.evaluation import Evaluation
+from atenta.recipes.tasks.pairs import copy_source
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 from atenta.restoration.spans import cut_windows
 from atenta.restoration.spellings import WORD, Spellings, code_points, lower_case
@@ -247,23 +246,94 @@ def score_restored(
     return {"choice_error_rate": wrong / max(1, choices), **others, **kept}
 
 
-def evaluate_characters(config: Mapping[str, Any]) -> Evaluation:
-    """Return how a saved restorer is scored: on pairs or, where sources were made from texts, on texts."""
-    saved = saved_options(config, "character-restoration")
-    strip, row_format = saved.get("strip"), CHARACTER_PAIRS
+def most_frequent_spelling(
+    train: Iterable[Row], rows: Iterable[Row], *, fold_case: bool, after_word: bool = False
+) -> list[str]:
+    """Return each `source` with every word in its most frequent spelling in training.
 
-    def check(fields: Mapping[str, Any]) -> dict[str, Any]:
-        if "text" not in fields:
-            return check_characters(fields)
-        made = strip_texts({"text": [check_document(fields)["text"]]}, strip)
-        return {name: values[0] for name, values in made.items()}
+    Words are runs of letters, digits and underscores, and source and target of a row have the same length. A word that
+    does not occur in training is unchanged, and a capital stays one.
 
-    if strip:
-        read = partial(read_documents, sample_by=saved.get("sample_by", "document"))
-        row_format = replace(CHARACTER_PAIRS, readers={".txt": read}, check=check)
-    score = partial(score_restored, variants=config["character_variants"])
-    return Evaluation(
-        row_format,
-        lambda row: {"text": row["source"]},
-        lambda found, rows: {"left as it is": score(rows, copy_source(rows)), "model": score(rows, found)},
+    Args:
+        train: Rows with `source` and `target`.
+        rows: Rows with `source`.
+        fold_case: Whether upper and lower case are one spelling.
+        after_word: Whether to take the most frequent spelling after the same preceding word in the source, where
+            training has both words in this order.
+    """
+    spellings: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for row in train:
+        source, target, before = row["source"].lower(), row["target"], ""
+        target = target.lower() if fold_case else target
+        if not len(source) == len(target) == len(row["source"]):  # a letter whose lower case is two characters
+            continue
+        for word in WORD.finditer(source):
+            spelling = target[word.start() : word.end()]
+            spellings[word[0],][spelling] += 1
+            if after_word:
+                spellings[before, word[0]][spelling] += 1
+            before = word[0]
+    best = {key: counts.most_common(1)[0][0] for key, counts in spellings.items()}
+
+    def answer(source: str) -> str:
+        before, pieces, end = "", [], 0
+        for word in WORD.finditer(source):
+            key = word[0].lower()
+            found = best.get((before, key)) or best.get((key,)) or key
+            pieces += [source[end : word.start()], *_in_case_of(word[0], found)]
+            before, end = key, word.end()
+        return "".join([*pieces, source[end:]])
+
+    return [answer(row["source"]) for row in rows]
+
+
+def _in_case_of(word: str, spelling: str) -> Iterable[str]:
+    """Return the letters of a spelling, in capitals where the word has them."""
+    if len(word) != len(spelling):
+        return word
+    return (
+        letter.upper() if given.isupper() and len(letter.upper()) == 1 else letter
+        for given, letter in zip(word, spelling)
     )
+
+
+class RestorationTask(Task):
+    """Characters of texts.
+
+    Its options are `strip`, if sources are made from texts with [`strip_texts`], and `sample_by`, the unit of a text.
+    """
+
+    kind = "character-restoration"
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of pairs or, where sources are made, also of texts."""
+        strip = self.options.get("strip")
+        if not strip:
+            return CHARACTER_PAIRS
+
+        def check(fields: Mapping[str, Any]) -> dict[str, Any]:
+            if "text" not in fields:
+                return check_characters(fields)
+            made = strip_texts({"text": [check_document(fields)["text"]]}, strip)
+            return {name: values[0] for name, values in made.items()}
+
+        read = partial(read_documents, sample_by=self.options.get("sample_by", "document"))
+        return replace(CHARACTER_PAIRS, readers={".txt": read}, check=check)
+
+    def fields(self, row: Row) -> Row:
+        """Return the source."""
+        return {"text": row["source"]}
+
+    def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
+        """Return the scores of restored texts."""
+        return score_restored(rows, answers, self.config["character_variants"])
+
+    def baselines(self, train: Sequence[Row] | None = None, fold_case: bool = True) -> Baselines:
+        """Return those that copy, and that look up words; upper and lower case may be one spelling."""
+        answers: dict[str, Any] = {"left as it is": copy_source}
+        if train is not None:
+            look_up = partial(most_frequent_spelling, train, fold_case=fold_case)
+            answers["most frequent spelling"] = look_up
+            answers["most frequent after the word before"] = partial(look_up, after_word=True)
+        return answers

@@ -1,16 +1,22 @@
-"""Classification of texts, or of pairs of texts: rows, their encoding, and scores."""
+"""Classification of texts, or of pairs of texts: rows, their encoding, scores and baselines."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from datasets import Features, Value
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.naive_bayes import MultinomialNB
+from sklearn.pipeline import make_pipeline
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.kinds import class_names
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_name, expect_text
-from atenta.recipes.tasks.evaluation import Evaluation, with_known
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
+
+_MOST_COUNTED = 2_000_000  # characters of training
 
 
 def check_labelled_text(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -71,15 +77,60 @@ def encode_labelled(
     return {**encoded, "labels": [label2id[label] for label in batch["label"]]}
 
 
-def score_labels(output: Sequence[str], gold: Sequence[str]) -> dict[str, float]:
-    """Return accuracy and macro F1 of labels."""
-    return scores(["accuracy", "macro_f1"], predictions=output, references=gold)
+# Baselines
 
 
-def evaluate_labels(config: Mapping[str, Any]) -> Evaluation:
-    """Return how a saved classifier is scored: on texts with labels that it has."""
-    return Evaluation(
-        with_known(LABELLED_TEXTS, "label", class_names(config).values()),
-        lambda row: {name: row[name] for name in ("text", "text_pair")},
-        lambda found, rows: {"model": score_labels(found, [row["label"] for row in rows])},
-    )
+def majority_label(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
+    """Return the most frequent `label` of training for every row."""
+    label = Counter(row["label"] for row in train).most_common(1)[0][0]
+    return [label for _ in rows]
+
+
+def ngram_labels(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
+    """Return for each row the `label` that the n-grams of its characters make most probable.
+
+    This is multinomial naive Bayes over sequences of one to five characters, with one added to each count (as in
+    Lui and Baldwin, 2012, "langid.py", which reads bytes). The characters are those of `text` and, if it is not None,
+    of `text_pair`, with spaces around both. Training texts are counted up to the one that reaches two million
+    characters.
+    """
+    counted, labels, total = [], [], 0
+    for row in train:
+        counted.append(_both_texts(row))
+        labels.append(row["label"])
+        total += len(counted[-1])
+        if total >= _MOST_COUNTED:
+            break
+    classifier = make_pipeline(CountVectorizer(analyzer="char", ngram_range=(1, 5), lowercase=False), MultinomialNB())
+    asked = [_both_texts(row) for row in rows]
+    return classifier.fit(counted, labels).predict(asked).tolist() if asked else []
+
+
+def _both_texts(row: Row) -> str:
+    return f" {row['text']} {row['text_pair'] or ''} "
+
+
+class ClassificationTask(Task):
+    """Labels of texts, or of pairs of texts. Its option is `text_pairs`, whether the model has seen pairs."""
+
+    kind = "text-classification"
+    columns = ("text", "text_pair")
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of labelled texts."""
+        return self._with_known(LABELLED_TEXTS, "label")
+
+    def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
+        """Return accuracy and macro F1."""
+        gold = [row["label"] for row in rows]
+        return scores(["accuracy", "macro_f1"], predictions=answers, references=gold)
+
+    def baselines(self, train: Sequence[Row] | None = None) -> Baselines:
+        """Return those that count labels, and n-grams of characters."""
+        if train is None:
+            return {}
+        return {
+            "most frequent label": partial(majority_label, train),
+            "n-grams of characters": partial(ngram_labels, train),
+        }

@@ -80,20 +80,11 @@ class DenoisingCollator(DataCollatorForSeq2Seq):
             masked in the same way.
         noise_density: The share of the characters of a text that is masked, at least one character.
         mean_span_length: The mean length of a span in characters.
-
-    Raises:
-        ValueError: If `noise_density` is not between 0 and 1, or `mean_span_length` is below 1.
     """
 
     seed: int
     noise_density: float = 0.3
     mean_span_length: float = 6.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.noise_density < 1:
-            raise ValueError(f"--noise_density is {self.noise_density}; expected a share between 0 and 1.")
-        if self.mean_span_length < 1:
-            raise ValueError(f"--mean_span_length is {self.mean_span_length}; expected 1 character or more.")
 
     def __call__(self, features: list[dict[str, Any]], return_tensors: str | None = None) -> dict[str, torch.Tensor]:
         """Return the batch of the rows.
@@ -120,7 +111,7 @@ def _mask_spans(
 ) -> list[int]:
     """Return the ids of a text, (length,), with random spans replaced by one `<mask>` each.
 
-    The `<eos>` at the end is never masked. Spans are fewer and longer than asked for if they would touch.
+    The `<eos>` at the end is never masked. There are fewer, longer spans if they would touch.
     """
     length = len(ids) - 1
     masked = max(1, round(length * noise_density))

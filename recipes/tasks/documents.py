@@ -1,4 +1,4 @@
-"""Documents for pre-training: cut out of texts, encoded, and packed into blocks."""
+"""Documents for pre-training: cut out of texts, encoded, packed into blocks, and scored."""
 
 import re
 from bisect import bisect_left
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -15,8 +15,11 @@ from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta import CharacterTable
+from atenta.recipes.baselines import ngram_characters, uniform_characters, unigram_characters
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import DataArguments, RowFormat, Rows, encode_rows, load_rows
 from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text, read_lines
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 _SENTENCE = re.compile(r"""\S.*?(?:[.!?…]["'”’»)\]]*(?=\s)|\Z)""", re.DOTALL)
 # The ends of a text that is cut to a length, best first: the end of a line, of a sentence, of a word.
@@ -82,7 +85,6 @@ def read_documents(path: str | Path, sample_by: str) -> Iterator[Record | BadRow
         ValueError: If `sample_by` is unknown, or the file has no text.
         OSError: If the file cannot be read.
     """
-    _expect_unit(sample_by)
     return expect_any(_records(path, sample_by), f"{path}: found no text; expected at least one line of it")
 
 
@@ -99,7 +101,6 @@ def cut_documents(batch: Mapping[str, list], sample_by: str) -> dict[str, list[s
     Raises:
         ValueError: If `sample_by` is unknown.
     """
-    _expect_unit(sample_by)
     lines_of_texts = (enumerate(text.split("\n")) for text in batch["text"])
     return {"text": [text for lines in lines_of_texts for _, text in _cut_lines(lines, sample_by)]}
 
@@ -144,6 +145,7 @@ _UNITS: dict[str, tuple[Callable[[int, str | BadRow], Any], Callable[[str], list
 
 def _cut_lines(lines: Iterable[tuple[int, str | BadRow]], sample_by: str) -> Iterator[tuple[int, str] | BadRow]:
     """Yield documents, each with the number of its first line."""
+    _expect_unit(sample_by)
     key, cut = _UNITS[sample_by]
     for _, together in groupby(lines, lambda line: key(*line)):
         numbers, texts = zip(*together)
@@ -272,3 +274,61 @@ def collate_packed(
     labels = np.where(starts | padding, -100, input_ids)
     batch = {"input_ids": input_ids, "position_ids": position_ids, "labels": labels}
     return {name: torch.from_numpy(values) for name, values in batch.items()}
+
+
+class LikelihoodTask(Task):
+    """Texts that a decoder predicts; the answer to a text is its negative log-likelihood in nats.
+
+    Attributes:
+        predicted: The column with what is predicted.
+    """
+
+    kind = "text-generation"
+    predicted: ClassVar[str]
+
+    def texts(self, rows: Iterable[Row]) -> list[str]:
+        """Return what is predicted: a text for each answer."""
+        return [row[self.predicted] for row in rows]
+
+    def score(self, rows: Iterable[Row], answers: Answers) -> dict[str, float]:
+        """Return bits per character and perplexities."""
+        return scores(["bits_per_character"], predictions=list(answers), references=self.texts(rows))
+
+    def baselines(self, train: Iterable[Row] | None = None) -> Baselines:
+        """Return those that only count characters."""
+        if train is None:
+            return {}
+        counts = {
+            "uniform characters": uniform_characters,
+            "unigram characters": unigram_characters,
+            "6-gram characters": ngram_characters,
+        }
+
+        def answer(count: Callable[..., list[float]], rows: Iterable[Row]) -> list[float]:
+            return count((row[self.predicted] for row in train), self.texts(rows))
+
+        return {name: partial(answer, count) for name, count in counts.items()}
+
+
+class DocumentTask(LikelihoodTask):
+    """Documents, all of a split as one text.
+
+    Its options are `sample_by`, the unit of a document, and `block_size`, the tokens of a packed row.
+    """
+
+    predicted = "text"
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of documents."""
+        read = partial(read_documents, sample_by=self.options.get("sample_by", "document"))
+        return replace(DOCUMENTS, readers={".txt": read})
+
+    def prepare(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return documents, which rows of tables are not yet."""
+        cut = cut_documents({"text": [row["text"] for row in rows]}, self.options.get("sample_by", "document"))
+        return [{"text": text} for text in cut["text"]]
+
+    def texts(self, rows: Iterable[Row]) -> list[str]:
+        """Return the documents of a split as one text, with a line end between them that counts as a character."""
+        return ["\n".join(row["text"] for row in rows)]

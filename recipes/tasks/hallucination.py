@@ -28,6 +28,8 @@ from itertools import cycle, groupby, takewhile
 from random import Random
 from typing import Any, NamedTuple
 
+_SHORTEST_STEM = 3  # letters in a row that are a stem, or a part of one
+_KEPT_LETTERS = (2, 1, 0)  # next to a change, in stems that are long enough: one number for each pass over the rows
 _ORDERS = (3, 2, 1)  # the letters that are counted together; fewer where no new stem is found with more
 _TRIES = 20  # stems that are drawn with each, until one is new
 _BORDER = " "  # stands for what is not a letter, before and after a word
@@ -37,22 +39,17 @@ def hallucinate(
     rows: Sequence[Mapping[str, Any]],
     count: int,
     seed: int,
-    min_stem_length: int = 3,
-    kept_letters: Sequence[int] = (2, 1, 0),
 ) -> list[dict[str, Any]]:
     """Return invented rows: training rows with other stems, the same in source and target.
 
     Each row with a stem is used as often as any other, as long as new ones can be made of it. Rows without a stem are
-    not used: those whose source and target do not share `min_stem_length` letters in a row outside of what changes in
-    this or other rows, such as `ser`, `fui`.
+    not used: those whose source and target do not share three letters in a row outside of what changes in this or
+    other rows, such as `ser`, `fui`.
 
     Args:
         rows: Training pairs with `source`, the lemma, `target`, its form, and `tags`.
         count: The number of rows to invent.
         seed: The seed that decides, together with the rows, what is invented.
-        min_stem_length: The minimum number of letters in a row that are a stem, or a part of one.
-        kept_letters: How many letters next to a change stay, in stems that are long enough: one number for each pass
-            over the rows, in turn.
 
     Returns:
         `count` distinct rows with `source`, `target` and `tags`. All but the letters that are replaced is that of a
@@ -60,23 +57,14 @@ def hallucinate(
         is that of a training row.
 
     Raises:
-        ValueError: If `count` is negative, `min_stem_length` is below 1, `kept_letters` has no number or one below 0,
-            no row has a stem, or the letters of the rows do not give `count` distinct rows.
+        ValueError: If no row has a stem, or the letters of the rows do not give `count` distinct rows.
     """
-    if count < 0:
-        raise ValueError(f"count is {count}; expected 0 or more rows to invent.")
-    if min_stem_length < 1:
-        raise ValueError(f"min_stem_length is {min_stem_length}; expected 1 letter or more.")
-    if not kept_letters or min(kept_letters) < 0:
-        raise ValueError(f"kept_letters is {kept_letters}; expected one number of 0 or more letters, or several.")
-    if count == 0:
-        return []
-    templates = [each for kept in kept_letters if (each := _templates(rows, min_stem_length, kept))]
+    templates = [each for kept in _KEPT_LETTERS if (each := _templates(rows, kept))]
     if not templates:
         raise ValueError(
-            f"None of the {len(rows)} training pairs has a stem, {min_stem_length} letters in a row that source and "
+            f"None of the {len(rows)} training pairs has a stem, {_SHORTEST_STEM} letters in a row that source and "
             "target have in common and that no pair changes; expected lemmas and their forms, as in 'cantar', "
-            "'cantava': invent no rows from these pairs, or ask for shorter stems."
+            "'cantava': invent no rows from these pairs."
         )
     generator = Random(seed)
     sources = [row["source"] for row in rows]
@@ -126,9 +114,9 @@ def _is_letter(character: str) -> bool:
     return unicodedata.category(character)[0] in "LM"
 
 
-def _templates(rows: Sequence[Mapping[str, Any]], min_stem_length: int, kept_letters: int) -> list[_Template]:
+def _templates(rows: Sequence[Mapping[str, Any]], kept_letters: int) -> list[_Template]:
     """Return the rows that have a stem, with what is to be replaced in each."""
-    pairs = [(row, _equal_stretches(row["source"], row["target"], min_stem_length)) for row in rows]
+    pairs = [(row, _equal_stretches(row["source"], row["target"])) for row in rows]
     pairs = [(row, stretches) for row, stretches in pairs if stretches]
     beginnings, endings = set(), set()
     for row, stretches in pairs:
@@ -144,44 +132,32 @@ def _templates(rows: Sequence[Mapping[str, Any]], min_stem_length: int, kept_let
         source = row["source"]
         start = max((len(affix) for affix in beginnings if source.startswith(affix)), default=None)
         end = min((len(source) - len(affix) for affix in endings if source.endswith(affix)), default=None)
-        slots = [
-            slot
-            for stretch in stretches
-            for slot in _slots(source, stretch, start, end, min_stem_length, kept_letters)
-        ]
+        slots = [slot for stretch in stretches for slot in _slots(source, stretch, start, end, kept_letters)]
         if slots:
             templates.append(_Template(row, slots))
     return templates
 
 
-def _equal_stretches(source: str, target: str, min_stem_length: int) -> list[_Slot]:
+def _equal_stretches(source: str, target: str) -> list[_Slot]:
     """Return the stretches of the source that are aligned with equal ones of the target, the longest found first.
 
     A longest common stretch is more of a stem than what the fewest edits leave.
     """
     blocks = SequenceMatcher(None, source, target, autojunk=False).get_matching_blocks()
-    return [_Slot(*block) for block in blocks if block.size >= min_stem_length]
+    return [_Slot(*block) for block in blocks if block.size >= _SHORTEST_STEM]
 
 
-def _slots(
-    source: str, stretch: _Slot, start: int | None, end: int | None, min_stem_length: int, kept_letters: int
-) -> list[_Slot]:
+def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, kept_letters: int) -> list[_Slot]:
     """Return what is to be replaced in an equal stretch: its words, without the letters next to a change.
 
-    Args:
-        source: The source.
-        stretch: The stretch.
-        start: Where the longest beginning ends that changes in some row, or None if none does.
-        end: Where the longest ending starts that changes in some row, or None if none does.
-        min_stem_length: The minimum letters of a word, those that stay included.
-        kept_letters: The letters next to a change that stay, or fewer of a short word.
+    `start` and `end` border what changes at the beginning and the end of this or other rows; None if nothing does.
     """
     first = max(stretch.source_start, start or 0)
     last = min(stretch.source_start + stretch.length, len(source) if end is None else end)
     slots = []
     for is_word, indices in groupby(range(first, last), key=lambda index: _is_letter(source[index])):
         word = list(indices)
-        if not is_word or len(word) < min_stem_length:
+        if not is_word or len(word) < _SHORTEST_STEM:
             continue
         after_change = word[0] == first and (first > 0 or start is not None)
         before_change = word[-1] == last - 1 and (last < len(source) or end is not None)
@@ -193,12 +169,7 @@ def _slots(
 
 
 class _LetterModel:
-    """The probability of each letter after the letters before it in a word, without smoothing.
-
-    Args:
-        texts: The texts with the words.
-        order: The number of letters that are counted together, 3 for trigrams.
-    """
+    """The probability of each letter after the letters before it in a word, without smoothing."""
 
     def __init__(self, texts: Sequence[str], order: int) -> None:
         self._reach = order - 1  # how many letters the next one depends on
@@ -220,12 +191,6 @@ class _LetterModel:
         """Return `length` letters as they stand between others, or None if the model has none that do.
 
         The letters are drawn with the probability that they have given those on both sides.
-
-        Args:
-            before: The letters of the word before.
-            after: The letters of the word after.
-            length: The number of letters.
-            generator: The source of the letters.
         """
         context = self._shift(_BORDER * self._reach, before)
         goal = f"{after}{_BORDER}"[: self._reach]

@@ -1,8 +1,9 @@
-"""Pairs of source and target texts: rows, their encoding, and scores."""
+"""Pairs of source and target texts: rows, their encoding, scores and baselines."""
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,15 +11,19 @@ from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.kinds import saved_options
-from atenta.recipes.baselines import copy_source
 from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
-from atenta.recipes.tasks.evaluation import Evaluation
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 # `<`, `>` and `;` are delimiters. A tag with the name of a special or byte token would become that token.
 _TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
+
+_AlignedRow = tuple[Row, list[tuple[str, ...]]]  # a pair, and what each letter of its source becomes
+_MOST_UNITS = 5  # that a letter may become: enough for the endings of inflected words
+_ROUNDS = 5  # of alignment; words to phones gain nothing from more
+_WINDOWS = ((4, 4), (3, 3), (2, 3), (2, 2), (1, 2), (1, 1), (0, 1), (1, 0), (0, 0))  # letters before and after
+_BORDER = " "  # stands for what is before and after a word
 
 
 def check_pair(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -91,23 +96,6 @@ def nearest_target(output: str, targets: Sequence[str], separator: str | None = 
     return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))
 
 
-def score_pairs(
-    rows: Sequence[Mapping[str, Any]], outputs: Sequence[str], metrics: Sequence[str], separator: str | None = None
-) -> dict[str, float]:
-    """Return the scores of outputs, each against the nearest of its row's `targets`, or its only `target`.
-
-    Args:
-        rows: Pairs, of which [`merge_targets`] may have made one.
-        outputs: An output for each.
-        metrics: Names of metrics of texts.
-        separator: As in [`nearest_target`].
-    """
-    references = [
-        nearest_target(text, row.get("targets", [row["target"]]), separator) for text, row in zip(outputs, rows)
-    ]
-    return scores(metrics, predictions=outputs, references=references)
-
-
 def measure_lengths(
     rows: Iterable[Mapping[str, Any]], encoded: Mapping[str, list[list[int]]], gap: re.Pattern[str]
 ) -> dict[str, Any]:
@@ -167,22 +155,188 @@ def encode_pairs(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) 
     }
 
 
-def evaluate_pairs(config: Mapping[str, Any], metrics: Sequence[str] = ()) -> Evaluation:
-    """Return how a saved encoder-decoder is scored: as its recipe did, or by other metrics.
+# Baselines
+
+
+def copy_source(rows: Iterable[Row]) -> list[str]:
+    """Return the `source` of each pair, unchanged."""
+    return [row["source"] for row in rows]
+
+
+def look_up(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
+    """Return for each `source` the most frequent output in training, of the complete source or else of each word.
+
+    A source that occurs in training with the same `tags` gets its most frequent `target`. In any other source, each
+    word gets its most frequent spelling under the same tags. Words that do not occur in training, and the white space
+    between words, are unchanged. Words are separated by white space. The words of a training pair are counted only if
+    source and target have the same number of them; they are aligned in order.
+    """
+    targets: defaultdict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
+    spellings: defaultdict[tuple[str, tuple[str, ...]], Counter[str]] = defaultdict(Counter)
+    for row in train:
+        source, target, tags = row["source"], row["target"], tuple(row["tags"])
+        targets[source, tags][target] += 1
+        source_words, target_words = source.split(), target.split()
+        if len(source_words) == len(target_words):
+            for source_word, target_word in zip(source_words, target_words):
+                spellings[source_word, tags][target_word] += 1
+    best_target = {key: counts.most_common(1)[0][0] for key, counts in targets.items()}
+    best_spelling = {key: counts.most_common(1)[0][0] for key, counts in spellings.items()}
+
+    def answer(source: str, tags: tuple[str, ...]) -> str:
+        if (source, tags) in best_target:
+            return best_target[source, tags]
+        return re.sub(r"\S+", lambda word: best_spelling.get((word[0], tags), word[0]), source)
+
+    return [answer(row["source"], tuple(row["tags"])) for row in rows]
+
+
+def align_letters(train: Iterable[Row], separator: str | None = None) -> list[_AlignedRow]:
+    """Return each pair with what each letter of its `source` becomes: up to five units of its `target`, or none.
+
+    A target is divided among the letters, in order, in the way that is most probable given how often each letter
+    became what in the round before (Viterbi training). In the first round letters become one unit, and an equal one,
+    where they can. A pair is left out if its target has more than five units for each letter.
+
+    Args:
+        train: Pairs with `source` and `target`.
+        separator: The text between the units of a target; `None` if its characters are the units.
+    """
+    pairs = [(row, tuple(row["target"].split(separator) if separator else row["target"])) for row in train]
+    pairs = [(row, units) for row, units in pairs if len(units) <= _MOST_UNITS * len(row["source"])]
+    divided = [_divide(row["source"], units, _by_form) for row, units in pairs]
+    for _ in range(_ROUNDS - 1):
+        counts = Counter(became for (row, _), parts in zip(pairs, divided) for became in zip(row["source"], parts))
+        totals = Counter(letter for row, _ in pairs for letter in row["source"])
+        log_probability = {became: math.log(count / totals[became[0]]) for became, count in counts.items()}
+        divided = [_divide(row["source"], units, log_probability.get) for row, units in pairs]
+    return [(row, parts) for (row, _), parts in zip(pairs, divided)]
+
+
+def _by_form(became: tuple[str, tuple[str, ...]]) -> float:
+    letter, units = became
+    return float(units == (letter,)) - abs(len(units) - 1)
+
+
+def _divide(
+    source: str, units: tuple[str, ...], score: Callable[[tuple[str, tuple[str, ...]]], float | None]
+) -> list[tuple[str, ...]]:
+    """Return the units that each letter becomes in the division with the highest sum of scores; `None` excludes."""
+    best: dict[int, float] = {0: 0.0}  # the highest sum that ends before each unit
+    starts: list[dict[int, int]] = []  # for each letter, and where its units end, where they start
+    for remaining, letter in zip(reversed(range(len(source))), source):
+        sums: dict[int, float] = {}
+        start_of: dict[int, int] = {}
+        for start, so_far in best.items():
+            first_end = max(start, len(units) - _MOST_UNITS * remaining)  # the letters that remain take no more
+            for end in range(first_end, min(start + _MOST_UNITS, len(units)) + 1):
+                added = score((letter, units[start:end]))
+                if added is not None and (end not in sums or so_far + added > sums[end]):
+                    sums[end], start_of[end] = so_far + added, start
+        best = sums
+        starts.append(start_of)
+    parts, end = [], len(units)
+    for start_of in reversed(starts):
+        parts.append(units[start_of[end] : end])
+        end = start_of[end]
+    return parts[::-1]
+
+
+def letters_in_context(aligned: Iterable[_AlignedRow], rows: Iterable[Row], separator: str | None = None) -> list[str]:
+    """Return each `source` with every letter replaced by what it most often becomes between the same neighbours.
+
+    The neighbours are the four letters on each side, or as many fewer as it takes to have seen them in training, under
+    the same `tags` (as in Daelemans and van den Bosch, 1997, "Language-independent data-oriented grapheme-to-phoneme
+    conversion"). A letter that training lacks under these tags becomes what it becomes under any; one that it lacks
+    altogether is unchanged.
+
+    Args:
+        aligned: Training pairs, as `align_letters` returns them.
+        rows: Pairs with `source` and `tags`.
+        separator: The text between the units of a target; `None` if its characters are the units.
+    """
+    rows = list(rows)
+    asked = {context for row in rows for contexts in _contexts(row) for context in contexts}
+    counts: defaultdict[tuple[Any, ...], Counter[tuple[str, ...]]] = defaultdict(Counter)
+    for row, parts in aligned:
+        for contexts, part in zip(_contexts(row), parts):
+            for context in contexts:
+                if context in asked:
+                    counts[context][part] += 1
+    best = {context: parts.most_common(1)[0][0] for context, parts in counts.items()}
+
+    def answer(row: Row) -> str:
+        replaced = [
+            next((best[context] for context in contexts if context in best), (letter,))
+            for letter, contexts in zip(row["source"], _contexts(row))
+        ]
+        return (separator or "").join(unit for part in replaced for unit in part)
+
+    return [answer(row) for row in rows]
+
+
+def _contexts(row: Row) -> Iterator[list[tuple[Any, ...]]]:
+    """Yield the contexts of each letter of a `source`, from the widest with its `tags` to the letter alone."""
+    tags, widest = tuple(row["tags"]), max(_WINDOWS)[0]
+    padded = _BORDER * widest + row["source"] + _BORDER * widest
+    for place, letter in enumerate(row["source"], start=widest):
+        windows = [(before, padded[place - before : place + after + 1]) for before, after in _WINDOWS]
+        yield [*((tags, *window) for window in windows), (letter,)]
+
+
+class PairTask(Task):
+    """Targets of sources.
+
+    Its options are `metrics`, `target_separator` as in [`nearest_target`], `several_targets`, whether rows are merged
+    by [`merge_targets`], and `denoising`, whether sources are masked texts.
 
     Raises:
-        ValueError: If a metric is unknown, or the model restores masked texts.
+        ValueError: If a metric is unknown.
     """
-    saved = saved_options(config, "text2text-generation")
-    if saved.get("denoising"):
-        raise ValueError("The model restores masked texts, which its recipe scores; expected another model.")
-    metrics = metrics or saved.get("metrics") or ("word_accuracy", "exact_match", "character_error_rate")
-    if unknown := [name for name in metrics if name not in PAIR_METRICS]:
-        raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(PAIR_METRICS)}.")
-    score = partial(score_pairs, metrics=metrics, separator=saved.get("target_separator"))
-    return Evaluation(
-        PAIRS,
-        lambda row: {"text": row["source"], "tags": [tag[1:-1] for tag in row["tags"]]},
-        lambda found, rows: {"left as it is": score(rows, copy_source(rows)), "model": score(rows, found)},
-        prepare=merge_targets if saved.get("several_targets") else list,
-    )
+
+    kind = "text2text-generation"
+
+    def __init__(self, config: Row | None = None, **options: Any) -> None:
+        super().__init__(config, **options)
+        self.metrics = self.options.get("metrics") or ("word_accuracy", "exact_match", "character_error_rate")
+        if unknown := [name for name in self.metrics if name not in PAIR_METRICS]:
+            raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(PAIR_METRICS)}.")
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of pairs.
+
+        Raises:
+            ValueError: If the model restores masked texts.
+        """
+        if self.options.get("denoising"):
+            raise ValueError("The model restores masked texts, which its recipe scores; expected another model.")
+        return PAIRS
+
+    def fields(self, row: Row) -> Row:
+        """Return source and tags."""
+        return {"text": row["source"], "tags": [tag[1:-1] for tag in row["tags"]]}
+
+    def prepare(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Return one row for each source if all its targets are right."""
+        several = self.options.get("several_targets") and not self.options.get("denoising")
+        return merge_targets(rows) if several else list(rows)
+
+    def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
+        """Return the scores of outputs, each against the nearest of its row's targets."""
+        separator = self.options.get("target_separator")
+        references = [
+            nearest_target(text, row.get("targets", [row["target"]]), separator) for text, row in zip(answers, rows)
+        ]
+        return scores(self.metrics, predictions=answers, references=references)
+
+    def baselines(self, train: Sequence[Row] | None = None, of_words: bool = False) -> Baselines:
+        """Return those that copy, that look up texts and words and, if all sources are words, that replace letters."""
+        answers: dict[str, Any] = {"left as it is": copy_source}
+        if train is not None:
+            answers["most frequent in training"] = partial(look_up, train)
+        if of_words:
+            separator = self.options.get("target_separator")
+            aligned = align_letters(train, separator)
+            answers["letters in context"] = partial(letters_in_context, aligned, separator=separator)
+        return answers

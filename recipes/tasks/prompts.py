@@ -1,4 +1,4 @@
-"""Prompts and answers for a decoder: rows and their encoding."""
+"""Prompts and answers for a decoder: rows, their encoding, and scores."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,8 +6,11 @@ from typing import Any
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
+from atenta.engines.kinds import saved_options
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.tasks.documents import LikelihoodTask
+from atenta.recipes.tasks.task import Row
 
 SEPARATOR = "\n"  # between prompt and answer; for decoding it is the end of the prompt
 
@@ -60,3 +63,15 @@ def encode_prompts(
         "input_ids": [prompt + answer for prompt, answer in rows],
         "labels": [[-100] * len(prompt) + answer for prompt, answer in rows],
     }
+
+
+class PromptTask(LikelihoodTask):
+    """Answers to prompts. Its options are `prompts`, which is true, and `max_length`, the maximum tokens of a row."""
+
+    rows = PROMPTS
+    predicted = "answer"
+
+    @classmethod
+    def is_of(cls, config: Row) -> bool:
+        """Return whether a decoder was trained on prompts."""
+        return super().is_of(config) and bool(saved_options(config, cls.kind).get("prompts"))

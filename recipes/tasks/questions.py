@@ -1,6 +1,9 @@
-"""Extractive question answering: rows, windows of a context, answers from logits, and scores."""
+"""Extractive question answering: rows, windows of a context, answers from logits, scores and baselines."""
 
+import random
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,7 @@ from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_squad
 from atenta.recipes.reading.records import expect_name, expect_text
-from atenta.recipes.tasks.evaluation import Evaluation
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 # The position of the <bos>, for an answer that the window does not contain (Devlin et al., 2019, section 4.3).
 _NO_ANSWER = 0
@@ -181,24 +184,14 @@ def answers_from_logits(
         start_logits: (windows, length); values after the end of a window are padding.
         end_logits: Like `start_logits`.
         windows: The output of `encode_questions`, in the order of the logits.
-        rows: The questions, with their `id` and `context`.
+        rows: The questions, each with an `id` of its own and its `context`.
         max_answer_length: The maximum tokens of an answer.
         align_to_words: Whether answers begin and end with whole words or signs.
 
     Returns:
         One answer for each of `rows`, a substring of its context.
-
-    Raises:
-        ValueError: If the windows are not those of the rows, or two rows have the same `id`.
     """
-    windows, rows = list(windows), list(rows)
     contexts = {row["id"]: row["context"] for row in rows}
-    of_windows = {window["example_id"] for window in windows}
-    if len(contexts) < len(rows) or of_windows != contexts.keys():
-        raise ValueError(
-            f"found {len(rows)} questions with {len(contexts)} ids, and windows of {len(of_windows)} questions; "
-            "expected a different id for each question, and the windows of exactly these questions."
-        )
     best = dict.fromkeys(contexts, (-np.inf, ""))
     for window, of_start, of_end in zip(windows, start_logits, end_logits):
         id_, context = window["example_id"], contexts[window["example_id"]]
@@ -210,15 +203,66 @@ def answers_from_logits(
     return [answer for _, answer in best.values()]
 
 
-def score_answers(output: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return exact match and F1 of answers, each compared with all accepted answers."""
-    return scores(["squad"], predictions=output, references=[row["answers"]["text"] for row in rows])
+# Baselines
 
 
-def evaluate_answers(config: Mapping[str, Any]) -> Evaluation:
-    """Return how a saved model that answers questions is scored."""
-    return Evaluation(
-        QUESTIONS,
-        lambda row: {name: row[name] for name in ("question", "context")},
-        lambda found, rows: {"model": score_answers(found, rows)},
-    )
+def random_spans(train: Iterable[Row], rows: Iterable[Row], seed: int) -> list[str]:
+    """Return for each question a random sequence of consecutive words of its `context`.
+
+    Its number of words is that of a random answer among the accepted `answers` of training. Its first word is drawn
+    uniformly from those after which enough words follow. A context with fewer words is returned completely. Words are
+    separated by white space.
+    """
+    lengths = [len(text.split()) for row in train for text in row["answers"]["text"]]
+    chance = random.Random(seed)
+
+    def answer(context: str) -> str:
+        words = list(re.finditer(r"\S+", context))
+        length = min(chance.choice(lengths), len(words))
+        first = chance.randint(0, len(words) - length)
+        return context[words[first].start() : words[first + length - 1].end()]
+
+    return [answer(row["context"]) for row in rows]
+
+
+def most_similar_sentences(rows: Iterable[Row]) -> list[str]:
+    """Return for each question the sentence of its `context` sharing most words with it (the first on ties).
+
+    Sentences end with `.`, `!` or `?` before white space; upper and lower case are the same.
+    """
+
+    def answer(row: Row) -> str:
+        asked = _words(row["question"])
+        sentences = re.split(r"(?<=[.!?])\s+", row["context"].strip())
+        return max(sentences, key=lambda sentence: len(asked & _words(sentence)))
+
+    return [answer(row) for row in rows]
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text.casefold()))
+
+
+class QuestionTask(Task):
+    """Answers to questions, cut out of their contexts.
+
+    Its options are named as the pipeline names them, which reads them too: `max_seq_len`, `doc_stride`,
+    `max_answer_len` and `align_to_words`.
+    """
+
+    kind = "question-answering"
+    rows = QUESTIONS
+    columns = ("question", "context")
+
+    def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
+        """Return exact match and F1, each compared with all accepted answers."""
+        return scores(["squad"], predictions=answers, references=[row["answers"]["text"] for row in rows])
+
+    def baselines(self, train: Sequence[Row] | None = None, seed: int = 0) -> Baselines:
+        """Return those that draw an answer, with a seed, and that compare words; only after training."""
+        if train is None:
+            return {}
+        return {
+            "random span": partial(random_spans, train, seed=seed),
+            "most similar sentence": most_similar_sentences,
+        }

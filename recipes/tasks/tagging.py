@@ -1,6 +1,7 @@
-"""Tagging of words: tagged sentences, the tags of words as labels of characters, and scores."""
+"""Tagging of words: tagged sentences, the tags of words as labels of characters, scores and a baseline."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,12 +10,11 @@ import numpy as np
 from datasets import Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.kinds import class_names, saved_options
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.reading.records import expect_text
-from atenta.recipes.tasks.evaluation import Evaluation, with_known
+from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 
 def check_tagged_words(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -38,11 +38,6 @@ TAGGED_SENTENCES = RowFormat(
     check_tagged_words,
     columns=("words", "tags"),
 )
-
-
-def tag_readers(tag_column: str) -> dict[str, Callable]:
-    """Return the readers of tagged sentences: of CoNLL files, and of a column of CoNLL-U files."""
-    return {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=tag_column)}
 
 
 def _expect_words(values: Any, name: str) -> list[str]:
@@ -111,19 +106,48 @@ def tags_of_words(predictions: np.ndarray, labels: np.ndarray, id2label: Mapping
     return [[id2label[int(number)] for number in row[firsts]] for row, firsts in zip(predictions, labels != -100)]
 
 
-def score_tags(output: Sequence[list[str]], gold: Sequence[list[str]]) -> dict[str, float]:
-    """Return the accuracy of tags and, if all tags are of the form B-X, I-X and O, the F1 of entities."""
-    entities = all(tag == "O" or tag[:2] in ("B-", "I-") for sentence in gold for tag in sentence)
-    return scores(["entity_f1", "tag_accuracy"][not entities :], predictions=output, references=gold)
+def most_frequent_tags(train: Iterable[Row], rows: Iterable[Row]) -> list[list[str]]:
+    """Return for each of a row's `words` its most frequent tag in the `words` and `tags` of training.
+
+    Words that do not occur in training, with the same case and spelling, get the most frequent tag of all words.
+    """
+    tags_of_word: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    all_tags: Counter[str] = Counter()
+    for row in train:
+        all_tags.update(row["tags"])
+        for word, tag in zip(row["words"], row["tags"]):
+            tags_of_word[word][tag] += 1
+    best_tag = {word: counts.most_common(1)[0][0] for word, counts in tags_of_word.items()}
+    fallback = all_tags.most_common(1)[0][0]
+    return [[best_tag.get(word, fallback) for word in row["words"]] for row in rows]
 
 
-def evaluate_tags(config: Mapping[str, Any]) -> Evaluation:
-    """Return how a saved tagger of words is scored: on sentences with tags that it has."""
-    tag_column = saved_options(config, "token-classification").get("tag_column", "upos")
-    row_format = replace(TAGGED_SENTENCES, readers=tag_readers(tag_column))
-    return Evaluation(
-        with_known(row_format, "tags", class_names(config).values()),
-        lambda row: {"text": "", "words": row["words"]},
-        lambda found, rows: {"model": score_tags(found, [row["tags"] for row in rows])},
-        answer=lambda prediction: prediction.record["tags"],
-    )
+class TaggingTask(Task):
+    """Tags of words. Its option is `tag_column`, the column of a CoNLL-U file that holds them."""
+
+    kind = "token-classification"
+
+    @property
+    def row_format(self) -> RowFormat:
+        """The format of tagged sentences, in CoNLL, CoNLL-U and tables."""
+        column = self.options.get("tag_column", "upos")
+        readers = {".conll": read_conll, ".conllu": partial(read_conllu, tag_column=column)}
+        return self._with_known(replace(TAGGED_SENTENCES, readers=readers), "tags")
+
+    def fields(self, row: Row) -> Row:
+        """Return the words."""
+        return {"text": "", "words": row["words"]}
+
+    def answer(self, prediction: Any) -> list[str]:
+        """Return the tags."""
+        return prediction.record["tags"]
+
+    def score(self, rows: Sequence[Row], answers: Answers) -> dict[str, float]:
+        """Return the accuracy of tags and, if all right ones are of the form B-X, I-X and O, the F1 of entities."""
+        gold = [row["tags"] for row in rows]
+        entities = all(tag == "O" or tag[:2] in ("B-", "I-") for sentence in gold for tag in sentence)
+        return scores(["entity_f1", "tag_accuracy"][not entities :], predictions=answers, references=gold)
+
+    def baselines(self, train: Sequence[Row] | None = None) -> Baselines:
+        """Return the one that counts the tags of each word."""
+        return {} if train is None else {"most frequent tag of each word": partial(most_frequent_tags, train)}

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 import torch
 from torch.nn.functional import cross_entropy
 
-from atenta.recipes.baselines import ngram_characters, uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
 
 
@@ -48,12 +47,3 @@ def best_classes(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 def bits(nats: Iterable[float], texts: Sequence[str]) -> dict[str, float]:
     """Return bits per character and perplexities of texts, of which `nats` has each one's, `<eos>` included."""
     return scores(["bits_per_character"], predictions=list(nats), references=list(texts))
-
-
-def compare_with_characters(
-    nats: Iterable[float], train_texts: Iterable[str], texts: Sequence[str]
-) -> dict[str, dict[str, float]]:
-    """Return the `bits` of texts under a model and under three counts of the characters of its training texts."""
-    counts = {"uniform": uniform_characters, "unigram": unigram_characters, "6-gram": ngram_characters}
-    baselines = {f"{name} characters": bits(count(train_texts, texts), texts) for name, count in counts.items()}
-    return {**baselines, "model": bits(nats, texts)}

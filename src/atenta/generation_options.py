@@ -71,11 +71,13 @@ def end_ids(eos_token_id: Any) -> tuple[int, ...]:
 
 def is_whole(value: Any, least: int, most: float = math.inf) -> bool:
     """Return whether a value is a whole number of a range."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and least <= value <= most
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return math.isfinite(value) and least <= float(value) <= most
 
 
 _OUTPUTS = (lambda value: is_whole(value, 1, _MOST_OUTPUTS), f"a whole number from 1 to {_MOST_OUTPUTS}")

@@ -144,7 +144,6 @@ VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"
         pytest.param("finetune_qa", questions, WINDOWS | {"align_to_words": False}, id="parts of words"),
         pytest.param("finetune_characters", accents, COUNTS, id="characters"),
         pytest.param("finetune_characters", texts, STRIPPED, id="stripped texts"),
-        pytest.param("seq2seq", pairs, METRICS, id="pairs"),
         pytest.param("seq2seq", tagged_pairs, BEAMS, id="tags and beams"),
         pytest.param(
             "seq2seq",
@@ -232,10 +231,7 @@ def test_a_row_that_the_model_cannot_be_scored_on_is_named(tmp_path, model_class
     ("model_class", "name"),
     [
         (AtentaEncoderDecoderForConditionalGeneration, "rows.tsv"),
-        (AtentaEncoderForSequenceClassification, "rows.csv"),
-        (AtentaEncoderForSequenceClassification, "rows.jsonl"),
         (AtentaEncoderForTokenClassification, "rows.conll"),
-        (AtentaEncoderForTokenClassification, "rows.conllu"),
         (AtentaEncoderForQuestionAnswering, "rows.json"),
         (AtentaDecoderForCausalLM, "rows.txt"),
     ],
@@ -248,7 +244,7 @@ def test_an_empty_file_is_refused(tmp_path, model_class, name):
     assert "\n" not in reason
 
 
-@pytest.mark.parametrize("name", ["nonsense", "tag_accuracy", "bits_per_character"])
+@pytest.mark.parametrize("name", ["nonsense", "tag_accuracy"])
 def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
     reason = evaluate(model, tmp_path / "nowhere.tsv", "--metrics", "chrf", "--metrics", name, code=1)
@@ -270,7 +266,6 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp
         ({"text2text-generation": {"denoising": True}}, "restores masked texts"),
         ({"text2text-generation": {"metrics": ["nonsense"]}}, "'nonsense'"),
         ({"text2text-generation": 3}, "task_specific_params is {'text2text-generation': 3}"),
-        ("text2text-generation", "task_specific_params is 'text2text-generation'"),
     ],
 )
 def test_what_was_saved_for_other_rows_is_refused(tmp_path, saved_for_tasks, message):

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 
-import huggingface_hub
 import pytest
 import torch
 from transformers import (
@@ -36,6 +35,7 @@ from atenta import (
 )
 from atenta.command import predict, predictors, text_lines
 from atenta.command.main import app
+from atenta.command.predictors import TextPredictor
 from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.exported import save_lively
@@ -92,12 +92,6 @@ def lines_of(path, text):
     return path
 
 
-def test_texts_give_those_of_the_pipeline(folders):
-    expected = pipeline("text2text-generation", str(folders[0]), device="cpu")(SOURCES, num_beams=4)
-    printed = run("predict", folders[0], *SOURCES, "--num_beams", 4).stdout
-    assert printed.splitlines() == [each["generated_text"] for each in expected]
-
-
 def test_several_outputs_with_source_and_score(folders):
     options = {"num_beams": 4, "num_return_sequences": 3, "return_scores": True}
     expected = pipeline("text2text-generation", str(folders[0]), device="cpu")(SOURCES, **options)
@@ -143,10 +137,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(folders, tmp_path):
     assert run("predict", folders[0], "--files", empty, "--files", marked).stdout == expected
     (tmp_path / "json").write_text('\ufeff{"text": "ver"}\n', encoding="utf-8")
     assert len(run("predict", folders[0], "--files", tmp_path / "json", "--json_lines").stdout.splitlines()) == 1
-
-
-def test_no_lines_give_no_output(folders, tmp_path):
-    assert run("predict", folders[0], "--files", lines_of(tmp_path / "empty.txt", "")).stdout == ""
 
 
 def test_an_ensemble(folders):
@@ -206,13 +196,13 @@ def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     assert sum("z日ser" in line for line in lines) >= 2
     engine = load_engine(folder, "torch")
     capsys.readouterr()  # bars of the model that was saved
-    predict._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
+    predictors._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
     assert capsys.readouterr().err.splitlines() == lines
 
 
 @pytest.mark.parametrize(
     ("format", "chunk", "stop_after"),
-    [("text", 1, 3), ("text", 2, 3), ("tsv", 1, 3), ("tsv", 2, 1), ("jsonl", 2, 3)],
+    [("text", 2, 3), ("tsv", 1, 3), ("jsonl", 2, 3)],
     ids=str,
 )
 def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, format, chunk, stop_after):
@@ -257,30 +247,6 @@ def test_lines_before_one_that_is_refused_are_written(folders, tmp_path):
     assert output.read_bytes() == whole.stdout_bytes
 
 
-@pytest.mark.parametrize(
-    ("model_class", "good", "bad"),
-    [
-        (AtentaDecoderForCausalLM, "a", "a" * 40),
-        (AtentaEncoderForSequenceClassification, "a", "a" * 40),
-        (AtentaEncoderForQuestionAnswering, '{"question": "a", "context": "b"}', '{"question": "", "context": "b"}'),
-    ],
-    ids=["prompt", "text", "question"],
-)
-def test_a_text_that_a_model_does_not_read_is_named(tmp_path, model_class, good, bad):
-    options = {"position_embedding_type": "learned", "max_position_embeddings": 30, "id2label": {0: "a", 1: "b"}}
-    save_with_tokenizer(model_class, tmp_path / "model", **options)
-    path = lines_of(tmp_path / "lines.txt", "\n".join([good, good, good, bad, good]))
-    result = CliRunner().invoke(app, ["predict", str(tmp_path / "model"), "--files", str(path)])
-    assert result.exit_code == 1
-    assert "lines.txt, line 4: " in str(result.exception)
-    assert result.stdout == 3 * run("predict", tmp_path / "model", good).stdout + f"{result.exception}\n"
-
-
-def test_a_carriage_return_stays_in_its_row(folders):
-    found = rows(run("predict", folders[0], "se\rr", "ser", "--format", "tsv").stdout)
-    assert [row[0] for row in found] == ["se\rr", "ser"]
-
-
 def test_an_output_is_not_mixed(folders, tmp_path):
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folders[0], "--files", path, "--output", output)
@@ -308,7 +274,7 @@ def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path
 def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, monkeypatch):
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     with monkeypatch.context() as patch:
-        patch.setattr(predictors.TextPredictor, "predict_in_parts", failing_after(0, None))
+        patch.setattr(TextPredictor, "predict_in_parts", failing_after(0, None))
         run("predict", folders[0], "--files", path, "--output", output, code=130)
     assert "give --resume" in refusal("predict", folders[0], "--files", path, "--output", output)
     run("predict", folders[0], "--files", path, "--output", output, "--resume")
@@ -342,29 +308,16 @@ def test_an_output_in_use_is_refused(folders, tmp_path, monkeypatch):
     assert sorted(each.name for each in tmp_path.iterdir()) == ["lines.txt", "output"]
 
 
-def test_other_lines_are_noticed_when_it_goes_on(folders, tmp_path, monkeypatch):
-    monkeypatch.setattr(predict, "_CHUNK", 1)
-    path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
-    arguments = ("predict", folders[0], "--files", path, "--output", output)
-    monkeypatch.setattr(
-        predictors.TextPredictor, "predict_in_parts", failing_after(1, predictors.TextPredictor.predict_in_parts)
-    )
-    CliRunner().invoke(app, [*map(str, arguments)])
-    monkeypatch.undo()
-    lines_of(path, "sem\nver\n")
-    assert "The first 1 lines are not those that the output was made from" in refusal(*arguments, "--resume")
-
-
-def test_another_model_in_the_same_folder_is_noticed_when_it_goes_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(predict, "_CHUNK", 1)
+def test_other_lines_or_another_model_are_noticed_when_it_goes_on(tmp_path, monkeypatch):
     folder = save(tmp_path / "model", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folder, "--files", path, "--output", output)
-    monkeypatch.setattr(
-        predictors.TextPredictor, "predict_in_parts", failing_after(1, predictors.TextPredictor.predict_in_parts)
-    )
-    CliRunner().invoke(app, [*map(str, arguments)])
-    monkeypatch.undo()
+    with monkeypatch.context() as patch:
+        patch.setattr(predict, "_CHUNK", 1)
+        patch.setattr(TextPredictor, "predict_in_parts", failing_after(1, TextPredictor.predict_in_parts))
+        run(*arguments, code=130)
+    lines_of(path, "sem\nver\n")
+    assert "The first 1 lines are not those that the output was made from" in refusal(*arguments, "--resume")
     save(folder, 2)
     assert "was begun with files of the models=" in refusal(*arguments, "--resume")
 
@@ -414,26 +367,17 @@ def test_continuations_of_a_decoder(tmp_path):
 
 
 def test_labels_are_those_of_transformers_pipeline(tmp_path):
-    names = {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}}
+    names = {"id2label": {0: "por", 1: "ita", 2: "fra"}, "label2id": {"por": 0, "ita": 1, "fra": 2}}
     save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, **names)
-    expected = pipeline("text-classification", str(tmp_path), device="cpu")(["casa", "città"])
-    printed = run("predict", tmp_path, "casa", "città", "--format", "jsonl").stdout
-    for line, each in zip(printed.splitlines(), expected, strict=True):
-        assert json.loads(line)["label"] == each["label"]
-        assert json.loads(line)["probabilities"][each["label"]] == pytest.approx(each["score"], abs=1e-5)
-    assert run("predict", tmp_path, "casa").stdout.strip() == expected[0]["label"]
-
-
-def test_labels_of_pairs_are_those_of_transformers_pipeline(tmp_path):
-    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, num_labels=3)
-    pairs = [{"text": "casa", "text_pair": pair} for pair in ("città", None, "rua")]
-    path = lines_of(tmp_path / "pairs.jsonl", "".join(json.dumps(pair) + "\n" for pair in pairs))
+    texts = [{"text": "casa", "text_pair": pair} for pair in ("città", None, "rua")]
+    path = lines_of(tmp_path / "pairs.jsonl", "".join(json.dumps(each) + "\n" for each in texts))
     classify = pipeline("text-classification", str(tmp_path), device="cpu")
     printed = run("predict", tmp_path, "--json_lines", "--files", path, "--format", "jsonl").stdout
-    for line, pair in zip(printed.splitlines(), pairs, strict=True):
-        expected = classify(pair)
+    for line, text in zip(printed.splitlines(), texts, strict=True):
+        expected = classify(text)
         assert json.loads(line)["label"] == expected["label"]
         assert json.loads(line)["probabilities"][expected["label"]] == pytest.approx(expected["score"], abs=1e-5)
+    assert run("predict", tmp_path, "casa").stdout.strip() == classify("casa")[0]["label"]
 
 
 def short(model_class):
@@ -445,10 +389,7 @@ def short(model_class):
     ("model_class", "fields"),
     [
         (AtentaEncoderForTokenClassification, {"text": "a"}),
-        (AtentaEncoderForMaskedLM, {"text": "a<mask>"}),
         (AtentaEncoderForQuestionAnswering, {"question": "a", "context": "b"}),
-        (AtentaEncoderDecoderForConditionalGeneration, {"text": "a"}),
-        (AtentaDecoderForCausalLM, {"text": "a"}),
         (AtentaEncoderForSequenceClassification, {"text": "a"}),
     ],
 )
@@ -512,12 +453,9 @@ LEARNED = {"position_embedding_type": "learned", "max_position_embeddings": 8}
     ("model_class", "options", "good", "bad"),
     [
         (AtentaEncoderForSequenceClassification, LEARNED, {"text": "a"}, {"text": "a" * 9}),
-        (AtentaEncoderForTokenClassification, LEARNED, {"text": "a"}, {"text": "a" * 9}),
-        (AtentaEncoderForMaskedLM, LEARNED, {"text": "a"}, {"text": "a" * 9}),
         (AtentaDecoderForCausalLM, LEARNED, {"text": "a"}, {"text": "a" * 9}),
         (AtentaEncoderDecoderForConditionalGeneration, LEARNED, {"text": "a"}, {"text": "a" * 9}),
         (AtentaEncoderForQuestionAnswering, {}, {"question": "a", "context": "b"}, {"question": " ", "context": "b"}),
-        (AtentaEncoderForQuestionAnswering, {}, {"question": "a", "context": "b"}, {"question": "a", "context": ""}),
         (
             *(AtentaEncoderForQuestionAnswering, {}),
             *({"question": "a", "context": "b"}, {"question": "a" * 500, "context": "b"}),
@@ -559,7 +497,6 @@ def test_unclear_options_are_refused_before_the_model_is_loaded(arguments, messa
     ("arguments", "message"),
     [
         (["--do_sample", "--top_p", "2"], "top_p is 2.0; expected a number from 0 to 1"),
-        (["--do_sample", "--temperature", "0"], "temperature is 0.0; expected a number above 0"),
         (["--do_sample", "--num_beams", "2"], "do_sample=True with num_beams=2"),
         (["--temperature", ".5"], "temperature=0.5 has no effect without sampling"),
     ],
@@ -589,11 +526,11 @@ def exported(tmp_path_factory):
 @pytest.mark.parametrize(
     ("kind", "name", "value"),
     [
-        *(("pairs", "length_penalty", value) for value in (1e308, -1e308, -3)),
-        *(("pairs", "num_beams", value) for value in (0, 10**6)),
-        *((kind, "temperature", 1e-45) for kind in ("pairs", "decoder")),
+        *(("pairs", "length_penalty", value) for value in (1e308, -3)),
+        ("pairs", "num_beams", 0),
+        ("decoder", "temperature", 1e-45),
         *(("pairs", name, 7) for name in ("decoder_start_token_id", "pad_token_id")),
-        *((kind, "eos_token_id", value) for kind in ("pairs", "decoder") for value in (4, 99_999, [2, 99_999], [])),
+        *(("decoder", "eos_token_id", value) for value in (99_999, [2, 99_999], [])),
     ],
     ids=str,
 )
@@ -643,7 +580,7 @@ def test_a_device_that_is_not_there_is_refused(name):
         assert refusal(*command, "--device", name).startswith(f"--device {name} cannot be used; expected cpu")
 
 
-@pytest.mark.parametrize("line", ['{"source": "ser"}', "3", "{", "[" * 100_000, "1" * 5_000, '"\\ud800"'])
+@pytest.mark.parametrize("line", ['{"source": "ser"}', "3", "[" * 100_000, "1" * 5_000, '"\\ud800"'])
 def test_other_json_lines_are_refused(folders, tmp_path, line):
     path = lines_of(tmp_path / "lines.jsonl", f'"a"\n{line}\n')
     found = refusal("predict", folders[0], "--json_lines", "--files", path)
@@ -655,11 +592,10 @@ def test_other_json_lines_are_refused(folders, tmp_path, line):
     ("model_class", "names"),
     [
         (AtentaEncoderForSequenceClassification, ["label", "probabilities"]),
-        (AtentaEncoderForTokenClassification, ["tags", "probabilities"]),
-        (AtentaEncoderForMaskedLM, ["filled"]),
-        (AtentaEncoderForQuestionAnswering, ["answer", "start", "end", "score"]),
+        (AtentaEncoderForTokenClassification, ["tags"]),
+        (AtentaEncoderForQuestionAnswering, ["score"]),
         (AtentaEncoderDecoderForConditionalGeneration, ["outputs"]),
-        (None, ["restored", "probabilities"]),
+        (None, ["restored"]),
     ],
 )
 def test_no_field_of_a_line_is_overwritten(tmp_path, model_class, names):
@@ -681,31 +617,19 @@ def test_no_field_of_a_line_is_overwritten(tmp_path, model_class, names):
 
 
 @pytest.mark.parametrize(
-    "model_class",
-    [
-        AtentaEncoderDecoderForConditionalGeneration,
-        AtentaEncoderForTokenClassification,
-        AtentaEncoderForQuestionAnswering,
-    ],
-)
-@pytest.mark.parametrize(
     ("name", "value"),
     [
-        *(("tags", value) for value in (5, {"a": 1}, [None], [""], ["PL", 5], "\ud800")),
-        *(("words", value) for value in ("ab", [None], [""], 3, [["a"]])),
-        *(("text_pair", value) for value in (5, ["a"])),
+        *(("tags", value) for value in (5, [None], ["PL", 5], "\ud800")),
+        *(("words", value) for value in ("ab", [""], [["a"]])),
+        ("text_pair", ["a"]),
     ],
     ids=str,
 )
-def test_a_field_of_another_type_is_named(tmp_path_factory, model_class, name, value):
-    folder = tmp_path_factory.getbasetemp() / model_class.__name__
-    if not folder.exists():
-        save_with_tokenizer(model_class, folder)
-    line = {"text": "a", "question": "a", "context": "b"}
-    path = lines_of(tmp_path_factory.getbasetemp() / "lines.jsonl", json.dumps({**line, name: value}))
-    found = refusal("predict", folder, "--json_lines", "--files", path)
-    assert f"lines.jsonl, line 1: found {'the lone surrogate' if value == chr(0xD800) else ''}" in found
-    assert name in found or value == chr(0xD800)
+def test_a_field_of_another_type_is_named(folders, tmp_path, name, value):
+    path = lines_of(tmp_path / "lines.jsonl", json.dumps({"text": "a", name: value}))
+    found = refusal("predict", folders[0], "--json_lines", "--files", path)
+    assert "lines.jsonl, line 1: found " in found
+    assert ("surrogate" if value == "\ud800" else name) in found
 
 
 def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
@@ -714,13 +638,6 @@ def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
     found = refusal("predict", folders[0], "--files", path)
     assert "lines.txt, line 2: found byte 0xE3; expected a text in UTF-8" in found
     assert "iconv" in found
-
-
-@pytest.mark.parametrize("name", ["outputs/acents", "./acents", "a/b/c"])
-def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, name):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: pytest.fail("the Hub was asked"))
-    assert refusal("predict", name, "a").startswith(f"{name}: found no config.json there; expected the folder")
 
 
 def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):

@@ -20,9 +20,9 @@ from atenta import (
 )
 from atenta.recipes.retrieval import COMBINATIONS, EDITS, NGRAMS
 from atenta.recipes.tasks.classification import score_labels
-from atenta.recipes.tasks.pairs import score_pairs
-from atenta.recipes.tasks.questions import score_answers
-from atenta.recipes.tasks.tagging import score_tags
+from atenta.recipes.tasks.pairs import PairTask
+from atenta.recipes.tasks.questions import QuestionTask
+from atenta.recipes.tasks.tagging import TaggingTask
 from atenta.tokenization.base_letters import strip_accents
 from support.recipes import arguments, run_recorded, tiny
 
@@ -152,7 +152,9 @@ CASES = {
         ("bad.tsv", "a\tb\nno tab here\n", ", line 2: found 1 column"),
         _not_two_stacks,
         (["source", "tags", "gold", "output 1", "score 1", "output 2", "score 2"], [row[1] for row in TEST_PAIRS]),
-        score=lambda rows: score_pairs(*_targets_and_outputs(rows), ["word_accuracy", "exact_match", "chrf"]),
+        score=lambda rows: PairTask(metrics=["word_accuracy", "exact_match", "chrf"]).score(
+            *_targets_and_outputs(rows)
+        ),
         options=_LEARNING
         | {"num_beams": 3, "num_return_sequences": 2, "metrics": ["word_accuracy", "exact_match", "chrf"]},
         refused={"num_beams": 0, "num_return_sequences": -1, "max_eval_samples": 0, "hallucinated_rows": -1},
@@ -166,7 +168,7 @@ CASES = {
         ("bad.jsonl", jsonl({"text": "a"}, {"text": 3}), ", line 2: found 3 (int) as the text"),
         _not_two_stacks,
         (["source", "gold", "output 1", "score 1"], VERSES * 4),
-        score=lambda rows: score_pairs(*_targets_and_outputs(rows), ["chrf", "character_error_rate"]),
+        score=lambda rows: PairTask(metrics=["chrf", "character_error_rate"]).score(*_targets_and_outputs(rows)),
         options={"sample_by": "paragraph", "noise_density": 0.2},
         refused={"noise_density": 1, "mean_span_length": 0.5},
     ),
@@ -227,7 +229,9 @@ CASES = {
         ("bad.conll", "Rio B-LOC\nbelo\n", ", line 2: found 1 column(s) in 'belo'"),
         _not_an_encoder,
         (["words", "output", "gold"], [" ".join(tag for _, tag in sentence) for sentence in TEST_TAGGED]),
-        score=lambda rows: score_tags([row["output"].split() for row in rows], [row["gold"].split() for row in rows]),
+        score=lambda rows: TaggingTask().score(
+            [{"tags": row["gold"].split()} for row in rows], [row["output"].split() for row in rows]
+        ),
         options={**_LEARNING, "max_steps": 80, "eval_steps": 40, "save_steps": 40},
         refused={"conv_kernel_size": 0},
         command=True,
@@ -248,8 +252,8 @@ CASES = {
         ),
         _not_an_encoder,
         (["question", "output", "gold"], [" | ".join(answers) for _, _, answers in QUESTIONS]),
-        score=lambda rows: score_answers(
-            [row["output"] for row in rows], [{"answers": {"text": row["gold"].split(" | ")}} for row in rows]
+        score=lambda rows: QuestionTask().score(
+            [{"answers": {"text": row["gold"].split(" | ")}} for row in rows], [row["output"] for row in rows]
         ),
         options={**_LEARNING, "max_length": 64, "stride": 16, "max_answer_length": 12},
         refused={"stride": -1, "max_answer_length": 0},

@@ -63,19 +63,6 @@ def test_probabilities_are_the_mean_over_the_members():
         assert_close(Ensemble(members).eval()(**inputs).logits.exp(), mean)
 
 
-def test_greedy_search_takes_the_most_probable_token_on_average():
-    members = [tiny(), larger()]
-    output = generate(Ensemble(members).eval())
-    for step, scores in enumerate(output.scores, start=1):
-        read, chosen = output.sequences[:, :step], output.sequences[:, step]
-        inputs = {"input_ids": IDS, "attention_mask": MASK, "decoder_input_ids": read}
-        with torch.no_grad():
-            mean = sum(member(**inputs).logits[:, -1].softmax(-1) for member in members).float() / 2
-        assert_close(scores.exp(), mean)
-        unfinished = (read != 2).all(-1)
-        assert torch.equal(chosen[unfinished], mean.argmax(-1)[unfinished])
-
-
 def test_a_model_of_transformers_may_be_a_member():
     set_seed(0)
     sizes = dict.fromkeys(("encoder_ffn_dim", "decoder_ffn_dim", "d_model"), 16)

@@ -7,10 +7,8 @@ from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadMode
 from atenta import (
     AtentaDecoderForCausalLM,
     AtentaDecoderForSequenceClassification,
-    AtentaDecoderModel,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,
-    AtentaEncoderModel,
     AtentaTokenizer,
 )
 from atenta.engines.saved_model import find_model
@@ -31,10 +29,8 @@ OTHERS = {
     [
         (AtentaDecoderForCausalLM, "AtentaDecoderForCausalLM"),
         (AtentaDecoderForSequenceClassification, "AtentaDecoderModel"),
-        (AtentaDecoderModel, "AtentaDecoderModel"),
         (AtentaEncoderDecoderForConditionalGeneration, "AtentaEncoderDecoderForConditionalGeneration"),
         (AtentaEncoderForMaskedLM, "AtentaEncoderModel"),
-        (AtentaEncoderModel, "AtentaEncoderModel"),
         (GPT2LMHeadModel, "GPT2LMHeadModel"),
         (T5ForConditionalGeneration, "T5ForConditionalGeneration"),
         (BertForMaskedLM, "BertModel"),

@@ -110,11 +110,3 @@ def test_batch_and_loss_of_a_model():
         assert labels[labels != -100].tolist() == row["labels"]
     assert torch.equal(batch["decoder_input_ids"], model.prepare_decoder_input_ids_from_labels(batch["labels"]))
     assert model(**batch).loss.isfinite()
-
-
-@pytest.mark.parametrize(
-    ("option", "value"), [("noise_density", 0.0), ("noise_density", 1.0), ("mean_span_length", 0.5)]
-)
-def test_wrong_options(option, value):
-    with pytest.raises(ValueError, match=f"--{option} is {value}; expected"):
-        DenoisingCollator(TOKENIZER, seed=0, **{option: value})

@@ -1,5 +1,4 @@
 import pytest
-from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,13 +27,13 @@ def test_tags_round_trip(tags):
     assert tokens == [f"<{tag}>" for tag in tags]
 
 
-@pytest.mark.parametrize("tags", [["V"], "", "V;", ";V", "V;;PL", "V PL", "V; PL", "<V>", "V>", "é", "V\n", "\ud800"])
+@pytest.mark.parametrize("tags", [["V"], "", "V;;PL", "V; PL", "V>", "é", "V\n"])
 def test_malformed_tag(tags):
     with pytest.raises(ValueError, match=r"found .*tag.*V;3;PL"):
         check_pair({"source": "a", "target": "b", "tags": tags})
 
 
-@pytest.mark.parametrize("tag", ["pad", "bos", "eos", "mask", "0x41"])
+@pytest.mark.parametrize("tag", ["eos", "0x41"])
 def test_tag_with_the_name_of_another_token(tag):
     with pytest.raises(ValueError, match=f"found the tag '{tag}'"):
         check_pair({"source": "a", "target": "b", "tags": f"V;{tag}"})
@@ -62,15 +61,6 @@ def test_unknown_tag(tokenizer):
     rows = {"source": ["ser"] * 2, "target": ["sou"] * 2, "tags": [["<V>", "<SG>"], ["<1>"]]}
     with pytest.raises(ValueError, match=r"no tag <1>, <SG>; .*train a new model"):
         encode_pairs(rows, tokenizer)
-
-
-def test_encoding_of_a_dataset(tokenizer):
-    rows = Dataset.from_dict({"source": ["s", "e"], "target": ["so", "er"], "tags": [["<V>"], ["<PL>"]]})
-    encoded = rows.map(
-        encode_pairs, batched=True, remove_columns=rows.column_names, fn_kwargs={"tokenizer": tokenizer}
-    )
-    assert encoded.column_names == ["input_ids", "labels"]
-    assert encoded[:] == encode_pairs(rows[:], tokenizer)
 
 
 def measured(tokenizer, pairs):

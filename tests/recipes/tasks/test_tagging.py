@@ -26,9 +26,7 @@ def padded(rows, filling):
 # Rows
 
 
-def test_tagged_sentence():
-    fields = {"words": ["Rua", "da", "Ajuda"], "tags": ["B-LOCAL", "I-LOCAL", "I-LOCAL"], "id": 4}
-    assert check_tagged_words(fields) == {"words": fields["words"], "tags": fields["tags"]}
+def test_a_word_may_have_a_space():
     with_space = {"words": ["34 470", "contos"], "tags": ["NUM", "NOUN"]}
     assert check_tagged_words(with_space) == with_space
 
@@ -54,15 +52,6 @@ def test_tag_names():
 
 
 # Encoding
-
-
-def test_labels_are_at_first_characters():
-    columns = columns_of([[("é", "O"), ("Жé", "B-LOC"), ("abc", "I-LOC")]])
-    encoded = encode_tagged(columns, TOKENIZER, LABELS)
-    assert TOKENIZER.convert_ids_to_tokens(encoded["input_ids"][0]) == [
-        *["<bos>", "é", " ", "<0xD0>", "<0x96>", "é", " ", "a", "b", "c", "<eos>"]
-    ]
-    assert encoded["labels"] == [[-100, 0, -100, 1, -100, -100, -100, 2, -100, -100, -100]]
 
 
 @given(tagged_rows)

@@ -60,7 +60,7 @@ def test_neighbours_of_a_sample():
     assert all(len(text) >= 30 for row in found for text in row.values())
 
 
-@pytest.mark.parametrize("name", ["nowhere", "french_g2p", "accents"])
+@pytest.mark.parametrize("name", ["nowhere", "french_g2p"])
 def test_other_names_are_refused(name):
     with pytest.raises(ValueError, match=rf"{name}: found no sample of texts; expected a txt file"):
         read_neighbours([name], "", 10, seed=0)

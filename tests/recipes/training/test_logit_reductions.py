@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
-from atenta.recipes.training.logit_reductions import best_classes, compare_with_characters, masked_sums, nats_of_texts
+from atenta.recipes.training.logit_reductions import best_classes, masked_sums, nats_of_texts
 from support.models import assert_close, texts, tiny_model
 
 
@@ -58,12 +58,16 @@ def test_masked_sums_equal_those_of_single_tokens_and_the_model_s_loss():
     assert_close(sums[:, 2].sum() / len(places) + order_loss, loss)
 
 
-def test_a_model_is_compared_with_character_frequencies():
-    compared = compare_with_characters([4 * math.log(2)], ["aaab"], ["ab"])
-    assert compared["model"]["bits_per_character"] == pytest.approx(2)
-    assert compared["uniform characters"]["bits_per_character"] == pytest.approx(math.log2(3))  # a, b, any other
-    assert compared["unigram characters"]["bits_per_character"] == pytest.approx(math.log2(7 / 4 * 7 / 2) / 2)
-    in_order, in_disorder = (
-        compare_with_characters([1.0], ["aaab"], [text])["6-gram characters"] for text in ("ab", "ba")
-    )
-    assert in_order["bits_per_character"] < in_disorder["bits_per_character"]
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_logits_are_summed_in_float32(dtype):
+    logits, labels = torch.randn(2, 9, 40).to(dtype), texts(2)
+    found = nats_of_texts(logits, labels)
+    assert found.dtype == torch.float32
+    assert_close(found, nats_of_texts(logits.float(), labels))
+
+
+def test_best_classes_of_texts_and_of_tokens():
+    of_texts = torch.tensor([[0.1, 0.9, 0.2], [3.0, 1.0, 2.0]])
+    labels = torch.tensor([0, 0])
+    assert best_classes(of_texts, labels).tolist() == [1, 0]
+    assert best_classes(of_texts.unsqueeze(0), labels).tolist() == [[1, 0]]
