@@ -75,9 +75,8 @@ def is_whole(value: Any, least: int, most: float = math.inf) -> bool:
 
 
 def _is_number(value: Any, least: float, most: float) -> bool:
-    if not isinstance(value, Real) or isinstance(value, bool):
-        return False
-    return math.isfinite(value) and least <= float(value) <= most
+    number: Any = value  # a comparison holds for integers that no float has, and not for NaN
+    return isinstance(value, Real) and not isinstance(value, bool) and bool(least <= number <= most)
 
 
 _OUTPUTS = (lambda value: is_whole(value, 1, _MOST_OUTPUTS), f"a whole number from 1 to {_MOST_OUTPUTS}")

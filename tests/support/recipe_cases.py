@@ -19,7 +19,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.recipes.retrieval import COMBINATIONS, EDITS, NGRAMS
-from atenta.recipes.tasks.classification import score_labels
+from atenta.recipes.tasks.classification import ClassificationTask
 from atenta.recipes.tasks.pairs import PairTask
 from atenta.recipes.tasks.questions import QuestionTask
 from atenta.recipes.tasks.tagging import TaggingTask
@@ -212,7 +212,9 @@ CASES = {
         ("bad.csv", 'text,label\ncasa,nome\nrua," "\n', ", line 3: found an empty label"),
         (AtentaDecoderForSequenceClassification, "atenta_encoder"),  # it has such a head too
         (["text", "output", "gold"], [label for _, label in TEST_LABELS]),
-        score=lambda rows: score_labels([row["output"] for row in rows], [row["gold"] for row in rows]),
+        score=lambda rows: ClassificationTask().score(
+            [{"label": row["gold"]} for row in rows], [row["output"] for row in rows]
+        ),
         options=_LEARNING,
         refused={"ngram_buckets": 0},
         command=True,
