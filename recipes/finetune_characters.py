@@ -87,25 +87,16 @@ class CharacterArguments:
 
     _argument_group_name = "characters"
 
-    strip: list[str] = field(
-        default_factory=list,
-        metadata={"help": f"make the sources from texts alone, without their {' or '.join(STRIPPED)}, or both"},
-    )
-    min_variant_count: Annotated[int, FROM_1] = field(
-        default=1, metadata={"help": "lowest count, in training, of what a character may become"}
-    )
-    min_character_count: Annotated[int, FROM_1] = field(
-        default=1, metadata={"help": "lowest count of a character of the alphabet"}
-    )
-    spellings: bool = field(
-        default=True, metadata={"help": "give the model the most frequent spelling of each word to start from"}
-    )
-    min_spelling_count: Annotated[int, FROM_1] = field(
-        default=3, metadata={"help": "words that training has fewer times are read there as if they were unknown"}
-    )
-    half_precision: Annotated[bool, Mark.AFTER_TRAINING] = field(
-        default=False, metadata={"help": "save the weights, but the head's, in 16 bits"}
-    )
+    strip: Annotated[
+        list[str], f"make the sources from texts alone, without their {' or '.join(STRIPPED)}, or both"
+    ] = field(default_factory=list)
+    min_variant_count: Annotated[int, FROM_1, "lowest count, in training, of what a character may become"] = 1
+    min_character_count: Annotated[int, FROM_1, "lowest count of a character of the alphabet"] = 1
+    spellings: Annotated[bool, "give the model the most frequent spelling of each word to start from"] = True
+    min_spelling_count: Annotated[
+        int, FROM_1, "words that training has fewer times are read there as if they were unknown"
+    ] = 3
+    half_precision: Annotated[bool, Mark.AFTER_TRAINING, "save the weights, but the head's, in 16 bits"] = False
 
     def __post_init__(self) -> None:
         if unknown := sorted(set(self.strip) - set(STRIPPED)):

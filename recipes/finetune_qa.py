@@ -14,7 +14,7 @@ read in windows that overlap by --stride characters. Answers are cut from the un
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -40,16 +40,11 @@ from atenta.recipes.training.trainer import check_metric
 class QuestionArguments(DataArguments):
     """Data of questions, windows of their contexts, and the length of answers."""
 
-    stride: Annotated[int, FROM_0] = field(
-        default=128, metadata={"help": "number of tokens by which windows of a context overlap"}
-    )
-    max_answer_length: Annotated[int, FROM_1] = field(
-        default=100, metadata={"help": "maximum number of tokens in an answer"}
-    )
-    align_to_words: bool = field(
-        default=True,
-        metadata={"help": "answers begin and end with whole words or signs; not for languages written without spaces"},
-    )
+    stride: Annotated[int, FROM_0, "number of tokens by which windows of a context overlap"] = 128
+    max_answer_length: Annotated[int, FROM_1, "maximum number of tokens in an answer"] = 100
+    align_to_words: Annotated[
+        bool, "answers begin and end with whole words or signs; not for languages written without spaces"
+    ] = True
 
 
 def main() -> None:

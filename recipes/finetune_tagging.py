@@ -14,9 +14,10 @@ the form B-X, I-X and O are scored as entities. The model reads characters and t
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from typing import Annotated
 
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
 
@@ -42,7 +43,7 @@ from atenta.recipes.training.trainer import check_metric
 class SentenceArguments(DataArguments):
     """Data of tagged sentences."""
 
-    tag_column: str = field(default="upos", metadata={"help": "column of a CoNLL-U file that holds the tags"})
+    tag_column: Annotated[str, "column of a CoNLL-U file that holds the tags"] = "upos"
 
 
 def main() -> None:

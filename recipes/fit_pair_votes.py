@@ -30,7 +30,7 @@ from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesFo
 from atenta.engines.saved_model import load_config
 from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.decoding.generation import continue_text
-from atenta.recipes.option_annotations import FROM_1, SEED
+from atenta.recipes.option_annotations import FROM_1, SEED, one_of
 from atenta.recipes.reading import Rows, describe_data, encode_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
@@ -45,9 +45,8 @@ from atenta.recipes.training.runs import check_own_folder
 class VoteDocumentArguments(DocumentArguments):
     """The texts, and the documents within which tokens vote."""
 
-    sample_by: str = field(
-        default="paragraph",
-        metadata={"help": "unit that is a document: document (a whole text), paragraph, line or sentence"},
+    sample_by: Annotated[str, "unit that is a document: document (a whole text), paragraph, line or sentence"] = (
+        "paragraph"
     )
 
 
@@ -61,15 +60,12 @@ class VoteArguments:
 
     _argument_group_name = "model"
 
-    level: str = field(
-        default="characters", metadata={"help": "tokens of the model: characters or words", "choices": list(LEVELS)}
-    )
-    vocab_size: int = field(default=30_000, metadata={"help": "maximum number of word tokens; other words are <unk>"})
-    max_distance: list[int] = field(
-        default_factory=lambda: [1],
-        metadata={"help": "largest distance of voting tokens; of several, the best on the validation texts is kept"},
-    )
-    smoothing: float = field(default=0.01, metadata={"help": "weight of the token frequencies, in votes"})
+    level: Annotated[str, one_of(list(LEVELS)), "tokens of the model: characters or words"] = "characters"
+    vocab_size: Annotated[int, "maximum number of word tokens; other words are <unk>"] = 30_000
+    max_distance: Annotated[
+        list[int], "largest distance of voting tokens; of several, the best on the validation texts is kept"
+    ] = field(default_factory=lambda: [1])
+    smoothing: Annotated[float, "weight of the token frequencies, in votes"] = 0.01
 
     def __post_init__(self) -> None:
         check_vocab_size(self.vocab_size)
@@ -92,26 +88,17 @@ class RunArguments:
 
     _argument_group_name = "run"
 
-    output_dir: str = field(default="outputs/pair_votes", metadata={"help": "folder of the model"})
-    overwrite_output_dir: bool = field(default=False, metadata={"help": "replace the model in output_dir"})
-    compare_with: str = field(
-        default="outputs/pretrain_causal", metadata={"help": "folder of a decoder to score on the same documents"}
-    )
-    prompt: str = field(default="", metadata={"help": "start of the sample"})
-    sample_length: Annotated[int, FROM_1] = field(
-        default=200, metadata={"help": "maximum number of tokens of the sample"}
-    )
-    seed: Annotated[int, SEED] = field(default=42, metadata={"help": "seed of the sample"})
-    card_language: str = field(
-        default="en", metadata={"help": "language of the model card", "choices": list(LANGUAGES)}
-    )
-    card_title: str | None = field(
-        default=None, metadata={"help": "title of the model card; None: the name of output_dir"}
-    )
-    country_iso_code: str | None = field(
-        default=None,
-        metadata={"help": "country whose electricity is used, such as BRA: the card then states the CO2 of counting"},
-    )
+    output_dir: Annotated[str, "folder of the model"] = "outputs/pair_votes"
+    overwrite_output_dir: Annotated[bool, "replace the model in output_dir"] = False
+    compare_with: Annotated[str, "folder of a decoder to score on the same documents"] = "outputs/pretrain_causal"
+    prompt: Annotated[str, "start of the sample"] = ""
+    sample_length: Annotated[int, FROM_1, "maximum number of tokens of the sample"] = 200
+    seed: Annotated[int, SEED, "seed of the sample"] = 42
+    card_language: Annotated[str, one_of(list(LANGUAGES)), "language of the model card"] = "en"
+    card_title: Annotated[str | None, "title of the model card; None: the name of output_dir"] = None
+    country_iso_code: Annotated[
+        str | None, "country whose electricity is used, such as BRA: the card then states the CO2 of counting"
+    ] = None
 
     def __post_init__(self) -> None:
         check_country(self.country_iso_code)

@@ -14,7 +14,7 @@ rows of --max_length tokens; attention does not cross from one document to anoth
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -46,10 +46,8 @@ class SampleArguments:
 
     _argument_group_name = "sample"
 
-    prompt: Annotated[str, Mark.INCIDENTAL] = field(default="", metadata={"help": "beginning of the sample"})
-    sample_length: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
-        default=400, metadata={"help": "maximum number of characters sampled after it"}
-    )
+    prompt: Annotated[str, Mark.INCIDENTAL, "beginning of the sample"] = ""
+    sample_length: Annotated[int, FROM_1, Mark.INCIDENTAL, "maximum number of characters sampled after it"] = 400
 
 
 def main() -> None:

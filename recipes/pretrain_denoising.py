@@ -14,7 +14,7 @@ texts of at most --max_length tokens.
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated
 
@@ -48,12 +48,8 @@ class NoiseArguments:
 
     _argument_group_name = "masking"
 
-    noise_density: Annotated[float, SHARE] = field(
-        default=0.3, metadata={"help": "share of the characters that is masked"}
-    )
-    mean_span_length: Annotated[float, FROM_1] = field(
-        default=6.0, metadata={"help": "mean number of characters that one mask replaces"}
-    )
+    noise_density: Annotated[float, SHARE, "share of the characters that is masked"] = 0.3
+    mean_span_length: Annotated[float, FROM_1, "mean number of characters that one mask replaces"] = 6.0
 
 
 def main() -> None:

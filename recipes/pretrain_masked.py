@@ -18,7 +18,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
@@ -51,18 +51,14 @@ class MaskingArguments:
 
     _argument_group_name = "masking"
 
-    mlm_probability: Annotated[float, SHARE] = field(
-        default=0.15, metadata={"help": "share of the characters that is predicted"}
-    )
-    whole_word_probability: Annotated[float, PROBABILITY] = field(
-        default=0.5, metadata={"help": "share of the words that are masked as a whole instead of by characters"}
-    )
-    mean_span_words: Annotated[float, FROM_1] = field(
-        default=1.0, metadata={"help": "mean number of consecutive words, with spaces, that are masked together"}
-    )
-    num_words: Annotated[int, FROM_0] = field(
-        default=0, metadata={"help": "number of the most frequent words that are also predicted as a whole"}
-    )
+    mlm_probability: Annotated[float, SHARE, "share of the characters that is predicted"] = 0.15
+    whole_word_probability: Annotated[
+        float, PROBABILITY, "share of the words that are masked as a whole instead of by characters"
+    ] = 0.5
+    mean_span_words: Annotated[
+        float, FROM_1, "mean number of consecutive words, with spaces, that are masked together"
+    ] = 1.0
+    num_words: Annotated[int, FROM_0, "number of the most frequent words that are also predicted as a whole"] = 0
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -67,40 +67,25 @@ class SearchArguments:
 
     _argument_group_name = "search"
 
-    query: list[str] | None = field(
-        default=None, metadata={"help": "texts to search for; made lower-case if all passages are"}
-    )
-    num_results: Annotated[int, FROM_1] = field(
-        default=3, metadata={"help": "number of passages shown for each --query"}
-    )
-    text_folder: str | None = field(
-        default=None, metadata={"help": "folder with txt files, also in its subfolders; None: names and words"}
-    )
-    sample_by: str = field(
-        default="paragraph", metadata={"help": "unit that is a passage: document, paragraph, line or sentence"}
-    )
-    queries_file: str | None = field(
-        default=None,
-        metadata={"help": "table of query and passage (file, or file:line of its first line) to measure recall"},
-    )
-    model_name_or_path: str = field(
-        default=_DEFAULT_ENCODER,
-        metadata={
-            "help": "folder of an encoder, or its name on the Hub; code in it is not run (no trust_remote_code)"
-        },
-    )
-    batch_size: Annotated[int, FROM_1] = field(
-        default=64, metadata={"help": "windows of text in a batch of the encoder"}
-    )
-    model_weight: Annotated[float | None, PROBABILITY] = field(
-        default=None,
-        metadata={
-            "help": "weight of the model in its combinations, from 0 to 1; None: those that train_embeddings.py chose "
-            "for it; for other encoders, nothing is combined"
-        },
-    )
-    output_dir: str = field(default="outputs/search", metadata={"help": "folder of the index and of metrics.json"})
-    overwrite_output_dir: bool = field(default=False, metadata={"help": "replace the index in output_dir"})
+    query: Annotated[list[str] | None, "texts to search for; made lower-case if all passages are"] = None
+    num_results: Annotated[int, FROM_1, "number of passages shown for each --query"] = 3
+    text_folder: Annotated[str | None, "folder with txt files, also in its subfolders; None: names and words"] = None
+    sample_by: Annotated[str, "unit that is a passage: document, paragraph, line or sentence"] = "paragraph"
+    queries_file: Annotated[
+        str | None, "table of query and passage (file, or file:line of its first line) to measure recall"
+    ] = None
+    model_name_or_path: Annotated[
+        str, "folder of an encoder, or its name on the Hub; code in it is not run (no trust_remote_code)"
+    ] = _DEFAULT_ENCODER
+    batch_size: Annotated[int, FROM_1, "windows of text in a batch of the encoder"] = 64
+    model_weight: Annotated[
+        float | None,
+        PROBABILITY,
+        "weight of the model in its combinations, from 0 to 1; None: those that train_embeddings.py chose "
+        "for it; for other encoders, nothing is combined",
+    ] = None
+    output_dir: Annotated[str, "folder of the index and of metrics.json"] = "outputs/search"
+    overwrite_output_dir: Annotated[bool, "replace the index in output_dir"] = False
 
 
 def main() -> None:

@@ -15,7 +15,7 @@ feature tags (`V;3;PL`).
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Annotated, Any
@@ -54,28 +54,23 @@ class PairArguments:
 
     _argument_group_name = "pairs"
 
-    target_separator: str | None = field(
-        default=None,
-        metadata={
-            "help": "text that parts the units of targets, such as the space between phones: a new model then writes "
-            "units instead of characters"
-        },
-    )
-    several_targets: bool = field(
-        default=False,
-        metadata={"help": "test pairs with the same source and tags are one, and each of their targets is right"},
-    )
-    hallucinated_rows: Annotated[int, FROM_0] = field(
-        default=0,
-        metadata={"help": "number of pairs to invent for training from few pairs, with the stems of words replaced"},
-    )
-    keep_letters: Annotated[bool | None, Mark.INCIDENTAL] = field(
-        default=None,
-        metadata={
-            "help": "also score outputs that are made to keep the source's letters and change only accents; None: if "
-            "all test pairs keep them"
-        },
-    )
+    target_separator: Annotated[
+        str | None,
+        "text that parts the units of targets, such as the space between phones: a new model then writes "
+        "units instead of characters",
+    ] = None
+    several_targets: Annotated[
+        bool, "test pairs with the same source and tags are one, and each of their targets is right"
+    ] = False
+    hallucinated_rows: Annotated[
+        int, FROM_0, "number of pairs to invent for training from few pairs, with the stems of words replaced"
+    ] = 0
+    keep_letters: Annotated[
+        bool | None,
+        Mark.INCIDENTAL,
+        "also score outputs that are made to keep the source's letters and change only accents; None: if "
+        "all test pairs keep them",
+    ] = None
 
 
 def main() -> None:

@@ -91,33 +91,21 @@ class EmbeddingArguments:
 
     _argument_group_name = "embeddings"
 
-    neighbours_file: list[str] | None = field(
-        default=None,
-        metadata={
-            "help": "txt files whose neighbouring sentences are further training pairs, but for those with a sentence "
-            "of a validation or test passage"
-        },
-    )
-    neighbours_sample: str | None = field(
-        default=None,
-        metadata={"help": "sample of texts, such as portuguese_documents, used likewise if no other data are named"},
-    )
-    max_neighbours: Annotated[int, FROM_1] = field(
-        default=20_000, metadata={"help": "maximum number of pairs of neighbours, drawn at random"}
-    )
-    hard_negatives: bool = field(
-        default=False, metadata={"help": "each row is also trained against a passage that looks like its own"}
-    )
-    scale: Annotated[float, ABOVE_0] = field(
-        default=20.0, metadata={"help": "factor of the cosines in the loss, 1 / temperature"}
-    )
-    tfidf_sizes: list[int] = field(
-        default_factory=lambda: list(NGRAM_SIZES),
-        metadata={"help": "shortest and longest n-grams of characters of the TF-IDF that the model is compared with"},
-    )
-    edit_distance: bool = field(
-        default=False, metadata={"help": "compare also with the edit distance, for names and words"}
-    )
+    neighbours_file: Annotated[
+        list[str] | None,
+        "txt files whose neighbouring sentences are further training pairs, but for those with a sentence "
+        "of a validation or test passage",
+    ] = None
+    neighbours_sample: Annotated[
+        str | None, "sample of texts, such as portuguese_documents, used likewise if no other data are named"
+    ] = None
+    max_neighbours: Annotated[int, FROM_1, "maximum number of pairs of neighbours, drawn at random"] = 20_000
+    hard_negatives: Annotated[bool, "each row is also trained against a passage that looks like its own"] = False
+    scale: Annotated[float, ABOVE_0, "factor of the cosines in the loss, 1 / temperature"] = 20.0
+    tfidf_sizes: Annotated[
+        list[int], "shortest and longest n-grams of characters of the TF-IDF that the model is compared with"
+    ] = field(default_factory=lambda: list(NGRAM_SIZES))
+    edit_distance: Annotated[bool, "compare also with the edit distance, for names and words"] = False
 
     def __post_init__(self) -> None:
         if len(self.tfidf_sizes) != 2 or not 1 <= self.tfidf_sizes[0] <= self.tfidf_sizes[1]:
@@ -134,9 +122,7 @@ class EmbeddingRecipeArguments(RecipeArguments, SentenceTransformerTrainingArgum
         ValueError: If an option asks for what this Trainer cannot do.
     """
 
-    batch_sampler: str = field(
-        default="no_duplicates", metadata={"help": "no_duplicates: no text is twice in a batch; or batch_sampler"}
-    )
+    batch_sampler: Annotated[str, "no_duplicates: no text is twice in a batch; or batch_sampler"] = "no_duplicates"
 
     def __post_init__(self) -> None:
         super().__post_init__()

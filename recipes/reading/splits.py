@@ -68,25 +68,21 @@ class DataArguments:
     _argument_group_name = "data"
 
     # In a resumed run, the rows of files are compared, and not their names.
-    train_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
-        default=None, metadata={"help": "files to train on"}
-    )
-    validation_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
-        default=None, metadata={"help": "files on which the best checkpoint is chosen"}
-    )
-    test_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD] = field(
-        default=None, metadata={"help": "files to score; None: validation_file"}
-    )
-    dataset_name: str | None = field(default=None, metadata={"help": "data set on the Hub, or in a local folder"})
-    dataset_config_name: str | None = field(default=None, metadata={"help": "configuration of the data set"})
-    sample: str | None = field(default=None, metadata={"help": "sample data, used if no other data are named"})
-    streaming: bool = field(
-        default=False, metadata={"help": "read the data while training on them: they may be larger than the disk"}
-    )
-    preprocessing_num_workers: Annotated[int | None, Mark.AFTER_TRAINING] = field(
-        default=None, metadata={"help": "processes that encode rows; None: the main process; not used for streams"}
-    )
-    skip_bad_rows: bool = field(default=False, metadata={"help": "skip malformed rows and list them in bad_rows.tsv"})
+    train_file: Annotated[list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD, "files to train on"] = None
+    validation_file: Annotated[
+        list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD, "files on which the best checkpoint is chosen"
+    ] = None
+    test_file: Annotated[
+        list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD, "files to score; None: validation_file"
+    ] = None
+    dataset_name: Annotated[str | None, "data set on the Hub, or in a local folder"] = None
+    dataset_config_name: Annotated[str | None, "configuration of the data set"] = None
+    sample: Annotated[str | None, "sample data, used if no other data are named"] = None
+    streaming: Annotated[bool, "read the data while training on them: they may be larger than the disk"] = False
+    preprocessing_num_workers: Annotated[
+        int | None, Mark.AFTER_TRAINING, "processes that encode rows; None: the main process; not used for streams"
+    ] = None
+    skip_bad_rows: Annotated[bool, "skip malformed rows and list them in bad_rows.tsv"] = False
 
     def __post_init__(self) -> None:
         if self.preprocessing_num_workers is not None and self.preprocessing_num_workers < 1:

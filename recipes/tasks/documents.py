@@ -3,11 +3,11 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
@@ -50,9 +50,8 @@ class DocumentArguments(DataArguments):
         ValueError: If `sample_by` is unknown.
     """
 
-    sample_by: str = field(
-        default="document",
-        metadata={"help": "the unit that is a document: document (a whole text), paragraph, line or sentence"},
+    sample_by: Annotated[str, "the unit that is a document: document (a whole text), paragraph, line or sentence"] = (
+        "document"
     )
 
     def __post_init__(self) -> None:

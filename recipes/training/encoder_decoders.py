@@ -39,19 +39,19 @@ class DecodingArguments:
 
     _argument_group_name = "decoding"
 
-    metrics: Annotated[list[str], Mark.AFTER_TRAINING] = field(
-        default_factory=lambda: ["exact_match", "character_error_rate"],
-        metadata={"help": "metrics of recipes/metrics.py that score the outputs"},
+    metrics: Annotated[list[str], Mark.AFTER_TRAINING, "metrics of recipes/metrics.py that score the outputs"] = field(
+        default_factory=lambda: ["exact_match", "character_error_rate"]
     )
-    num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
-        default=1, metadata={"help": "width of the beam search on the test set; 1 is greedy"}
-    )
-    num_return_sequences: Annotated[int, FROM_1, Mark.INCIDENTAL] = field(
-        default=1, metadata={"help": "number of outputs for each source in predictions.tsv"}
-    )
-    max_eval_samples: Annotated[int | None, FROM_1, Mark.AFTER_TRAINING] = field(
-        default=None, metadata={"help": "validation rows decoded at each evaluation during training; None: all"}
-    )
+    num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL, "width of the beam search on the test set; 1 is greedy"] = 1
+    num_return_sequences: Annotated[
+        int, FROM_1, Mark.INCIDENTAL, "number of outputs for each source in predictions.tsv"
+    ] = 1
+    max_eval_samples: Annotated[
+        int | None,
+        FROM_1,
+        Mark.AFTER_TRAINING,
+        "validation rows decoded at each evaluation during training; None: all",
+    ] = None
 
     def __post_init__(self) -> None:
         unfit = [name for name in self.metrics if name not in PAIR_METRICS or self.metrics.count(name) > 1]

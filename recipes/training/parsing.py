@@ -34,7 +34,7 @@ def parse_arguments(
     the dataclasses.
 
     Args:
-        dataclasses: One object of each is returned; `--help` shows the `help` of their fields.
+        dataclasses: One object of each is returned; `--help` shows the texts of their annotations.
         description: First lines of `--help`.
         default_config: File in `recipes/configs` that is read if `--config` is not given.
         arguments: Used instead of the command line.
