@@ -159,9 +159,18 @@ def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | 
         return
     folder = trainer.args.output_dir
     print(f"Saved in {folder}", flush=True)
-    if text is not None and text.isprintable():  # else it could not be copied from a terminal
-        command = f"atenta predict {shlex.quote(folder)} {'-- ' * text.startswith('-')}{shlex.quote(text)}"
+    if text is not None:
+        command = f"atenta predict {_quote(folder)} {'-- ' * text.startswith('-')}{_quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
+
+
+def _quote(text: str) -> str:
+    """Quote a text for a shell so that it can be copied from a terminal: tabs and the like are escaped, as in bash."""
+    if text.isprintable():
+        return shlex.quote(text)
+    escapes = {"\\": r"\\", "'": r"\'", "\t": r"\t", "\n": r"\n"}
+    parts = (escapes.get(each) or (each if each.isprintable() else f"\\U{ord(each):08x}") for each in text)
+    return f"$'{''.join(parts)}'"
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:

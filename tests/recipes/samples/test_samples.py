@@ -1,7 +1,6 @@
 """The sample data: each sample is complete, has the row format of its task, names its licence and never changes."""
 
 import hashlib
-from dataclasses import replace
 
 import pytest
 import yaml
@@ -15,12 +14,12 @@ from atenta.recipes.tasks.documents import DOCUMENTS
 from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
-from atenta.recipes.tasks.tagging import TAGGED_SENTENCES, tag_readers
+from atenta.recipes.tasks.tagging import TaggingTask
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
 from atenta.recipes.training.parsing import CONFIGS
 from atenta.tokenization.base_letters import strip_accents
 
-TAGGED = replace(TAGGED_SENTENCES, readers=tag_readers("upos"))
+TAGGED = TaggingTask().row_format
 FORMATS_OF_FILES = {
     **dict.fromkeys(("french_g2p", "italian_g2p", "hebrew"), PAIRS),
     **{"lener_br": TAGGED, "bosque": TAGGED, "faquad": QUESTIONS},
