@@ -44,13 +44,13 @@ def check_saved_options(saved: Mapping[str, Any], config: Mapping[str, Any], fol
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
     for name in SPECIAL_IDS if is_ours else ():
-        found, own = values.get(name), config.get(name)
+        found, own, vocab_size = values.get(name), config.get(name), config.get("vocab_size")
         if name == "eos_token_id" and found is not None:
-            is_known = all(each < config.get("vocab_size", math.inf) for each in end_ids(found))
+            is_known = vocab_size is None or all(each < vocab_size for each in end_ids(found))
             if not is_known or not {*end_ids(found)}.issuperset(end_ids(own)):
                 raise ValueError(
                     f"{file}: {name} is {found!r:.60}; expected {own}, as in config.json, or a list with it and other "
-                    f"ids below {config.get('vocab_size')}."
+                    f"ids below {vocab_size}."
                 )
         elif None not in (found, own) and found != own:
             raise ValueError(f"{file}: {name} is {found!r:.60}; expected {own}, as in config.json.")

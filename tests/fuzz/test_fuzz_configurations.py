@@ -283,6 +283,7 @@ EXAMPLES = [
     (predict, "pairs", Damage("config.json", ("window_length",), {}, False)),
     (info, "decoder", Damage("config.json", ("model_type",), "", False)),
     (evaluate, "pair_votes", Damage("config.json", ("num_pairs",), DEEP, False)),
+    (export, "pair_votes", Damage("config.json", ("vocab_size",), None, False)),
     (export, "questions", Damage("tokenizer_config.json", ("backend",), DEEP, False)),
     (predict, "questions", Damage("model.safetensors", ("qa_outputs.weight", "dtype"), 5, False)),
     (predict, "tags", Damage("tokenizer.json", ("normalizer",), 0, False)),
