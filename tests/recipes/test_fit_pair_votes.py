@@ -130,7 +130,7 @@ def test_words_have_scores_per_word_and_the_share_of_unknown_words(files, tmp_pa
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"level": "bytes"}, "'bytes'"),
+        ({"level": "bytes"}, "--level bytes"),
         ({"sample_by": "page"}, "--sample_by page"),
         ({"max_distance": 0}, "max_distance=0"),
         ({"smoothing": 0}, "smoothing=0.0"),
