@@ -150,9 +150,9 @@ def predict(
         "top_p": top_p,
     }
     with _errors_in_a_line():
-        from atenta.command.predict import PredictOptions, expect_device, predict_lines
+        from atenta.command.predict import PredictOptions, check_device, predict_lines
 
-        expect_device(device)
+        check_device(device)
         options = PredictOptions(
             model,
             engine,
@@ -228,10 +228,10 @@ def evaluate(
     _check_one_engine(engine, quantization, device, ensemble)
     with _errors_in_a_line():
         module = import_with_extra("atenta.command.evaluate", "recipes")
-        from atenta.command.predict import PredictOptions, expect_device
+        from atenta.command.predict import PredictOptions, check_device
 
         allow_interrupts()
-        expect_device(device)
+        check_device(device)
         generate = {} if num_beams is None else {"num_beams": num_beams}
         options = PredictOptions(
             *(model, engine, quantization, device, trust_remote_code, batch_size, generate),

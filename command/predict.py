@@ -55,7 +55,7 @@ def predict_lines(
     """
     if output is not None:
         check_output_file(output, resume)
-    _expect_search(options)
+    _check_search(options)
     predictor = load_predictor(options)
     allow_interrupts()
     json_lines = json_lines or predictor.json_fields != ("text",)
@@ -78,7 +78,7 @@ def predict_lines(
                 writer.write("".join(results), part[-1][0])
 
 
-def expect_device(name: str | None) -> None:
+def check_device(name: str | None) -> None:
     """Expect that torch has a device.
 
     Raises:
@@ -97,7 +97,7 @@ def expect_device(name: str | None) -> None:
         ) from None
 
 
-def _expect_search(options: PredictOptions) -> None:
+def _check_search(options: PredictOptions) -> None:
     """Refuse options of generation that contradict each other or those of the model, whichever engine runs it."""
     SearchOptions(**options.generate)
     if not options.generate:

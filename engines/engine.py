@@ -423,13 +423,7 @@ def load_engine(
 
 
 def choose_engine(folder: Path, engine: EngineName, quantization: Quantization | None) -> Literal["onnx", "torch"]:
-    """Return the engine to use for the model of a folder.
-
-    Args:
-        folder: folder of a saved model.
-        engine: as in [`load_engine`], as are the errors.
-        quantization: as in [`load_engine`].
-    """
+    """Return the engine to use for the model of a folder. Arguments and errors are those of [`load_engine`]."""
     if engine not in ("auto", "onnx", "torch"):
         raise ValueError(f"engine={engine!r}; expected 'auto', 'onnx' or 'torch'.")
     if quantization not in (None, "int8"):

@@ -286,10 +286,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "auto_map": (lambda value: isinstance(value, dict), "names of classes by those of auto classes"),
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
-    "position_embedding_type": (
-        lambda value: value in ("sinusoidal", "learned", "rotary"),
-        '"sinusoidal", "learned" or "rotary"',
-    ),
+    "position_embedding_type": (("sinusoidal", "learned", "rotary").__contains__, "sinusoidal, learned or rotary"),
     "max_position_embeddings": (_is_whole, "a whole number above 0"),
     "vocab_size": (_is_whole, "a whole number above 0"),
     "type_vocab_size": (_is_id, "a whole number, 0 or more"),
@@ -436,13 +433,12 @@ def loading_errors(folder: Path, part: str) -> Iterator[None]:
     try:
         yield
     except BaseException as error:  # each library has errors of its own, and that of tokenizers may be a panic of Rust
-        if isinstance(error, FileNotFoundError):
+        is_of_library = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+        if not is_of_library or isinstance(error, FileNotFoundError):
             raise
-        if isinstance(error, Exception) or type(error).__name__ == "PanicException":
-            raise ValueError(
-                f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"
-            ) from None
-        raise
+        raise ValueError(
+            f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"
+        ) from None
 
 
 def describe_error(error: BaseException) -> str:

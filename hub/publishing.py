@@ -160,7 +160,7 @@ def push_folder(
     return f"{api.endpoint}/collections/{found.slug}"
 
 
-def expect_pushable(repo_id: str, *, private: bool = True, replace: bool = False, token: str | None = None) -> None:
+def check_pushable(repo_id: str, *, private: bool = True, replace: bool = False, token: str | None = None) -> None:
     """Check, before a model is trained, that it can be pushed to a repository afterwards.
 
     Raises:

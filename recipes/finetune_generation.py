@@ -45,7 +45,7 @@ def main() -> None:
     """Read prompts and answers, train, score, answer some prompts, save."""
     dataclasses = (DataArguments, StackArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="dialogue.yaml")
-    _expect_decoder(sizes.model_name_or_path)
+    _check_decoder(sizes.model_name_or_path)
     run = start_run(data, sizes, training)
     task = PromptTask(prompts=True, max_length=sizes.max_length)
     splits = load_rows(data, training, task.row_format)
@@ -77,7 +77,7 @@ def main() -> None:
     report_saved(trainer)
 
 
-def _expect_decoder(name: str | None) -> None:
+def _check_decoder(name: str | None) -> None:
     if name == _DEFAULT_DECODER and not Path(name, "config.json").is_file():
         raise SystemExit(
             f"--model_name_or_path {name}: found no config.json; expected the folder of a decoder. "

@@ -23,7 +23,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
-from atenta.recipes.pictures.drawing import expect_writable
+from atenta.recipes.pictures.drawing import check_writable
 from atenta.recipes.reading.records import printable
 from atenta.recipes.retrieval import (
     ALL,
@@ -110,7 +110,7 @@ def _search(options: SearchArguments) -> None:
     logging.disable_progress_bar()
     disable_progress_bars()  # of saving, which is instant here
     folder = Path(options.output_dir)
-    expect_writable(folder)
+    check_writable(folder)
     passages, queries = _read(options)
     tokenizer, model = load_encoder(options.model_name_or_path)
     digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()

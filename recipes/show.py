@@ -27,7 +27,7 @@ from atenta.recipes.pictures.attention_maps import (
     write_attention_page,
 )
 from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
-from atenta.recipes.pictures.drawing import expect_writable, save_picture
+from atenta.recipes.pictures.drawing import check_writable, save_picture
 from atenta.recipes.pictures.position_maps import draw_positions
 from atenta.recipes.pictures.run_charts import draw_learning_curves
 from atenta.recipes.pictures.votes import draw_votes
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     try:
         if "output_dir" in options:
-            expect_writable(options.output_dir)
+            check_writable(options.output_dir)
             set_language(options.language)
         options.show(options)
     except KeyboardInterrupt:

@@ -127,7 +127,7 @@ def set_decimal_signs(figure: Figure) -> None:
             axis.set_minor_formatter(_DecimalComma(axis.get_minor_formatter()))
 
 
-def expect_writable(folder: Path) -> None:
+def check_writable(folder: Path) -> None:
     """Check that files can be written into a folder, which need not exist yet.
 
     Raises:

@@ -56,7 +56,7 @@ class DocumentArguments(DataArguments):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _expect_unit(self.sample_by)
+        _check_unit(self.sample_by)
 
 
 def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
@@ -115,7 +115,7 @@ def cut_sentences(text: str) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start()), match[0].rstrip()) for match in _SENTENCE.finditer(text)]
 
 
-def _expect_unit(sample_by: str) -> None:
+def _check_unit(sample_by: str) -> None:
     if sample_by not in _UNITS:
         raise ValueError(f"--sample_by {sample_by}: expected {', '.join(list(_UNITS)[:-1])} or {list(_UNITS)[-1]}")
 
@@ -144,7 +144,7 @@ _UNITS: dict[str, tuple[Callable[[int, str | BadRow], Any], Callable[[str], list
 
 def _cut_lines(lines: Iterable[tuple[int, str | BadRow]], sample_by: str) -> Iterator[tuple[int, str] | BadRow]:
     """Yield documents, each with the number of its first line."""
-    _expect_unit(sample_by)
+    _check_unit(sample_by)
     key, cut = _UNITS[sample_by]
     for _, together in groupby(lines, lambda line: key(*line)):
         numbers, texts = zip(*together)

@@ -24,7 +24,7 @@ from safetensors import SafetensorError
 from transformers import logging, set_seed
 from transformers.integrations import get_reporting_integration_callbacks
 
-from atenta.hub.publishing import PushError, expect_pushable
+from atenta.hub.publishing import PushError, check_pushable
 from atenta.recipes.option_annotations import Mark, Option, options_of
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
@@ -306,7 +306,7 @@ def _check_loggers(names: Sequence[str]) -> None:
 def _check_pushable(training: RecipeArguments) -> None:
     """Check the repository that the model is pushed to at the end."""
     try:
-        expect_pushable(
+        check_pushable(
             training.hub_model_id or Path(training.output_dir).name,
             private=training.hub_private_repo is not False,
             replace=training.replace_on_hub,

@@ -15,7 +15,7 @@ from atenta.engines.onnx_models import WEIGHTS_KEY, weights_digest
 from atenta.hub import publishing
 from atenta.hub.card import write_model_card
 from atenta.hub.card_facts import CardFacts
-from atenta.hub.publishing import PushError, expect_pushable, plan_push, push_folder
+from atenta.hub.publishing import PushError, check_pushable, plan_push, push_folder
 from support.local_hub import READER, REFUSED, Fault, used_hub
 from support.saved import save_with_tokenizer
 
@@ -430,13 +430,13 @@ def test_without_network(hub, folder, monkeypatch):
 
 
 def test_what_can_be_told_before_a_training(hub, folder):
-    expect_pushable(REPOSITORY)
+    check_pushable(REPOSITORY)
     assert not hub.storage.repositories
     push_folder(folder, REPOSITORY)
     with pytest.raises(PushError, match="has a model already"):
-        expect_pushable(REPOSITORY)
-    expect_pushable(REPOSITORY, replace=True)
+        check_pushable(REPOSITORY)
+    check_pushable(REPOSITORY, replace=True)
     with pytest.raises(PushError, match="is private and private=False was given"):
-        expect_pushable(REPOSITORY, private=False, replace=True)
+        check_pushable(REPOSITORY, private=False, replace=True)
     with pytest.raises(PushError, match="refuses the token"):
-        expect_pushable("tester/other", token=REFUSED)
+        check_pushable("tester/other", token=REFUSED)

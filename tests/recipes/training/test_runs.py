@@ -196,7 +196,7 @@ def test_a_model_that_could_not_be_pushed_is_not_trained(tmp_path, monkeypatch):
         asked.append((repository, options))
         raise PushError("ana/x has a model already.")
 
-    monkeypatch.setattr(runs, "expect_pushable", refuse)
+    monkeypatch.setattr(runs, "check_pushable", refuse)
     with pytest.raises(SystemExit, match=r"^--push_to_hub: ana/x has a model already\. \(--hub_model_id, "):
         start_run(arguments(tmp_path, push_to_hub=True, hub_model_id="ana/x", hub_private_repo=False))
     assert asked == [("ana/x", {"private": False, "replace": False, "token": None})]
