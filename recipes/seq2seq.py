@@ -50,7 +50,7 @@ from atenta.tokenization.text_windows import GAP, GeneratedText, generate_window
 
 @dataclass
 class PairArguments:
-    """How pairs are read and decoded."""
+    """Reading and decoding of pairs."""
 
     _argument_group_name = "pairs"
 

@@ -1,4 +1,4 @@
-"""What all readers share: rows and malformed rows, lines of UTF-8, JSON, and checks of values."""
+"""The parts of all readers: rows and malformed rows, lines of UTF-8, JSON, and checks of values."""
 
 import json
 import re

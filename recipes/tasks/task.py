@@ -1,4 +1,4 @@
-"""What every task has: the rows of its files, what a model reads of them, scores, and baselines."""
+"""The base of every task: the rows of its files, what a model reads of them, scores, and baselines."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace

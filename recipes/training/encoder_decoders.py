@@ -1,4 +1,4 @@
-"""What the recipes of encoder-decoders share: training, scored by generated texts, and the texts of the tests.
+"""The steps of the encoder-decoders' recipes: training, scored by generated texts, and the texts of the tests.
 
 A row has a `source`, a `target` and the `tags` of the source.
 """

@@ -1,4 +1,4 @@
-"""What all recipes that train do: write a complete folder, go on from a saved model, refuse in a line."""
+"""The contract of all recipes that train: they write a complete folder, go on from a saved model, refuse in a line."""
 
 import re
 
