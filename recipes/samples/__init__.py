@@ -94,10 +94,12 @@ SAMPLES = {
     ),
     "portuguese": Sample(
         (
-            "running text of nine domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
-            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listed in recipes/data/portugues",
-            "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças (domínio público, CC0, CC BY, "
-            "CC BY-SA, MIT, MPL 2.0, GPL-2+), listadas em recipes/data/portugues",
+            "running text of many domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
+            "CC BY-SA, MIT, BSD, Apache-2.0, MPL 2.0, GPL), listed in recipes/data/portugues and portugues_2, and "
+            "sentences made by rule",
+            "texto corrido de muitos domínios, do Brasil e de Portugal, com suas licenças (domínio público, CC0, "
+            "CC BY, CC BY-SA, MIT, BSD, Apache-2.0, MPL 2.0, GPL), listadas em recipes/data/portugues e portugues_2, "
+            "e frases feitas por regras",
         ),
         _ACCENTS,
         rows=portuguese_texts,

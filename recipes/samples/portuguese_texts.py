@@ -1,28 +1,61 @@
-"""Samples for the accents of running text: Portuguese of nine domains, Brazilian and European."""
+"""Samples for the accents of running text: Portuguese of many domains, Brazilian and European."""
 
 import json
+import random
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from atenta.recipes.samples.dialogue import read_scenes
 from atenta.recipes.samples.files import FILES, SPLITS, novels, read_samples, sample_files
+from atenta.recipes.samples.sentence_patterns import draw_sentences
 from atenta.tokenization.base_letters import strip_accents
 
 _PARTS = 100  # of consecutive lines, in each file
 _VALIDATION_PARTS, _TEST_PARTS = (16, 49, 82), (33, 66, 99)  # counted from 0
-# The domain of each kind of file. Those of the last three are tests of domains that training does not have.
+# The domain of each kind of file. The further tests are of sources that training does not have.
 _DOMAINS = {
     "ajuda": "user help",
+    "ciencia": "science",
+    "comandos": "conversation",
+    "contos": "tales for children",
     "conversa": "conversation",
     "direito": "law",
     "docs": "developer documents",
+    "enciclopedia": "encyclopaedia",
     "ensino": "education",
-    "ficcao": "fiction of a game",
+    "fala": "speech",
+    "ficcao": "games",
+    "jogo": "games",
+    "jogos": "games",
     "manual": "technical manual",
+    "mensagens": "messages of programs",
     "noticias": "news",
+    "parlamento": "public services",
+    "saude": "science",
+    "servico": "public services",
+    "tutorial": "developer documents",
 }
-_UNKNOWN_DOMAINS = {"enciclopedia": "encyclopaedia", "guia": "essays", "cotidiano": "everyday"}
+_FURTHER_TESTS = {"enciclopedia": "encyclopaedia", "guia": "essays", "cotidiano": "everyday"}
+# How often training reads a file of `portugues_2`; 1 for others. What people say at home is rare, and read more often;
+# what a machine wrote or translated, and what repeats itself, is read in part.
+_SHARES = {
+    "ciencia-pira": 0.5,
+    "contos-africanos": 2,
+    "contos-storybooks-brasil": 3,
+    "conversa-bifonia-pt": 0.35,
+    "conversa-loja-cilada-br": 3,
+    "conversa-robo-cosibot-pt": 2,
+    "conversa-robos-br": 3,
+    "conversa-saber-pt": 3,
+    "conversa-tatoeba": 3,
+    "conversa-tatoeba-2": 3,
+    "enciclopedia-dias-na-historia": 0.5,
+    "enciclopedia-pessoas-e-datas": 0.25,
+    "ensino-cogroo-br": 3,
+    "noticias-porsimples": 0.5,
+}
+_RULE_MADE = 6_000  # sentences of each group of patterns
 _RUN = 8  # words
 _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^a-zà-ÿ])")
@@ -32,24 +65,28 @@ _OLD_SPELLING = re.compile(r"ü|[éó]i[aoc]|êem\b|ôos?\b|\b(?:pára|pêlos?|p
 def portuguese_texts() -> dict[str, list[dict[str, str]]]:
     """Return texts without and with their accents, in three splits and further tests, each with its domain.
 
-    Each file is cut into 100 parts of consecutive lines, of which three are validation and three are test; so the
-    texts of a split are near each other, and far from those of another. Novels and tales are split by work; sentences
-    whose spelling is older than the reform of 2009 are left out. Training rows are lines of the files; validation and
-    test rows are sentences. Those that training has too, or half of whose runs of eight words it has, are left out:
-    help pages and manuals repeat themselves, also across Brazil and Portugal.
+    Each file of `portugues` is cut into 100 parts of consecutive lines, of which three are validation and three are
+    test; so the texts of a split are near each other, and far from those of another. Novels and tales are split by
+    work; sentences whose spelling is older than the reform of 2009 are left out. Training rows are lines of the files;
+    validation and test rows are sentences. Those that these training rows have too, or half of whose runs of eight
+    words they have, are left out: help pages and manuals repeat themselves, also across Brazil and Portugal.
 
-    The further tests are of domains that training does not have: `encyclopaedia`, `essays`, `everyday` and `plays`, of
-    the 19th century. `documents` are the sentences of each part of the test, on lines.
+    The further tests are of sources that training does not have: `encyclopaedia`, `essays`, `everyday`, `plays`, of
+    the 19th century, and `groups`, everyday sentences whose domain is what decides their accents. `documents` are the
+    sentences of each part of the test, on lines.
+
+    Training and validation have besides the files of `portugues_2`, some of them more than once or in part, and
+    training has sentences made by rule ([`draw_sentences`]). What any test or the validation has is left out of them.
 
     Returns:
         The rows of each split: `source`, `target` and `domain`.
     """
-    rows: dict[str, list[dict[str, str]]] = {name: [] for name in (*SPLITS, *_UNKNOWN_DOMAINS.values(), "plays")}
+    rows: dict[str, list[dict[str, str]]] = {name: [] for name in (*SPLITS, *_FURTHER_TESTS.values(), "plays")}
     test_parts: list[list[dict[str, str]]] = []
     for path in [*sample_files("portugues", "*-*.txt"), *sample_files("portugues", "cotidiano.txt")]:
         kind = path.stem.partition("-")[0]
-        if kind in _UNKNOWN_DOMAINS:
-            domain = _UNKNOWN_DOMAINS[kind]
+        if kind in _FURTHER_TESTS:
+            domain = _FURTHER_TESTS[kind]
             rows[domain] += _pairs(cut_into_sentences(path.read_text(encoding="utf-8").splitlines()), domain)
             continue
         for _, split, part in _parts(path):
@@ -63,14 +100,50 @@ def portuguese_texts() -> dict[str, list[dict[str, str]]]:
             rows[split] += _pairs((each for each in sentences if not _OLD_SPELLING.search(each)), "literature")
     speeches = [speech.text for split in SPLITS for scene in read_scenes(split) for speech in scene]
     rows["plays"] = _pairs((each for each in speeches if not _OLD_SPELLING.search(each)), "plays")
-    known = {run for row in rows["train"] for run in _runs_of_words(row["source"])}
-    known |= {row["source"].lower() for row in _pairs(cut_into_sentences(row["target"] for row in rows["train"]), "")}
+    known = _known_texts(rows["train"])
     for name in rows.keys() - {"train"}:
         rows[name] = [row for row in rows[name] if not _is_known(row["source"], known)]
     rows["documents"] = []
     for part in test_parts:
         if targets := [row["target"] for row in part if not _is_known(row["source"], known)]:
             rows["documents"] += _pairs(["\n".join(targets)], part[0]["domain"])
+    for line in read_samples("everyday_pt", "test.tsv")[0].splitlines()[1:]:
+        group, text = line.split("\t")
+        rows.setdefault("groups", []).extend(_pairs([text], group))
+
+    further = _further_rows()
+    held_out = _known_texts(row for name in rows.keys() - {"train"} for row in rows[name])
+    known |= held_out
+    rows["validation"] += [row for row in further["validation"] if not _is_known(row["source"], known)]
+    held_out |= _known_texts(rows["validation"])
+    rows["train"] += [
+        row
+        for row in further["train"]
+        if not any(_is_known(each, held_out) for each in {row["source"], *cut_into_sentences([row["source"]])})
+    ]
+    return rows
+
+
+def _further_rows() -> dict[str, list[dict[str, str]]]:
+    """Return rows of `portugues_2` for training and validation, and for training those made by rule."""
+    generator = random.Random(0)
+    rows: dict[str, list[dict[str, str]]] = {"train": [], "validation": []}
+    for path in sample_files("portugues_2", "*.txt"):
+        domain = _DOMAINS[path.stem.partition("-")[0]]
+        lines: list[str] = []
+        for index, _, part in _parts(path):
+            if index in _VALIDATION_PARTS:
+                rows["validation"] += _pairs(cut_into_sentences(part), domain)
+            else:
+                lines += part
+        whole, rest = divmod(_SHARES.get(path.stem, 1), 1)
+        for _ in range(int(whole)):
+            rows["train"] += _pairs(lines, domain)
+            generator.shuffle(lines)  # other neighbours the next time
+        rows["train"] += _pairs(lines[: int(rest * len(lines))], domain)
+    made = [text for of_group in draw_sentences(_RULE_MADE, seed=0).values() for text in of_group]
+    generator.shuffle(made)
+    rows["train"] += _pairs(made, "made by rule")
     return rows
 
 
@@ -121,6 +194,14 @@ def _runs_of_words(text: str) -> list[str]:
     """Return each run of eight words of a text in lower case."""
     words = _WORD.findall(text.lower())
     return [" ".join(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
+
+
+def _known_texts(rows: Iterable[Mapping[str, str]]) -> set[str]:
+    """Return what `_is_known` looks up: the sentences of sources, and their runs of eight words."""
+    known = set()
+    for row in rows:
+        known.update(_runs_of_words(row["source"]), map(str.lower, cut_into_sentences([row["source"]])))
+    return known
 
 
 def _is_known(text: str, known: set[str]) -> bool:

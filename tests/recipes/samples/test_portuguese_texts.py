@@ -1,6 +1,7 @@
 """Portuguese running text: splits that do not meet, sentences, spelling, the files of the repository."""
 
 import re
+from collections import Counter
 
 import pytest
 
@@ -9,7 +10,7 @@ from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import cut_into_sentences
 from atenta.tokenization.base_letters import strip_accents
 
-TESTS = {"test", "encyclopaedia", "essays", "everyday", "plays"}
+TESTS = {"test", "encyclopaedia", "essays", "everyday", "groups", "plays"}
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +40,24 @@ def test_no_test_sentence_repeats_half_of_a_training_text(rows):
         assert repeated == 0 or 2 * repeated < len(runs) + 2, row
 
 
-def test_two_domains_are_unknown_to_training(rows):
+def test_sources_of_the_further_tests_are_unknown_to_training(rows):
     trained = {row["domain"] for row in rows["train"]}
-    assert trained == {row["domain"] for row in rows["test"]} == {row["domain"] for row in rows["validation"]}
-    assert not trained & {"encyclopaedia", "essays", "everyday", "plays"}
-    assert {row["domain"] for row in rows["encyclopaedia"]} == {"encyclopaedia"}
+    assert {row["domain"] for row in rows["test"]} < {row["domain"] for row in rows["validation"]} < trained
+    assert not trained & {"essays", "everyday", "plays"}
+    sources = {row["source"] for row in rows["train"]}
+    for line in (DATA / "portugues" / "enciclopedia-wikipedia.txt").read_text(encoding="utf-8").splitlines():
+        assert strip_accents(line) not in sources
+
+
+def test_everyday_sentences_are_of_ten_equal_groups(rows):
+    assert set(Counter(row["domain"] for row in rows["groups"]).values()) == {32}
+    assert len(rows["groups"]) == 320
+
+
+def test_everyday_text_is_trained_on_more_often(rows):
+    counts = Counter(row["target"] for row in rows["train"] if row["domain"] == "conversation")
+    lines = (DATA / "portugues_2" / "conversa-tatoeba-2.txt").read_text(encoding="utf-8").splitlines()
+    assert Counter(counts[line] for line in lines).most_common(1)[0][0] == 3
 
 
 def test_old_spelling_is_left_out(rows):
