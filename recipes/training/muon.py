@@ -6,7 +6,7 @@ directions equally. It is made for hidden matrices: embeddings, output layers, n
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import torch
@@ -22,10 +22,20 @@ class StackedMuon(torch.optim.Muon):
     """`torch.optim.Muon` that orthogonalizes all matrices of one shape together.
 
     A character model has few and small matrices, and on a CPU a loop over them takes several times as long as one
-    product of all. On a CPU the products are in float32, since few CPUs are fast in bfloat16, in which torch computes.
-    A matrix and one of the transposed shape share a product. Query, key, value and output projections are separate
-    matrices here, so each is orthogonalized by itself.
+    product of all. A matrix and one of the transposed shape share a product. Query, key, value and output projections
+    are separate matrices here, so each is orthogonalized by itself.
+
+    Args:
+        parameters: Matrices.
+        precision: The type in which products are computed. Few CPUs are fast in bfloat16, which is torch's.
+        options: Those of `torch.optim.Muon`.
     """
+
+    def __init__(
+        self, parameters: Iterable[nn.Parameter], *, precision: torch.dtype = torch.bfloat16, **options: Any
+    ) -> None:
+        super().__init__(parameters, **options)
+        self.precision = precision
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
@@ -43,7 +53,8 @@ class StackedMuon(torch.optim.Muon):
                     stacks[update.shape, parameter.device].append((parameter, update))
             for stack in stacks.values():
                 parameters, updates = zip(*stack)
-                orthogonal = orthogonalize(torch.stack(updates), group["ns_coefficients"], group["ns_steps"])
+                products = torch.stack(updates).to(self.precision)
+                orthogonal = orthogonalize(products, group["ns_coefficients"], group["ns_steps"])
                 for parameter, update in zip(parameters, orthogonal):
                     rows, columns = parameter.shape
                     update = update.mT if rows > columns else update
@@ -67,13 +78,11 @@ def orthogonalize(matrices: torch.Tensor, coefficients: tuple[float, float, floa
     with torch's, singular values are between about 0.7 and 1.2.
     """
     first, second, third = coefficients
-    precision = torch.promote_types(matrices.dtype, torch.float32)
-    found = matrices.to(precision if matrices.device.type == "cpu" else torch.bfloat16)
-    found = found / found.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)  # no singular value is above 1
+    found = matrices / matrices.norm(dim=(1, 2), keepdim=True).clamp(min=1e-7)  # no singular value is above 1
     for _ in range(steps):
         gram = found @ found.mT
         found = torch.baddbmm(found, torch.baddbmm(gram, gram, gram, beta=second, alpha=third), found, beta=first)
-    return found.to(matrices.dtype)
+    return found
 
 
 class MuonWithAdamW(torch.optim.Optimizer):
@@ -127,6 +136,8 @@ def create_muon(model: nn.Module, decayed: Collection[str], training: RecipeArgu
         torch.optim.AdamW(groups, lr=training.learning_rate, betas=betas, eps=training.adam_epsilon, fused=True),
         StackedMuon(
             [each for name, each in trained.items() if name in matrices],
+            # On a CPU float32, unless it was said to be fast in 16 bits.
+            precision=torch.bfloat16 if training.bf16 or training.device.type != "cpu" else torch.float32,
             lr=training.muon_learning_rate,
             momentum=training.muon_momentum,
             weight_decay=training.muon_weight_decay,

@@ -30,11 +30,12 @@ def matrices(dtype=torch.float32):
     return [torch.nn.Parameter(torch.randn(shape, generator=generator, dtype=dtype)) for shape in shapes]
 
 
+@pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
 @pytest.mark.parametrize("options", [{}, {"weight_decay": 0.3, "momentum": 0.5, "nesterov": False, "ns_steps": 3}])
-def test_steps_are_those_of_torch(options):
+def test_steps_are_those_of_torch(options, precision):
     """torch orthogonalizes in bfloat16, which leaves about two digits."""
     ours, theirs = matrices(), matrices()
-    optimizers = StackedMuon(ours, lr=0.1, **options), torch.optim.Muon(theirs, lr=0.1, **options)
+    optimizers = StackedMuon(ours, lr=0.1, precision=precision, **options), torch.optim.Muon(theirs, lr=0.1, **options)
     for seed in range(3):
         before = [parameter.detach().clone() for parameter in ours]
         for parameters, optimizer in zip((ours, theirs), optimizers):
