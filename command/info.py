@@ -20,6 +20,9 @@ _SHOWN_CHARACTERS = 60
 _SIZES = (
     "hidden_size",
     "num_hidden_layers",
+    "downsampling_rate",
+    "downsampling_size",
+    "downsampling_layers",
     "encoder_layers",
     "decoder_layers",
     "num_attention_heads",

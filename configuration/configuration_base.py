@@ -27,7 +27,7 @@ _SETTABLE = (
 # What transformers, or a family of ours, reads from any configuration, and checks in those of other models only.
 _OF_OTHERS = (
     *("type_vocab_size", "ngram_sizes", "shared_ngram_sizes", "conv_kernel_size", "tag_token_ids", "length_ratios"),
-    *("character_variants", "spellings_file", "window_length"),
+    *("character_variants", "spellings_file", "window_length", "downsampling_rate"),
     *("decoder", "generator", "text_config", "text_encoder", "per_layer_config"),
     *("layer_types", "mlp_layer_types", "mtp_layer_types", "rope_parameters"),
 )

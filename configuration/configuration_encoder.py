@@ -4,7 +4,7 @@ import re
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_transformer import LARGEST_POSITION, AtentaTransformerConfig
+from .configuration_transformer import LARGEST_POSITION, MOST_LAYERS, AtentaTransformerConfig
 
 MOST_NEIGHBOURS = 1000  # tokens of an n-gram or a convolution
 # The name of a text file in any system: no folder, drive, hidden file, pattern or device, and no file of another kind,
@@ -33,6 +33,14 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             sentence that answers it.
         conv_kernel_size (`int`, *optional*): number of neighbouring tokens, odd, that a convolution before the first
             block reads.
+        downsampling_rate (`int`, *optional*): number of neighbouring tokens, 2 or more, that are pooled into one
+            position for blocks of their own, whose output is added to the tokens before the other blocks (CANINE:
+            Clark et al., 2022). Without it, all blocks read tokens.
+        downsampling_size (`int`, *optional*): width of the vectors between those blocks, whose feed-forward network
+            is four times as wide; defaults to `hidden_size`.
+        downsampling_heads (`int`, *optional*): number of heads in each of those blocks, a divisor of their width;
+            defaults to `num_attention_heads`.
+        downsampling_layers (`int`, *optional*): number of those blocks; defaults to 6.
         num_words (`int`, defaults to 0): number of words that pre-training predicts as a whole, besides characters.
         character_variants (`dict[str, str]`, *optional*): for a tagger of characters, the characters that each
             character with a choice may become, such as `{"a": "aàáâã", "e": "eéê"}`; all others never change.
@@ -62,6 +70,10 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     ngram_buckets: int = 16384
     shared_ngram_sizes: list[int] | None = None
     conv_kernel_size: int | None = None
+    downsampling_rate: int | None = None
+    downsampling_size: int | None = None
+    downsampling_heads: int | None = None
+    downsampling_layers: int | None = None
     num_words: int = 0
     character_variants: dict[str, str] | None = None
     spellings_file: str | None = None
@@ -73,12 +85,13 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
 
         Raises:
             ValueError: If `type_vocab_size` is negative, `character_variants` are not characters or have no
-                `window_length`, `spellings_file` is not the name of a text file, n-grams or convolution have
-                impossible sizes, or as in [`AtentaTransformerConfig`].
+                `window_length`, `spellings_file` is not the name of a text file, n-grams, convolution or pooled
+                blocks have impossible sizes, or as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         self._validate_variants()
         self._validate_local_context()
+        self._validate_downsampling()
         self._validate_count("type_vocab_size", 0, hint=" (no segments)")
 
     def _validate_local_context(self) -> None:
@@ -101,6 +114,38 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             raise ValueError(f"conv_kernel_size={kernel}; expected an odd number of tokens, such as 7.")
         self._validate_count("conv_kernel_size", 1, MOST_NEIGHBOURS)
         self._validate_count("num_words", 0, LARGEST_POSITION, " (no words)")
+
+    def downsampling_sizes(self) -> tuple[int, int, int]:
+        """Return width, number of heads and number of the blocks that read pooled tokens, with their defaults."""
+        return (
+            self.hidden_size if self.downsampling_size is None else self.downsampling_size,
+            self.num_attention_heads if self.downsampling_heads is None else self.downsampling_heads,
+            6 if self.downsampling_layers is None else self.downsampling_layers,
+        )
+
+    def _validate_downsampling(self) -> None:
+        self._validate_count("downsampling_rate", 2, MOST_NEIGHBOURS)
+        self._validate_count("downsampling_size", 1)
+        self._validate_count("downsampling_heads", 1)
+        self._validate_count("downsampling_layers", 1, MOST_LAYERS)
+        if self.downsampling_rate is None:
+            for name in ("downsampling_size", "downsampling_heads", "downsampling_layers"):
+                if getattr(self, name) is not None:
+                    raise ValueError(
+                        f"{name}={getattr(self, name)} is for pooled tokens, and downsampling_rate is not set; "
+                        "expected a rate, such as 4."
+                    )
+            return
+        size, heads, _ = self.downsampling_sizes()
+        if size % heads:
+            raise ValueError(
+                f"downsampling_heads={heads} does not divide downsampling_size={size}; expected a divisor."
+            )
+        if self.position_embedding_type == "rotary" and size // heads % 2:
+            raise ValueError(
+                f"downsampling_size / downsampling_heads = {size // heads} is odd; expected an even number for rotary "
+                "positions, which rotate pairs of numbers."
+            )
 
     def _validate_variants(self) -> None:
         self._validate_count("window_length", 1, hint=" character")

@@ -38,6 +38,7 @@ from .torch_models import load_model, named_outputs
 
 OPERATOR_SET = 24  # the first with TensorScatter
 _MODULES_OF_NODE = "pkg.torch.onnx.name_scopes"  # what torch notes of each node
+_WITH_BLOCKS = (".layers.", ".downsampling.")  # parts of such names
 _PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else the quantizers ask for what torch has done
 CausalModel = modeling_decoder.AtentaDecoderForCausalLM
 TranslationModel = modeling_encoder_decoder.AtentaEncoderDecoderForConditionalGeneration
@@ -396,7 +397,9 @@ def _export(
             verbose=False,
         )
     outside_blocks = [
-        node.name for node in program.model.graph if ".layers." not in node.metadata_props.get(_MODULES_OF_NODE, "")
+        node.name
+        for node in program.model.graph
+        if not any(part in node.metadata_props.get(_MODULES_OF_NODE, "") for part in _WITH_BLOCKS)
     ]
     program.model.metadata_props.update({FORMAT_KEY: FORMAT, **_PREPARED})
     model = program.model_proto

@@ -36,6 +36,7 @@ _IN_GRAPHS = (  # options that change what a graph computes, and no shape of its
     *("position_embedding_type", "position_embedding_theta", "scale_embedding", "rotary_cross_attention"),
     *("tag_token_ids", "ngram_sizes", "shared_ngram_sizes", "pad_token_id"),
 )
+_IN_GRAPHS_IF_SET = ("downsampling_heads",)  # newer ones, which must not change the digest of earlier models
 _INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
 _OF_CLASSES = ("text-classification", "token-classification", "character-restoration")  # tasks with names of classes
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
@@ -77,7 +78,9 @@ def made_of(folder: Path) -> dict[str, str]:
         ValueError: If one of the files is damaged.
     """
     config = read_config(folder)
-    parts: dict[str, Any] = {_CONFIG_KEY: {name: config.get(name) for name in _IN_GRAPHS}}
+    options = {name: config.get(name) for name in _IN_GRAPHS}
+    options |= {name: config[name] for name in _IN_GRAPHS_IF_SET if config.get(name) is not None}
+    parts: dict[str, Any] = {_CONFIG_KEY: options}
     if (folder / "tokenizer.json").is_file():
         tokenizer = read_saved(folder / "tokenizer.json")
         parts[_VOCABULARY_KEY] = [tokenizer.get("model"), tokenizer.get("added_tokens")]

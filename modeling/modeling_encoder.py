@@ -12,10 +12,12 @@ from transformers.modeling_outputs import (
 from transformers.processing_utils import Unpack
 from transformers.utils import TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
-from transformers.utils.output_capturing import capture_outputs
+from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
+from .attention import MultiHeadAttention
 from .block import TransformerBlock
+from .downsampling import DownsampledBlocks
 from .embeddings import Embeddings
 from .local_context import HashedNgrams, SharedNgrams, ShortConvolution
 from .modeling_transformer import (
@@ -48,6 +50,10 @@ class AtentaEncoderPreTrainedModel(AtentaTransformerPreTrainedModel):
     """Base class of the encoder's models: loading, saving, initial weights."""
 
     config: AtentaEncoderConfig
+    _can_record_outputs = {  # of the blocks that read characters, and not of those that read groups of them
+        "hidden_states": OutputRecorder(TransformerBlock, layer_name="layers"),
+        "attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="layers"),
+    }
 
 
 class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
@@ -64,6 +70,7 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         self.ngrams = HashedNgrams(config) if getattr(config, "ngram_sizes", None) else None
         self.shared_ngrams = SharedNgrams(config) if getattr(config, "shared_ngram_sizes", None) else None
         self.convolution = ShortConvolution(config) if getattr(config, "conv_kernel_size", None) else None
+        self.downsampling = DownsampledBlocks(config) if getattr(config, "downsampling_rate", None) else None
         self.rotary = RotaryPositions(config) if config.position_embedding_type == "rotary" else None
         self.layers = nn.ModuleList(
             [TransformerBlock(config, layer_idx, is_causal=False) for layer_idx in range(config.num_hidden_layers)]
@@ -97,10 +104,12 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
 
         Returns:
             `last_hidden_state` (batch, length, hidden_size) and `pooler_output` (batch, hidden_size) or `None`; on
-            request, `hidden_states` and `attentions` (for each block, (batch, heads, length, length)).
+            request, `hidden_states` and `attentions` (for each block, (batch, heads, length, length)), without those
+            of blocks that read pooled tokens.
 
         Raises:
-            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, or if they are empty.
+            ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, if they are empty, or if the
+                mask does not say which tokens are padding and the model pools tokens.
         """
         check_one_input(input_ids, inputs_embeds)
         if inputs_embeds is None:
@@ -117,6 +126,8 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         hidden_states = self.embeddings(inputs_embeds, position_ids, token_type_ids)
         if self.convolution is not None:
             hidden_states = self.convolution(hidden_states, attention_mask)
+        if self.downsampling is not None:
+            hidden_states = self.downsampling(hidden_states, attention_mask, **kwargs)
         position_embeddings = self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
         for layer in self.layers:
             hidden_states = layer(

@@ -16,7 +16,7 @@ import atenta.recipes.terminal  # noqa: F401  # first, because the others take s
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -56,9 +56,9 @@ from atenta.recipes.tasks.characters import (
 )
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.training import (
+    EncoderArguments,
     RecipeArguments,
     RecipeTrainer,
-    StackArguments,
     label_options,
     load_or_create,
     parse_arguments,
@@ -105,7 +105,7 @@ class CharacterArguments:
 
 def main() -> None:
     """Read the texts, train, fit the confidence, score, save."""
-    dataclasses = (DocumentArguments, CharacterArguments, StackArguments, RecipeArguments)
+    dataclasses = (DocumentArguments, CharacterArguments, EncoderArguments, RecipeArguments)
     options = parse_arguments(*dataclasses, description=__doc__, default_config="portuguese_accents.yaml")
     run = start_run(*options)
     data, characters, sizes, training = options
@@ -194,7 +194,7 @@ def main() -> None:
         trainer,
         scores=compared.pop("test"),
         further_scores=compared,
-        by_domain=compare_by_group(task.score, test, of_test, [row["domain"] or "all" for row in test]),
+        by_domain=_compare_by_domain(task.score, tests, answers),
         by_length=compare_by_length(task.score, test, of_test),
         details=details,
         predictions={
@@ -277,6 +277,24 @@ def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: fl
     return {"decided": float(sure.mean()), "wrong": float(1 - is_right[sure].mean()) if sure.any() else 0.0}
 
 
+def _compare_by_domain(
+    score: Callable[..., dict[str, float]],
+    tests: Mapping[str, Sequence[Mapping[str, Any]]],
+    answers: Mapping[str, Mapping[str, Sequence[str]]],
+) -> dict[str, dict[str, Any]]:
+    """Return the scores of each domain of the test, and of the domains that only further tests have."""
+    domains = {row["domain"] for row in tests["test"]}
+    places = [
+        (name, index)
+        for name, rows in tests.items()
+        for index, row in enumerate(rows)
+        if name == "test" or row["domain"] not in domains
+    ]
+    rows = [tests[name][index] for name, index in places]
+    chosen = {kind: [answers[name][kind][index] for name, index in places] for kind in answers["test"]}
+    return compare_by_group(score, rows, chosen, [row["domain"] or "all" for row in rows])
+
+
 def _load_pairs(data: DocumentArguments, characters: CharacterArguments, training: RecipeArguments) -> dict[str, Rows]:
     """Read pairs, or make them from texts."""
     if characters.strip and not data.named():
@@ -291,7 +309,7 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
 
 
 def _create_tagger(
-    sizes: StackArguments, characters: CharacterArguments, rows: Rows, variants: Mapping[str, str]
+    sizes: EncoderArguments, characters: CharacterArguments, rows: Rows, variants: Mapping[str, str]
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
     """Create or load the tokenizer and the model, which knows the characters that it may change."""
     labels = sorted(set("".join(variants.values())))

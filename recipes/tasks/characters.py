@@ -31,7 +31,7 @@ _ACUTE_AS_CIRCUMFLEX = str.maketrans("áéíóúÁÉÍÓÚ", "âêîôûÂÊÎÔ
 _CHANGED_CASE = 0.04  # share of the training rows in capitals, and of those in small letters
 _PARTLY_RESTORED = 0.15  # share of the training windows whose source has a part of what is to be restored
 _UNLISTED = 0.08  # share of the words of training that are read without their spellings
-_SHORT_WINDOWS = 0.2  # share of the training windows that are shorter than they could be, like a text by itself
+_SHORT_WINDOWS = 0.35  # share of the training windows that are shorter than they could be, like a text by itself
 
 
 def check_characters(fields: Mapping[str, Any]) -> dict[str, str]:

@@ -14,8 +14,9 @@ from torch import nn
 
 from atenta.recipes.training.options import RecipeArguments
 
-# A number in a parameter's name means that it belongs to one of several blocks: `model.encoder.layers.0.…`.
-_IN_A_BLOCK = re.compile(r"\.\d+\.")
+# A number in a parameter's name means that it belongs to one of several blocks: `model.encoder.layers.0.…`. Matrices
+# that mix and pool characters between the blocks are hidden too.
+_IN_A_BLOCK = re.compile(r"\.\d+\.|\.downsampling\.")
 
 
 class StackedMuon(torch.optim.Muon):

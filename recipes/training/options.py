@@ -120,7 +120,7 @@ class StackArguments(ModelArguments):
 
 @dataclass
 class EncoderArguments(StackArguments):
-    """A model with an encoder alone, which may read n-grams and neighbours before its blocks."""
+    """A model with an encoder alone, which may read n-grams, neighbours and groups of characters before its blocks."""
 
     _configuration = AtentaEncoderConfig
     ngram_sizes: Annotated[
@@ -133,6 +133,19 @@ class EncoderArguments(StackArguments):
     conv_kernel_size: Annotated[
         int | None, FROM_1, Mark.FIXED, "characters, an odd number, that a convolution before the blocks reads"
     ] = None
+    downsampling_rate: Annotated[
+        int | None,
+        FROM_2,
+        Mark.FIXED,
+        "neighbours that are pooled into one position for further blocks before the others",
+    ] = None
+    downsampling_size: Annotated[
+        int | None, FROM_1, Mark.FIXED, "width of the blocks that read pooled characters; None: hidden_size"
+    ] = None
+    downsampling_heads: Annotated[
+        int | None, FROM_1, Mark.FIXED, "heads in each of those blocks; None: num_attention_heads"
+    ] = None
+    downsampling_layers: Annotated[int | None, FROM_1, Mark.FIXED, "number of those blocks; None: 6"] = None
 
 
 @dataclass

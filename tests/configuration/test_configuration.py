@@ -119,10 +119,12 @@ REFUSED_BY = {
         "shared_ngram_sizes": [[]],
         "ngram_buckets": [0],
         "conv_kernel_size": [4, 10**9 + 1],
+        "downsampling_rate": [1, 0, 10**9, True, "4"],
+        **{f"downsampling_{name}": [0, 10**9, "4", 4] for name in ("size", "heads", "layers")},  # 4 of no rate
         "num_words": [-1],
         "is_encoder_decoder": [True],
     },
-    AtentaDecoderConfig: {"classifier_dropout": [1.5], "spellings_file": ["*.txt"]},
+    AtentaDecoderConfig: {"classifier_dropout": [1.5], "spellings_file": ["*.txt"], "downsampling_rate": [4]},
     AtentaEncoderDecoderConfig: {
         "length_ratios": [[], [1.0], [2.0, 1.0], [-1.0, 1.0], [0.5, math.inf], [math.nan, 1.0], [0.5, math.nan]],
         "window_length": [0],
@@ -130,6 +132,7 @@ REFUSED_BY = {
         "encoder_layers": [0],
         "decoder_start_token_id": [420],
         "type_vocab_size": ["5"],
+        "downsampling_rate": [4],
     },
     AtentaPairVotesConfig: {
         "vocab_size": [0, 2_097_152],
@@ -158,6 +161,7 @@ def test_values_out_of_range_are_named(config_class, name, value):
 
 
 TAGGER = {"id2label": {0: "a", 1: "á"}, "window_length": 8}
+POOLED = {"downsampling_rate": 4}
 NO_VARIANTS = ({}, "a", {"a": 5}, {"a": ["a"]}, {"a": ""}, {"a": "ã"}, {"\ud800": "a"})
 
 
@@ -173,6 +177,13 @@ NO_VARIANTS = ({}, "a", {"a": 5}, {"a": ["a"]}, {"a": ""}, {"a": "ã"}, {"\ud800
         (AtentaEncoderConfig, {"num_attention_head": 4}, "'num_attention_head'.*'num_attention_heads'"),
         (AtentaPairVotesConfig, {"smothing": 1.0}, "'smothing'.*'smoothing'"),
         (AtentaEncoderConfig, {"shared_ngram_sizes": [3], "type_vocab_size": 0}, "type_vocab_size=0"),
+        (AtentaEncoderConfig, {"downsampling_size": 256}, "downsampling_size=256.*downsampling_rate"),
+        (AtentaEncoderConfig, POOLED | {"downsampling_heads": 3}, "downsampling_heads=3.*downsampling_size=512"),
+        (
+            AtentaEncoderConfig,
+            POOLED | {"downsampling_size": 24, "position_embedding_type": "rotary"},
+            "downsampling_size / downsampling_heads = 3 is odd",
+        ),
         (AtentaEncoderConfig, {"character_variants": {"a": "á"}}, "window_length"),
         *(
             (AtentaEncoderDecoderConfig, {"rotary_cross_attention": True, "position_embedding_type": kind}, kind)

@@ -18,10 +18,10 @@ from atenta import (
     load_engine,
 )
 from atenta.engines.onnx_export import export_onnx
-from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, weights_digest
+from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, made_of, weights_digest
 from atenta.engines.torch_models import TorchGenerator, load_model
 from support.exported import every_head, save_head, save_lively
-from support.models import GENERATORS, all_layouts, named, pad, texts, tiny_model
+from support.models import ALL_LAYOUTS, GENERATORS, all_layouts, layout_name, named, pad, texts, tiny_model
 from support.recomputed import RecomputedModel
 from support.wheels import ROOT
 
@@ -36,7 +36,7 @@ def batch_for(model, seed=1, lengths=LENGTHS):
     return [each.numpy() for each in pad(ids, lengths, SIDES[model.config.is_encoder_decoder])]
 
 
-def assert_same_head(folder):
+def assert_same_head(folder, tolerance=1e-4):
     """Compare outputs at all real tokens, with padding on each side and two segments."""
     model, session = load_model(folder), OnnxHead(folder / ONNX_FOLDER)
     for lengths in (LENGTHS, [13, 20], [1]):
@@ -53,7 +53,14 @@ def assert_same_head(folder):
             assert list(actual) == list(expected)
             for name, value in expected.items():
                 real = attention_mask.bool().numpy() if value.shape[:2] == input_ids.shape else ...
-                np.testing.assert_allclose(actual[name][real], value.numpy()[real], atol=1e-4, rtol=0)
+                np.testing.assert_allclose(actual[name][real], value.numpy()[real], atol=tolerance, rtol=0)
+
+
+def edit_json(path, **changes):
+    """Change values of a file, and return what they were."""
+    saved = json.loads(path.read_bytes())
+    path.write_text(json.dumps(saved | changes), encoding="utf-8")
+    return {key: saved.get(key) for key in changes}
 
 
 @every_head
@@ -67,6 +74,32 @@ def test_ngrams_that_segments_share(tmp_path):
     model.save_pretrained(tmp_path)
     export_onnx(tmp_path)
     assert_same_head(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "layout", [pytest.param(ALL_LAYOUTS[0], marks=pytest.mark.slow), ALL_LAYOUTS[5]], ids=layout_name
+)
+def test_groups_of_characters(layout, tmp_path):
+    """In float32 as in torch, and in int8 with all products before the head rounded."""
+    options = {"downsampling_rate": 4, "downsampling_size": 32, "downsampling_heads": 2, "downsampling_layers": 2}
+    model = tiny_model(AtentaEncoderForTokenClassification, num_hidden_layers=1, num_labels=3, **layout, **options)
+    model.save_pretrained(tmp_path)
+    export_onnx(tmp_path)
+    assert_same_head(tmp_path, tolerance=1e-5)
+    (path,) = export_onnx(tmp_path, "int8")
+    products = products_of(path)
+    assert len(products["UINT8"]) == 2 + 1 + 2 * 4 + 1 + 4  # mixing, pooling, blocks on groups, spreading, last block
+    assert len(products["FLOAT"]) == 1
+    edit_json(tmp_path / "config.json", downsampling_heads=4)
+    with pytest.raises(ValueError, match=r"model\.onnx was not made of config\.json"):
+        OnnxHead(tmp_path / ONNX_FOLDER)
+
+
+def test_options_that_are_not_set_leave_earlier_files_valid(tmp_path):
+    (tmp_path / "config.json").write_text('{"norm_first": true}', encoding="utf-8")
+    earlier = made_of(tmp_path)
+    edit_json(tmp_path / "config.json", downsampling_rate=None, downsampling_heads=None)
+    assert made_of(tmp_path) == earlier
 
 
 def assert_same_logits(begin, model, steps=36, most_branches=8):
@@ -252,12 +285,6 @@ def digest_in(path):
 
 def test_files_of_other_options_or_tokens_are_refused(tagger_files, tmp_path):
     folder = shutil.copytree(tagger_files[0].parents[1], tmp_path / "model")
-
-    def edit(name, **changes):
-        saved = json.loads((folder / name).read_bytes())
-        (folder / name).write_text(json.dumps(saved | changes), encoding="utf-8")
-        return {key: saved.get(key) for key in changes}
-
     model = json.loads((folder / "tokenizer.json").read_bytes())["model"]
     swapped = model | {"vocab": model["vocab"] | {"a": model["vocab"]["b"], "b": model["vocab"]["a"]}}
     for name, changes in (
@@ -265,11 +292,11 @@ def test_files_of_other_options_or_tokens_are_refused(tagger_files, tmp_path):
         ("config.json", {"norm_first": False}),
         ("tokenizer.json", {"model": swapped}),
     ):
-        before = edit(name, **changes)
+        before = edit_json(folder / name, **changes)
         with pytest.raises(ValueError, match=rf"model\.onnx was not made of {name} .*: atenta export"):
             load_engine(folder, "onnx")
-        edit(name, **before)
-    edit("config.json", dropout=0.3, transformers_version="6.0", id2label={"0": "x", "1": "y", "2": "z"})
+        edit_json(folder / name, **before)
+    edit_json(folder / "config.json", dropout=0.3, transformers_version="6.0", id2label={"0": "x", "1": "y", "2": "z"})
     load_engine(folder, "onnx")  # none of these is in the graph
 
 

@@ -48,6 +48,13 @@ class EncoderOtherLayoutSuiteTest(EncoderSuiteTest):
     model_tester = SuiteModelTester(AtentaEncoderForMaskedLM, **OTHER_LAYOUT)
 
 
+class EncoderOfGroupsSuiteTest(EncoderSuiteTest):
+    all_model_classes = ENCODERS[:2]
+    model_tester = SuiteModelTester(
+        AtentaEncoderForMaskedLM, **OTHER_LAYOUT, downsampling_rate=3, downsampling_layers=1
+    )
+
+
 class DecoderSuiteTest(Suites, generation.GenerationTesterMixin, unittest.TestCase):
     all_model_classes = DECODERS
     model_tester = SuiteModelTester(AtentaDecoderForCausalLM)

@@ -7,7 +7,11 @@ import torch
 from peft import LoraConfig, get_peft_model
 from torch.optim.lr_scheduler import LambdaLR
 
-from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
+from atenta import (
+    AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForTokenClassification,
+)
 from atenta.recipes.training import RecipeArguments
 from atenta.recipes.training.muon import MuonWithAdamW, StackedMuon, create_muon, orthogonalize
 from support.models import GENERATORS, named, tiny_model
@@ -72,6 +76,15 @@ def test_muon_gets_the_matrices_of_the_blocks(model_class, tied):
     assert decayed | others | of_muon == set(names.values())
     assert all("norm" in name for name in others)
     assert [group["weight_decay"] for group in optimizer.adamw.param_groups] == [0.1, 0.0]
+
+
+def test_muon_gets_the_matrices_that_pool_characters():
+    model = tiny_model(AtentaEncoderForTokenClassification, downsampling_rate=2, downsampling_layers=1)
+    optimizer = create_muon(model, (), RATES)
+    of_muon = {id(parameter) for group in optimizer.muon.param_groups for parameter in group["params"]}
+    pooling = {name: each for name, each in model.model.downsampling.named_parameters() if each.ndim == 2}
+    assert {"pool.weight", "unpool.weight", "neighbours.weight"} < pooling.keys()
+    assert {id(each) for each in pooling.values()} < of_muon
 
 
 def test_frozen_parameters_are_left_out_and_a_model_without_matrices_is_refused():

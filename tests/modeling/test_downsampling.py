@@ -1,0 +1,195 @@
+"""Blocks that read groups of characters: what they see, and what must not change their answers."""
+
+import pytest
+import torch
+from torch.export import Dim, export
+
+from atenta import (
+    AtentaEncoderConfig,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForSequenceClassification,
+    AtentaEncoderForTokenClassification,
+    AtentaEncoderModel,
+)
+from atenta.modeling.downsampling import DOWNSAMPLING_WINDOW
+from support.models import assert_close, assert_equal, double_model, every_layout, pad, texts, tiny_model
+
+ANY_TEXTS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
+OPTIONS = {"downsampling_rate": 4, "downsampling_size": 24, "downsampling_heads": 2, "downsampling_layers": 2}
+OPTIONS |= {"num_hidden_layers": 1, "num_labels": 5}
+LENGTHS = [13, 8, 5, 3, 1]  # most are no multiples of the rate
+
+both_sides = pytest.mark.parametrize("side", ["left", "right"])
+
+
+def tagger(make=double_model, **options):
+    return make(AtentaEncoderForTokenClassification, **OPTIONS | options)
+
+
+@torch.no_grad()
+@every_layout
+@both_sides
+@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
+def test_padded_in_a_batch_equals_unpadded_alone(layout, side, attn_implementation):
+    """In any order, and whatever ids the padding has. A group starts at the first real character."""
+    model, ids = tagger(attn_implementation=attn_implementation, **layout), texts(5, 13)
+    alone = [model(ids[row : row + 1, :length]).logits[0] for row, length in enumerate(LENGTHS)]
+    padded, mask = pad(ids, LENGTHS, side)
+    padded = padded.where(mask.bool(), texts(5, 13, seed=9))
+    for order in ([0, 1, 2, 3, 4], [3, 0, 4, 2, 1]):
+        together = model(padded[order], attention_mask=mask[order]).logits
+        for row, logits in zip(order, together):
+            assert_equal(logits[mask[row].bool()], alone[row])
+    longer = [torch.nn.functional.pad(each, (0, 6) if side == "right" else (6, 0)) for each in (padded, mask)]
+    assert_equal(model(longer[0], attention_mask=longer[1]).logits[longer[1].bool()], torch.cat(alone))
+
+
+@torch.no_grad()
+def test_the_first_real_character_represents_a_text():
+    model = double_model(AtentaEncoderForSequenceClassification, position_embedding_type="rotary", **OPTIONS)
+    ids = texts(5, 13)
+    for side in ("left", "right"):
+        padded, mask = pad(ids, LENGTHS, side)
+        batched = model(padded, attention_mask=mask).logits
+        for row, length in enumerate(LENGTHS):
+            assert_equal(batched[row : row + 1], model(ids[row : row + 1, :length]).logits)
+
+
+@torch.no_grad()
+def test_what_is_mixed_and_what_a_group_is():
+    """Without the deep blocks, a character reaches its neighbours, and then all characters of their groups."""
+    branch = double_model(AtentaEncoderModel, norm_first=True, **OPTIONS).downsampling
+    states = torch.randn(1, 16, 32, dtype=torch.double)
+    other = states.clone()
+    other[0, 6] += 1
+    reach = DOWNSAMPLING_WINDOW // 2
+    mask = torch.ones(1, 16, dtype=torch.long)
+    mixed = [branch._mix_neighbours(each, mask) for each in (states, other)]
+    assert (mixed[0] != mixed[1]).any(-1)[0].nonzero().flatten().tolist() == list(range(6 - reach, 6 + reach + 1))
+    branch.blocks = torch.nn.ModuleList()
+    spread = [branch._read_groups(each, mask) for each in (states, other)]
+    assert (spread[0] != spread[1]).any(-1)[0].nonzero().flatten().tolist() == [4, 5, 6, 7]
+
+
+@torch.no_grad()
+def test_all_characters_are_seen_from_anywhere_and_the_order_of_groups_too():
+    model, ids = tagger(position_embedding_type="rotary", norm_first=True), texts(1, 13)
+    model.model.layers = torch.nn.ModuleList()  # so that only groups are read
+    logits = model(ids).logits
+    for place in (0, 6, 12):
+        other = ids.clone()
+        other[0, place] = 3 + (other[0, place] + 1) % 30
+        assert ((model(other).logits - logits).abs().amax(-1) > 1e-9).all()
+    ids = texts(1, 24)
+    swapped = torch.cat([ids[:, 12:16], ids[:, 4:12], ids[:, :4], ids[:, 16:]], dim=1)
+    assert (model(swapped).logits - model(ids).logits)[:, 18:].abs().max() > 1e-6  # whose neighbours are the same
+
+
+def test_a_mask_of_pairs_is_refused_and_a_mask_of_booleans_is_not():
+    model, (ids, mask) = tagger(), pad(texts(2, 9), [9, 6], "right")
+    with pytest.raises(ValueError, match=r"attention_mask has 4 dimensions; expected .*downsampling_rate"):
+        model(ids, attention_mask=mask[:, None, None, :].expand(-1, -1, 9, -1).bool())
+    assert_equal(model(ids, attention_mask=mask.bool()).logits, model(ids, attention_mask=mask).logits)
+
+
+@every_layout
+def test_embeddings_of_the_caller_and_what_is_recorded(layout):
+    """Only blocks that read characters are recorded; the first state is what they read."""
+    model, ids = double_model(AtentaEncoderModel, attn_implementation="eager", **layout, **OPTIONS), texts(2, 9)
+    outputs = model(ids, output_hidden_states=True, output_attentions=True)
+    assert [tuple(each.shape) for each in outputs.hidden_states] == [(2, 9, 32)] * 2
+    assert [tuple(each.shape) for each in outputs.attentions] == [(2, 4, 9, 9)]
+    assert_equal(outputs.hidden_states[-1], outputs.last_hidden_state)
+    embedded = model(inputs_embeds=model.get_input_embeddings()(ids)).last_hidden_state
+    assert_equal(embedded, outputs.last_hidden_state)
+
+
+@every_layout
+@pytest.mark.parametrize("use_reentrant", [False, True])
+def test_every_weight_is_trained_also_with_gradient_checkpointing(layout, use_reentrant):
+    (ids, mask), gradients = pad(texts(5, 13), LENGTHS, "left"), []
+    for checkpointing in (False, True):
+        model = double_model(AtentaEncoderForMaskedLM, **OPTIONS, **layout).train()
+        if checkpointing:
+            model.gradient_checkpointing_enable({"use_reentrant": use_reentrant})
+        model(ids, attention_mask=mask, labels=ids).loss.backward()
+        gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
+    assert [name for name, gradient in gradients[0].items() if gradient is None or not gradient.any()] == []
+    assert_equal(*gradients)
+
+
+def test_bfloat16_is_close_and_trains():
+    model = tagger(tiny_model, position_embedding_type="rotary", norm_first=True).train()
+    ids, mask = pad(texts(5, 13), LENGTHS, "right")
+    exact = model(ids, attention_mask=mask).logits
+    with torch.autocast("cpu", torch.bfloat16):
+        outputs = model(ids, attention_mask=mask, labels=ids % 5)
+    outputs.loss.backward()
+    assert (outputs.logits - exact)[mask.bool()].abs().mean() < 0.05 * exact.std()
+    assert all(each.grad.isfinite().all() for each in model.parameters())
+    rounded = tagger(tiny_model).bfloat16()(ids, attention_mask=mask).logits
+    assert rounded.dtype == torch.bfloat16
+    assert rounded.isfinite().all()
+
+
+@torch.no_grad()
+def test_the_attention_of_all_blocks_is_chosen_together():
+    sizes = {"hidden_size": 64, "downsampling_size": 32}  # flex attention takes no narrower heads
+    model, (ids, mask) = tagger(position_embedding_type="rotary", **sizes), pad(texts(5, 13), LENGTHS, "left")
+    expected = model(ids, attention_mask=mask).logits[mask.bool()]
+    for chosen in ("eager", "flex_attention"):  # compilation, which takes half a minute, is turned off
+        model.set_attn_implementation(chosen)
+        with torch.compiler.set_stance("force_eager"):
+            assert_equal(model(ids, attention_mask=mask).logits[mask.bool()], expected)
+
+
+@torch.no_grad()
+def test_a_saved_model_answers_as_before(tmp_path):
+    model, ids = tagger(tiny_model, norm_first=True), texts(2, 9)
+    model.save_pretrained(tmp_path)
+    loaded = AtentaEncoderForTokenClassification.from_pretrained(tmp_path)
+    assert torch.equal(loaded(ids).logits, model(ids).logits)
+    assert {name: getattr(loaded.config, name) for name in OPTIONS} == OPTIONS
+
+
+def one_block_each(**options):
+    return tagger(downsampling_layers=1, position_embedding_type="rotary", norm_first=True, **options)
+
+
+def test_training_is_one_graph():
+    """For a length that is divisible by the rate and one that is not."""
+    torch.compiler.reset()
+    model = one_block_each().train()
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager", dynamic=True)
+    for length in (13, 16):
+        ids, mask = pad(texts(2, length), [length, 6], "left")
+        gradients = []
+        for module in (model, compiled):
+            model.zero_grad()
+            module(ids, attention_mask=mask, labels=ids % 5).loss.backward()
+            gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
+        assert_close(*gradients)
+    torch.compiler.reset()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("with_mask", [False, True])
+def test_a_graph_is_exported_for_all_lengths(with_mask):
+    def inputs(batch, length):
+        ids, mask = pad(texts(batch, length), [length, 6, 3][:batch], "left")
+        return {"input_ids": ids} | ({"attention_mask": mask} if with_mask else {})
+
+    model, example = one_block_each(), inputs(3, 13)
+    shapes = dict.fromkeys(example, ANY_TEXTS)
+    exported = export(model, (), example, dynamic_shapes=shapes).module()
+    for size in ((3, 16), (2, 9), (1, 31), (2, 8)):
+        assert_equal(exported(**inputs(*size))[0], model(**inputs(*size))[0])
+
+
+def test_the_size_of_the_model_of_accents():
+    sizes = {"vocab_size": 150, "hidden_size": 192, "num_attention_heads": 2, "intermediate_size": 768}
+    sizes |= {"downsampling_size": 256, "downsampling_heads": 4, "downsampling_layers": 6, "downsampling_rate": 4}
+    config = AtentaEncoderConfig(num_hidden_layers=1, norm_first=True, position_embedding_type="rotary", **sizes)
+    with torch.device("meta"):
+        model = AtentaEncoderModel(config, add_pooling_layer=False)
+    assert 5.8e6 < model.num_parameters() < 6e6
