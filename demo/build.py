@@ -11,6 +11,7 @@ from pathlib import Path
 
 import onnx
 from attention_graph import export_cross_attention
+from mistakes import write_mistakes
 
 from atenta.engines.onnx_export import graphs_of
 from atenta.engines.torch_models import load_model
@@ -37,7 +38,7 @@ Restores the accents of Portuguese text in the browser. Nothing that is typed is
 
 
 def build_site(site: Path, trained: Path = TRAINED) -> None:
-    """Write the page, its two models and onnxruntime-web into a folder, in place of what it had."""
+    """Write the page, its two models, their mistakes and onnxruntime-web into a folder, in place of what it had."""
     if not (trained / "config.json").is_file():
         raise FileNotFoundError(f"{trained} has no model; train it, which takes five minutes: make run")
     if not RUNTIME.is_dir():
@@ -50,6 +51,7 @@ def build_site(site: Path, trained: Path = TRAINED) -> None:
     _copy(RUNTIME, site / "onnxruntime", *RUNTIME_FILES)
     tagger, translator = site / "models" / "tagger", site / "models" / "encoder_decoder"
     _copy(MODEL_FOLDER, tagger, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
+    write_mistakes(site / "mistakes.json")
     _copy(trained, translator, "config.json", "generation_config.json", "tokenizer.json")
     model = load_model(trained)
     for name, export in graphs_of(model).items():

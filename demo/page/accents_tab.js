@@ -1,15 +1,17 @@
 // The first tab: accents appear as one types, and doubtful characters can be decided by hand.
 
-import { hideAlternatives, showMarks } from "./marks.js";
-import { ask } from "./models.js";
+import { hideAlternatives, MOST_MARKS, showMarks } from "./marks.js";
+import { ask, cancel } from "./models.js";
 import { failed, solved } from "./problems.js";
-import { isDoubtful, restored } from "./window_reader.js";
+import { Progress } from "./progress.js";
+import { counted, restored } from "./reading.js";
 import { duration, format, onLanguage, say } from "./words.js";
 
 const PAUSE = 120; // milliseconds without a key after which the text is read
 const [given, output, counts, slider, sliderValue, copy] =
   ["given", "restored", "counts", "confidence", "confidence-value", "copy"].map((id) => document.getElementById(id));
-let reading = null; // what the model said of the text: see WindowReader.read
+const progress = new Progress(document.getElementById("text-progress"), stopReading);
+let reading = null; // what the model said of the text: see reading.js
 let chosen = new Map(); // places → code points that were chosen by hand
 let timer = 0, isExample = true;
 
@@ -33,36 +35,70 @@ export function startAccents() {
 /** Return the lowest probability with which the page changes a character. */
 export const minConfidence = () => Number(slider.value);
 
+/** Put a text into the box, as if it had been typed. */
+export function putText(text) {
+  isExample = false;
+  clearTimeout(timer);
+  given.value = text;
+  given.focus();
+  read();
+}
+
 async function read() {
-  if (reading === null) counts.textContent = say("loading");
+  progress.start();
   try {
-    const answer = await ask("type", given.value);
-    if (answer === null) return; // a newer text is being read
+    const text = given.value;
+    const answer = await ask("type", text, (share) => {
+      progress.show(share, text.length);
+      wait();
+    });
+    if (answer === null) return; // a newer text is being read, or none
+    progress.stop();
+    wait();
     chosen = carried(reading?.codes, answer.codes, chosen);
     reading = answer;
     solved();
     show();
   } catch (error) {
+    progress.stop();
+    wait();
     failed(error);
   }
+}
+
+/** Show that the restored text is that of an earlier one, as long as a long one is read. */
+function wait() {
+  output.setAttribute("aria-busy", progress.shown);
+  copy.disabled = counts.hidden = progress.shown;
+}
+
+/** Leave the text in the box as it is, without an answer. */
+function stopReading() {
+  clearTimeout(timer);
+  cancel("type");
+  progress.stop();
+  wait();
+  hideAlternatives();
+  reading = null;
+  chosen = new Map();
+  output.textContent = "";
+  counts.dataset.words = "textCancelled"; // in each language that is chosen
+  counts.textContent = say("textCancelled");
+  given.focus();
 }
 
 function show() {
   sliderValue.textContent = format(minConfidence(), { style: "percent" });
   slider.setAttribute("aria-valuetext", sliderValue.textContent);
   if (reading === null) return;
-  const { codes, choices, milliseconds } = reading;
-  showMarks(output, reading, minConfidence(), chosen, (place, code) => {
+  const { codes, milliseconds } = reading;
+  const now = showMarks(output, reading, minConfidence(), chosen, (place, code) => {
     chosen.set(place, code);
     show();
   });
-  const now = Array.from(restored(reading, minConfidence(), chosen));
-  counts.textContent = say("counts", {
-    characters: codes.length,
-    changed: now.filter((character, place) => character.codePointAt(0) !== codes[place]).length,
-    doubtful: choices.filter((choice) => isDoubtful(choice) && !chosen.has(choice.place)).length,
-    time: codes.length && duration(milliseconds / codes.length),
-  });
+  const numbers = counted(reading, now, chosen), time = codes.length && duration(milliseconds / codes.length);
+  delete counts.dataset.words;
+  counts.textContent = say("counts", { ...numbers, time, marked: numbers.doubtful > MOST_MARKS && MOST_MARKS });
 }
 
 async function copyText() {

@@ -1,14 +1,17 @@
 // A text file that is opened or dropped: it is restored as it is, line ends and all, and saved under a new name.
 
 import { minConfidence } from "./accents_tab.js";
-import { ask } from "./models.js";
+import { textOf } from "./code_points.js";
+import { ask, cancel } from "./models.js";
 import { failed, problem, solved } from "./problems.js";
-import { isDoubtful, restored } from "./window_reader.js";
+import { Progress } from "./progress.js";
+import { counted, restoredCodes } from "./reading.js";
 import { onLanguage, say } from "./words.js";
 
-const [input, drop, card, nameLine, state, progress, save, slider] =
-  ["file", "drop", "file-card", "file-name", "file-state", "file-progress", "save", "confidence"].map((id) =>
+const [input, drop, card, nameLine, state, save, slider] =
+  ["file", "drop", "file-card", "file-name", "file-state", "save", "confidence"].map((id) =>
     document.getElementById(id));
+const progress = new Progress(document.getElementById("file-progress"), stopReading);
 let opened = null; // {name, reading} of the last file
 
 export function startFiles() {
@@ -42,35 +45,46 @@ async function open(file) {
   }
   solved();
   opened = null;
-  card.hidden = progress.hidden = false;
+  card.hidden = false;
   save.hidden = true;
   nameLine.textContent = file.name;
-  state.textContent = say("fileReading");
-  progress.value = 0;
+  tell("fileReading");
+  progress.start();
   try {
-    const reading = await ask("file", text, (share) => { progress.value = share; });
-    if (reading === null) return; // another file was opened meanwhile
+    const reading = await ask("file", text, (share) => progress.show(share, text.length));
+    if (reading === null) return; // another file was opened meanwhile, or none is wanted
+    progress.stop();
     opened = { name: file.name, reading };
     offer();
   } catch (error) {
+    progress.stop();
     card.hidden = true;
     failed(error);
   }
 }
 
+function stopReading() {
+  cancel("file");
+  progress.stop();
+  tell("fileCancelled");
+  input.focus();
+}
+
+/** Say a phrase of words.js of the file, in each language that is chosen. */
+function tell(key) {
+  state.dataset.words = key;
+  state.textContent = say(key);
+}
+
 /** Offer the restored file, with the confidence that the slider asks for. */
 function offer() {
   if (opened === null) return;
-  const { name, reading: { codes, choices } } = opened, text = restored(opened.reading, minConfidence());
+  const { name, reading } = opened, codes = restoredCodes(reading, minConfidence());
   URL.revokeObjectURL(save.href);
-  save.href = URL.createObjectURL(new Blob([text], { type: "text/plain;charset=utf-8" }));
+  save.href = URL.createObjectURL(new Blob([textOf(codes)], { type: "text/plain;charset=utf-8" }));
   save.download = name.replace(/(\.[^.]*)?$/, (ending) => `.${say("suffix")}${ending}`);
   save.textContent = say("save", { name: save.download });
-  state.textContent = say("fileDone", {
-    characters: codes.length,
-    changed: Array.from(text).filter((character, place) => character.codePointAt(0) !== codes[place]).length,
-    doubtful: choices.filter(isDoubtful).length,
-  });
-  progress.hidden = true;
+  delete state.dataset.words;
+  state.textContent = say("counts", counted(reading, codes));
   save.hidden = false;
 }

@@ -3,6 +3,7 @@
 import { startAccents } from "./accents_tab.js";
 import { startAttention } from "./attention_tab.js";
 import { startFiles } from "./files.js";
+import { startMistakes } from "./mistakes.js";
 import { speak } from "./words.js";
 
 for (const button of document.querySelectorAll("[data-language]")) {
@@ -35,5 +36,6 @@ tabs.forEach((tab, index) => {
 
 startAccents();
 startFiles();
+startMistakes();
 startAttention();
 speak();

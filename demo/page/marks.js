@@ -2,24 +2,28 @@
 //
 // A mark is a combobox that only selects. The text is one stop of the Tab key: ← and → go from mark to mark.
 
-import { codePoints, textOf } from "./code_points.js";
-import { isDoubtful, restored } from "./window_reader.js";
+import { textOf } from "./code_points.js";
+import { restoredCodes, shownChoices } from "./reading.js";
 import { percent, say } from "./words.js";
 
+export const MOST_MARKS = 2000; // more of them make the page slow
 const LEAST = 0.001; // probability of an alternative that is listed
 const LETTER = /[\p{L}\p{N}_'-]/u;
 const list = document.getElementById("alternatives");
 let shown = null; // {mark, options, active, choose} of the list
 let leaving = 0;
 
-/** Write a reading into an element. `choose(place, code)` is called when somebody decides a character. */
+/**
+ * Write a reading into an element, and return the code points that it shows. Of long texts, only the first characters
+ * to look at are marked. `choose(place, code)` is called when somebody decides a character.
+ */
 export function showMarks(element, reading, minConfidence, chosen, choose) {
   const focused = document.activeElement?.closest?.("#restored .mark")?.dataset.place;
   hideAlternatives();
-  const codes = codePoints(restored(reading, minConfidence, chosen)), pieces = [];
+  const codes = restoredCodes(reading, minConfidence, chosen), pieces = [];
   let written = 0;
-  for (const choice of reading.choices) {
-    if (!isDoubtful(choice) && !chosen.has(choice.place)) continue;
+  for (const choice of shownChoices(reading, chosen)) {
+    if (pieces.length >= 2 * MOST_MARKS) break;
     pieces.push(textOf(codes.subarray(written, choice.place)));
     pieces.push(makeMark(choice, codes, reading.codes, minConfidence, chosen, choose));
     written = choice.place + 1;
@@ -30,6 +34,7 @@ export function showMarks(element, reading, minConfidence, chosen, choose) {
   const again = marks.find((mark) => mark.dataset.place === focused);
   for (const mark of marks) mark.tabIndex = mark === (again ?? marks[0]) ? 0 : -1;
   again?.focus();
+  return codes;
 }
 
 /** Close the list of alternatives. */

@@ -1,7 +1,8 @@
 // Runs the models beside the page, so that typing never waits for them.
 //
 // A request is {id, task, text}; the answers are {id, share} while it goes on, then {id, result}, {id, stale: true} if
-// a newer request for the same task has come meanwhile, or {id, error}.
+// a newer request for the same task has come meanwhile, or {id, error}. A request without an id cancels its task.
+// Tasks go on side by side: the models run a batch of each in turn, so that a word is answered while a book is read.
 
 import { loadEncoderDecoder } from "./encoder_decoder.js";
 import { loadTagger } from "./tagger.js";
@@ -25,15 +26,14 @@ const tasks = {
 /** Let messages in that came while a model ran. */
 const messages = () => new Promise((resume) => setTimeout(resume));
 
-let queue = Promise.resolve(); // a session runs one request at a time
-
 async function answer({ id, task, text }) {
   const goesOn = async (share) => {
-    if (task === "file") postMessage({ id, share });
+    if (share !== undefined) postMessage({ id, share });
     await messages();
     return newest[task] === id;
   };
   try {
+    await messages();
     const result = newest[task] === id ? await tasks[task](text, goesOn) : null;
     postMessage(result === null ? { id, stale: true } : { id, result });
   } catch (error) {
@@ -43,5 +43,5 @@ async function answer({ id, task, text }) {
 
 addEventListener("message", ({ data }) => {
   newest[data.task] = data.id;
-  queue = queue.then(() => answer(data));
+  if (data.id) answer(data);
 });

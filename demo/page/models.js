@@ -2,14 +2,16 @@
 
 const worker = new Worker(new URL("model_worker.js", import.meta.url), { type: "module" });
 const waiting = new Map(); // by the id of the request
+const newest = {}; // id of the newest request for each task; what comes of older ones is late
 let last = 0;
 
 worker.addEventListener("message", ({ data: { id, share, result, stale, error } }) => {
-  const { resolve, reject, progress } = waiting.get(id);
-  if (share !== undefined) return progress(share);
+  const { task, resolve, reject, progress } = waiting.get(id), late = newest[task] !== id;
+  if (share !== undefined) return late || progress(share);
   waiting.delete(id);
-  if (error !== undefined) reject(new Error(error));
-  else resolve(stale ? null : result);
+  if (stale || late) resolve(null);
+  else if (error !== undefined) reject(new Error(error));
+  else resolve(result);
 });
 
 worker.addEventListener("error", (event) => {
@@ -20,11 +22,19 @@ worker.addEventListener("error", (event) => {
 /**
  * Ask for a task: "type" and "file" are read by the tagger, "write" is written by the encoder-decoder.
  *
- * Resolves to the result, or to null if a newer request for the same task has overtaken this one.
+ * Calls `progress(share)` while a text is read. Resolves to the result, or to null if a newer request for the same task
+ * has overtaken this one, or `cancel` has ended it.
  */
 export function ask(task, text, progress = () => {}) {
   return new Promise((resolve, reject) => {
-    waiting.set(++last, { resolve, reject, progress });
+    newest[task] = ++last;
+    waiting.set(last, { task, resolve, reject, progress });
     worker.postMessage({ id: last, task, text });
   });
+}
+
+/** End a task that goes on. */
+export function cancel(task) {
+  newest[task] = undefined;
+  worker.postMessage({ task });
 }

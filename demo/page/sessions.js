@@ -1,4 +1,5 @@
-// Sessions of onnxruntime-web, in one thread: others would need headers that not every static host sends.
+// Sessions of onnxruntime-web, in one thread: others would need headers that not every static host sends. Its file has
+// all operators of the CPU and needs WebAssembly's SIMD, which browsers have had since 2023.
 
 import * as ort from "./onnxruntime/ort.wasm.bundle.min.mjs";
 
@@ -13,13 +14,16 @@ export async function fetchFile(path) {
   return answer;
 }
 
+let last = Promise.resolve(); // what the runtime does, one thing at a time, whoever asks for it
+const inTurn = (act) => (last = last.catch(() => {}).then(act));
+
 const QUIET = { logSeverityLevel: 3 }; // errors only: TensorScatter warns of each copy of a cache
 
 /** Return a function that runs an ONNX file of the page: a map of tensors to a map of tensors. */
 export async function openSession(path) {
   const bytes = new Uint8Array(await (await fetchFile(path)).arrayBuffer());
-  const session = await ort.InferenceSession.create(bytes, QUIET);
-  return (feeds) => session.run(feeds, QUIET);
+  const session = await inTurn(() => ort.InferenceSession.create(bytes, QUIET));
+  return (feeds) => inTurn(() => session.run(feeds, QUIET));
 }
 
 /** Return integers as an int64 tensor. */

@@ -42,6 +42,18 @@ export function protectedSpans(text) {
   return spans;
 }
 
+const PART = 1 << 15; // code units
+
+/** Yield the parts of a text, each of which ends where a word ends. */
+export function* wordParts(text) {
+  for (let start = 0; start < text.length; ) {
+    const space = text.slice(start + PART).search(/\s/);
+    const end = space < 0 ? text.length : start + PART + space;
+    yield text.slice(start, end);
+    start = end;
+  }
+}
+
 /**
  * Cut a text into windows that overlap, so that each character is decided once, with context on both sides.
  *

@@ -1,8 +1,9 @@
 // The tagger of characters, which reads texts of any length in windows. As restoration/window_reader.py, with the
 // batches that it makes: the numbers of an int8 model depend, in their last digits, on what is in the batch.
 
-import { codePoints, normalized, textOf } from "./code_points.js";
-import { cutWindows, protectedSpans } from "./spans.js";
+import { codePoints, normalized } from "./code_points.js";
+import { emptyReading, setChoice } from "./reading.js";
+import { cutWindows, protectedSpans, wordParts } from "./spans.js";
 
 const BATCH_TOKENS = 1024;
 
@@ -30,32 +31,42 @@ export class WindowReader {
   }
 
   /**
-   * Return the text in NFC as code points, and for each character that has a choice its place and its variants, the
-   * most probable first: `{codes, choices: [{place, variants: [{code, probability}]}]}`.
+   * Return the text in NFC as code points, and what the model says of the characters that have a choice: see
+   * reading.js.
    *
-   * `afterBatch(share)` is awaited after each batch with the share of windows that are done; if it returns false, the
-   * reading is given up and null is returned.
+   * `goesOn(share)` is awaited after each part of the work with the share of windows that are done; if it returns
+   * false, the reading is given up and null is returned.
    */
-  async read(text, afterBatch = async () => true) {
+  async read(text, goesOn = async () => true) {
     const began = performance.now(), nfc = normalized(text), codes = codePoints(nfc);
-    const { suggested, hints } = this.#spellings.suggest(nfc);
-    const ids = Int32Array.from(suggested, (code) => this.#ids.of(code)[0]); // of other characters, the first byte's
+    const ids = new Int32Array(codes.length), hints = new Uint8Array(codes.length);
+    let place = 0;
+    for (const part of wordParts(nfc)) {
+      const suggestion = this.#spellings.suggest(part);
+      const first = suggestion.suggested.map((code) => this.#ids.of(code)[0]); // of other characters, the first byte's
+      ids.set(first, place);
+      hints.set(suggestion.hints, place);
+      place += suggestion.hints.length;
+      if (place < codes.length && !(await goesOn(0))) return null;
+    }
     const options = Array.from(codes, (code) => this.#variants.get(code));
     for (const [start, end] of protectedSpans(nfc)) options.fill(undefined, start, end);
+    const reading = emptyReading(codes, options), order = new Uint32Array(codes.length); // of each place with a choice
+    reading.places.forEach((each, index) => { order[each] = index; });
     let windows = cutWindows(codes.length, this.#config.window_length)
       .filter(({ first, last }) => options.slice(first, last).some(Boolean))
       .sort((one, other) => one.end - one.start - (other.end - other.start)); // batches of one length need no padding
-    const choices = new Array(codes.length), all = windows.length;
+    const all = windows.length;
     while (windows.length) {
       const longest = windows.at(-1).end - windows.at(-1).start;
       const batch = windows.splice(-Math.max(1, Math.floor(BATCH_TOKENS / (longest + 2))));
-      await this.#readBatch(batch, longest + 2, ids, hints, options, choices);
-      if (!(await afterBatch(1 - windows.length / all))) return null;
+      await this.#readBatch(batch, longest + 2, ids, hints, options, reading, order);
+      if (!(await goesOn(1 - windows.length / all))) return null;
     }
-    return { codes, choices: choices.filter(Boolean), milliseconds: performance.now() - began };
+    return { ...reading, milliseconds: performance.now() - began };
   }
 
-  async #readBatch(batch, length, ids, hints, options, choices) {
+  async #readBatch(batch, length, ids, hints, options, reading, order) {
     const size = batch.length * length;
     const inputs = {
       input_ids: new Array(size).fill(this.#ids.pad),
@@ -77,7 +88,7 @@ export class WindowReader {
       for (let place = first; place < last; place++) {
         if (!options[place]) continue;
         const from = (row * length + 1 + place - start) * labels;
-        choices[place] = { place, variants: this.#probabilities(options[place], logits, from) };
+        setChoice(reading, order[place], this.#probabilities(options[place], logits, from));
       }
     });
   }
@@ -93,23 +104,3 @@ export class WindowReader {
       .sort((one, other) => other.probability - one.probability);
   }
 }
-
-/**
- * Return the restored text of a reading.
- *
- * A character is changed only if the probability of its most likely variant is at least `minConfidence`. `chosen` maps
- * places to the code points that somebody chose there.
- */
-export function restored({ codes, choices }, minConfidence = 0, chosen = new Map()) {
-  const restoredCodes = codes.slice(), limit = Math.fround(minConfidence);
-  for (const { place, variants: [best] } of choices) {
-    if (best.probability >= limit) restoredCodes[place] = best.code;
-  }
-  for (const [place, code] of chosen) restoredCodes[place] = code;
-  return textOf(restoredCodes);
-}
-
-const SURE = 0.95; // probability from which a character is not shaded
-
-/** Return whether somebody should look at a choice of a reading. */
-export const isDoubtful = ({ variants: [best] }) => best.probability < SURE;

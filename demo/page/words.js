@@ -15,11 +15,25 @@ const WORDS = {
     confidence: "Change a character only if at least this sure",
     legend: "the stronger, the less sure",
     hint: "Point at a shaded character, tap it, or go there with Tab and ← →. ↑ ↓ and Enter choose another spelling.",
-    progress: "Progress of the file",
+    textProgress: "Progress of the text",
+    fileProgress: "Progress of the file",
+    readSoFar: ({ percent, done, characters }) => `${percent} · ${format(done)} of ${plural(characters, "character", "characters")}`,
+    cancel: "Cancel",
+    cancelText: "Cancel the reading of the text",
+    cancelFile: "Cancel the reading of the file",
+    textCancelled: "Cancelled. The text is read again as soon as you change it.",
+    fileCancelled: "was cancelled",
+    mistakes: "Where it goes wrong",
+    mistakesHint: "A click on a sentence puts it into the box.",
+    score: ({ all, right }) => `Of the ${format(all)} sentences of the test, ${format(right)} come out right (by group)`,
+    share: ({ all, right }) => `${format(right)} of ${format(all)}`,
+    group: ({ name, group = name }) => group,
+    answered: "Model",
+    right: "Right",
     alternatives: "Alternatives",
     alternative: ({ character, word, percent }) => `${character} in ${word}, ${percent} sure`,
-    counts: ({ characters, changed, doubtful, time }) =>
-      `${plural(characters, "character", "characters")} · ${plural(changed, "mark", "marks")} added · ${format(doubtful)} doubtful${time ? ` · ${time} per character` : ""}`,
+    counts: ({ characters, changed, doubtful, marked, time }) =>
+      `${plural(characters, "character", "characters")} · ${plural(changed, "mark", "marks")} added · ${format(doubtful)} doubtful${marked ? `, the first ${format(marked)} of them shaded` : ""}${time ? ` · ${time} per character` : ""}`,
     loading: "Loading the model…",
     attentionLead: "An encoder-decoder reads the line above and writes the one below, a character at a time. The curves show where it looked.",
     line: "A line without accents",
@@ -34,8 +48,6 @@ const WORDS = {
     cutOff: "The output was cut off.",
     lineTime: ({ time, characters }) => `${time} per character written · ${plural(characters, "character", "characters")}`,
     fileReading: "is being read",
-    fileDone: ({ characters, changed, doubtful }) =>
-      `${plural(characters, "character", "characters")} · ${plural(changed, "mark", "marks")} added · ${format(doubtful)} doubtful`,
     save: ({ name }) => `Save ${name}`,
     suffix: "accents",
     notText: ({ name }) => `${name} is not UTF-8 text. Save it as UTF-8 and open it again.`,
@@ -59,11 +71,25 @@ const WORDS = {
     confidence: "Mudar uma letra só com pelo menos esta certeza",
     legend: "quanto mais forte, menos certeza",
     hint: "Aponte para uma letra sombreada, toque nela ou vá até ela com Tab e ← →. ↑ ↓ e Enter escolhem outra grafia.",
-    progress: "Andamento do arquivo",
+    textProgress: "Andamento do texto",
+    fileProgress: "Andamento do arquivo",
+    readSoFar: ({ percent, done, characters }) => `${percent} · ${format(done)} de ${plural(characters, "caractere", "caracteres")}`,
+    cancel: "Cancelar",
+    cancelText: "Cancelar a leitura do texto",
+    cancelFile: "Cancelar a leitura do arquivo",
+    textCancelled: "Cancelado. O texto é lido de novo assim que você o mudar.",
+    fileCancelled: "foi cancelado",
+    mistakes: "Onde ele erra",
+    mistakesHint: "Clique numa frase para levá-la à caixa.",
+    score: ({ all, right }) => `Das ${format(all)} frases do teste, ${format(right)} saem certas (por grupo)`,
+    share: ({ all, right }) => `${format(right)} de ${format(all)}`,
+    group: ({ name, group = name }) => GROUPS_PT[group] ?? group,
+    answered: "Modelo",
+    right: "Certo",
     alternatives: "Alternativas",
     alternative: ({ character, word, percent }) => `${character} em ${word}, certeza de ${percent}`,
-    counts: ({ characters, changed, doubtful, time }) =>
-      `${plural(characters, "caractere", "caracteres")} · ${plural(changed, "acento posto", "acentos postos")} · ${plural(doubtful, "duvidoso", "duvidosos")}${time ? ` · ${time} por caractere` : ""}`,
+    counts: ({ characters, changed, doubtful, marked, time }) =>
+      `${plural(characters, "caractere", "caracteres")} · ${plural(changed, "acento posto", "acentos postos")} · ${plural(doubtful, "duvidoso", "duvidosos")}${marked ? `, os primeiros ${format(marked)} sombreados` : ""}${time ? ` · ${time} por caractere` : ""}`,
     loading: "Carregando o modelo…",
     attentionLead: "Um codificador-decodificador lê a linha de cima e escreve a de baixo, um caractere de cada vez. As curvas mostram para onde ele olhou.",
     line: "Uma linha sem acentos",
@@ -78,8 +104,6 @@ const WORDS = {
     cutOff: "A saída foi cortada.",
     lineTime: ({ time, characters }) => `${time} por caractere escrito · ${plural(characters, "caractere", "caracteres")}`,
     fileReading: "está sendo lido",
-    fileDone: ({ characters, changed, doubtful }) =>
-      `${plural(characters, "caractere", "caracteres")} · ${plural(changed, "acento posto", "acentos postos")} · ${plural(doubtful, "duvidoso", "duvidosos")}`,
     save: ({ name }) => `Salvar ${name}`,
     suffix: "acentos",
     notText: ({ name }) => `${name} não é texto em UTF-8. Salve-o em UTF-8 e abra-o de novo.`,
@@ -90,6 +114,9 @@ const WORDS = {
     lineExample: "A acao comecou amanha, nao e facil",
   },
 };
+
+// Groups of test sentences whose names are English.
+const GROUPS_PT = { "verb/noun": "verbo/substantivo", "other pairs": "outros pares", speech: "fala coloquial" };
 
 let language = navigator.languages.some((each) => /^(pt|en)\b/.test(each))
   ? navigator.languages.find((each) => /^(pt|en)\b/.test(each)).slice(0, 2)

@@ -1,12 +1,19 @@
-"""Tests of the demo's page: typing, choosing, files, the second tab, languages, sizes."""
+"""Tests of the demo's page: typing, choosing, files, mistakes, the second tab, languages, sizes."""
 
+import csv
+import json
 import re
+from collections import Counter
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
 from atenta import restore_accents
+from atenta.tokenization.base_letters import strip_accents
 
+SENTENCES = Path(__file__).parents[2] / "recipes" / "data" / "everyday_pt" / "test.tsv"
+LONG = "A avo nao esta la. " * 55_000  # 1 MB
 DOUBTFUL = "Ele nao sabe se a avo vem."  # `avó` or `avô`, `vem` or `vêm`
 
 
@@ -120,6 +127,133 @@ def test_a_file_that_is_not_utf_8_is_refused(open_page, tmp_path):
     problem = "velha.txt is not UTF-8 text. Save it as UTF-8 and open it again."
     expect(page.get_by_role("alert")).to_have_text(problem)
     expect(page.locator("#file-card")).to_be_hidden()
+
+
+def open_long_file(page):
+    page.locator("#file").set_input_files({"name": "livro.txt", "mimeType": "text/plain", "buffer": LONG.encode()})
+    expect(page.locator("#file-progress")).to_be_visible()
+
+
+def test_typing_is_answered_while_a_file_of_1_mb_is_read(open_page, keep_picture):
+    page = open_page()
+    open_long_file(page)
+    figures = re.compile(r"^\d+% · [\d,]+ of 1,045,000 characters$")
+    expect(page.locator("#file-progress .figures")).to_have_text(figures)
+    expect(page.get_by_role("progressbar", name="Progress of the file")).to_be_visible()
+    expect(page.locator("#spoken")).to_have_text(figures)
+    type_text(page, "Nao e facil.")
+    type_text(page, "Ela ja esta la.")
+    keep_picture(page, "file_of_1_mb")
+    expect(page.locator("#file-progress")).to_be_visible()
+    assert page.locator("#given").input_value() == "Ela ja esta la."
+
+
+def test_the_reading_of_a_file_is_cancelled(open_page, tmp_path):
+    page = open_page()
+    open_long_file(page)
+    page.get_by_role("button", name="Cancel the reading of the file").press("Enter")
+    expect(page.locator("#file-progress")).to_be_hidden()
+    expect(page.locator("#file-state")).to_have_text("was cancelled")
+    expect(page.locator("#save")).to_be_hidden()
+    page.get_by_role("button", name="Português").click()
+    expect(page.locator("#file-state")).to_have_text("foi cancelado")
+
+
+def test_a_newer_file_takes_the_place_of_the_one_that_is_read(open_page):
+    page = open_page()
+    open_long_file(page)
+    page.locator("#file").set_input_files({"name": "nota.txt", "mimeType": "text/plain", "buffer": b"Nao e facil."})
+    expect(page.locator("#save")).to_have_text("Save nota.accents.txt")
+    expect(page.locator("#file-progress")).to_be_hidden()
+
+
+def paste(page, text):
+    page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
+    page.locator("#given").press("Control+a")
+    page.locator("#given").press("Control+v")
+
+
+def test_a_long_text_in_the_box_is_overtaken_by_a_newer_one(open_page):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    paste(page, LONG[: len(LONG) // 4])
+    expect(page.get_by_role("progressbar", name="Progress of the text")).to_be_visible()
+    expect(page.locator("#text-progress .figures")).to_have_text(re.compile(r"^\d+% · [\d,]+ of 261,250 characters$"))
+    expect(page.locator("#restored")).to_have_attribute("aria-busy", "true")
+    expect(page.locator("#copy")).to_be_disabled()
+    type_text(page, "Nao e facil.")
+    expect(page.locator("#text-progress")).to_be_hidden()
+    expect(page.locator("#copy")).to_be_enabled()
+
+
+def test_the_reading_of_a_long_text_in_the_box_is_cancelled(open_page):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
+    paste(page, LONG[: len(LONG) // 4])
+    page.get_by_role("button", name="Cancel the reading of the text").click()
+    expect(page.locator("#text-progress")).to_be_hidden()
+    expect(page.locator("#restored")).to_be_empty()
+    expect(page.locator("#counts")).to_have_text("Cancelled. The text is read again as soon as you change it.")
+    assert page.locator("#given").input_value() == LONG[: len(LONG) // 4]
+    type_text(page, "Nao e facil.")
+    expect(page.locator("#counts")).to_contain_text("12 characters")
+
+
+def test_only_the_first_doubtful_characters_of_a_long_text_are_marked(open_page):
+    count = """async (length) => {
+      const [{ emptyReading, setChoice, counted }, { MOST_MARKS, showMarks }] =
+        await Promise.all([import("./reading.js"), import("./marks.js")]);
+      const codes = new Uint32Array(length).fill(97), output = document.createElement("div");
+      const reading = emptyReading(codes, Array.from(codes, () => [{}, {}]));
+      for (const place of codes.keys()) {
+        setChoice(reading, place, [{ code: 227, probability: 0.6 }, { code: 97, probability: 0.4 }]);
+      }
+      const shown = showMarks(output, reading, 0, new Map(), () => {});
+      return [MOST_MARKS, output.querySelectorAll(".mark").length, output.textContent, counted(reading, shown)];
+    }"""
+    most, marks, text, numbers = open_page().evaluate(count, 3000)
+    assert marks == most < 3000
+    assert text == "ã" * 3000
+    assert numbers == {"characters": 3000, "changed": 3000, "doubtful": 3000}
+
+
+def test_the_mistakes_are_those_of_the_model(site):
+    found = json.loads((site / "mistakes.json").read_text(encoding="utf-8"))
+    with SENTENCES.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+    right = Counter(row["group"] for row in rows if restore_accents(strip_accents(row["text"])) == row["text"])
+    tested = Counter(row["group"] for row in rows)
+    assert found["groups"] == [{"name": name, "all": tested[name], "right": right[name]} for name in tested]
+    shown = found["sentences"]
+    assert 0 < len(shown) <= 12
+    assert max(Counter(sentence["group"] for sentence in shown).values()) <= 2
+    for sentence in shown:
+        assert {"group": sentence["group"], "text": sentence["right"]} in rows
+        assert sentence["given"] == strip_accents(sentence["right"])
+        assert sentence["answered"] == restore_accents(sentence["given"]) != sentence["right"]
+
+
+def test_a_mistake_is_put_into_the_box(open_page, site):
+    found = json.loads((site / "mistakes.json").read_text(encoding="utf-8"))
+    page = open_page()
+    all_, right = (sum(group[key] for group in found["groups"]) for key in ("all", "right"))
+    expect(page.locator("#score")).to_have_text(
+        f"Of the {all_} sentences of the test, {right} come out right (by group)"
+    )
+    page.locator("#score").press("Enter")
+    group = found["groups"][0]
+    expect(page.locator("#score-groups li").first).to_have_text(f"{group['name']} {group['right']} of {group['all']}")
+    buttons = page.locator("#mistakes").get_by_role("button")
+    expect(buttons).to_have_count(len(found["sentences"]))
+    for sentence, button in zip(found["sentences"][:3], buttons.all()):
+        words = zip(sentence["answered"].split(), sentence["right"].split(), strict=True)
+        wrong, instead = zip(*(pair for pair in words if pair[0] != pair[1]))
+        expect(button.locator("del")).to_have_text(wrong)
+        expect(button.locator("ins")).to_have_text(instead)
+        button.press("Enter")
+        expect(page.locator("#given")).to_be_focused()
+        expect(page.locator("#given")).to_have_value(sentence["given"])
+        expect(page.locator("#restored")).to_have_text(sentence["answered"])
+    page.get_by_role("button", name="Português").click()
+    expect(page.get_by_role("complementary", name="Onde ele erra")).to_contain_text("verbo/substantivo")
 
 
 def test_the_second_tab_shows_what_a_written_character_read(open_page):

@@ -13,14 +13,14 @@ from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 PREDICTIONS = Path(__file__).parents[2] / "restoration" / "portuguese_accents" / "predictions.tsv"
 NEAR = 0.03  # two builds of onnxruntime may round a number of an int8 model up and down, which doubtful ones show
 READ_ALL = """async (texts) => {
-  const [{ loadTagger }, { restored }] = await Promise.all([import("./tagger.js"), import("./window_reader.js")]);
+  const [{ loadTagger }, { restored }] = await Promise.all([import("./tagger.js"), import("./reading.js")]);
   const tagger = await loadTagger(), found = [];
   for (const text of texts) {
-    const reading = await tagger.read(text);
+    const reading = await tagger.read(text), { places, width, probabilities } = reading;
     found.push({
       text: restored(reading),
       sure: restored(reading, 0.9),
-      probabilities: reading.choices.map(({ place, variants }) => [place, variants[0].probability]),
+      probabilities: Array.from(places, (place, index) => [place, probabilities[index * width]]),
     });
   }
   return found;
@@ -60,6 +60,16 @@ def test_texts_are_restored_as_in_python(open_page, sentences):
         np.testing.assert_allclose(probabilities, restored.probabilities[list(places)], atol=NEAR)
         if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
             assert of_page["sure"] == restore_accents(text, min_confidence=0.9)
+
+
+def test_a_long_text_is_prepared_in_parts_that_end_where_words_end(open_page):
+    cut = """async (text) => [...(await import("./spans.js")).wordParts(text)]"""
+    page = open_page()
+    for text in ("", "nao", "acao, e\u00a0ja\n" * 9000, "a" * 70_000, "a" * 40_000 + " " * 40_000 + "b"):
+        parts = page.evaluate(cut, text)
+        assert "".join(parts) == text
+        assert all(part[0].isspace() for part in parts[1:])
+    assert len(page.evaluate(cut, "nao " * 30_000)) == 4
 
 
 def test_half_a_character_is_an_error(open_page):
