@@ -3,7 +3,10 @@
 import random
 
 import numpy as np
+import onnx
 import pytest
+from onnx import helper
+from onnxruntime import InferenceSession
 
 from atenta import (
     AtentaDecoderForCausalLM,
@@ -13,6 +16,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.engines.engine import load_engine
+from atenta.engines.onnx_quantization import round_weights
 from atenta.recipes import export
 from support.exported import CHARACTERS, save_head, save_lively
 from support.models import ALL_LAYOUTS
@@ -84,3 +88,26 @@ def test_int8_is_close_to_float32(exported):
     ours, theirs = (np.concatenate([each["logits"] for each in engine.predict(texts)]) for engine in (rounded, exact))
     assert np.abs(ours - theirs).max() > 0
     assert np.abs(ours - theirs).mean() < 0.1 * theirs.std()
+
+
+@pytest.mark.parametrize("is_shared", [False, True])
+def test_large_tables_have_a_scale_for_each_vector(tmp_path, is_shared):
+    """Unless an output layer multiplies by the same table."""
+    table = np.random.default_rng(0).normal(size=(8192, 32)).astype(np.float32) * np.logspace(-3, 3, 8192)[:, None]
+    table = table.astype(np.float32)
+    table[7] = 0
+    nodes = [helper.make_node("Gather", ["table", "ids"], ["found"])]
+    if is_shared:
+        transposed = helper.make_node("Transpose", ["table"], ["transposed"], perm=[1, 0])
+        nodes += [transposed, helper.make_node("MatMul", ["found", "transposed"], ["scores"])]
+    types = {"ids": onnx.TensorProto.INT64, "found": onnx.TensorProto.FLOAT}
+    ids, found = (helper.make_tensor_value_info(name, kind, ["batch", None]) for name, kind in types.items())
+    graph = helper.make_graph(nodes, "look-up", [ids], [found], [onnx.numpy_helper.from_array(table, "table")])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
+    round_weights(model, tmp_path / "rounded.onnx", ())
+    chosen = np.arange(8192)[None]
+    (looked_up,) = InferenceSession(tmp_path / "rounded.onnx").run(["found"], {"ids": chosen})
+    error = np.abs(looked_up[0] - table).max(1)
+    assert (error <= np.abs(table).max(1) / 253).all()
+    assert error.any() != is_shared
+    assert ((tmp_path / "rounded.onnx").stat().st_size < 0.3 * table.nbytes) != is_shared
