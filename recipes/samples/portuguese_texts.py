@@ -198,7 +198,7 @@ def _runs_of_words(text: str) -> list[str]:
 
 def _known_texts(rows: Iterable[Mapping[str, str]]) -> set[str]:
     """Return what `_is_known` looks up: the sentences of sources, and their runs of eight words."""
-    known = set()
+    known: set[str] = set()
     for row in rows:
         known.update(_runs_of_words(row["source"]), map(str.lower, cut_into_sentences([row["source"]])))
     return known
