@@ -14,6 +14,7 @@ from matplotlib.colors import ListedColormap, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch
+from torch.nn.functional import pad
 from transformers import BatchEncoding, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.modeling.attention import MultiHeadAttention
@@ -38,10 +39,10 @@ class WatchedAttention:
     """The masks and weights of all attention layers of one kind, for a batch of texts.
 
     Attributes:
-        name: `"self-attention"`; in an encoder-decoder `"encoder self-attention"`, `"decoder self-attention"` or
-            `"cross-attention"`.
-        query_ids: (batch, queries), the tokens that attend.
-        key_ids: (batch, keys), the tokens that are attended to.
+        name: `"self-attention"`, and `"self-attention of groups"` where an encoder pools characters; in an
+            encoder-decoder `"encoder self-attention"`, `"decoder self-attention"` or `"cross-attention"`.
+        query_ids: (batch, queries, tokens), the tokens that attend; one, or those of a group.
+        key_ids: (batch, keys, tokens), the tokens that are attended to.
         visible: (batch, queries, keys), true where the mask lets the query attend to the key.
         weights: (batch, layers, heads, queries, keys), from 0 to 1; the weights of each query sum to 1.
     """
@@ -133,7 +134,7 @@ def watch_attention(
             record = partial(_record, calls.setdefault(_kind(name, model), []))
             hooks.enter_context(layer.register_forward_hook(record, with_kwargs=True))
         model(**inputs)
-    return [_collect(name, calls_of_kind, inputs) for name, calls_of_kind in calls.items()]
+    return [_collect(name, calls_of_kind, inputs, tokenizer) for name, calls_of_kind in calls.items()]
 
 
 def attention_maps(
@@ -148,8 +149,8 @@ def attention_maps(
         AttentionMap(
             name=one.name,
             weights=one.weights[0],
-            query_labels=readable_tokens(tokenizer, one.query_ids[0].tolist()),
-            key_labels=readable_tokens(tokenizer, one.key_ids[0].tolist()),
+            query_labels=_labels(tokenizer, one.query_ids[0]),
+            key_labels=_labels(tokenizer, one.key_ids[0]),
         )
         for one in watched
     ]
@@ -202,8 +203,8 @@ def draw_masks(
             draw_heatmap(
                 axes,
                 _reasons(one, row, tokenizer.pad_token_id),
-                readable_tokens(tokenizer, one.query_ids[row].tolist()),
-                readable_tokens(tokenizer, one.key_ids[row].tolist()),
+                _labels(tokenizer, one.query_ids[row]),
+                _labels(tokenizer, one.key_ids[row]),
                 title=say_name(one.name),
                 xlabel=say("key"),
                 ylabel=say("query"),
@@ -279,7 +280,7 @@ def _kind(name: str, model: PreTrainedModel) -> str:
     if name.endswith("cross_attn"):
         return "cross-attention"
     if not model.config.is_encoder_decoder:
-        return "self-attention"
+        return "self-attention of groups" if "downsampling" in name.split(".") else "self-attention"
     return "encoder self-attention" if "encoder" in name.split(".") else "decoder self-attention"
 
 
@@ -288,7 +289,10 @@ def _record(calls: list, module: MultiHeadAttention, args: tuple, kwargs: dict, 
 
 
 def _collect(
-    name: str, calls: list[tuple[torch.Tensor | None, torch.Tensor]], inputs: BatchEncoding
+    name: str,
+    calls: list[tuple[torch.Tensor | None, torch.Tensor]],
+    inputs: BatchEncoding,
+    tokenizer: PreTrainedTokenizerBase,
 ) -> WatchedAttention:
     masks, weights = zip(*calls)
     stacked = torch.stack(weights, dim=1).float().cpu()  # (batch, layers, heads, queries, keys)
@@ -299,13 +303,30 @@ def _collect(
     source, target = inputs.input_ids, inputs.get("decoder_input_ids")
     query_ids = target if name in ("decoder self-attention", "cross-attention") else source
     key_ids = target if name == "decoder self-attention" else source
+    queries, keys = stacked.shape[-2:]
     return WatchedAttention(
         name=name,
-        query_ids=query_ids.cpu(),
-        key_ids=key_ids.cpu(),
+        query_ids=_group(query_ids.cpu(), queries, tokenizer.pad_token_id),
+        key_ids=_group(key_ids.cpu(), keys, tokenizer.pad_token_id),
         visible=visible.expand_as(stacked[:, 0, 0]),
         weights=stacked,
     )
+
+
+def _group(ids: torch.Tensor, groups: int, pad_token_id: int) -> torch.Tensor:
+    """Return ids, (batch, length), as (batch, groups, tokens of a group)."""
+    size = -(-ids.shape[1] // groups)
+    return pad(ids, (0, groups * size - ids.shape[1]), value=pad_token_id).unflatten(1, (groups, size))
+
+
+def _labels(tokenizer: PreTrainedTokenizerBase, ids: torch.Tensor) -> list[str]:
+    """Return ids, (queries or keys, tokens), as texts, without the padding that fills up a group."""
+    return [
+        "".join(
+            readable_tokens(tokenizer, [each[0], *(token for token in each[1:] if token != tokenizer.pad_token_id)])
+        )
+        for each in ids.tolist()
+    ]
 
 
 def _index(attention: AttentionMap, name: str, index: int, number: int) -> int:
@@ -366,5 +387,5 @@ def _page(maps: Sequence[AttentionMap]) -> str:
 def _reasons(watched: WatchedAttention, row: int, pad_token_id: int) -> torch.Tensor:
     """Return (queries, keys): whether the key is visible, or why it is hidden."""
     visible = watched.visible[row]
-    padding = (watched.key_ids[row] == pad_token_id).expand_as(visible)
+    padding = (watched.key_ids[row, :, 0] == pad_token_id).expand_as(visible)
     return torch.where(visible, _VISIBLE, torch.where(padding, _PADDING, _LATER))

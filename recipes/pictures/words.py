@@ -10,6 +10,7 @@ PORTUGUESE = {
     "No answer yet: put one in place of `...`.": "Ainda sem resposta: escreva uma no lugar de `...`.",
     # attention and masks
     "self-attention": "autoatenção",
+    "self-attention of groups": "autoatenção de grupos",
     "encoder self-attention": "autoatenção do encoder",
     "decoder self-attention": "autoatenção do decoder",
     "cross-attention": "atenção cruzada",

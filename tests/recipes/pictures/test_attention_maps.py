@@ -77,6 +77,7 @@ def test_the_weights_are_those_that_transformers_records(model_class):
     for one in watched:
         assert_close(one.weights, torch.stack(expected[one.name], dim=1))
         assert one.weights.shape[-2:] == (one.query_ids.shape[1], one.key_ids.shape[1])
+        assert one.query_ids.shape[2] == one.key_ids.shape[2] == 1
         # Padding before a text sees nothing, so its weights mean nothing.
         hidden = ~one.visible & one.visible.any(-1, keepdim=True)
         assert not one.weights[hidden[:, None, None].expand_as(one.weights)].any()
@@ -105,8 +106,24 @@ def test_without_a_target_the_generated_one_is_read():
     model.generation_config.max_length = 7
     *_, cross = watch_attention(model, tokenizer, TEXTS[:1])
     written = model.generate(**tokenizer(TEXTS[:1], return_tensors="pt"))
-    assert cross.query_ids.tolist() == written[:, :-1].tolist()
-    assert cross.key_ids.tolist() == tokenizer(TEXTS[:1]).input_ids
+    assert cross.query_ids.squeeze(2).tolist() == written[:, :-1].tolist()
+    assert cross.key_ids.squeeze(2).tolist() == tokenizer(TEXTS[:1]).input_ids
+
+
+def test_groups_of_characters_have_maps_of_their_own():
+    tokenizer = AtentaTokenizer.from_texts(TEXTS, family="encoder")
+    sizes = {"downsampling_rate": 4, "downsampling_layers": 3, "num_hidden_layers": 2}
+    model = tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer), **sizes)
+    groups, characters = attention_maps(model, tokenizer, "casa o rei")  # 10 characters, <bos> and <eos>
+    assert groups.name == "self-attention of groups"
+    assert groups.query_labels == groups.key_labels == ["⟨bos⟩cas", "a␣o␣", "rei⟨eos⟩"]
+    assert groups.weights.shape[::2] == (3, 3)
+    assert_close(groups.weights.sum(-1), torch.ones_like(groups.weights[..., 0]))
+    assert characters.name == "self-attention"
+    assert characters.weights.shape[::2] == (2, 12)
+    draw_masks(model, tokenizer, TEXTS)
+    *_, last = attention_maps(model, tokenizer, "o")
+    assert last.query_labels == ["⟨bos⟩", "o", "⟨eos⟩"]
 
 
 @pytest.mark.parametrize(
