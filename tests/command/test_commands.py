@@ -319,7 +319,7 @@ def test_a_description_is_from_the_files_alone(tmp_path):
     assert described["files"]["config.json"] == os.path.getsize(tmp_path / "config.json")
     printed = run("info", MODEL_FOLDER).stdout
     assert "AtentaEncoderForTokenClassification, encoder" in printed
-    assert "1,415,652" in printed
+    assert "5,878,312" in printed
     assert "model_int8.onnx" in printed
     (tmp_path / "model.safetensors").write_bytes(b"\x00")
     assert "cannot load the model.safetensors" in str(run("info", tmp_path, code=1).exception)
