@@ -35,7 +35,7 @@ DIGESTS = {
     "novels": "576f4b4627c1eae3",
     "plays": "988d5b362c838ed1",
     "languages": "ec3cfa76e4cee0f4",
-    "portuguese": "67325ee4f347875e",
+    "portuguese": "8ac48fd335d3c253",
     "portuguese_documents": "ca9b42727353e0bb",
     "romance_g2p": "e4db6a7940b376bf",
     "brazil_g2p": "7e7fc55a28ffb464",
