@@ -108,7 +108,9 @@ def _lacking(config: PreTrainedConfig, home: str) -> Iterator[str]:
         added = " (False has one in a decoder with other positions)" * (family == "atenta_decoder")
         yield f"found norm_first=False, expected True{added}"
     if not hasattr(transformers, home):
-        yield f"found rotary positions and the head {home.partition('For')[2]}, expected other positions"
+        head = home.partition("For")[2]
+        expected = "other positions" + " or the head MaskedLM" * (head == "PreTraining")
+        yield f"found rotary positions and the head {head}, expected {expected}"
     if home.startswith("Esm"):
         saved = {"task_specific_params": getattr(config, "task_specific_params", None)}
         if saved_options(saved, "text-classification").get("text_pairs"):
@@ -145,6 +147,8 @@ def to_home(model: PreTrainedModel) -> PreTrainedModel:
     if not config.is_encoder_decoder:
         names += ["hidden_size", "num_hidden_layers", "num_attention_heads", "id2label", "label2id", "problem_type"]
     shared = {name: getattr(config, name) for name in names}
+    is_rotary = config.position_embedding_type == "rotary"
+    shared["max_position_embeddings"] = _LONGEST if is_rotary else config.max_position_embeddings
     made = home(home.config_class(**shared, tie_word_embeddings=False, **options)).to(model.dtype).eval()
     made.load_state_dict(weights, strict=False)
     for name, weight in made.named_parameters():
@@ -249,7 +253,6 @@ def _to_eurobert(model: Any) -> tuple[Options, Weights]:
         "mlp_bias": True,
         "mask_token_id": 0,  # not read; who has the tokenizer enters the right one
         "rope_parameters": {"rope_type": "default", "rope_theta": config.position_embedding_theta},
-        "max_position_embeddings": _LONGEST,
     }
     return options, weights
 
@@ -283,7 +286,6 @@ def _to_esm(model: Any) -> tuple[Options, Weights]:
         "position_embedding_type": "rotary",
         "emb_layer_norm_before": False,
         "token_dropout": False,
-        "max_position_embeddings": _LONGEST,
     }
     return options, weights
 
@@ -320,7 +322,6 @@ def _to_megatron(model: Any) -> tuple[Options, Weights]:
             weights |= _layer(f"{base}pooler.dense", weight * stack.norm.weight, bias + weight @ stack.norm.bias)
     options = _bert_options(config) | {
         "hidden_act": config.hidden_act,
-        "max_position_embeddings": config.max_position_embeddings,
         "type_vocab_size": config.type_vocab_size or 1,
     }
     return options, weights
@@ -358,7 +359,6 @@ def _to_neox(model: Any) -> tuple[Options, Weights]:
         "attention_bias": True,
         "use_parallel_residual": False,
         "rope_parameters": {"rope_type": "default", "rope_theta": theta, "partial_rotary_factor": 1.0},
-        "max_position_embeddings": _LONGEST,
     }
     return options, weights
 
@@ -388,7 +388,6 @@ def _to_opt(model: Any) -> tuple[Options, Weights]:
         "activation_function": config.hidden_act,
         "dropout": config.dropout,
         "do_layer_norm_before": config.norm_first,
-        "max_position_embeddings": config.max_position_embeddings,
     }
     return options, weights
 
@@ -431,7 +430,6 @@ def _to_marian_or_pegasus(model: Any) -> tuple[Options, Weights]:
         "dropout": config.dropout,
         "decoder_start_token_id": config.decoder_start_token_id,
         "forced_eos_token_id": None,
-        "max_position_embeddings": config.max_position_embeddings,
     }
     if not config.norm_first:
         options |= {"share_encoder_decoder_embeddings": False, "decoder_vocab_size": config.vocab_size}

@@ -119,7 +119,7 @@ HOMELESS = [
     (AtentaDecoderModel, LEARNED | {"layer_norm_eps": 1e-6}, ["layer_norm_eps=1e-06", "1e-5"]),
     (AtentaDecoderForSequenceClassification, LEARNED | {"head_dim": 6}, ["head_dim=6", "4 heads in hidden_size=32"]),
     (AtentaEncoderForQuestionAnswering, ROTARY, ["rotary", "QuestionAnswering", "other positions"]),
-    (AtentaEncoderForPreTraining, ROTARY, ["rotary", "PreTraining", "other positions"]),
+    (AtentaEncoderForPreTraining, ROTARY, ["rotary", "PreTraining", "other positions or the head MaskedLM"]),
     (AtentaEncoderModel, ROTARY | {"hidden_act": "silu"}, ["hidden_act='silu'", "'gelu' or 'relu'"]),
     (AtentaEncoderModel, ROTARY | {"position_embedding_theta": 500.0}, ["position_embedding_theta=500.0", "10000"]),
     (AtentaEncoderForMaskedLM, LEARNED | {"hidden_act": "tanh"}, ["hidden_act='tanh'", "'gelu' or 'relu'"]),
