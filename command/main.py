@@ -261,7 +261,7 @@ def info(
 
 
 app.command(short_help="Draw what a model does.", context_settings=PASSED_ON)(show)
-app.command(short_help="Write ONNX files, which run without torch.", context_settings=PASSED_ON)(export)
+app.command(short_help="Write ONNX files, or a folder for transformers alone.", context_settings=PASSED_ON)(export)
 
 
 @app.command(short_help="Push a model to the Hub.")

@@ -94,7 +94,7 @@ def show(context: typer.Context) -> None:
 
 
 def export(context: typer.Context) -> None:
-    """Write a model as ONNX files, which run without torch, and compare the answers. See `atenta export --help`."""
+    """Write a model as ONNX files, or for transformers alone, and compare them. See `atenta export --help`."""
     _run_script("export", "export", context.args)
 
 

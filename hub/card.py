@@ -76,10 +76,12 @@ def make_card(
     repository: str | None = None,
     model: PreTrainedModel | None = None,
     base_model: str | None = None,
+    built_in: str | None = None,
 ) -> ModelCard:
     """Return a model's card without writing it. The arguments are those of `write_model_card`.
 
-    `base_model` is the repository of the original, for the card of its ONNX files.
+    `base_model` is the repository of the original, for the card of its ONNX files, and `built_in` the class of
+    transformers itself, for the card of a copy that is of that class.
     """
     folder = Path(folder)
     facts = CardFacts.read(folder) if facts is None else facts
@@ -94,9 +96,10 @@ def make_card(
         config=saved.config,
         labels=_labels(saved.config),
         base_model=base_model,
+        built_in=built_in,
         usage=write_onnx_usage(saved, name, _quantization(folder), facts.example)
         if base_model
-        else write_usage(saved, name, facts.example),
+        else write_usage(saved, name, facts.example, is_built_in=built_in is not None),
         tests={test: _score_table(scores, language) for test, scores in facts.tests.items()},
         groups={
             kind: _group_table(groups, facts.metric, language)
@@ -105,7 +108,7 @@ def make_card(
         },
         worst=facts.worst_groups(),
         better=facts.better_baseline(),
-        pictures=[picture for picture in _PICTURES if (folder / picture).is_file()],
+        pictures=[picture for picture in _PICTURES if (folder / picture).is_file() and not built_in],
         command=_as_code_block(format_command(facts.run["command"]), "sh") if facts.run.get("command") else None,
         versions=_as_markdown(_versions(facts.run)),
         # Within a block of code, where nothing can be escaped.
@@ -125,7 +128,7 @@ def make_card(
     )
     body = re.sub(r"\n{3,}", "\n\n", card.text).strip()
     card.text = f"\n{body}\n"
-    if facts.is_described:
+    if facts.is_described and not built_in:
         seal = (
             f"<!-- atenta filled this card in, and does so again at each push unless it is edited: {_digest(body)} -->"
         )

@@ -68,6 +68,21 @@ with torch.no_grad():
     print(model(**inputs).last_hidden_state.shape)
 """,
 }
+# Of classes of transformers itself, which has no pipelines for these tasks.
+_WITHOUT_OUR_PIPELINE = {
+    "text2text-generation": """\
+inputs = tokenizer([EXAMPLE], return_tensors="pt")
+print(tokenizer.batch_decode(model.generate(**inputs), skip_special_tokens=True))
+""",
+    "question-answering": """\
+question, context = "Onde nasceu Machado de Assis?", "Machado de Assis nasceu no Rio de Janeiro."
+inputs = tokenizer(question, context, return_tensors="pt")
+with torch.no_grad():
+    outputs = model(**inputs)
+start, end = outputs.start_logits.argmax(), outputs.end_logits.argmax()
+print(tokenizer.decode(inputs.input_ids[0, start : end + 1]))
+""",
+}
 _VECTORS_OF_TWO_STACKS = """\
 inputs = tokenizer([EXAMPLE], return_tensors="pt")
 start = torch.tensor([[model.config.decoder_start_token_id]])
@@ -97,14 +112,22 @@ _EXAMPLES = {
 }
 
 
-def write_usage(model: ModelFacts, name: str, example: str | None = None) -> str:
-    """Return Python that loads a model, by its repository or folder, and prints what it makes of an example."""
-    if model.kind.task in _PIPELINES:
-        code = _IMPORT_PIPELINE + _PIPELINES[model.kind.task]
-    elif model.kind.task == "feature-extraction" and model.family == "encoder-decoder":
+def write_usage(model: ModelFacts, name: str, example: str | None = None, *, is_built_in: bool = False) -> str:
+    """Return Python that loads a model, by its repository or folder, and prints what it makes of an example.
+
+    A model of a class that is built into transformers is loaded without the pipelines and the code of this package.
+    """
+    task = model.kind.task
+    if is_built_in and task in _WITHOUT_OUR_PIPELINE:
+        code = _LOADED + _WITHOUT_OUR_PIPELINE[task]
+    elif task in _PIPELINES:
+        code = _IMPORT_PIPELINE + _PIPELINES[task]
+    elif task == "feature-extraction" and model.family == "encoder-decoder":
         code = _LOADED + _VECTORS_OF_TWO_STACKS
     else:
-        code = _LOADED + _WITHOUT_PIPELINE[model.kind.task]
+        code = _LOADED + _WITHOUT_PIPELINE[task]
+    if is_built_in:
+        code = code.replace(", trust_remote_code=True", "")
     return _fill(code, model, name, example)
 
 

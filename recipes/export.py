@@ -2,6 +2,9 @@
 
 The files are in the model's folder `onnx`, from where `load_engine` takes them, also on a machine without torch. Then
 onnxruntime and torch read the same texts, and a table shows how their answers and times differ.
+
+With `--to transformers DEST`, the model is written into a new folder instead, as one of transformers' own classes,
+which opens without `trust_remote_code`, and its outputs are compared.
 """
 
 import argparse
@@ -48,8 +51,21 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"model that does not generate, give training texts: {_NUM_EXAMPLES} lines from all over the file show in "
         "which ranges the numbers lie that the weights multiply, so that they are rounded too, which is faster",
     )
+    parser.add_argument(
+        "--to",
+        nargs=2,
+        metavar=("transformers", "DEST"),
+        help="write a folder for transformers, without code of this package, instead of ONNX files",
+    )
     options = parser.parse_args(arguments)
+    if options.to and options.to[0] != "transformers":
+        parser.error(f"argument --to: found {options.to[0]!r}; expected transformers and a folder")
+    if options.to and (options.quantization or options.texts):
+        parser.error("--quantization and --texts are for ONNX files; expected --to without them")
     try:
+        if options.to:
+            _export_to_transformers(options.folder, Path(options.to[1]))
+            return
         _export(options.folder, options.quantization, options.texts)
     except KeyboardInterrupt:
         print("\nStopped. Run the command again: its files may be incomplete.", file=sys.stderr)
@@ -63,9 +79,7 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
     if missing:
         raise ImportError(f'Exporting needs {", ".join(missing)}: pip install "atenta[export]"')
-    from transformers import logging
-
-    logging.disable_progress_bar()  # of loading, which is short beside the export
+    _hide_progress_bars()
     given = [] if texts_file is None else _read_lines(texts_file)
     torch_engine = load_engine(folder, "torch")
     texts = given[:_NUM_TEXTS] or random_texts(torch_engine)
@@ -86,6 +100,23 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     width = max(map(len, rows))
     for name, value in rows.items():
         print(f"{name:<{width}}  {value}")
+
+
+def _hide_progress_bars() -> None:
+    from transformers import logging
+
+    logging.disable_progress_bar()  # of loading and saving, which are short
+
+
+def _export_to_transformers(folder: Path, destination: Path) -> None:
+    from atenta.hub.transformers_export import export_transformers
+
+    _hide_progress_bars()
+    print(f"Exporting {folder}", flush=True)
+    exported = export_transformers(folder, destination)
+    print(f"{destination}: {exported.class_name}, which opens without trust_remote_code")
+    for name, difference in exported.differences.items():
+        print(f"largest difference of {name}  {difference:8.1e}")
 
 
 def calibration_inputs(folder: Path, engine: Engine, texts: Sequence[str]) -> list[dict[str, np.ndarray]]:

@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from transformers import AutoModelForCausalLM
 
 from atenta import (
     AtentaDecoderForCausalLM,
@@ -118,6 +119,8 @@ def test_answers_that_differ_are_counted(models, monkeypatch):
         (["{models}/decoder", "--texts", "{models}/latin.txt"], "latin.txt is not a text in UTF-8; expected one"),
         (["{models}/decoder", "--texts", "{models}/long.txt"], "A text has 101 tokens; expected at most the 64 posit"),
         (["{models}/bare"], "bare has no tokenizer.json; expected"),
+        (["{models}/tagger", "--to", "transformers", "{models}/copy"], "found norm_first=False, expected True"),
+        (["nowhere", "--to", "transformers", "{models}/copy"], "nowhere: found no such folder here"),
     ],
 )
 def test_refusals_are_one_line(arguments, message, models):
@@ -129,6 +132,35 @@ def test_refusals_are_one_line(arguments, message, models):
         export.main([argument.format(models=models) for argument in arguments])
     assert message in stopped.value.code
     assert "\n" not in stopped.value.code
+
+
+def test_a_folder_for_transformers_is_compared_by_its_outputs(models, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(export, "find_spec", lambda name: None)  # it needs none of the packages of ONNX
+    first, second, third = run(models / "decoder", "--to", "transformers", tmp_path / "copy")
+    assert first == f"Exporting {models / 'decoder'}"
+    assert second == f"{tmp_path / 'copy'}: OPTForCausalLM, which opens without trust_remote_code"
+    name, difference = third.rsplit(maxsplit=1)
+    assert name == "largest difference of logits"
+    assert 0 < float(difference) < 1e-4
+    assert type(AutoModelForCausalLM.from_pretrained(tmp_path / "copy")).__name__ == "OPTForCausalLM"
+    with pytest.raises(SystemExit) as stopped:
+        export.main([str(models / "decoder"), "--to", "transformers", str(tmp_path / "copy")])
+    assert "copy: found a folder with files; expected a new folder" in stopped.value.code
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--to", "onnx", "copy"], "argument --to: found 'onnx'; expected transformers and a folder"),
+        (["--to", "transformers"], "argument --to: expected 2 arguments"),
+        (["--to", "transformers", "copy", "--quantization", "int8"], "--quantization and --texts are for ONNX files"),
+    ],
+)
+def test_options_of_one_format_are_refused_with_the_other(options, message, models, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        export.main([str(models / "decoder"), *options])
+    assert stopped.value.code == 2
+    assert message in capsys.readouterr().err
 
 
 def test_missing_packages_are_named(models, monkeypatch):
