@@ -3,7 +3,7 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 from atenta.recipes.samples.files import SPLITS, read_samples
@@ -14,6 +14,7 @@ LISTS = {"br": "fg2p", "br-wikipron": "wikipron_br", "pt": "wikipron_pt"}
 _TESTS = {"br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}
 _PHONE = re.compile("[^\u0300-\u036f](?:\u0361.|[\u0300-\u036f])*")  # a letter with its marks, or two under a tie
 _NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
+_VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
 _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
 
@@ -35,8 +36,8 @@ def portuguese_phones() -> dict[str, list[dict[str, Any]]]:
 
     A tag says which list the phones are of: `br`, Brazil with stress marks; `br-wikipron`, Brazil, and `pt`, Portugal,
     without. In training and validation a word has one pronunciation under each tag, of one accent. What must not be
-    learned is left out: see [`is_faulty`], [`is_general_brazil`] and [`is_standard_portugal`]. `test` is the whole test
-    of the first list. Its words are trained on under no tag.
+    learned is left out: see [`is_faulty`], [`is_general_brazil`] and [`is_standard_portugal`]. `test` is the whole
+    test of the first list. Its words are trained on under no tag.
 
     Returns:
         The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<br>`.
@@ -80,7 +81,7 @@ def is_general_brazil(word: str, phones: str) -> bool:
     consonants or at the end, are not.
     """
     units = phones.split(" ")
-    hushed = any(one == "ʃ" and after in ("p t k f s t͡ʃ".split()) for one, after in zip(units, units[1:]))
+    hushed = any(one == "ʃ" and after in _VOICELESS for one, after in pairwise(units))
     full_vowel = units[-1] in ("o", "e", "a") and not re.search("[áàâéêóô]$", word)
     return not (hushed or full_vowel or units[-1] == "ʃ" or "ɻ" in units)
 
