@@ -44,8 +44,8 @@ def phonemize_texts(
         with warnings.catch_warnings(record=True) as noticed:
             warnings.simplefilter("always")
             read = phonemizer.read([str(line) for line in chunk], variant, n_best=n_best)
-        for each in noticed:
-            print(f"warning: {each.message}", file=sys.stderr)
+        for warning in noticed:
+            print(f"warning: {warning.message}", file=sys.stderr)
         for line, each in zip(chunk, read):
             if format == "text":
                 print_results(line.line_start + each.join(punctuation=punctuation) + line.line_end)

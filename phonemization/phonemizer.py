@@ -171,12 +171,12 @@ class Phonemizer:
         Warns:
             UserWarning: As in [`Phonemizer.read`].
         """
-        is_one = isinstance(texts, str)
+        read = self.read([texts] if isinstance(texts, str) else texts, variant)
         found = [
             each.join(punctuation=punctuation, word_separator=word_separator, phone_separator=phone_separator)
-            for each in self.read([texts] if is_one else texts, variant)
+            for each in read
         ]
-        return found[0] if is_one else found
+        return found[0] if isinstance(texts, str) else found
 
     def read(self, texts: Sequence[str], variant: str | None = None, *, n_best: int = 1) -> list[PhonemizedText]:
         """Return texts with the pronunciations of each word.
@@ -260,8 +260,8 @@ class Phonemizer:
     def _write(self, words: Sequence[str], variant: str | None, n_best: int) -> dict[str, tuple[Reading, ...]]:
         """Return the readings that the model writes for words; none for those with letters that it has not."""
         spelled = {word: self._in_known_letters(word) for word in words}
-        answers = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
-        new = sorted(text for text, readings in answers.items() if readings is None)
+        cached = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
+        new = sorted(text for text, readings in cached.items() if readings is None)
         found = self.engine.n_best(
             new,
             tags=None if variant is None else [[variant]] * len(new),
@@ -273,11 +273,11 @@ class Phonemizer:
         if cut := [text for text, outputs in zip(new, found) if not outputs[0].finished]:
             warnings.warn(f"The phones of {_some(cut)} are cut off: the model writes no more.", stacklevel=5)
         written = [[Reading(tuple(each.text.split()), math.exp(each.score)) for each in outputs] for outputs in found]
-        answers |= {text: tuple(each for each in readings if each.phones) for text, readings in zip(new, written)}
+        answers = {text: tuple(each for each in readings if each.phones) for text, readings in zip(new, written)}
         if len(self._cache) + len(new) > _MOST_CACHED:
             self._cache = {}
-        self._cache |= {(text, variant, n_best): answers[text] for text in new}
-        return {word: answers.get(text) or () for word, text in spelled.items()}
+        self._cache |= {(text, variant, n_best): readings for text, readings in answers.items()}
+        return {word: answers.get(text) or cached.get(text) or () for word, text in spelled.items()}
 
     def _in_known_letters(self, word: str) -> str:
         """Return a word in letters that the model has, such as n for ñ; nothing if one has no such form."""
