@@ -8,6 +8,7 @@ from importlib.util import find_spec
 LANGUAGES = {**dict.fromkeys(("br", "br-wikipron", "pt-BR"), "pt_BR"), **dict.fromkeys(("pt", "pt-PT"), "pt")}
 INSTALL = 'pip install "atenta[numbers]"'
 
+_MOST_DIGITS = 15  # of a number; num2words has no names for all longer ones
 _MONTHS = (
     *("janeiro", "fevereiro", "março", "abril", "maio", "junho"),
     *("julho", "agosto", "setembro", "outubro", "novembro", "dezembro"),
@@ -36,24 +37,28 @@ _LETTERS = {
 _NUMBER = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d)|\d+(?:,\d+)?"
 _SCALE = r"(?:\s(?P<scale>mil|milhão|milhões|bilhão|bilhões)\b)?"
 _TIMES = r"(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min)?|h)\b"
+_ROMAN = r"(?=[XVI]{2})X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"  # II to XXXIX: kings, popes, centuries, chapters
 _PATTERN = re.compile(
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
     rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
     r"|\b(?P<day>[12]\d|3[01]|0?[1-9])/(?P<month>1[0-2]|0?[1-9])/(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
+    rf"|\b(?P<roman>{_ROMAN})\b"
     r"|\b(?P<ordinal>\d{1,3})\.?(?P<gender>[ºª])"
     rf"|(?P<minus>(?<![\w)])[-−])?(?P<number>{_NUMBER})(?:\s?(?P<unit>%|°C|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?"
 )
 _ABBREVIATION = re.compile(
     rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(_ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
 )
-_INITIALS = re.compile(r"\b[B-DF-HJ-NP-TV-XZ]{2,5}\b")  # without a vowel: they cannot be read as a word
+# Without a vowel they cannot be read as a word.
+_INITIALS = re.compile(rf"\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-XZ]{{2,5}}\b")
 
 
 def spell_out(text: str, language: str) -> tuple[str, list[str]]:
     """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
 
-    Numbers agree with no noun: `2 casas` is *dois casas*. Initials with a vowel, such as `ONU`, are left as words.
+    Numbers agree with no noun: `2 casas` is *dois casas*. Roman ones up to X are ordinals, as of kings and centuries.
+    Initials with a vowel, such as `ONU`, are left as words.
 
     Args:
         text: in Portuguese.
@@ -85,15 +90,27 @@ def _in_words(found: re.Match[str], language: str) -> str:
         hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) != 1)}"
         minutes = int(found["minutes"] or 0)
         return f"{hours} e {cardinal(minutes)}" if minutes else hours
+    if found["roman"]:
+        number = _read_roman(found["roman"])
+        return _ordinal(number, language) if number <= 10 else cardinal(number)
     if found["ordinal"]:
-        from num2words import num2words
-
-        words = num2words(int(found["ordinal"]), to="ordinal", lang=language)
+        words = _ordinal(int(found["ordinal"]), language)
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" else words
     words = "menos " * bool(found["minus"]) + _read_number(found["number"], cardinal)
     if found["unit"] == "h":
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
+
+
+def _ordinal(number: int, language: str) -> str:
+    from num2words import num2words
+
+    return num2words(number, to="ordinal", lang=language)
+
+
+def _read_roman(digits: str) -> int:
+    values = [{"X": 10, "V": 5, "I": 1}[digit] for digit in digits]
+    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0]))
 
 
 def _reader(language: str) -> Callable[[int], str]:
@@ -103,15 +120,15 @@ def _reader(language: str) -> Callable[[int], str]:
 
 
 def _read_number(number: str, cardinal: Callable[[int], str]) -> str:
-    """Return a number in words; one that begins with 0, such as one of a telephone, digit by digit."""
     whole, _, fraction = number.replace(".", "").partition(",")
-    words = " ".join(cardinal(int(digit)) for digit in whole) if whole[0] == "0" else cardinal(int(whole))
-    if not fraction:
-        return words
-    by_digit = fraction[0] == "0" or len(fraction) > 2
-    return f"{words} vírgula " + (
-        " ".join(cardinal(int(digit)) for digit in fraction) if by_digit else cardinal(int(fraction))
-    )
+    words = _read_digits(whole, cardinal, _MOST_DIGITS)
+    return f"{words} vírgula {_read_digits(fraction, cardinal, 2)}" if fraction else words
+
+
+def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
+    """Return digits as a number in words or, if they are more, or begin with 0 as in telephones, one by one."""
+    one_by_one = digits[0] == "0" or len(digits) > most
+    return " ".join(cardinal(int(each)) for each in digits) if one_by_one else cardinal(int(digits))
 
 
 def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callable[[int], str]) -> str:
@@ -123,7 +140,7 @@ def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callab
         return f"{_read_number(amount, cardinal)} {several}"
     parts = []
     if int(whole) or not int(cents or 0):
-        words = cardinal(int(whole))
+        words = _read_digits(whole, cardinal, _MOST_DIGITS)
         of = " de" if re.search(r"(?:lhão|lhões|lião|liões)$", words) else ""
         parts.append(f"{words}{of} {one if int(whole) == 1 else several}")
     if int(cents or 0):

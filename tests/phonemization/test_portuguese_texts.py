@@ -33,11 +33,15 @@ from atenta.phonemization.portuguese_texts import spell_out
         ("1 km", "um quilômetro"),
         ("2 kg", "dois quilos"),
         ("0800", "zero oito zero zero"),
+        ("8888888888888888", "oito " * 15 + "oito"),
         ("mp3", "mp três"),
         ("O Sr. Silva e a Dra. Ana", "O senhor Silva e a doutora Ana"),
         ("nº 8", "número oito"),
         ("pães & cia.", "pães e cia."),
         ("a TV e o CPF da ONU", "a tê vê e o cê pê efe da ONU"),
+        ("Pedro II, João VI", "Pedro segundo, João sexto"),
+        ("os séculos XIX e XX", "os séculos dezanove e vinte"),
+        ("o DVD e a VX", "o dê vê dê e a vê xis"),  # no numbers
         ("nada muda aqui, João!", "nada muda aqui, João!"),
     ],
 )
