@@ -24,6 +24,7 @@ _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+")
 _BATCH = 256  # words
 _MOST_CACHED = 100_000  # words; more would only take memory
+_LONGEST = 64  # letters of a word: what is longer, such as a key in base64, would take the memory of a whole batch
 _BEAMS = 4  # at least, if several readings are asked for
 
 
@@ -244,7 +245,10 @@ class Phonemizer:
             ambiguous = self._both(of_token[0], variant, joined[0].phones) if len(of_token) == 1 else ()
             answers[token] = PhonemizedWord(token, joined, ambiguous, source)
         if unread:
-            warnings.warn(f"{_some(sorted(unread))} stay as they are: the model has no such letters.", stacklevel=4)
+            warnings.warn(
+                f"{_some(sorted(unread))} stay as they are: the model lacks a letter, or they are too long.",
+                stacklevel=4,
+            )
         return answers
 
     def _known(self, word: str, variant: str | None) -> list[Phones]:
@@ -280,7 +284,9 @@ class Phonemizer:
         return {word: answers.get(text) or cached.get(text) or () for word, text in spelled.items()}
 
     def _in_known_letters(self, word: str) -> str:
-        """Return a word in letters that the model has, such as n for ñ; nothing if one has no such form."""
+        """Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many."""
+        if len(word) > _LONGEST:
+            return ""
         letters = [each if each in self._letters else strip_accents(each) for each in word]
         return "".join(letters) if self._letters.issuperset(letters) else ""
 

@@ -139,11 +139,11 @@ def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callab
     if len(cents) not in (0, 2):
         return f"{_read_number(amount, cardinal)} {several}"
     parts = []
-    if int(whole) or not int(cents or 0):
+    if whole.strip("0") or not cents.strip("0"):
         words = _read_digits(whole, cardinal, _MOST_DIGITS)
         of = " de" if re.search(r"(?:lhão|lhões|lião|liões)$", words) else ""
-        parts.append(f"{words}{of} {one if int(whole) == 1 else several}")
-    if int(cents or 0):
+        parts.append(f"{words}{of} {one if whole == '1' else several}")
+    if cents.strip("0"):
         parts.append(f"{cardinal(int(cents))} {hundredth}{'s' * (int(cents) != 1)}")
     return " e ".join(parts)
 

@@ -103,10 +103,16 @@ def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(engine):
 
 def test_foreign_letters(engine):
     assert Phonemizer(engine).phonemize("piñata über", "br") == "ˈpinata ˈuber"
-    with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model has no such letters"):
+    with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
         (read,) = Phonemizer(engine).read(["vida, жизнь"], "br")
     assert read.join() == "ˈvida жизнь"
     assert (read.words[1].readings, read.words[1].source, read.words[1].confidence) == ((), "none", 0)
+
+
+def test_what_is_too_long_for_a_word_is_not_read(engine):
+    with pytest.warns(UserWarning, match="too long"):
+        assert Phonemizer(engine).phonemize(f"a {65 * 'b'} {64 * 'b'}", "br") == f"ˈa {65 * 'b'} ˈ{64 * 'b'}"
+    assert max(len(text) for texts, *_ in engine.calls for text in texts) == 64
 
 
 def test_numbers_are_read_out(engine, num2words):
