@@ -1,4 +1,4 @@
-"""The command `atenta`: train, predict, restore, evaluate, info, show, export and push."""
+"""The command `atenta`: train, predict, restore, phonemize, evaluate, info, show, export and push."""
 
 from atenta.recipes.terminal import allow_interrupts, escape_missing_characters
 
@@ -200,6 +200,57 @@ def restore(
         from atenta.command.restore import restore_texts
 
         restore_texts(texts or [], files or [], model, min_confidence, probabilities)
+
+
+@app.command(short_help="Write texts as phones.")
+def phonemize(
+    model: Annotated[
+        str,
+        typer.Option("--model", metavar="MODEL", help="Model of words and phones: a folder, or a name on the Hub."),
+    ],
+    texts: Texts = None,
+    files: Files = None,
+    variant: Annotated[
+        str | None, typer.Option("--variant", metavar="NAME", help="A tag of the model, such as br or pt.")
+    ] = None,
+    format: Annotated[
+        Literal["text", "lexicon", "jsonl"],
+        typer.Option("--format", help="lexicon: each word once, without stress marks."),
+    ] = "text",
+    lexicon: Annotated[
+        Path | None, typer.Option("--lexicon", metavar="FILE", help="Your own: word<TAB>phones parted by spaces.")
+    ] = None,
+    n_best: Annotated[
+        int, typer.Option("--n_best", min=1, metavar="N", help="Readings of each word, in jsonl and lexicon.")
+    ] = 1,
+    punctuation: Annotated[bool, typer.Option("--punctuation", help="Keep what is between words.")] = False,
+    engine: EngineOption = "auto",
+    quantization: Quantization = None,
+) -> None:
+    """Write texts as phones: a line for each line, words parted by spaces.
+
+    In Portuguese, numbers, dates, amounts and abbreviations are read out, if num2words is installed. The other
+    reading of a homograph, such as gosto, and how sure the model is of each word, are in jsonl.
+    """
+    _check_sources(texts, files)
+    _check_one_engine(engine, quantization, None, None)
+    if n_best > 1 and format == "text":
+        raise typer.BadParameter(f"--format text has one reading of each word, not {n_best}: give jsonl or lexicon.")
+    with _errors_in_a_line():
+        from atenta.command.phonemize import phonemize_texts
+
+        phonemize_texts(
+            texts or [],
+            files or [],
+            model,
+            variant=variant,
+            format=format,
+            lexicon=lexicon,
+            n_best=n_best,
+            punctuation=punctuation,
+            engine=engine,
+            quantization=quantization,
+        )
 
 
 @app.command(short_help="Score a model on a file.")

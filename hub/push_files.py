@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ..engines.onnx_models import check_export
 from ..engines.saved_model import is_file_name, read_saved
+from ..phonemization.readings import READINGS_FILE
 from .card import CARD
 from .card_command import has_token
 from .card_facts import INDEX, SHARDS, WEIGHTS, weight_files
@@ -15,7 +16,7 @@ from .card_words import name_some
 
 _CONFIG = "config.json"
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")
-TOKENIZER = (_CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json")
+TOKENIZER = (_CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json", READINGS_FILE)
 """The files that an engine reads beside ONNX files."""
 _CODE = ("chat_template.jinja", "*.py")
 _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")

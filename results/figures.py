@@ -47,8 +47,10 @@ def say(text: str, language: str, **values: Any) -> str:
     return (_PORTUGUESE[text] if language == "pt" else text).format(**values)
 
 
-def number_text(value: float, language: str, digits: int = 3) -> str:
-    """Return a number as the language writes it."""
+def number_text(value: float, language: str, digits: int | None = None) -> str:
+    """Return a number as the language writes it; without `digits`, with three, or four below 0.01."""
+    if digits is None:
+        digits = 4 if 0 < value < 0.01 else 3
     return with_separators(f"{value:,.{digits}f}", language)
 
 

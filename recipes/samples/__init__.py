@@ -9,6 +9,7 @@ from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import FILES, SPLITS, novels, sample_files
 from atenta.recipes.samples.languages import brazil_words, language_words, romance_words
 from atenta.recipes.samples.misspellings import misspellings
+from atenta.recipes.samples.portuguese_phones import portuguese_phones
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
 
 
@@ -153,6 +154,19 @@ SAMPLES = {
         licence="cc-by-sa-3.0",
         example="coração",
         rows=brazil_words,
+    ),
+    "portuguese_g2p": Sample(
+        (
+            "ipa-dict, Brazil, in the split of FG2P (MIT), and WikiPron, Brazil and Portugal (CC BY-SA 3.0)",
+            "ipa-dict, Brasil, na divisão do FG2P (MIT), e WikiPron, Brasil e Portugal (CC BY-SA 3.0)",
+        ),
+        (
+            "It writes the phones of Portuguese words, as they are said in Brazil or in Portugal.",
+            "Escreve os fones de palavras do português, como se dizem no Brasil ou em Portugal.",
+        ),
+        licence="cc-by-sa-3.0",
+        example="coração",
+        rows=portuguese_phones,
     ),
     "misspellings": Sample(
         (

@@ -22,6 +22,10 @@ from .modeling.modeling_encoder_pretraining import (
 )
 from .modeling.modeling_encoder_pretraining import AtentaEncoderForPreTraining as AtentaEncoderForPreTraining
 from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM as AtentaPairVotesForCausalLM
+from .phonemization.phonemizer import PhonemizedText as PhonemizedText
+from .phonemization.phonemizer import PhonemizedWord as PhonemizedWord
+from .phonemization.phonemizer import Phonemizer as Phonemizer
+from .phonemization.readings import Reading as Reading
 from .restoration.portuguese import restore_accents as restore_accents
 from .restoration.restorer import CharacterRestorer as CharacterRestorer
 from .restoration.spellings import Spellings as Spellings

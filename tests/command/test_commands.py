@@ -27,7 +27,7 @@ from atenta.restoration.portuguese import MODEL_FOLDER
 from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
 
-COMMANDS = ["train", "predict", "restore", "evaluate", "info", "show", "export", "push"]
+COMMANDS = ["train", "predict", "restore", "phonemize", "evaluate", "info", "show", "export", "push"]
 
 
 def run(*arguments, code=0):
@@ -41,7 +41,9 @@ def run_process(*arguments, **options):
 
 
 @pytest.mark.parametrize("columns", [50, 80])
-@pytest.mark.parametrize("command", [[], *([each] for each in ("predict", "restore", "evaluate", "info", "push"))])
+@pytest.mark.parametrize(
+    "command", [[], *([each] for each in ("predict", "restore", "phonemize", "evaluate", "info", "push"))]
+)
 def test_help_fits_the_terminal(monkeypatch, columns, command):
     monkeypatch.setenv("COLUMNS", str(columns))
     printed = CliRunner().invoke(app, [*command, "--help"], terminal_width=columns).stdout

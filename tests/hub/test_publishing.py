@@ -124,6 +124,12 @@ def test_the_spellings_of_a_restorer_are_sent(hub, restorer):
         assert hub.storage.files(repository)["words.txt"] == b"a"
 
 
+def test_the_readings_beside_a_model_of_phones_are_sent(hub, folder):
+    (folder / "readings.txt").write_text("br\tde\td ʒ ɪ\n", encoding="utf-8")
+    push_folder(folder, REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["readings.txt"].decode() == "br\tde\td ʒ ɪ\n"
+
+
 @pytest.mark.parametrize(
     "name",
     ["*", ".env", "options.yaml", "../words.txt", "onnx/a.txt", "", 3],

@@ -40,6 +40,7 @@ def test_texts_are_utf_8_in_nfc_with_unix_line_ends():
         ("lener_br", "LICENSE", "Copyright (c) 2022 Pedro Henrique Luz de Araujo"),
         ("bosque", "LICENSE.txt", "http://creativecommons.org/licenses/by-sa/4.0/"),
         ("faquad", "LICENSE.txt", "http://creativecommons.org/licenses/by/4.0/"),
+        ("g2p_pt", "LICENSE-ipa-dict.txt", "Copyright (c) 2016 dohliam"),
     ],
 )
 def test_licences(folder, file, words):
@@ -54,6 +55,25 @@ def test_g2p(language, sizes):
         assert all(word and all(phones.split(" ")) for word, phones in rows)
         splits.append({word for word, _ in rows})
         assert len(rows) == len(splits[-1]) == size
+    assert_disjoint(*splits)
+
+
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("fg2p", ((57561, 57561), (9594, 9594), (28782, 28782))),
+        ("wikipron_br", ((28648, 77924), (1574, 4323), (1640, 4458))),
+        ("wikipron_pt", ((44069, 65172), (2416, 3550), (2522, 3714))),
+    ],
+)
+def test_portuguese_g2p(name, sizes):
+    splits = []
+    for split, (words, pronunciations) in zip(SPLITS, sizes):
+        rows = [line.split("\t") for line in read("g2p_pt", f"{name}_{split}.tsv").splitlines()]
+        splits.append({word for word, *_ in rows})
+        assert len(rows) == len(splits[-1]) == words
+        assert sum(len(set(pronounced)) for _, *pronounced in rows) == pronunciations
+        assert not any(re.search(r"[ A-Z]", "".join(row)) for row in rows)
     assert_disjoint(*splits)
 
 

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from results import __main__ as runner
 from results.__main__ import FOLDER, GRIDS, app
 from results.charts import Curve, Measured, Panel, draw_curves, draw_differences, draw_errors
+from results.figures import number_text
 from results.pages import write_pages, write_tables
 from results.rows import read_grid, read_rows
 
@@ -429,3 +430,9 @@ def test_malformed_grids_are_named(change, message, tmp_path):
     change(grid)
     with pytest.raises(ValueError, match=message):
         read_grid(write(tmp_path / "choices.yaml", grid))
+
+
+@pytest.mark.parametrize(("value", "expected"), [(0.0058, "0.0058"), (0.01, "0.010"), (0.19, "0.190"), (0, "0.000")])
+def test_small_figures_keep_two_digits(value, expected):
+    assert number_text(value, "en") == expected
+    assert number_text(value, "pt") == expected.replace(".", ",")

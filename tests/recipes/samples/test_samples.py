@@ -25,9 +25,9 @@ FORMATS_OF_FILES = {
     **{"lener_br": TAGGED, "bosque": TAGGED, "faquad": QUESTIONS},
 }
 FORMATS_OF_ROWS = {
-    **{"accents": PAIRS, "romance_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese": CHARACTER_PAIRS},
+    **{"accents": PAIRS, "romance_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
     **{"novels": DOCUMENTS, "portuguese_documents": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS},
-    "misspellings": TEXT_PAIRS,
+    **{"portuguese": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
 }
 # Of the rows: they are the same on every machine and in every process, whatever the order of its sets.
 DIGESTS = {
@@ -39,6 +39,7 @@ DIGESTS = {
     "portuguese_documents": "ca9b42727353e0bb",
     "romance_g2p": "e4db6a7940b376bf",
     "brazil_g2p": "7e7fc55a28ffb464",
+    "portuguese_g2p": "9f892da6b5322297",
     "misspellings": "13649aa562ae33a7",
 }
 # What the splits may not share.
@@ -47,6 +48,7 @@ KEYS = {
     "plays": lambda row: (row["prompt"], row["answer"]),
     "languages": lambda row: row["text"],
     "misspellings": lambda row: row["positive"],
+    "portuguese_g2p": lambda row: (row["source"], row["tags"][0]),
     "romance_g2p": lambda row: (row["source"], "<pt>" if row["tags"][0] in ("<pt-BR>", "<pt-PT>") else row["tags"][0]),
 }
 

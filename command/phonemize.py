@@ -1,0 +1,81 @@
+"""`atenta phonemize`: texts as phones, without torch if the model is exported and onnxruntime is installed."""
+
+from atenta.recipes.terminal import allow_interrupts
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from atenta import PhonemizedText, PhonemizedWord, Phonemizer
+from atenta.command.text_lines import LineReader, chunks_of, print_results
+from atenta.engines.engine import EngineName
+from atenta.engines.onnx_models import Quantization
+from atenta.phonemization.readings import STRESS, plain_word
+
+_CHUNK = 1024  # lines that are read together
+
+
+def phonemize_texts(
+    texts: Sequence[str],
+    files: Sequence[Path],
+    model: str,
+    *,
+    variant: str | None,
+    format: str,
+    lexicon: Path | None,
+    n_best: int,
+    punctuation: bool,
+    engine: EngineName,
+    quantization: Quantization | None,
+) -> None:
+    """Write the phones of texts, of the lines of files or of those of standard input to standard output.
+
+    Raises:
+        ValueError: If a line or the lexicon is not UTF-8, the model does not write phones, or has no such variant.
+        OSError: If there is no such model, a file cannot be read, or the output cannot be written.
+    """
+    phonemizer = Phonemizer.from_pretrained(model, engine=engine, quantization=quantization, lexicon=lexicon)
+    allow_interrupts()
+    listed: set[str] = set()
+    for chunk in chunks_of(LineReader(texts, files), _CHUNK):
+        with warnings.catch_warnings(record=True) as noticed:
+            warnings.simplefilter("always")
+            read = phonemizer.read([str(line) for line in chunk], variant, n_best=n_best)
+        for warning in noticed:
+            print(f"warning: {warning.message}", file=sys.stderr)
+        for line, each in zip(chunk, read):
+            if format == "text":
+                print_results(line.line_start + each.join(punctuation=punctuation) + line.line_end)
+            elif format == "jsonl":
+                print_results(json.dumps(_record(line, each, punctuation), ensure_ascii=False) + "\n")
+            else:
+                print_results("".join(_entries(each, listed)))
+
+
+def _record(line: str, read: PhonemizedText, punctuation: bool) -> dict[str, Any]:
+    joined = read.join(punctuation=punctuation)
+    return {"text": line, "read": read.text, "phones": joined, "words": [_describe(word) for word in read.words]}
+
+
+def _describe(word: PhonemizedWord) -> dict[str, Any]:
+    return {
+        "word": word.word,
+        "readings": [{"phones": each.phones, "confidence": each.confidence} for each in word.readings],
+        "ambiguous": word.ambiguous,
+        "source": word.source,
+    }
+
+
+def _entries(read: PhonemizedText, listed: set[str]) -> Iterator[str]:
+    """Yield the lines of a lexicon for words that are not listed yet: each reading of each, without stress marks."""
+    for word in read.words:
+        plain = plain_word(word.word)
+        if plain in listed or not word.readings:
+            continue
+        listed.add(plain)
+        readings = [*(each.phones for each in word.readings), *word.ambiguous]
+        for phones in dict.fromkeys(" ".join(each for each in phones if each != STRESS) for phones in readings):
+            yield f"{plain}\t{phones}\n"

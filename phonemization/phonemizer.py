@@ -1,0 +1,312 @@
+"""`Phonemizer`: a saved model of words to phones that reads texts."""
+
+import math
+import os
+import re
+import unicodedata
+import warnings
+from collections.abc import Collection, Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+from ..engines.engine import Engine, EngineName, load_engine
+from ..engines.kinds import kind_of
+from ..engines.onnx_models import ONNX_FOLDER, Quantization, file_name
+from ..engines.saved_model import class_of, find_model
+from ..generation_options import is_whole
+from ..tokenization.base_letters import strip_accents
+from ..tokenization.text_checks import check_list_of_texts
+from .portuguese_texts import INSTALL, LANGUAGES, spell_out
+from .readings import Phones, Reading, known_readings, load_readings, other_reading, plain_word, read_lexicon
+
+_LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
+_TOKEN = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+")
+_BATCH = 256  # words
+_MOST_CACHED = 100_000  # words; more would only take memory
+_LONGEST = 64  # letters of a word: what is longer, such as a key in base64, would take the memory of a whole batch
+_BEAMS = 4  # at least, if several readings are asked for
+
+
+class PhonemizedWord(NamedTuple):
+    """A word with its pronunciations.
+
+    Attributes:
+        word: as it was read: a number in words, otherwise as in the text.
+        readings: its pronunciations, best first; none if it stays as it is, as a number or letters unknown to the
+            model.
+        ambiguous: for a homograph, such as *gosto*, the phones of both readings; otherwise nothing.
+        source: `"lexicon"`, `"model"`, or `"none"` if it stays as it is.
+    """
+
+    word: str
+    readings: tuple[Reading, ...]
+    ambiguous: tuple[Phones, ...]
+    source: str
+
+    @property
+    def confidence(self) -> float:
+        """The probability of the best reading, 0 to 1; 0 for a word that stays as it is."""
+        return self.readings[0].confidence if self.readings else 0.0
+
+
+class PhonemizedText(NamedTuple):
+    """A text with the pronunciation of each word.
+
+    Attributes:
+        text: as it was read, with numbers and abbreviations in words.
+        words: its words.
+        gaps: what is before the first word, between two words, and after the last one.
+    """
+
+    text: str
+    words: tuple[PhonemizedWord, ...]
+    gaps: tuple[str, ...]
+
+    def join(self, *, punctuation: bool = False, word_separator: str = " ", phone_separator: str = "") -> str:
+        """Return the phones of all words as a text.
+
+        Args:
+            punctuation: whether what is between words stays, with single spaces.
+            word_separator: what parts words, without punctuation.
+            phone_separator: what parts the phones of a word.
+        """
+        words = [phone_separator.join(each.readings[0].phones) if each.readings else each.word for each in self.words]
+        if not punctuation:
+            return word_separator.join(words)
+        gaps = [re.sub(r"\s+", " ", gap) for gap in self.gaps]
+        return "".join([*(gap + word for gap, word in zip(gaps, words)), gaps[-1]]).strip()
+
+
+class Phonemizer:
+    """A model of words to phones that reads texts: numbers in words, a lexicon before the model, doubts by name.
+
+    Words are read in lower case. A word that the model or a lexicon has answered is kept in memory.
+
+    Args:
+        engine: an encoder-decoder of words to phones parted by spaces, as `recipes/seq2seq.py` trains it with
+            `--target_separator " "`.
+        readings: what is known of words without the model, by variant and word, as in [`load_readings`].
+        lexicon: a user's own pronunciations, which come before all others, as in [`read_lexicon`].
+
+    Attributes:
+        variants: the tags of the model, which say what the phones are of, such as `br` and `pt`; none if it has no
+            tags.
+
+    Raises:
+        ValueError: If the engine does not generate, or continues prompts.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        readings: Mapping[tuple[str, str], list[Phones]] | None = None,
+        lexicon: Mapping[str, list[Phones]] | None = None,
+    ) -> None:
+        if kind_of(engine.config).task != "text2text-generation":
+            raise ValueError(
+                f"{class_of(engine.config)} does not write phones; expected an encoder-decoder of words and phones, "
+                "as recipes/seq2seq.py trains it."
+            )
+        self.engine, self.variants = engine, tuple(engine.tokenizer.tags)
+        self._readings, self._lexicon = dict(readings or {}), dict(lexicon or {})
+        self._letters = frozenset(engine.tokenizer.tokens)
+        self._cache: dict[tuple[str, str | None, int], tuple[Reading, ...]] = {}
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        name_or_path: str | os.PathLike,
+        *,
+        engine: EngineName = "auto",
+        quantization: Quantization | None = None,
+        lexicon: str | Path | None = None,
+    ) -> "Phonemizer":
+        """Load a model with what its folder knows of words, from a folder or from the Hub.
+
+        Args:
+            name_or_path: folder, or repository on the Hub.
+            engine: as in [`load_engine`].
+            quantization: `"int8"` for the ONNX files that were exported so. By default they are taken only if there
+                are no others.
+            lexicon: file of pronunciations that come before all others: see [`read_lexicon`].
+
+        Raises:
+            FileNotFoundError: If there is no such model or file.
+            ImportError: If what the engine needs is not installed.
+            ValueError: If a file is damaged, or the model is of another kind.
+        """
+        own = None if lexicon is None else read_lexicon(lexicon)
+        folder = find_model(name_or_path)
+        files = [folder / ONNX_FOLDER / file_name("decoder_model", kind) for kind in (None, "int8")]
+        only_int8 = files[1].is_file() and not files[0].is_file()
+        if only_int8 and engine != "torch" and (engine == "onnx" or find_spec("onnxruntime")):
+            quantization = "int8"
+        return cls(load_engine(folder, engine, quantization=quantization), load_readings(folder), own)
+
+    def phonemize(
+        self,
+        texts: str | Sequence[str],
+        variant: str | None = None,
+        *,
+        punctuation: bool = False,
+        word_separator: str = " ",
+        phone_separator: str = "",
+    ) -> str | list[str]:
+        """Return the phones of texts: `amanhã vou à praia` becomes `amãˈɲã ˈvow a ˈpɾayə`.
+
+        Args:
+            texts: a text, or a list or tuple of texts.
+            variant: one of `variants`; `None` for a model that has none.
+            punctuation: whether what is between words stays.
+            word_separator: what parts words, without punctuation.
+            phone_separator: what parts the phones of a word.
+
+        Returns:
+            A text for a text, a list for a list. Numbers and words that cannot be read stay as they are.
+
+        Raises:
+            TypeError: If an input is not a text.
+            ValueError: If there is no such variant, or a text has a lone surrogate.
+
+        Warns:
+            UserWarning: As in [`Phonemizer.read`].
+        """
+        read = self.read([texts] if isinstance(texts, str) else texts, variant)
+        found = [
+            each.join(punctuation=punctuation, word_separator=word_separator, phone_separator=phone_separator)
+            for each in read
+        ]
+        return found[0] if isinstance(texts, str) else found
+
+    def read(self, texts: Sequence[str], variant: str | None = None, *, n_best: int = 1) -> list[PhonemizedText]:
+        """Return texts with the pronunciations of each word.
+
+        Args:
+            texts: a list or tuple of texts.
+            variant: as in [`Phonemizer.phonemize`].
+            n_best: number of readings of each word that the model writes; above 1, it searches with beams.
+
+        Raises:
+            TypeError: As in [`Phonemizer.phonemize`].
+            ValueError: As in [`Phonemizer.phonemize`], or if `n_best` is below 1.
+
+        Warns:
+            UserWarning: If numbers or words stay as they are, or the phones of a word were cut off.
+        """
+        check_list_of_texts(texts)
+        self._check_variant(variant)
+        if not is_whole(n_best, 1):
+            raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
+        spoken = self._spell_out([unicodedata.normalize("NFC", text) for text in texts], variant)
+        tokens = [[*_TOKEN.finditer(text)] for text in spoken]
+        answers = self._answer({token[0] for of_text in tokens for token in of_text}, variant, n_best)
+        found = []
+        for text, of_text in zip(spoken, tokens):
+            borders = [0, *(border for token in of_text for border in token.span()), len(text)]
+            gaps = tuple(text[start:end] for start, end in zip(borders[::2], borders[1::2]))
+            found.append(PhonemizedText(text, tuple(answers[token[0]] for token in of_text), gaps))
+        return found
+
+    def _check_variant(self, variant: str | None) -> None:
+        if variant not in (self.variants or (None,)):
+            expected = (
+                f"one of {', '.join(self.variants):.200}" if self.variants else "None: the model has no variants"
+            )
+            raise ValueError(f"variant={variant!r:.60}; expected {expected}.")
+
+    def _spell_out(self, texts: list[str], variant: str | None) -> list[str]:
+        language = LANGUAGES.get(variant or "")
+        if language is None:
+            numbers, how = [number for text in texts for number in re.findall(r"\d+", text)], "write them in words"
+        else:
+            found = [spell_out(text, language) for text in texts]
+            texts, numbers = [text for text, _ in found], [number for _, of_text in found for number in of_text]
+            how = f"{INSTALL} to have them read out"
+        if numbers:
+            warnings.warn(f"{_some(numbers)} stay as they are: {how}.", stacklevel=4)
+        return texts
+
+    def _answer(self, tokens: Collection[str], variant: str | None, n_best: int) -> dict[str, PhonemizedWord]:
+        """Return each word as it is in the texts with its pronunciations."""
+        parts_of = {token: [] if token.isdigit() else self._parts(plain_word(token), variant) for token in tokens}
+        parts = {part for of_token in parts_of.values() for part in of_token}
+        known = {part: self._known(part, variant) for part in parts}
+        written = self._write(sorted(part for part in parts if not known[part]), variant, n_best)
+        answers, unread = {}, []
+        for token, of_token in parts_of.items():
+            readings = [[Reading(phones, 1.0) for phones in known[part]] or written[part] for part in of_token]
+            if not all(readings) or not readings:
+                answers[token] = PhonemizedWord(token, (), (), "none")
+                unread += [] if token.isdigit() else [token]
+                continue
+            source = "lexicon" if all(known[part] for part in of_token) else "model"
+            joined = tuple(_join(readings, rank) for rank in range(max(map(len, readings))))
+            ambiguous = self._both(of_token[0], variant, joined[0].phones) if len(of_token) == 1 else ()
+            answers[token] = PhonemizedWord(token, joined, ambiguous, source)
+        if unread:
+            warnings.warn(
+                f"{_some(sorted(unread))} stay as they are: the model lacks a letter, or they are too long.",
+                stacklevel=4,
+            )
+        return answers
+
+    def _known(self, word: str, variant: str | None) -> list[Phones]:
+        return known_readings(word, variant, self._lexicon, self._readings)
+
+    def _parts(self, word: str, variant: str | None) -> list[str]:
+        """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not."""
+        joints = [each for each in "-'" if each in word and each not in self._letters]
+        if not joints or self._known(word, variant):
+            return [word]
+        return re.split(f"[{re.escape(''.join(joints))}]", word)
+
+    def _write(self, words: Sequence[str], variant: str | None, n_best: int) -> dict[str, tuple[Reading, ...]]:
+        """Return the readings that the model writes for words; none for those with letters that it has not."""
+        spelled = {word: self._in_known_letters(word) for word in words}
+        cached = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
+        new = sorted(text for text, readings in cached.items() if readings is None)
+        found = self.engine.n_best(
+            new,
+            tags=None if variant is None else [[variant]] * len(new),
+            batch_size=_BATCH,
+            num_beams=1 if n_best == 1 else max(n_best, _BEAMS),
+            num_return_sequences=n_best,
+            length_penalty=0.0,  # a score is then the logarithm of a probability
+        )
+        if cut := [text for text, outputs in zip(new, found) if not outputs[0].finished]:
+            warnings.warn(f"The phones of {_some(cut)} are cut off: the model writes no more.", stacklevel=5)
+        written = [[Reading(tuple(each.text.split()), math.exp(each.score)) for each in outputs] for outputs in found]
+        answers = {text: tuple(each for each in readings if each.phones) for text, readings in zip(new, written)}
+        if len(self._cache) + len(new) > _MOST_CACHED:
+            self._cache = {}
+        self._cache |= {(text, variant, n_best): readings for text, readings in answers.items()}
+        return {word: answers.get(text) or cached.get(text) or () for word, text in spelled.items()}
+
+    def _in_known_letters(self, word: str) -> str:
+        """Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many."""
+        if len(word) > _LONGEST:
+            return ""
+        letters = [each if each in self._letters else strip_accents(each) for each in word]
+        return "".join(letters) if self._letters.issuperset(letters) else ""
+
+    def _both(self, word: str, variant: str | None, phones: Phones) -> tuple[Phones, ...]:
+        """Return the readings of a homograph; nothing for another word, or one that the user's lexicon decides."""
+        known = self._readings.get((variant or "", word))
+        if known is None or len(known) == 1 or word in self._lexicon:
+            return ()
+        other = other_reading(phones)
+        return tuple(known) or ((phones, other) if other else ())
+
+
+def _join(parts: Sequence[Sequence[Reading]], rank: int) -> Reading:
+    """Return the reading of this rank of a word that was read in parts."""
+    chosen = [part[min(rank, len(part) - 1)] for part in parts]
+    phones = tuple(phone for reading in chosen for phone in reading.phones)
+    return Reading(phones, math.prod(reading.confidence for reading in chosen))
+
+
+def _some(items: Sequence[str]) -> str:
+    """Return the first items in quotes, and how many more there are."""
+    more = f" and {len(items) - 3} more" if len(items) > 3 else ""
+    return ", ".join(f"{each!r:.40}" for each in items[:3]) + more

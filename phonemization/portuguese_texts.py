@@ -1,0 +1,161 @@
+"""Portuguese numbers, dates, amounts and abbreviations in words, as they are read aloud."""
+
+import re
+from collections.abc import Callable
+from importlib.util import find_spec
+
+# The languages of num2words by the variants of models of phones.
+LANGUAGES = {**dict.fromkeys(("br", "br-wikipron", "pt-BR"), "pt_BR"), **dict.fromkeys(("pt", "pt-PT"), "pt")}
+INSTALL = 'pip install "atenta[numbers]"'
+
+_MOST_DIGITS = 15  # of a number; num2words has no names for all longer ones
+_MONTHS = (
+    *("janeiro", "fevereiro", "março", "abril", "maio", "junho"),
+    *("julho", "agosto", "setembro", "outubro", "novembro", "dezembro"),
+)
+_CURRENCIES = {  # one, several, a hundredth
+    "R$": ("real", "reais", "centavo"),
+    "US$": ("dólar", "dólares", "cêntimo"),
+    "€": ("euro", "euros", "cêntimo"),
+    "£": ("libra", "libras", "péni"),
+}
+_UNITS = {
+    **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
+    **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau", "°C": "grau"},
+}
+_ABBREVIATIONS = {
+    **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
+    **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
+    **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
+    **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
+}
+_LETTERS = {
+    **{"A": "á", "B": "bê", "C": "cê", "D": "dê", "E": "é", "F": "efe", "G": "gê", "H": "agá", "I": "i"},
+    **{"J": "jota", "K": "cá", "L": "ele", "M": "eme", "N": "ene", "O": "ó", "P": "pê", "Q": "quê", "R": "erre"},
+    **{"S": "esse", "T": "tê", "U": "u", "V": "vê", "W": "dáblio", "X": "xis", "Y": "ípsilon", "Z": "zê"},
+}
+_NUMBER = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d)|\d+(?:,\d+)?"
+_SCALE = r"(?:\s(?P<scale>mil|milhão|milhões|bilhão|bilhões)\b)?"
+_TIMES = r"(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min)?|h)\b"
+_ROMAN = r"(?=[XVI]{2})X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"  # II to XXXIX: kings, popes, centuries, chapters
+_PATTERN = re.compile(
+    rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
+    rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
+    r"|\b(?P<day>[12]\d|3[01]|0?[1-9])/(?P<month>1[0-2]|0?[1-9])/(?P<year>\d{4})\b"
+    rf"|\b{_TIMES}"
+    rf"|\b(?P<roman>{_ROMAN})\b"
+    r"|\b(?P<ordinal>\d{1,3})\.?(?P<gender>[ºª])"
+    rf"|(?P<minus>(?<![\w)])[-−])?(?P<number>{_NUMBER})(?:\s?(?P<unit>%|°C|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?"
+)
+_ABBREVIATION = re.compile(
+    rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(_ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
+)
+# Without a vowel they cannot be read as a word.
+_INITIALS = re.compile(rf"\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-XZ]{{2,5}}\b")
+
+
+def spell_out(text: str, language: str) -> tuple[str, list[str]]:
+    """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
+
+    Numbers agree with no noun: `2 casas` is *dois casas*. Roman ones up to X are ordinals, as of kings and centuries.
+    Initials with a vowel, such as `ONU`, are left as words.
+
+    Args:
+        text: in Portuguese.
+        language: `"pt_BR"` or `"pt"`, as num2words has them.
+
+    Returns:
+        The text, and the numbers that stay as they are because num2words is not installed.
+    """
+    text = _ABBREVIATION.sub(lambda found: _ABBREVIATIONS[found[0].lower()], text)
+    text = _INITIALS.sub(lambda found: " ".join(map(_LETTERS.__getitem__, found[0])), text)
+    if find_spec("num2words") is None:
+        return text, [found[0] for found in _PATTERN.finditer(text)]
+
+    def replace(found: re.Match[str]) -> str:
+        before, after = text[: found.start()][-1:], text[found.end() :][:1]
+        return " " * before.isalnum() + _in_words(found, language) + " " * after.isalnum()
+
+    return _PATTERN.sub(replace, text), []
+
+
+def _in_words(found: re.Match[str], language: str) -> str:
+    cardinal = _reader(language)
+    if currency := found["currency"] or found["currency_last"]:
+        return _read_amount(found["amount"] or found["amount_first"], currency, found["scale"], cardinal)
+    if found["month"]:
+        day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
+        return f"{day} de {_MONTHS[int(found['month']) - 1]} de {cardinal(int(found['year']))}"
+    if found["hours"]:
+        hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) != 1)}"
+        minutes = int(found["minutes"] or 0)
+        return f"{hours} e {cardinal(minutes)}" if minutes else hours
+    if found["roman"]:
+        number = _read_roman(found["roman"])
+        return _ordinal(number, language) if number <= 10 else cardinal(number)
+    if found["ordinal"]:
+        words = _ordinal(int(found["ordinal"]), language)
+        return re.sub(r"o\b", "a", words) if found["gender"] == "ª" else words
+    words = "menos " * bool(found["minus"]) + _read_number(found["number"], cardinal)
+    if found["unit"] == "h":
+        words = _feminine(words)
+    return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
+
+
+def _ordinal(number: int, language: str) -> str:
+    from num2words import num2words
+
+    return num2words(number, to="ordinal", lang=language)
+
+
+def _read_roman(digits: str) -> int:
+    values = [{"X": 10, "V": 5, "I": 1}[digit] for digit in digits]
+    return sum(-value if value < after else value for value, after in zip(values, [*values[1:], 0]))
+
+
+def _reader(language: str) -> Callable[[int], str]:
+    from num2words import num2words
+
+    return lambda number: num2words(number, lang=language).replace(",", "")
+
+
+def _read_number(number: str, cardinal: Callable[[int], str]) -> str:
+    whole, _, fraction = number.replace(".", "").partition(",")
+    words = _read_digits(whole, cardinal, _MOST_DIGITS)
+    return f"{words} vírgula {_read_digits(fraction, cardinal, 2)}" if fraction else words
+
+
+def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
+    """Return digits as a number in words or, if they are more, or begin with 0 as in telephones, one by one."""
+    one_by_one = digits[0] == "0" or len(digits) > most
+    return " ".join(cardinal(int(each)) for each in digits) if one_by_one else cardinal(int(digits))
+
+
+def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callable[[int], str]) -> str:
+    one, several, hundredth = _CURRENCIES[currency]
+    whole, _, cents = amount.replace(".", "").partition(",")
+    if scale:
+        return f"{_read_number(amount, cardinal)} {scale} {'' if scale == 'mil' else 'de '}{several}"
+    if len(cents) not in (0, 2):
+        return f"{_read_number(amount, cardinal)} {several}"
+    parts = []
+    if whole.strip("0") or not cents.strip("0"):
+        words = _read_digits(whole, cardinal, _MOST_DIGITS)
+        of = " de" if re.search(r"(?:lhão|lhões|lião|liões)$", words) else ""
+        parts.append(f"{words}{of} {one if whole == '1' else several}")
+    if cents.strip("0"):
+        parts.append(f"{cardinal(int(cents))} {hundredth}{'s' * (int(cents) != 1)}")
+    return " e ".join(parts)
+
+
+def _name_unit(unit: str, number: str, language: str) -> str:
+    name = _UNITS[unit]
+    if language == "pt":
+        name = name.replace("ô", "ó")
+    if unit == "%" or number == "1":
+        return name
+    return name + "s" * (not name.endswith("s"))
+
+
+def _feminine(words: str) -> str:
+    return re.sub(r"\bum$", "uma", re.sub(r"\bdois$", "duas", words))

@@ -1,0 +1,119 @@
+"""Pronunciations of words that need no model: a user's lexicon, and what the folder of a model knows of its words."""
+
+import unicodedata
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+READINGS_FILE = "readings.txt"  # in the folder of a model
+STRESS = "ˈ"  # a phone of its own, before the stressed syllable
+Phones = tuple[str, ...]
+_OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
+
+
+class Reading(NamedTuple):
+    """A pronunciation of a word.
+
+    Attributes:
+        phones: its phones, such as `("ˈ", "ɡ", "o", "s", "t", "ʊ")`.
+        confidence: the probability that the model gives them, 0 to 1; 1 if they are from a lexicon.
+    """
+
+    phones: Phones
+    confidence: float
+
+
+def plain_word(word: str) -> str:
+    """Return a word as lexicons and models have it: in NFC, in lower case, with straight apostrophes."""
+    return unicodedata.normalize("NFC", word).lower().replace("’", "'")
+
+
+def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
+    """Return the pronunciations of each word of a lexicon: `word<TAB>phones parted by spaces`, one on each line.
+
+    A word with several pronunciations has several lines, the preferred one first. Case does not count. This is the
+    `lexicon.txt` of aligners and speech programs.
+
+    Raises:
+        OSError: If the file cannot be read.
+        ValueError: If it is not UTF-8, or a line has a word without phones.
+    """
+    lexicon: dict[str, list[Phones]] = {}
+    for where, (word, *phones) in _rows(Path(path), None):
+        if not phones:
+            raise ValueError(f"{where}: found {word!r:.60} without phones; expected word<TAB>phones parted by spaces.")
+        lexicon.setdefault(plain_word(word), []).append(tuple(phones))
+    return lexicon
+
+
+def load_readings(folder: Path) -> dict[tuple[str, str], list[Phones]]:
+    """Return the readings of words by their variant and the word, from beside a model; none if it has no such file.
+
+    A line is `variant<TAB>word<TAB>phones<TAB>phones…`. One reading is how the word is said. Two are those of a
+    homograph, and so is a line without any, for which the model writes one and [`other_reading`] the other.
+
+    Raises:
+        ValueError: If the file is damaged.
+    """
+    path = folder / READINGS_FILE
+    if not path.is_file():
+        return {}
+    found = {}
+    for where, (variant, *cells) in _rows(path, "\t"):
+        if not cells or len(cells) > 3 or not all(map(str.strip, cells)):
+            raise ValueError(f"{where} is damaged; expected variant<TAB>word, and at most two readings.")
+        found[variant, plain_word(cells[0])] = [tuple(each.split()) for each in cells[1:]]
+    return found
+
+
+def save_readings(folder: Path, rows: Iterator[tuple[str, str, list[str]]]) -> None:
+    """Write the readings of words for [`load_readings`]: variant, word, and the phones of each reading."""
+    lines = ("\t".join([variant, word, *readings]) for variant, word, readings in rows)
+    (folder / READINGS_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+def _rows(path: Path, separator: str | None) -> Iterator[tuple[str, list[str]]]:
+    """Yield the place and the cells of each line that is not blank."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8.") from None
+    for number, line in enumerate(lines, start=1):
+        if line.strip():
+            yield f"{path}, line {number}", line.split(separator)
+
+
+def other_reading(phones: Phones) -> Phones | None:
+    """Return the phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel.
+
+    Args:
+        phones: with a stress mark.
+    """
+    if STRESS not in phones:
+        return None
+    start = phones.index(STRESS)
+    vowels = (place for place in range(start, len(phones)) if _is_vowel(phones[place]))
+    place = next(vowels, None)
+    if place is None or phones[place] not in _OTHER_HEIGHT:
+        return None
+    return (*phones[:place], _OTHER_HEIGHT[phones[place]], *phones[place + 1 :])
+
+
+def _is_vowel(phone: str) -> bool:
+    return unicodedata.normalize("NFD", phone)[0] in "aeiouɐəɛɔɪʊɨ"
+
+
+def known_readings(
+    word: str,
+    variant: str | None,
+    lexicon: Mapping[str, list[Phones]],
+    readings: Mapping[tuple[str, str], list[Phones]],
+) -> list[Phones]:
+    """Return how a word is said, without the model: as in the user's lexicon, or as the model's folder has it.
+
+    Homographs, between whose readings the model chooses, have none.
+    """
+    if word in lexicon:
+        return lexicon[word]
+    known = readings.get((variant or "", word), [])
+    return known if len(known) == 1 else []

@@ -1,0 +1,141 @@
+"""The sample of Portuguese words and their phones: which rows are trained on, and which words have two readings."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+from typing import Any
+
+from atenta.recipes.samples.files import SPLITS, read_samples
+from atenta.tokenization.base_letters import strip_accents
+
+# The lists by the tag of their rows. The first has stress marks and one pronunciation for each word.
+LISTS = {"br": "fg2p", "br-wikipron": "wikipron_br", "pt": "wikipron_pt"}
+_TESTS = {"br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}
+_PHONE = re.compile("[^\u0300-\u036f](?:\u0361.|[\u0300-\u036f])*")  # a letter with its marks, or two under a tie
+_NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
+_VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
+_HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
+_Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
+
+
+def read_list(name: str, split: str) -> _Pronunciations:
+    """Return the pronunciations of each word of a list, in its order: their phones are parted by spaces.
+
+    Args:
+        name: one of the values of `LISTS`.
+        split: `train`, `validation` or `test`.
+    """
+    lines = read_samples("g2p_pt", f"{name}_{split}.tsv")[0].splitlines()
+    cells = (line.split("\t") for line in lines)
+    return {word: [" ".join(_PHONE.findall(each)) for each in pronounced] for word, *pronounced in cells}
+
+
+def portuguese_phones() -> dict[str, list[dict[str, Any]]]:
+    """Return words and their phones in the splits `train`, `validation` and `test`, and tests of Wiktionary's lists.
+
+    A tag says which list the phones are of: `br`, Brazil with stress marks; `br-wikipron`, Brazil, and `pt`, Portugal,
+    without. In training and validation a word has one pronunciation under each tag, of one accent. What must not be
+    learned is left out: see [`is_faulty`], [`is_general_brazil`] and [`is_standard_portugal`]. `test` is the whole
+    test of the first list. Its words are trained on under no tag.
+
+    Returns:
+        The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<br>`.
+    """
+    lists = {tag: {split: read_list(name, split) for split in SPLITS} for tag, name in LISTS.items()}
+    attested = {word for tag in _TESTS for words in lists[tag].values() for word in words}
+    marked = {strip_accents(word) for word in attested if strip_accents(word) != word}
+    kept = {
+        "br": lambda word, phones: not is_faulty(word, phones) and not (word in marked and word not in attested),
+        "br-wikipron": is_general_brazil,
+        "pt": is_standard_portugal,
+    }
+    held_out = lists["br"]["test"]
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for split in ("train", "validation"):
+        rows[split] = [
+            _row(word, min(fitting), tag)  # the order of several means nothing: the choice is the same for like words
+            for tag in LISTS
+            for word, pronounced in lists[tag][split].items()
+            if word not in held_out and (fitting := [each for each in pronounced if kept[tag](word, each)])
+        ]
+    for tag, name in {"br": "test", **_TESTS}.items():
+        rows[name] = [_row(word, each, tag) for word, of_word in lists[tag]["test"].items() for each in of_word]
+    return rows
+
+
+def _row(word: str, phones: str, tag: str) -> dict[str, Any]:
+    return {"source": word, "target": phones, "tags": [f"<{tag}>"]}
+
+
+def is_faulty(word: str, phones: str) -> bool:
+    """Return whether a row of the list with stress marks is wrong: words with ü, and tí or dí that stay hard."""
+    hard = re.search("[td]í", word) and _NOT_PALATALISED.search(phones)
+    return "ü" in word or hard is not None or "ˈ" not in phones
+
+
+def is_general_brazil(word: str, phones: str) -> bool:
+    """Return whether a pronunciation of Wiktionary's Brazil is of the general accent.
+
+    Those of the South, with ɻ or with final o, e or a that is not stressed, and of Rio, with ʃ before voiceless
+    consonants or at the end, are not.
+    """
+    units = phones.split(" ")
+    hushed = any(one == "ʃ" and after in _VOICELESS for one, after in pairwise(units))
+    full_vowel = units[-1] in ("o", "e", "a") and not re.search("[áàâéêóô]$", word)
+    return not (hushed or full_vowel or units[-1] == "ʃ" or "ɻ" in units)
+
+
+def is_standard_portugal(word: str, phones: str) -> bool:
+    """Return whether a pronunciation of Wiktionary's Portugal is not of the North.
+
+    That has b for v, t͡ʃ for ch, and i after a final r or l.
+    """
+    units = phones.split(" ")
+    extra_vowel = units[-1] == "i" and units[-2:-1] in (["ɾ"], ["l"]) and word.endswith(("r", "l"))
+    return not (units.count("b") > word.count("b") or ("t͡ʃ" in units and "ch" in word) or extra_vowel)
+
+
+def homographs() -> dict[str, dict[str, list[str]]]:
+    """Return the words with two readings, which differ in e and ɛ or in o and ɔ: *gosto*, *sede*.
+
+    They are those of which Wiktionary has both readings, for Brazil and for Portugal: one list alone has doubts too.
+
+    Returns:
+        For the tags `br-wikipron` and `pt`, both readings of each word, the one with e or o first.
+    """
+    found = {}
+    for tag, kept in (("br-wikipron", is_general_brazil), ("pt", is_standard_portugal)):
+        words: defaultdict[str, list[str]] = defaultdict(list)
+        for split in SPLITS:
+            for word, pronounced in read_list(LISTS[tag], split).items():
+                words[word] += [each for each in pronounced if kept(word, each)]
+        found[tag] = {word: pair for word, each in words.items() if (pair := _differ_in_height(each))}
+    both = found["br-wikipron"].keys() & found["pt"].keys()
+    return {tag: {word: words[word] for word in sorted(both)} for tag, words in found.items()}
+
+
+def _differ_in_height(pronounced: Sequence[str]) -> list[str]:
+    for one, other in combinations(sorted(pronounced), 2):
+        pairs = [pair for pair in zip(one.split(" "), other.split(" ")) if pair[0] != pair[1]]
+        if len(one) == len(other) and len(pairs) == 1 and {*pairs[0]} in _HEIGHTS:
+            return [one, other]
+    return []
+
+
+def readings() -> Iterator[tuple[str, str, list[str]]]:
+    """Yield what a model of these rows need not learn: tag, word and its readings.
+
+    They are the words of the closed class, such as articles, which have one reading, without stress, and the
+    homographs. Under `br` these have no readings: a model writes one, and the other has the other vowel.
+    """
+    closed = [line.split("\t") for line in read_samples("g2p_pt", "closed_class.tsv")[0].splitlines()]
+    for tag, word, phones in closed:
+        yield tag, word, [" ".join(_PHONE.findall(phones))]
+    unstressed = {word for _, word, _ in closed}
+    for tag, words in homographs().items():
+        for word, pair in words.items():
+            if word not in unstressed:
+                yield tag, word, pair
+                if tag == "pt":
+                    yield "br", word, []

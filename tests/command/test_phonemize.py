@@ -1,0 +1,91 @@
+"""`atenta phonemize`: lines, files, formats, lexicons, and what it refuses."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from atenta import AtentaEncoderDecoderForConditionalGeneration, Phonemizer
+from atenta.command.main import app
+from support.exported import save_lively
+from support.models import ALL_LAYOUTS
+from support.phones import SpellingEngine
+
+
+def run(*arguments, code=0, **options):
+    result = CliRunner().invoke(app, ["phonemize", *map(str, arguments)], **options)
+    assert result.exit_code == code, (result.output, result.exception)
+    return result
+
+
+@pytest.fixture
+def loaded(monkeypatch):
+    """A phonemizer in place of any saved one, with a homograph and the lexicon that it was loaded with."""
+    given = []
+
+    def load(name_or_path, *, lexicon, **options):
+        given.append((name_or_path, lexicon, options))
+        return Phonemizer(SpellingEngine(), {("br", "gosto"): []})
+
+    monkeypatch.setattr(Phonemizer, "from_pretrained", load)
+    return given
+
+
+def test_lines_become_lines(loaded, tmp_path):
+    assert run("--model", "m", "--variant", "br", "Não é", "a casa").stdout == "ˈnão ˈé\nˈa ˈcasa\n"
+    path = tmp_path / "texts.txt"
+    path.write_bytes("\ufeffNão!\r\n\nfim".encode())
+    assert run("--model", "m", "--variant", "pt", "--files", path).stdout_bytes.decode() == "\ufeffˈnão\r\n\nˈfim\n"
+    assert run("--model", "m", "--variant", "br", "--punctuation", "Não, é…").stdout == "ˈnão, ˈé…\n"
+
+
+def test_jsonl_has_all_that_is_known(loaded):
+    printed = run("--model", "m", "--variant", "br", "--format", "jsonl", "--n_best", 2, "Gosto!").stdout
+    record = json.loads(printed)
+    assert record["text"] == record["read"] == "Gosto!"
+    assert record["phones"] == "ˈgosto"
+    (word,) = record["words"]
+    assert (word["word"], word["source"]) == ("Gosto", "model")
+    assert [reading["phones"] for reading in word["readings"]] == [["ˈ", *"gosto"], ["ˈ", *"gɔstɔ"]]
+    assert word["readings"][0]["confidence"] == pytest.approx(0.75)
+    assert word["ambiguous"] == [["ˈ", *"gosto"], ["ˈ", *"gɔsto"]]
+
+
+def test_a_lexicon_has_each_word_once_without_stress_marks(loaded):
+    arguments = ("--model", "m", "--variant", "br", "--format", "lexicon")
+    printed = run(*arguments, "Gosto da casa", "da CASA, жизнь")
+    assert printed.stdout == "gosto\tg o s t o\ngosto\tg ɔ s t o\nda\td a\ncasa\tc a s a\n"
+    assert "warning: 'жизнь' stay as they are" in printed.stderr
+    assert run(*arguments, "--n_best", 3, "de").stdout == "de\td e\nde\td ɛ\nde\td e s\n"
+
+
+def test_options_reach_the_model(loaded, tmp_path):
+    lexicon = tmp_path / "mine.tsv"
+    run("--model", "m", "--variant", "br", "--lexicon", lexicon, "--engine", "onnx", "--quantization", "int8", "a")
+    assert loaded == [("m", lexicon, {"engine": "onnx", "quantization": "int8"})]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["a"], 2, "--model"),
+        (["--model", "m", "--n_best", 2, "a"], 2, "--format text has one reading of each word, not 2"),
+        (["--model", "m", "--files", "none.txt"], 2, "none.txt: found no such file"),
+        (["--model", "m", "--engine", "torch", "--quantization", "int8", "a"], 2, "--quantization int8"),
+        (["--model", "m", "--variant", "gl", "a"], 1, "variant='gl'; expected one of br, pt"),
+        (["--model", "m", "a"], 1, "variant=None; expected one of br, pt"),
+    ],
+)
+def test_wrong_options_are_named(loaded, arguments, code, message):
+    refused = run(*arguments, code=code)
+    assert message in " ".join(f"{refused.output} {refused.exception}".split())
+
+
+def test_a_saved_model_and_a_lexicon(tmp_path):
+    save_lively(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "model", **ALL_LAYOUTS[5])
+    lexicon = tmp_path / "mine.tsv"
+    lexicon.write_text("Kokoro\tk o k o ɾ o\n", encoding="utf-8")
+    options = ("--model", tmp_path / "model", "--variant", "PL", "--lexicon", lexicon)
+    assert run(*options, "KOKORO, kokoro").stdout == "kokoɾo kokoɾo\n"
+    lexicon.write_text("Kokoro\n", encoding="utf-8")
+    assert "line 1: found 'Kokoro' without phones" in str(run(*options, "a", code=1).exception)

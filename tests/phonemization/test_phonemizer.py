@@ -1,0 +1,200 @@
+"""Texts as phones: words, what is between them, lexicons, homographs, doubts, and what cannot be read."""
+
+import warnings
+
+import pytest
+
+from atenta import AtentaEncoderDecoderForConditionalGeneration, Phonemizer
+from atenta.engines.engine import load_engine
+from atenta.phonemization import phonemizer as module
+from atenta.phonemization.readings import save_readings
+from support.exported import CHARACTERS, save_head, save_lively
+from support.models import ALL_LAYOUTS
+from support.phones import SpellingEngine
+
+
+def phones(text):
+    return tuple(text.split())
+
+
+def test_a_text_becomes_phones_with_its_words_parted(engine):
+    phonemizer = Phonemizer(engine)
+    assert phonemizer.phonemize("Não é fácil, João!", "br") == "ˈnão ˈé ˈfácil ˈjoão"
+    assert phonemizer.phonemize(["um dois", ""], "pt") == ["ˈum ˈdois", ""]
+    assert phonemizer.phonemize("um dois", "pt", phone_separator=" ", word_separator=" | ") == "ˈ u m | ˈ d o i s"
+
+
+def test_punctuation_is_kept_on_request(engine):
+    text = "— Não é  fácil,\namanhã…"
+    assert Phonemizer(engine).phonemize(text, "br", punctuation=True) == "— ˈnão ˈé ˈfácil, ˈamanhã…"
+
+
+def test_words_gaps_and_text_fit_together(engine):
+    text = "(Disse-me: «d'água»!)"
+    (read,) = Phonemizer(engine).read([text], "br")
+    assert [word.word for word in read.words] == ["Disse-me", "d'água"]
+    assert read.gaps == ("(", ": «", "»!)")
+    words = [*(word.word for word in read.words), ""]
+    assert "".join(part for pair in zip(read.gaps, words) for part in pair) == read.text == text
+
+
+def test_each_word_is_asked_once_in_lower_case_and_then_remembered(engine):
+    phonemizer = Phonemizer(engine)
+    phonemizer.phonemize(["Casa CASA casa", "a casa"], "br")
+    phonemizer.phonemize("casa bela", "br")
+    phonemizer.phonemize("casa", "pt")
+    assert [(texts, tags) for texts, tags, _ in engine.calls if texts] == [
+        (["a", "casa"], [["br"], ["br"]]),
+        (["bela"], [["br"]]),
+        (["casa"], [["pt"]]),
+    ]
+
+
+def test_memory_has_a_limit(engine, monkeypatch):
+    monkeypatch.setattr(module, "_MOST_CACHED", 3)
+    phonemizer = Phonemizer(engine)
+    for text in ("a b c", "a d", "a"):
+        assert phonemizer.phonemize(text, "br") == " ".join(f"ˈ{word}" for word in text.split())
+    assert len(phonemizer._cache) <= 3
+
+
+def test_readings_come_best_first_with_their_probability(engine):
+    (read,) = Phonemizer(engine).read(["gosto"], "br", n_best=2)
+    (word,) = read.words
+    assert [each.phones for each in word.readings] == [phones("ˈ g o s t o"), phones("ˈ g ɔ s t ɔ")]
+    assert [each.confidence for each in word.readings] == pytest.approx([0.75, 0.2])
+    assert (word.confidence, word.source, word.ambiguous) == (pytest.approx(0.75), "model", ())
+    assert [beams for *_, beams in engine.calls] == [4]
+    Phonemizer(engine).phonemize("gosto", "br")
+    assert engine.calls[-1][-1] == 1  # greedy
+
+
+def test_a_lexicon_comes_first(engine):
+    phonemizer = Phonemizer(
+        engine,
+        {("br", "de"): [phones("d ʒ ɪ")], ("br", "gosto"): []},
+        {"gosto": [phones("x")], "d'água": [phones("y")]},
+    )
+    assert phonemizer.phonemize("Gosto de d’água de casa", "br") == "x dʒɪ y dʒɪ ˈcasa"
+    assert phonemizer.phonemize("de", "pt") == "ˈde"
+    (read,) = phonemizer.read(["gosto de"], "br")
+    assert [(word.source, word.confidence, word.ambiguous) for word in read.words] == [("lexicon", 1.0, ())] * 2
+    assert all("gosto" not in texts for texts, *_ in engine.calls)
+
+
+def test_homographs_have_both_readings(engine):
+    pair = [phones("g o s t u"), phones("g ɔ s t u")]
+    phonemizer = Phonemizer(engine, {("br", "gosto"): [], ("pt", "gosto"): pair, ("br", "casa"): []})
+    (in_brazil,) = phonemizer.read(["gosto casa"], "br")
+    assert [word.ambiguous for word in in_brazil.words] == [(phones("ˈ g o s t o"), phones("ˈ g ɔ s t o")), ()]
+    (in_portugal,) = phonemizer.read(["gosto"], "pt")
+    assert in_portugal.words[0].ambiguous == tuple(pair)
+    assert in_portugal.words[0].source == "model"
+
+
+def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(engine):
+    assert Phonemizer(engine).phonemize("disse-me d'água", "br") == "ˈdisse-me ˈdˈágua"
+    phonemizer = Phonemizer(SpellingEngine(alphabet="adeimsáuguá"), {("br", "me"): [phones("m ɪ")]})
+    (read,) = phonemizer.read(["disse-me"], "br")
+    (word,) = read.words
+    assert word.readings[0].phones == phones("ˈ d i s s e m ɪ")
+    assert (word.confidence, word.source) == (pytest.approx(0.75), "model")
+
+
+def test_foreign_letters(engine):
+    assert Phonemizer(engine).phonemize("piñata über", "br") == "ˈpinata ˈuber"
+    with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
+        (read,) = Phonemizer(engine).read(["vida, жизнь"], "br")
+    assert read.join() == "ˈvida жизнь"
+    assert (read.words[1].readings, read.words[1].source, read.words[1].confidence) == ((), "none", 0)
+
+
+def test_what_is_too_long_for_a_word_is_not_read(engine):
+    with pytest.warns(UserWarning, match="too long"):
+        assert Phonemizer(engine).phonemize(f"a {65 * 'b'} {64 * 'b'}", "br") == f"ˈa {65 * 'b'} ˈ{64 * 'b'}"
+    assert max(len(text) for texts, *_ in engine.calls for text in texts) == 64
+
+
+def test_numbers_are_read_out(engine, num2words):
+    phonemizer = Phonemizer(engine)
+    (read,) = phonemizer.read(["às 14h30"], "br")
+    assert read.text == "às catorze horas e trinta"
+    assert read.join() == "ˈàs ˈcatorze ˈhoras ˈe ˈtrinta"
+
+
+def test_numbers_that_stay_are_named(engine, without_num2words):
+    with pytest.warns(UserWarning, match=r"'12', '2024' stay as they are: pip install \"atenta\[numbers\]\""):
+        assert Phonemizer(engine).phonemize("as 12 de 2024", "br") == "ˈas 12 ˈde 2024"
+
+
+def test_a_model_of_another_language_reads_no_numbers():
+    with pytest.warns(UserWarning, match="'12' stay as they are: write them in words"):
+        assert Phonemizer(SpellingEngine(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
+
+
+def test_without_anything_to_say_nothing_is_said(engine):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert Phonemizer(engine).phonemize(["", " …", "casa"], "br") == ["", "", "ˈcasa"]
+
+
+def test_phones_that_are_cut_off_are_named(engine):
+    write = engine._write
+    engine._write = lambda text: [each._replace(finished=False) for each in write(text)]
+    with pytest.warns(UserWarning, match="'casa' are cut off"):
+        Phonemizer(engine).phonemize("casa", "br")
+
+
+@pytest.mark.parametrize(
+    ("tags", "variant", "message"),
+    [
+        (("br", "pt"), None, r"variant=None; expected one of br, pt"),
+        (("br", "pt"), "gl", r"variant='gl'; expected one of br, pt"),
+        ((), "br", r"variant='br'; expected None"),
+    ],
+)
+def test_variants_are_those_of_the_model(tags, variant, message):
+    with pytest.raises(ValueError, match=message):
+        Phonemizer(SpellingEngine(tags=tags)).phonemize("casa", variant)
+
+
+def test_wrong_inputs(engine):
+    with pytest.raises(TypeError, match=r"`texts\[1\]` is 3"):
+        Phonemizer(engine).phonemize(["casa", 3], "br")
+    with pytest.raises(ValueError, match="n_best=0"):
+        Phonemizer(engine).read(["casa"], "br", n_best=0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A saved encoder-decoder with a tag, of random weights."""
+    folder = tmp_path_factory.mktemp("phones")
+    save_lively(AtentaEncoderDecoderForConditionalGeneration, folder, **ALL_LAYOUTS[5])
+    return folder
+
+
+def test_a_saved_model_is_read_with_what_its_folder_knows(folder, tmp_path):
+    save_readings(folder, iter([("PL", "de", ["d ʒ ɪ"])]))
+    lexicon = tmp_path / "mine.tsv"
+    lexicon.write_text("Kokoro\tk o\n", encoding="utf-8")
+    phonemizer = Phonemizer.from_pretrained(folder, lexicon=lexicon)
+    assert phonemizer.variants == ("PL",)
+    (read,) = phonemizer.read(["de kokoro bec"], "PL")
+    assert [word.readings[0].phones for word in read.words[:2]] == [phones("d ʒ ɪ"), phones("k o")]
+    expected = load_engine(folder).generate("bec", tags=["PL"], num_beams=1)
+    assert " ".join(read.words[2].readings[0].phones) == " ".join(expected.split())
+    assert 0 < read.words[2].confidence <= 1
+    assert set("bec") <= set(CHARACTERS)
+
+
+def test_models_that_write_no_phones_are_refused(tmp_path):
+    from atenta import AtentaEncoderForTokenClassification
+
+    save_head(AtentaEncoderForTokenClassification, tmp_path)
+    with pytest.raises(ValueError, match="AtentaEncoderForTokenClassification does not write phones"):
+        Phonemizer.from_pretrained(tmp_path)
+
+
+def test_a_missing_lexicon_is_named_before_the_model_is_loaded(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"mine\.tsv"):
+        Phonemizer.from_pretrained(tmp_path / "none", lexicon=tmp_path / "mine.tsv")

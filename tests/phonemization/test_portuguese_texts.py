@@ -1,0 +1,72 @@
+"""Numbers, dates, amounts and abbreviations in words."""
+
+import pytest
+
+from atenta.phonemization.portuguese_texts import spell_out
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("São 12 horas", "São doze horas"),
+        ("1.234 casas", "mil duzentos e trinta e quatro casas"),
+        ("R$ 10", "dez reais"),
+        ("R$ 1,50.", "um real e cinquenta centavos."),
+        ("R$ 0,25", "vinte e cinco centavos"),
+        ("R$ 1.000.000", "um milhão de reais"),
+        ("R$ 2 milhões", "dois milhões de reais"),
+        ("US$ 2,5 mil", "dois vírgula cinco mil dólares"),
+        ("5 €", "cinco euros"),
+        ("€ 1", "um euro"),
+        ("em 12/05/2024, às", "em doze de maio de dois mil e vinte e quatro, às"),
+        ("1/2/2024", "primeiro de fevereiro de dois mil e vinte e quatro"),
+        ("às 14h30", "às catorze horas e trinta"),
+        ("às 14h30min", "às catorze horas e trinta"),
+        ("às 2:05", "às duas horas e cinco"),
+        ("à 1h", "à uma hora"),
+        ("o 1º e a 2ª", "o primeiro e a segunda"),
+        ("12.ª", "décima segunda"),
+        ("10%", "dez por cento"),
+        ("3,14", "três vírgula catorze"),
+        ("3,05", "três vírgula zero cinco"),
+        ("-5 °C", "menos cinco graus"),
+        ("1 km", "um quilômetro"),
+        ("2 kg", "dois quilos"),
+        ("0800", "zero oito zero zero"),
+        ("8888888888888888", "oito " * 15 + "oito"),
+        ("mp3", "mp três"),
+        ("O Sr. Silva e a Dra. Ana", "O senhor Silva e a doutora Ana"),
+        ("nº 8", "número oito"),
+        ("pães & cia.", "pães e cia."),
+        ("a TV e o CPF da ONU", "a tê vê e o cê pê efe da ONU"),
+        ("Pedro II, João VI", "Pedro segundo, João sexto"),
+        ("os séculos XIX e XX", "os séculos dezanove e vinte"),
+        ("o DVD e a VX", "o dê vê dê e a vê xis"),  # no numbers
+        ("nada muda aqui, João!", "nada muda aqui, João!"),
+    ],
+)
+def test_in_words(num2words, text, expected):
+    assert spell_out(text, "pt_BR") == (expected, [])
+
+
+def test_portugal_has_its_own_words(num2words):
+    assert spell_out("2 km", "pt") == ("dois quilómetros", [])
+
+
+def test_the_variant_decides_the_language(num2words, monkeypatch):
+    monkeypatch.setattr(num2words, "num2words", lambda number, lang: {"pt": "dezasseis", "pt_BR": "dezesseis"}[lang])
+    assert spell_out("16", "pt")[0] == "dezasseis"
+    assert spell_out("16", "pt_BR")[0] == "dezesseis"
+
+
+def test_numbers_stay_without_num2words(without_num2words):
+    assert spell_out("O Sr. tem 12, ou R$ 3,50", "pt_BR") == ("O senhor tem 12, ou R$ 3,50", ["12", "R$ 3,50"])
+
+
+@pytest.mark.parametrize(("language", "expected"), [("pt_BR", "dezesseis"), ("pt", "dezasseis")])
+def test_num2words_itself(language, expected):
+    assert spell_out("16", language) == (expected, [])
+    assert spell_out("2.024", language) == ("dois mil e vinte e quatro", [])
+    assert spell_out("1.999", language) == ("mil novecentos e noventa e nove", [])
+    assert spell_out("R$ 1.000.000", language) == ("um milhão de reais", [])
+    assert spell_out("23ª", language) == ("vigésima terceira", [])

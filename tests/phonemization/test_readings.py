@@ -1,0 +1,61 @@
+"""Lexicons of users, and the readings beside a model."""
+
+import re
+
+import pytest
+
+from atenta.phonemization.readings import load_readings, other_reading, read_lexicon, save_readings
+
+
+def test_a_lexicon_of_aligners_is_read(tmp_path):
+    path = tmp_path / "lexicon.txt"
+    path.write_text("\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\nkokoro k ɔ k o ɾ o\n", encoding="utf-8")
+    assert read_lexicon(path) == {
+        "kokoro": [("k", "o", "k", "o", "ɾ", "o"), ("k", "ɔ", "k", "o", "ɾ", "o")],
+        "d'água": [("d", "a", "ɡ", "w", "ɐ")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"casa\tk a z a\nmesa\n", "line 2.*'mesa' without phones"), ("ação\ta".encode("latin-1"), "UTF-8 at byte 1")],
+)
+def test_a_damaged_lexicon_is_named(tmp_path, content, message):
+    path = tmp_path / "lexicon.txt"
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=rf"{re.escape(str(path))}.*{message}"):
+        read_lexicon(path)
+
+
+def test_readings_are_saved_and_loaded(tmp_path):
+    assert load_readings(tmp_path) == {}
+    rows = [("br", "de", ["d ʒ ɪ"]), ("pt", "gosto", ["ɡ o ʃ t u", "ɡ ɔ ʃ t u"]), ("br", "gosto", [])]
+    save_readings(tmp_path, iter(rows))
+    assert load_readings(tmp_path) == {
+        ("br", "de"): [("d", "ʒ", "ɪ")],
+        ("pt", "gosto"): [("ɡ", "o", "ʃ", "t", "u"), ("ɡ", "ɔ", "ʃ", "t", "u")],
+        ("br", "gosto"): [],
+    }
+
+
+@pytest.mark.parametrize("line", ["br", "br\t ", "br\ta\tb\tc\td"])
+def test_damaged_readings_are_named(tmp_path, line):
+    (tmp_path / "readings.txt").write_text(f"br\tde\td\n{line}\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"readings\.txt, line 2 is damaged"):
+        load_readings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("phones", "other"),
+    [
+        ("ˈ ɡ o s t ʊ", "ˈ ɡ ɔ s t ʊ"),
+        ("ˈ s ɛ d ʒ ɪ", "ˈ s e d ʒ ɪ"),
+        ("k o ˈ ʎ e x", "k o ˈ ʎ ɛ x"),  # not the vowel before the stress
+        ("ˈ k a z ə", None),
+        ("ˈ b õ", None),  # no height to choose
+        ("ɡ o ʃ t u", None),  # no stress
+        ("ˈ", None),
+    ],
+)
+def test_the_other_reading_has_the_other_stressed_vowel(phones, other):
+    assert other_reading(tuple(phones.split())) == (other and tuple(other.split()))

@@ -1,0 +1,115 @@
+"""The rows of Portuguese phones: what is left out of training, and the words with two readings."""
+
+from collections import Counter
+
+import pytest
+
+from atenta.recipes.samples.files import SPLITS
+from atenta.recipes.samples.portuguese_phones import (
+    LISTS,
+    homographs,
+    is_faulty,
+    is_general_brazil,
+    is_standard_portugal,
+    read_list,
+    readings,
+)
+
+
+def test_phones_may_have_several_characters():
+    assert read_list("wikipron_br", "train")["imbatível"] == ["ĩ b a t͡ʃ i v e w"]
+    assert read_list("wikipron_pt", "train")["ação"] == ["a s ɐ̃ w̃"]
+    assert read_list("fg2p", "train")["cientistas"] == ["s i ẽ ˈ t ʃ i s t ə s"]
+
+
+@pytest.mark.parametrize(
+    ("word", "phones", "faulty"),
+    [
+        ("seqüela", "s e ˈ ɔ k s ɛ l ə", True),
+        ("imbatível", "ĩ b a ˈ t i v e w", True),
+        ("teve", "t e v y", True),  # no stress
+        ("antídoto", "ã ˈ t ʃ i d o t ʊ", False),
+        ("glicídeos", "ɡ l i ˈ s i d i ʊ s", False),  # from e
+        ("lipoproteína", "l i p o p ɾ o t i ˈ ĩ n ə", False),
+    ],
+)
+def test_faulty_rows(word, phones, faulty):
+    assert is_faulty(word, phones) == faulty
+
+
+@pytest.mark.parametrize(
+    ("word", "phones", "general"),
+    [
+        ("gosto", "ɡ o s t u", True),
+        ("gosto", "ɡ o s t o", False),  # the South
+        ("gosto", "ɡ o ʃ t u", False),  # Rio
+        ("porto", "p o ɻ t u", False),
+        ("bata", "b a t a", False),
+        ("lápis", "l a p i ʃ", False),
+        ("avô", "a v o", True),
+        ("chato", "ʃ a t u", True),
+    ],
+)
+def test_one_accent_of_brazil(word, phones, general):
+    assert is_general_brazil(word, phones) == general
+
+
+@pytest.mark.parametrize(
+    ("word", "phones", "standard"),
+    [
+        ("vida", "v i d ɐ", True),
+        ("vida", "b i d ɐ", False),
+        ("bobo", "b o b u", True),
+        ("chave", "t͡ʃ a v ɨ", False),
+        ("hertz", "ɛ ɾ t͡ʃ", True),
+        ("mar", "m a ɾ i", False),
+        ("sal", "s a l i", False),
+        ("ali", "ɐ l i", True),
+    ],
+)
+def test_one_accent_of_portugal(word, phones, standard):
+    assert is_standard_portugal(word, phones) == standard
+
+
+def test_what_is_trained_on(rows_of):
+    rows = rows_of("portuguese_g2p")
+    counts = {split: Counter(row["tags"][0] for row in rows[split]) for split in ("train", "validation")}
+    assert counts["train"] == {"<br>": 56634, "<br-wikipron>": 24462, "<pt>": 38127}
+    assert counts["validation"] == {"<br>": 9430, "<br-wikipron>": 1347, "<pt>": 2076}
+    trained = {(row["source"], row["tags"][0]) for row in rows["train"]}
+    assert len(trained) == len(rows["train"])  # one pronunciation under each tag
+    words = {word for word, _ in trained}
+    assert not words & {row["source"] for row in rows["test"]}  # under no tag
+    assert {"presencia", "país"} <= words
+    assert not {"consequencia", "seqüela", "automovel"} & words
+
+
+def test_tests_are_whole(rows_of):
+    rows = rows_of("portuguese_g2p")
+    for tag, name in {"br": "test", "br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}.items():
+        listed = read_list(LISTS[tag], "test")
+        expected = {(word, each, f"<{tag}>") for word, pronounced in listed.items() for each in pronounced}
+        assert {(row["source"], row["target"], row["tags"][0]) for row in rows[name]} == expected
+        assert len(rows[name]) == len(expected)
+
+
+def test_homographs_have_both_readings_in_both_variants():
+    found = homographs()
+    assert found["pt"]["sede"] == ["s e d ɨ", "s ɛ d ɨ"]
+    assert found["br-wikipron"]["gosto"] == ["ɡ o s t u", "ɡ ɔ s t u"]
+    assert found["pt"].keys() == found["br-wikipron"].keys()
+    assert {"acerto", "colher", "jogo", "molho", "porto", "posto"} <= found["pt"].keys()
+    assert not {"casa", "coração", "pote"} & found["pt"].keys()
+    listed = {word: each for split in SPLITS for word, each in read_list("wikipron_pt", split).items()}
+    assert all(set(pair) <= set(listed[word]) for word, pair in found["pt"].items())
+
+
+def test_readings_of_the_closed_class_come_first():
+    known = {(tag, word): of_word for tag, word, of_word in readings()}
+    assert known["br", "de"] == ["d ʒ ɪ"]
+    assert known["pt", "e"] == ["i"]
+    assert known["br", "gosto"] == []
+    assert len(known["pt", "gosto"]) == 2
+    assert known["br", "pelo"] == ["p e l ʊ"]
+    assert ("pt", "pelo") not in known  # a preposition far more often than hair
+    assert len(known) == len(list(readings()))
