@@ -1,13 +1,11 @@
 """Text with each character replaced by the variant that a tagger of characters finds most likely."""
 
-import os
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -106,11 +104,6 @@ class WindowReader:
             RestoredText(restored[start:end].tobytes().decode("utf-32-le"), probabilities[start:end])
             for start, end in pairwise(borders)
         ]
-
-    def save_spellings(self, folder: str | os.PathLike) -> None:
-        """Write the spellings, if there are any, from where they are loaded with the model."""
-        if self.codes.spellings is not None:
-            self.codes.spellings.save(Path(folder) / self.config.spellings_file)
 
     def score(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the places of characters that have a choice and the logits of their labels, in batches.
