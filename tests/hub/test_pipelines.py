@@ -7,6 +7,7 @@ from transformers.utils.logging import get_logger
 
 from atenta import (
     AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderModel,
     AtentaEncoderForMaskedLM,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
@@ -81,8 +82,11 @@ def test_token_classification_has_exact_spans(load):
     assert [each["start"] for each in characters] == list(range(len(text)))
 
 
-def test_feature_extraction(load):
-    extract = load("feature-extraction", AtentaEncoderModel)
+@pytest.mark.parametrize(
+    ("model_class", "special"), [(AtentaEncoderModel, ["<bos>", "<eos>"]), (AtentaEncoderDecoderModel, ["<eos>"])]
+)
+def test_feature_extraction(load, model_class, special):
+    extract = load("feature-extraction", model_class)
     vectors = extract("Olá")[0]
-    assert len(vectors) == len("Olá") + 2  # <bos> and <eos>
+    assert len(vectors) == len("Olá") + len(special)
     assert {len(vector) for vector in vectors} == {32}
