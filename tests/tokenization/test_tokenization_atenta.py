@@ -2,10 +2,12 @@
 
 import json
 import unicodedata
+import warnings
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from atenta import DEFAULT_ALPHABET, AtentaTokenizer
@@ -219,6 +221,43 @@ def test_spaces_are_kept_and_words_are_joined(family):
     words = tokenizer(["ab", "c"], is_split_into_words=True, add_special_tokens=False)
     assert words.tokens() == ["a", "b", "c"]
     assert words.word_ids() == [0, 0, 1]
+
+
+# Words
+
+
+def test_word_ids_number_runs_of_letters_and_of_signs():
+    text = "Foi Pedro,  é às 10h30… 😀\n"
+    encoded = AtentaTokenizer.from_alphabet(family="encoder")(text)
+    words = [text[slice(*encoded.word_to_chars(word))] for word in range(max(encoded.word_ids()[1:-1]) + 1)]
+    assert words == ["Foi", " Pedro", ",", "  é", " às", " 10h30", "…", " 😀", "\n"]
+
+
+@unicode_texts
+@given(texts | st.text("ab, .\u0301\n\u00a0ç😀<>"))
+def test_words_change_neither_ids_nor_offsets(text):
+    words = TOKENIZERS["encoder"].backend_tokenizer
+    assert words.pre_tokenizer is not None
+    whole = Tokenizer.from_str(json.dumps(json.loads(words.to_str()) | {"pre_tokenizer": None}))
+    found, expected = words.encode(text), whole.encode(text)
+    assert (found.ids, found.offsets) == (expected.ids, expected.offsets)
+
+
+@every_family
+def test_words_that_nothing_parts_are_warned_of(family):
+    tokenizer, words = TOKENIZERS[family], ["um", "dois", "tres"]
+    for glued in (words, [["um"], words]):
+        with pytest.warns(UserWarning, match="'um' and 'dois' of `text`") as caught:
+            tokenizer(glued, is_split_into_words=True)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings(action="error"):
+        tokenizer(["um"], is_split_into_words=True)
+        parted = tokenizer(["um", " dois", " tres"], is_split_into_words=True, add_special_tokens=False)
+    joined = tokenizer(" ".join(words), add_special_tokens=False)
+    assert parted.input_ids == joined.input_ids
+    assert parted.word_ids() == [0] * 2 + [1] * 5 + [2] * 5
+    if family == "encoder":
+        assert joined.word_ids() == parted.word_ids()
 
 
 # Saving and loading
