@@ -1,6 +1,6 @@
 """The character tokenizer: one token per Unicode character after NFC, without loss (document 3)."""
 
-import copy
+import json
 import os
 import re
 import threading
@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
@@ -243,9 +244,19 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             # Otherwise the padding and truncation of the last call would be saved as the tokenizer's defaults.
             self.backend_tokenizer.no_padding()
             self.backend_tokenizer.no_truncation()
-            generic = copy.copy(self)
-            generic.__class__ = PreTrainedTokenizerFast
-            return generic.save_pretrained(save_directory, *args, **kwargs)
+            return super().save_pretrained(save_directory, *args, **kwargs)
+
+    def _save_pretrained(
+        self, save_directory: str | os.PathLike, file_names: tuple[str, ...], *args: Any, **kwargs: Any
+    ) -> tuple[str, ...]:
+        # transformers calls this when it has written tokenizer_config.json, and before it pushes the files.
+        path = Path(file_names[0])
+        config = json.loads(path.read_text(encoding="utf-8"))
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"  # the name that versions 4 and 5 know
+        if tags := config.pop("extra_special_tokens", None):
+            config["additional_special_tokens"] = tags  # version 4 reads no list by the other name
+        path.write_text(json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        return super()._save_pretrained(save_directory, file_names, *args, **kwargs)
 
     def __call__(
         self,
