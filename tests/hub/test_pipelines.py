@@ -13,6 +13,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
     AtentaPairVotesForCausalLM,
+    character_span,
 )
 from support.models import named
 from support.saved import save_with_tokenizer
@@ -80,6 +81,16 @@ def test_token_classification_has_exact_spans(load):
     characters = tag(text)
     assert "".join(text[each["start"] : each["end"]] for each in characters) == text
     assert [each["start"] for each in characters] == list(range(len(text)))
+
+
+def test_spans_of_emoji_and_of_decomposed_letters_are_those_of_the_text_given(load):
+    """The pipeline leaves out the marks that NFC composes with a letter; `character_span` adds them."""
+    tag = load("token-classification", AtentaEncoderForTokenClassification, num_labels=2)
+    text = "Vi o Jose\u0301 👩🏽‍🚀 em Bele\u0301m, a\u0323\u0301"
+    given = [(each["start"], each["end"]) for each in tag(text)]
+    assert all(start < end <= len(text) for start, end in given)
+    spans = dict.fromkeys(character_span(text, [span], 0, 0) for span in given)
+    assert "".join(text[start:end] for start, end in spans) == text
 
 
 @pytest.mark.parametrize(
