@@ -283,16 +283,16 @@ class Engine:
         """
         if not isinstance(self._model, Head):
             raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
-        texts = list_of_texts(texts)
-        text_pairs = None if text_pairs is None else list_of_texts(text_pairs, "text_pairs")
-        encoded = self._encode(texts, text_pairs)
+        firsts = list_of_texts(texts)
+        seconds = None if text_pairs is None else list_of_texts(text_pairs, "text_pairs")
+        encoded = self._encode(firsts, seconds)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
         batches = [[first, *islice(in_order, max(0, _BATCH_TOKENS // len(encoded[first]) - 1))] for first in in_order]
         found: list[dict[str, np.ndarray]] = [{}] * len(encoded)
 
         def run_batch(numbers: list[int]) -> None:
-            pairs = None if text_pairs is None else [text_pairs[number] for number in numbers]
-            inputs = self.tokenizer.inputs([texts[number] for number in numbers], pairs)
+            pairs = None if seconds is None else [seconds[number] for number in numbers]
+            inputs = self.tokenizer.inputs([firsts[number] for number in numbers], pairs)
             for name, values in self._model.run(inputs).items():
                 of_tokens = values.ndim == 3 or name in ("start_logits", "end_logits")
                 for number, mask, value in zip(numbers, inputs["attention_mask"], values):

@@ -19,7 +19,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
-from ..configuration.spellings_file import HUB_OPTIONS, find_spellings
+from ..tokenization.spellings_file import HUB_OPTIONS, find_spellings
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
 from .downsampling import DownsampledBlocks

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from ..configuration.spellings_file import find_spellings
+from ..tokenization.spellings_file import find_spellings
 from .spans import protected_spans
 from .spellings import Spellings, code_points
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..configuration.spellings_file import HUB_OPTIONS
 from ..engines.engine import EngineName, choose_engine
 from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, file_name
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
+from ..tokenization.spellings_file import HUB_OPTIONS
 from .character_codes import TaggerConfiguration, Vocabulary, load_spellings
 from .spellings import Spellings
 from .window_reader import RestoredText, WindowReader, run_in_torch
