@@ -15,7 +15,7 @@ import numpy as np
 
 from ..generation_options import check_saved_options, is_whole
 from ..tokenization.base_letters import number_base_letters
-from ..tokenization.text_checks import check_list_of_texts, check_outputs
+from ..tokenization.text_checks import Texts, check_outputs, list_of_texts
 from ..tokenization.text_windows import (
     GeneratedText,
     TextWindow,
@@ -89,7 +89,7 @@ class Engine:
 
     def generate(
         self,
-        texts: str | Sequence[str],
+        texts: str | Texts,
         *,
         tags: Sequence[Any] | None = None,
         keep_letters: bool = False,
@@ -103,7 +103,7 @@ class Engine:
         outputs joined. A source that is empty or only white space gives itself; an empty prompt is continued.
 
         Args:
-            texts: a text, or a list or tuple of texts.
+            texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.
             tags: the feature tags of each text, such as `["V", "PL"]`, for models that were trained with them; those
                 of one text if one is given.
             keep_letters: whether the letters of a source stay, and only their accents may change.
@@ -137,7 +137,7 @@ class Engine:
 
     def n_best(
         self,
-        texts: Sequence[str],
+        texts: Texts,
         *,
         tags: Sequence[Sequence[str]] | None = None,
         keep_letters: bool = False,
@@ -147,7 +147,7 @@ class Engine:
         """Return the `num_return_sequences` best texts, or samples, for each text, with their scores.
 
         Args:
-            texts: a list or tuple of texts.
+            texts: texts, as in [`Engine.generate`].
             tags: the feature tags of each text, as in [`Engine.generate`].
             keep_letters: as in [`Engine.generate`].
             batch_size: as in [`Engine.generate`].
@@ -165,7 +165,7 @@ class Engine:
 
     def search_windows(
         self,
-        texts: Sequence[str],
+        texts: Texts,
         *,
         tags: Sequence[Sequence[str]] | None = None,
         keep_letters: bool = False,
@@ -180,7 +180,7 @@ class Engine:
         if not is_whole(batch_size, 1):
             raise ValueError(f"batch_size={batch_size!r:.60}; expected 1 or more.")
         generator, search = self._generator(keep_letters), self._search_options(options)
-        check_list_of_texts(texts)
+        texts = list_of_texts(texts)
         of_texts = self._tag_ids(tags, len(texts))
 
         def generate(indices: list[int], parts: list[str]) -> list[list[GeneratedText]]:
@@ -189,7 +189,7 @@ class Engine:
 
         if self._reads_sources:
             return generate_windows(texts, self._window_length, self._characters, generate)
-        found = generate([*range(len(texts))], list(texts))
+        found = generate([*range(len(texts))], texts)
         return [([TextWindow(text, "")], [ranked]) for text, ranked in zip(texts, found)]
 
     def _search(
@@ -246,7 +246,7 @@ class Engine:
             ValueError: As in [`Engine.generate`], or with beams.
         """
         generator, search = self._generator(keep_letters), self._search_options({"num_beams": 1} | options)
-        check_list_of_texts([text])
+        list_of_texts([text])
         (of_text,) = self._tag_ids(None if tags is None else [tags], 1)
         windows = [TextWindow(text, "")]
         if self._reads_sources:
@@ -264,11 +264,11 @@ class Engine:
 
         return stream_windows()
 
-    def predict(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[dict[str, np.ndarray]]:
+    def predict(self, texts: Texts, text_pairs: Texts | None = None) -> list[dict[str, np.ndarray]]:
         """Return the outputs of the model's head for each text: scores, or vectors.
 
         Args:
-            texts: a list or tuple of texts.
+            texts: texts, as in [`Engine.generate`].
             text_pairs: the second text of each, for models of pairs.
 
         Returns:
@@ -283,14 +283,16 @@ class Engine:
         """
         if not isinstance(self._model, Head):
             raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
-        encoded = self._encode(texts, text_pairs)
+        firsts = list_of_texts(texts)
+        seconds = None if text_pairs is None else list_of_texts(text_pairs, "text_pairs")
+        encoded = self._encode(firsts, seconds)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
         batches = [[first, *islice(in_order, max(0, _BATCH_TOKENS // len(encoded[first]) - 1))] for first in in_order]
         found: list[dict[str, np.ndarray]] = [{}] * len(encoded)
 
         def run_batch(numbers: list[int]) -> None:
-            pairs = None if text_pairs is None else [text_pairs[number] for number in numbers]
-            inputs = self.tokenizer.inputs([texts[number] for number in numbers], pairs)
+            pairs = None if seconds is None else [seconds[number] for number in numbers]
+            inputs = self.tokenizer.inputs([firsts[number] for number in numbers], pairs)
             for name, values in self._model.run(inputs).items():
                 of_tokens = values.ndim == 3 or name in ("start_logits", "end_logits")
                 for number, mask, value in zip(numbers, inputs["attention_mask"], values):

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from tokenizers import Encoding, Tokenizer
 
-from ..tokenization.text_checks import check_list_of_texts
+from ..tokenization.text_checks import Texts, list_of_texts
 from .saved_model import AS_SAVED, loading_errors, read_saved
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
@@ -99,7 +99,7 @@ class TextIds:
         """Return the id of each token."""
         return self._backend.get_vocab()
 
-    def encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[list[int]]:
+    def encode(self, texts: Texts, text_pairs: Texts | None = None) -> list[list[int]]:
         """Return the ids of each text or pair, with the special tokens of the family's input format.
 
         Args:
@@ -107,12 +107,12 @@ class TextIds:
             text_pairs: the second text of each pair.
 
         Raises:
-            TypeError: If `texts` or `text_pairs` is not a list or tuple of str.
+            TypeError: If `texts` or `text_pairs` is no sequence of str.
             ValueError: If a text has a lone surrogate, or there is another number of `text_pairs`.
         """
         return [encoding.ids for encoding in self._encode(texts, text_pairs)]
 
-    def inputs(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+    def inputs(self, texts: Texts, text_pairs: Texts | None = None) -> dict[str, np.ndarray]:
         """Return the model's inputs, (texts, length) int64 each, padded on the side of the family.
 
         Args:
@@ -181,11 +181,11 @@ class TextIds:
         if rest := decoder.decode(b"", final=True):
             yield rest
 
-    def _encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None) -> list[Encoding]:
-        check_list_of_texts(texts, "texts")
+    def _encode(self, texts: Texts, text_pairs: Texts | None) -> list[Encoding]:
+        texts = list_of_texts(texts)
         if text_pairs is None:
             return self._backend.encode_batch_fast(texts)
-        check_list_of_texts(text_pairs, "text_pairs")
+        text_pairs = list_of_texts(text_pairs, "text_pairs")
         if len(texts) != len(text_pairs):
             raise ValueError(f"Found {len(texts)} texts and {len(text_pairs)} text_pairs; expected one for each text.")
         return self._backend.encode_batch_fast(list(zip(texts, text_pairs)))

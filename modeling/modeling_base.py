@@ -55,15 +55,16 @@ class AtentaPreTrainedModel(PreTrainedModel):
         if is_main_process:
             for path in Path(save_directory).glob("*.safetensors"):  # which only their owner could read
                 shutil.copymode(Path(save_directory, "config.json"), path)
-            self._write_card(save_directory)
+            self._write_beside(save_directory)
 
     def _upload_modified_files(self, working_dir: str | os.PathLike, repo_id: str, *args: Any, **kwargs: Any) -> Any:
         # transformers uploads through this method, after it has put the repository's card, or a generic one, in the
         # folder. It offers no later public method to override.
-        self._write_card(working_dir, repo_id)
+        self._write_beside(working_dir, repo_id)
         return super()._upload_modified_files(working_dir, repo_id, *args, **kwargs)
 
-    def _write_card(self, folder: str | os.PathLike, repo_id: str | None = None) -> None:
+    def _write_beside(self, folder: str | os.PathLike, repo_id: str | None = None) -> None:
+        """Write what is saved beside the weights: the card. With a repository, it is about to be pushed there."""
         writer = type(self).card_writer
         if writer is not None:
             writer(self, Path(folder), repo_id)

@@ -1,5 +1,9 @@
 """The encoder family: every position sees all others (documents 4 and 5; BERT: Devlin et al., 2019)."""
 
+import os
+from pathlib import Path
+from typing import Any
+
 import torch
 from torch import nn
 from transformers.masking_utils import create_bidirectional_mask
@@ -15,6 +19,7 @@ from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
+from ..tokenization.spellings_file import HUB_OPTIONS, find_spellings
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
 from .downsampling import DownsampledBlocks
@@ -47,13 +52,45 @@ class Pooler(nn.Module):
 
 
 class AtentaEncoderPreTrainedModel(AtentaTransformerPreTrainedModel):
-    """Base class of the encoder's models: loading, saving, initial weights."""
+    """Base class of the encoder's models: loading, saving, initial weights.
+
+    Attributes:
+        spellings: what the file has that `spellings_file` of the configuration names, of a model that restores
+            characters. It is loaded and saved with the weights.
+    """
 
     config: AtentaEncoderConfig
+    spellings: bytes | None = None
     _can_record_outputs = {  # of the blocks that read characters, and not of those that read groups of them
         "hidden_states": OutputRecorder(TransformerBlock, layer_name="layers"),
         "attentions": OutputRecorder(MultiHeadAttention, index=1, layer_name="layers"),
     }
+
+    @classmethod
+    def from_pretrained(
+        cls, pretrained_model_name_or_path: str | os.PathLike | None, *args: Any, **kwargs: Any
+    ) -> Any:
+        """Load a saved model, as [`AtentaPreTrainedModel.from_pretrained`] does, with its spellings if it has them."""
+        loaded = super().from_pretrained(pretrained_model_name_or_path, *args, **kwargs)
+        model = loaded[0] if isinstance(loaded, tuple) else loaded
+        if pretrained_model_name_or_path is not None:
+            try:
+                path = find_spellings(model.config, **{name: kwargs[name] for name in HUB_OPTIONS if name in kwargs})
+            except OSError:  # what restores characters with it says so
+                path = None
+            model.spellings = path and path.read_bytes()
+        return loaded
+
+    def _write_beside(self, folder: str | os.PathLike, repo_id: str | None = None) -> None:
+        name = getattr(self.config, "spellings_file", None)  # an encoder-decoder's has none
+        if name is not None and self.spellings is not None:
+            Path(folder, name).write_bytes(self.spellings)
+        elif name is not None and repo_id is not None:
+            raise ValueError(
+                f"The configuration names {name} as spellings_file, and this model has no spellings; expected them "
+                "from the folder that it is loaded from, or from a CharacterRestorer that is made of it."
+            )
+        super()._write_beside(folder, repo_id)
 
 
 class AtentaEncoderModel(AtentaEncoderPreTrainedModel):

@@ -165,7 +165,8 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
             position_ids: (batch, source_length), the source's positions, for both stacks; by default they are
                 counted from the attention mask, and feature tags have position 0.
-            decoder_input_ids: (batch, target_length), the target shifted right, or the tokens not yet in the cache.
+            decoder_input_ids: (batch, target_length), the target shifted right, or the tokens not yet in the cache;
+                defaults to the source shifted right, as in BART.
             decoder_attention_mask: (batch, past_length + target_length), 1 for real target tokens and 0 for padding.
             decoder_position_ids: (batch, target_length); defaults to positions counted from the decoder's mask.
             encoder_outputs: the encoder's output, if it has already run.
@@ -182,6 +183,11 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         if position_ids is None and input_ids is not None and self.config.tag_token_ids:
             # Also for the decoder, which does not see the ids.
             position_ids = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
+        if decoder_input_ids is None and decoder_inputs_embeds is None:
+            if input_ids is None:
+                raise ValueError("Found neither decoder_input_ids, decoder_inputs_embeds nor input_ids; expected one.")
+            check_not_empty("input_ids", input_ids)
+            decoder_input_ids = self.prepare_decoder_input_ids_from_labels(input_ids)
         if encoder_outputs is None:
             encoder_outputs = self.encoder(
                 input_ids=input_ids,

@@ -1,10 +1,9 @@
 """A pipeline of transformers that restores texts. It is saved with the model, and runs without this package."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..restoration.character_codes import load_spellings
+from ..restoration.character_codes import spellings_of
 from ..restoration.window_reader import WindowReader, run_in_torch
 from .saved_pipeline import SavedPipeline
 
@@ -33,23 +32,8 @@ class CharacterRestorationPipeline(SavedPipeline):
                 f"{type(self.model).__name__} does not restore characters, which the pipeline {self.task!r} needs: "
                 "give a tagger that finetune_characters.py has trained."
             )
-        spellings = load_spellings(self.model.config)
+        spellings = spellings_of(self.model)
         self.restorer = WindowReader(run_in_torch(self.model), self.model.config, self.tokenizer, spellings)
-
-    def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
-        """Save the model, the tokenizer and the spellings.
-
-        Args:
-            save_directory: folder to save in.
-            kwargs: as in transformers, but not `push_to_hub`.
-
-        Raises:
-            ValueError: With `push_to_hub`, which would leave the spellings out.
-        """
-        if kwargs.get("push_to_hub"):
-            raise ValueError("push_to_hub would leave the spellings out: save the folder, and `hf upload` it.")
-        super().save_pretrained(save_directory, **kwargs)
-        self.restorer.save_spellings(save_directory)
 
     # transformers declares these methods with any options, and lists fewer types than it accepts.
     def _sanitize_parameters(  # type: ignore[override]

@@ -183,8 +183,6 @@ def main() -> None:
         details["wrong_words"] = count_errors(test, of_test["model"], spellings)
 
     def complete(folder: Path) -> None:
-        if spellings is not None:
-            spellings.save(folder / _SPELLINGS_FILE)
         if characters.half_precision:
             halve_weights(folder / "model.safetensors")
         draw_reliability(confidence, is_right, "characters with a choice").savefig(folder / "reliability.png", dpi=150)

@@ -22,7 +22,7 @@ from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq, EvalPredi
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
-from atenta.recipes.tasks.prompts import SEPARATOR, PromptTask, encode_prompts
+from atenta.recipes.tasks.prompts import CHAT_TEMPLATE, SEPARATOR, PromptTask, encode_prompts
 from atenta.recipes.training import (
     RecipeArguments,
     RecipeTrainer,
@@ -51,6 +51,7 @@ def main() -> None:
     splits = load_rows(data, training, task.row_format)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
+    tokenizer.chat_template = CHAT_TEMPLATE
     report = report_rows(splits, training, ["prompt", "answer"], tokenizer)
     encode = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)

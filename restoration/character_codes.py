@@ -1,13 +1,16 @@
 """The inputs of a tagger of characters: an id and a hint for each character, and which characters have a choice."""
 
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from ..tokenization.spellings_file import find_spellings
 from .spans import protected_spans
 from .spellings import Spellings, code_points
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
 
 _CODE_POINTS = 0x110000
 # The first byte of the UTF-8 of code points from the first number up to the second.
@@ -122,32 +125,25 @@ def base_characters(variants: Mapping[str, str]) -> dict[str, str]:
     return {variant: base for base, all_of_it in variants.items() for variant in all_of_it if variant != base}
 
 
-def load_spellings(config: TaggerConfiguration, **hub_options: Any) -> Spellings | None:
+def load_spellings(config: TaggerConfiguration) -> Spellings | None:
     """Load the spellings of a saved model from beside its weights; `None` if it was trained without.
-
-    Args:
-        config: of the saved model.
-        hub_options: as in transformers' `cached_file`, such as `token`.
 
     Raises:
         OSError: If the configuration names a file that is not there.
         ValueError: If what it names is no file in the folder of the model, or as in [`Spellings.load`].
     """
-    name = getattr(config, "spellings_file", None)
-    if name is None:
-        return None
-    if not isinstance(name, str) or not name or Path(name).name != name:
-        raise ValueError(f"spellings_file={name!r:.200} in {config.name_or_path}; expected the name of a file there.")
-    folder = Path(config.name_or_path, hub_options.get("subfolder") or "")
-    path = folder / name
-    if not Path(config.name_or_path).is_dir():
-        from transformers.utils import cached_file
+    path = find_spellings(config)
+    return None if path is None else Spellings.load(path, base_characters(config.character_variants))
 
-        hub_options.setdefault("revision", getattr(config, "_commit_hash", None))
-        path = cached_file(config.name_or_path, name, **hub_options)
-    elif not path.exists():
-        raise FileNotFoundError(f"{path}, which config.json names as spellings_file, is not there.")
-    elif not path.is_file() or path.resolve().parent != (folder / "config.json").resolve().parent:
-        # Where files are links, as in the cache of the Hub, all of a model lead to one folder.
-        raise ValueError(f"{path}, which config.json names as spellings_file, is no file in that folder.")
-    return Spellings.load(path, base_characters(config.character_variants))
+
+def spellings_of(model: "PreTrainedModel") -> Spellings | None:
+    """Return the spellings that a model was loaded with; `None` if it was trained without.
+
+    Raises:
+        OSError: As in [`load_spellings`].
+        ValueError: As in [`load_spellings`].
+    """
+    content, config = getattr(model, "spellings", None), model.config
+    if content is None or config.spellings_file is None:
+        return load_spellings(config)
+    return Spellings.from_bytes(content, base_characters(config.character_variants), config.spellings_file)

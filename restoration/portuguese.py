@@ -1,10 +1,11 @@
 """`restore_accents`, with the model that comes with this package."""
 
-from collections.abc import Sequence
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from threading import Lock
 
+from ..tokenization.text_checks import check_sequence
 from .restorer import CharacterRestorer
 from .window_reader import RestoredText
 
@@ -14,7 +15,7 @@ MODEL_FOLDER = Path(__file__).resolve().with_name("portuguese_accents")
 
 
 def restore_accents(
-    texts: str | Path | Sequence[str | Path], *, min_confidence: float = 0.0, return_probabilities: bool = False
+    texts: str | Path | Collection[str | Path], *, min_confidence: float = 0.0, return_probabilities: bool = False
 ) -> str | RestoredText | list[str] | list[RestoredText]:
     """Restore the accents of Portuguese text: `A acao comecou amanha` becomes `A ação começou amanhã`.
 
@@ -24,7 +25,8 @@ def restore_accents(
     than a call for each of its texts.
 
     Args:
-        texts: a text of any length, the path of a UTF-8 file (a `Path`, not a str), or a list of them.
+        texts: a text of any length, the path of a UTF-8 file (a `Path`, not a str), or a list of them, or a
+            column of datasets, pandas or NumPy.
         min_confidence: a character gets its mark only if the model gives it at least this probability, 0 to 1. With
             0.9, doubtful characters stay as they are.
         return_probabilities: whether to return the probability of each character too.
@@ -33,16 +35,14 @@ def restore_accents(
         The text, or [`RestoredText`] with the probabilities; for a list, a list.
 
     Raises:
-        TypeError: If `texts` is neither text, path nor a list of them, or `min_confidence` is not a number.
+        TypeError: If `texts` is neither text, path nor a sequence of them, or `min_confidence` is not a number.
         ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or a file is not UTF-8.
         OSError: If a file cannot be read.
     """
-    if not isinstance(texts, str | Path | list | tuple):
-        raise TypeError(
-            f"`texts` is {texts!r:.80} ({type(texts).__name__}), expected a str, a Path, or a list or tuple of them."
-        )
     alone = isinstance(texts, str | Path)
-    given = [texts] if alone else texts
+    given = (
+        [texts] if alone else check_sequence(texts, "texts", "a str, a Path, a list of them, or a column of a table")
+    )
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
         restorer = _load_portuguese()

@@ -12,6 +12,7 @@ from ..engines.engine import EngineName, choose_engine
 from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, file_name
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
+from ..tokenization.spellings_file import HUB_OPTIONS
 from .character_codes import TaggerConfiguration, Vocabulary, load_spellings
 from .spellings import Spellings
 from .window_reader import RestoredText, WindowReader, run_in_torch
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CharacterRestorer", "RestoredText"]
 
-_HUB_OPTIONS = ("cache_dir", "force_download", "local_files_only", "revision", "subfolder", "token")
+_SPELLINGS_FILE = "spellings.txt"
 
 
 def read_tagger_config(folder: str | os.PathLike) -> TaggerConfiguration:
@@ -105,6 +106,9 @@ class CharacterRestorer(WindowReader):
             super().__init__(model.run, model.config, tokenizer, spellings, batch_tokens=1024, threads=count_cores())
         else:
             super().__init__(run_in_torch(model), model.config, tokenizer, spellings)
+            if spellings is not None:  # the model saves them with its weights
+                model.spellings = spellings.to_bytes()
+                model.config.spellings_file = model.config.spellings_file or _SPELLINGS_FILE
         self.model = model
 
     @classmethod
@@ -134,7 +138,7 @@ class CharacterRestorer(WindowReader):
                 in the class.
             ImportError: If what the engine needs is not installed.
         """
-        hub_options = {name: kwargs.pop(name) for name in _HUB_OPTIONS if name in kwargs}
+        hub_options = {name: kwargs.pop(name) for name in HUB_OPTIONS if name in kwargs}
         folder = find_model(name_or_path, **hub_options)
         read_tagger_config(folder)
         if engine == "auto" and kwargs and quantization is None:
@@ -153,7 +157,7 @@ class CharacterRestorer(WindowReader):
         return cls(model, TextIds(folder), load_spellings(model.config))
 
     def save_pretrained(self, save_directory: str | os.PathLike) -> None:
-        """Save the model, the tokenizer and the spellings in a folder, from which they can be loaded together.
+        """Save the model, with its spellings, and the tokenizer in a folder, from which they are loaded together.
 
         An ONNX file is not among them: export the saved model. What runs in onnxruntime is loaded in torch to be
         saved.
@@ -163,4 +167,3 @@ class CharacterRestorer(WindowReader):
             return in_torch.save_pretrained(save_directory)
         self.model.save_pretrained(save_directory)
         self.tokenizer.save_pretrained(save_directory)
-        self.save_spellings(save_directory)

@@ -82,12 +82,21 @@ class Spellings:
 
         Raises:
             OSError: If the file cannot be read.
+            ValueError: As in [`Spellings.from_bytes`].
+        """
+        return cls.from_bytes(Path(path).read_bytes(), bases, str(path))
+
+    @classmethod
+    def from_bytes(cls, content: bytes, bases: Mapping[str, str], name: str) -> "Spellings":
+        """Read the content of such a file. Messages call it by its name.
+
+        Raises:
             ValueError: If it is no text in UTF-8, or a line has spellings of different words.
         """
         try:
-            lines = Path(path).read_text(encoding="utf-8").split("\n")
+            lines = content.decode("utf-8").split("\n")
         except UnicodeDecodeError as error:
-            raise ValueError(f"{path} is damaged ({error}); expected the spellings of words in UTF-8.") from None
+            raise ValueError(f"{name} is damaged ({error}); expected the spellings of words in UTF-8.") from None
         rows = [row for row in map(tuple, map(str.split, lines)) if row]
         loaded = cls(bases, {})
         # All at once, which is faster.
@@ -96,13 +105,17 @@ class Spellings:
         bare_others = loaded._bare("\n".join(spelling for _, spelling in others)).split("\n")
         for (word, spelling), bare_other in zip(others, bare_others):
             if bare_other != word:
-                raise ValueError(f"{path} has {spelling!r:.80} as a spelling of {word!r:.80}; expected the same word.")
+                raise ValueError(f"{name} has {spelling!r:.80} as a spelling of {word!r:.80}; expected the same word.")
         loaded._spellings = dict(zip(bare, rows))
         return loaded
 
     def save(self, path: str | Path) -> None:
         """Write one word on each line: `ação`, or its spellings, the most frequent one first: `esta está`."""
-        Path(path).write_text("".join(f"{' '.join(each)}\n" for each in self._spellings.values()), encoding="utf-8")
+        Path(path).write_bytes(self.to_bytes())
+
+    def to_bytes(self) -> bytes:
+        """Return the content of the file that [`Spellings.save`] writes."""
+        return "".join(f"{' '.join(each)}\n" for each in self._spellings.values()).encode()
 
     def suggest(self, text: str, skip: Callable[[], bool] | None = None) -> tuple[str, np.ndarray]:
         """Return the text with each listed word in its most frequent spelling, and where there is no other.

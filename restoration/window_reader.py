@@ -1,18 +1,16 @@
 """Text with each character replaced by the variant that a tagger of characters finds most likely."""
 
-import os
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import accumulate, pairwise
 from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ..tokenization.text_checks import check_list_of_texts, check_outputs
+from ..tokenization.text_checks import Texts, check_outputs, list_of_texts
 from .character_codes import NO_CHOICE, CharacterCodes, TaggerConfiguration, Vocabulary
 from .spans import cut_windows
 from .spellings import Spellings, code_points
@@ -72,23 +70,22 @@ class WindowReader:
         self._batch_tokens, self._threads = batch_tokens, threads
         self.codes = CharacterCodes(tokenizer, config, spellings)
 
-    def restore(self, texts: Sequence[str], min_confidence: float = 0.0) -> list[RestoredText]:
+    def restore(self, texts: Texts, min_confidence: float = 0.0) -> list[RestoredText]:
         """Restore texts, each by itself. Long ones are read in windows that overlap.
 
         Args:
-            texts: texts of any length.
+            texts: texts of any length: a list or tuple, or a column of datasets, pandas or NumPy.
             min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
 
         Raises:
-            TypeError: If `texts` is not a list or tuple of str, or `min_confidence` is not a number.
+            TypeError: If `texts` is no sequence of str, or `min_confidence` is not a number.
             ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
         """
         if not isinstance(min_confidence, Real):
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        check_list_of_texts(texts)
-        texts = [unicodedata.normalize("NFC", text) for text in texts]
+        texts = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
         borders = list(accumulate(map(len, texts), initial=0))
         restored = code_points("".join(texts)).copy()  # all texts, one after the other
         probabilities = np.ones(len(restored), np.float32)
@@ -106,11 +103,6 @@ class WindowReader:
             RestoredText(restored[start:end].tobytes().decode("utf-32-le"), probabilities[start:end])
             for start, end in pairwise(borders)
         ]
-
-    def save_spellings(self, folder: str | os.PathLike) -> None:
-        """Write the spellings, if there are any, from where they are loaded with the model."""
-        if self.codes.spellings is not None:
-            self.codes.spellings.save(Path(folder) / self.config.spellings_file)
 
     def score(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the places of characters that have a choice and the logits of their labels, in batches.

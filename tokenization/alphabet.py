@@ -5,7 +5,7 @@ import string
 from collections import Counter
 from collections.abc import Iterable
 
-from tokenizers import normalizers
+from tokenizers import Regex, normalizers, pre_tokenizers
 
 from .text_checks import check_texts
 
@@ -15,6 +15,9 @@ MASK_TOKEN = "<mask>"
 
 # Its Unicode tables are older than Python's: combining marks added to Unicode since then are not reordered.
 NORMALIZER = normalizers.NFC()
+# Runs of letters, digits and marks, and runs of signs, each with the white space before it, as in tokenizers of word
+# pieces. They change no id, because no token crosses them.
+WORDS = pre_tokenizers.Split(Regex(r"\s*(?:\w+|[^\w\s]+)|\s+"), "isolated")
 
 _PORTUGUESE = "áàâãéêíóôõúüç"
 _OLD_SPELLING = "èìòùï"  # cafèzinho, sòmente, vaïdade: used until the spelling reform of 1971

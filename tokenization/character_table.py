@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from tokenizers import Tokenizer
 
+from .alphabet import WORDS
 from .text_checks import check_texts
 
 if TYPE_CHECKING:
@@ -153,13 +154,15 @@ def _character_backend(tokenizer: "PreTrainedTokenizerBase") -> Tokenizer:
         "pre_tokenizer": parts["pre_tokenizer"],
         "added_tokens": [token["content"] for token in parts["added_tokens"] if not token["special"]],
     }
+    if kind["pre_tokenizer"] == json.loads(WORDS.__getstate__()):
+        kind["pre_tokenizer"] = None  # it changes no id
     expected = {**_CHARACTER_MODEL, "normalizer": {"type": "NFC"}, "pre_tokenizer": None, "added_tokens": []}
     if found := [f"{name} {value!r:.60}" for name, value in kind.items() if value != expected[name]]:
         raise ValueError(
             f"Not a character tokenizer: found {', '.join(found)}. "
             "Expected a tokenizer made by AtentaTokenizer: BPE without merges, with byte fallback, on NFC."
         )
-    copied = Tokenizer.from_str(description)
+    copied = Tokenizer.from_str(json.dumps(parts | {"pre_tokenizer": None}))
     copied.encode_special_tokens = True
     copied.no_padding()
     copied.no_truncation()

@@ -1,10 +1,14 @@
 """Checks of what goes into a model, texts, and of what comes out of it, numbers."""
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
+
+T = TypeVar("T")
+Texts: TypeAlias = Collection[str]
+"""A list or tuple of texts, or a column of them of datasets, pandas or NumPy."""
 
 
 def check_texts(texts: str | Sequence, name: str = "text") -> None:
@@ -33,14 +37,31 @@ def check_texts(texts: str | Sequence, name: str = "text") -> None:
         )
 
 
-def check_list_of_texts(texts: Sequence[str], name: str = "texts") -> None:
-    """Raise a TypeError if an argument is no list of texts, or a ValueError if one has a lone surrogate."""
-    if not isinstance(texts, list | tuple):
-        raise TypeError(f"`{name}` is {texts!r:.80} ({type(texts).__name__}), expected a list or tuple of str.")
-    for index, text in enumerate(texts):
+def list_of_texts(texts: Texts, name: str = "texts") -> list[str]:
+    """Return texts as a list.
+
+    Raises:
+        TypeError: If it is no sequence, or an item is not a str. The message gives its position and value.
+        ValueError: If a text has a lone surrogate.
+    """
+    found = list(check_sequence(texts, name, "a list or tuple of str, or a column of a table"))
+    for index, text in enumerate(found):
         if not isinstance(text, str):
             raise TypeError(f"`{name}[{index}]` is {text!r:.80} ({type(text).__name__}), expected a str.")
         _check_surrogates(text, f"{name}[{index}]")
+    return list(map(str, found))  # an array of NumPy has a type of its own for its items
+
+
+def check_sequence(items: Collection[T], name: str, expected: str) -> Collection[T]:
+    """Return what is a sequence of items, or raise a TypeError that says what was expected.
+
+    A column of datasets or pandas is one, and an array of one dimension; a text, a set, a dictionary, a table is not.
+    """
+    is_row = isinstance(items, Collection) and getattr(items, "ndim", 1) == 1
+    if not is_row or isinstance(items, str | bytes | Mapping | Set):
+        found = " ".join(repr(items).split())  # of a table, several lines
+        raise TypeError(f"`{name}` is {found:.80} ({type(items).__name__}), expected {expected}.")
+    return items
 
 
 def flat_texts(texts: str | Sequence | None) -> Iterator[str]:

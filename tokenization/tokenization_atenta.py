@@ -1,12 +1,14 @@
 """The character tokenizer: one token per Unicode character after NFC, without loss (document 3)."""
 
-import copy
+import json
 import os
 import re
 import threading
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
 from typing import Any, Literal
 
 from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
@@ -21,6 +23,7 @@ from .alphabet import (
     MASK_TOKEN,
     NORMALIZER,
     PAD_TOKEN,
+    WORDS,
     build_vocabulary,
     count_alphabet,
     find_units,
@@ -94,7 +97,13 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
     by characters.
 
     Feature tags are special tokens. Add them before a text by id (`convert_tokens_to_ids(["<V>"])`); if special tokens
-    are split, a text cannot contain them. An encoder's tokenizer does not split them: it reads tags and `<mask>` in
+    are split, a text cannot contain them.
+
+    `word_ids()` of what an encoder's tokenizer returns numbers the words of the text: runs of letters and digits, and
+    of signs, each with the white space before it. Words given with `is_split_into_words=True` are joined as they are,
+    without spaces.
+
+    An encoder's tokenizer does not split them: it reads tags and `<mask>` in
     texts, unless a call sets `split_special_tokens=True`. The recipes save it with this setting, except for models
     that fill in masks.
 
@@ -114,7 +123,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
 
     Warns:
         UserWarning: If a special token in a text is split because of the tokenizer's setting, and the call does not
-            say so by `split_special_tokens=True`.
+            say so by `split_special_tokens=True`, or if words are given without spaces between them.
     """
 
     # No __init__: transformers rebuilds tokenizers that define one from the vocabulary, without normalizer and bytes.
@@ -168,6 +177,8 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
                     pre_tokenizers.Split(Regex("^<"), "isolated"),
                 ]
             )
+        elif family == "encoder":
+            backend.pre_tokenizer = WORDS
         backend.decoder = decoders.Sequence([decoders.ByteFallback(), decoders.Fuse()])
         backend.post_processor = TemplateProcessing(
             single=input_format.single,
@@ -233,9 +244,19 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             # Otherwise the padding and truncation of the last call would be saved as the tokenizer's defaults.
             self.backend_tokenizer.no_padding()
             self.backend_tokenizer.no_truncation()
-            generic = copy.copy(self)
-            generic.__class__ = PreTrainedTokenizerFast
-            return generic.save_pretrained(save_directory, *args, **kwargs)
+            return super().save_pretrained(save_directory, *args, **kwargs)
+
+    def _save_pretrained(
+        self, save_directory: str | os.PathLike, file_names: tuple[str, ...], *args: Any, **kwargs: Any
+    ) -> tuple[str, ...]:
+        # transformers calls this when it has written tokenizer_config.json, and before it pushes the files.
+        path = Path(file_names[0])
+        config = json.loads(path.read_text(encoding="utf-8"))
+        config["tokenizer_class"] = "PreTrainedTokenizerFast"  # the name that versions 4 and 5 know
+        if tags := config.pop("extra_special_tokens", None):
+            config["additional_special_tokens"] = tags  # version 4 reads no list by the other name
+        path.write_text(json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+        return super()._save_pretrained(save_directory, file_names, *args, **kwargs)
 
     def __call__(
         self,
@@ -298,6 +319,12 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         for name, texts in inputs.items():
             if texts is not None:
                 check_texts(texts, name)
+                if options.get("is_split_into_words") and (glued := _glued_words(texts)):
+                    warnings.warn(
+                        f"Nothing is put between the words {glued[0]!r:.40} and {glued[1]!r:.40} of `{name}`. Give "
+                        'the spaces with the words, as [words[0], *(f" {word}" for word in words[1:])].',
+                        stacklevel=3,
+                    )
         if not self.split_special_tokens or "split_special_tokens" in options:
             return
         special_token = re.compile("|".join(map(re.escape, self.all_special_tokens)))
@@ -308,3 +335,12 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
                 "split_special_tokens=False. If it is the text's own, give split_special_tokens=True in the call.",
                 stacklevel=3,
             )
+
+
+def _glued_words(words: str | Sequence) -> tuple[str, str] | None:
+    """Return the first two words of a text, or of several texts, that have no white space between them."""
+    if isinstance(words, str):
+        return None
+    pairs = ((first, second) for first, second in pairwise(words) if isinstance(first, str))
+    found = next((pair for pair in pairs if not (pair[0][-1:].isspace() or pair[1][:1].isspace())), None)
+    return found or next(filter(None, map(_glued_words, words)), None)

@@ -13,6 +13,13 @@ from atenta.recipes.tasks.documents import LikelihoodTask
 from atenta.recipes.tasks.task import Row
 
 SEPARATOR = "\n"  # between prompt and answer; for decoding it is the end of the prompt
+# A chat as a prompt and its answer are in training. Earlier messages are lines of the prompt.
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}{{ message.content }}"
+    "{% if loop.last and message.role == 'assistant' %}{{ eos_token }}{% else %}{{ "
+    f"{SEPARATOR!r}"
+    " }}{% endif %}{% endfor %}"
+)
 
 
 def check_prompt(fields: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import onnx
 import onnxruntime
+import pandas as pd
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
@@ -237,6 +238,16 @@ def test_outputs_of_heads_are_those_of_the_model(model_class, name, head_folder)
                 assert outputs[key].dtype == np.float32
                 np.testing.assert_allclose(outputs[key], value[0], atol=1e-4, rtol=0)
     assert engine.predict([]) == []
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_a_column_gives_what_a_list_gives(name, engines, head_folder):
+    texts = ["b", "aa"]
+    decoder, head = engines["decoder", name], load_engine(head_folder(AtentaEncoderForTokenClassification), name)
+    for column in (pd.Series(texts, index=[1, 0]), np.array(texts)):
+        assert decoder.generate(column, max_new_tokens=3) == decoder.generate(texts, max_new_tokens=3)
+        for found, expected in zip(head.predict(column, column), head.predict(texts, texts)):
+            np.testing.assert_array_equal(found["logits"], expected["logits"])
 
 
 @pytest.mark.parametrize("name", ENGINES)

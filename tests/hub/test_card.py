@@ -497,6 +497,14 @@ def test_a_users_subclass_has_a_card(tmp_path):
     assert 'pipeline("text-generation"' in text
 
 
+def test_the_card_of_a_decoder_says_how_trl_is_to_load_its_tokenizer(tmp_path):
+    for model_class, says in ((AtentaDecoderForCausalLM, True), (AtentaEncoderModel, False)):
+        tiny_model(model_class).save_pretrained(tmp_path / model_class.__name__)
+        for language in ("en", "pt"):
+            text = make_card(tmp_path / model_class.__name__, CardFacts(card_language=language)).text
+            assert ("split_special_tokens=False" in text) is says
+
+
 def test_a_model_that_is_none_of_ours_has_no_card(tmp_path):
     class MyModel(AtentaDecoderPreTrainedModel):
         def __init__(self, config):

@@ -7,11 +7,13 @@ from transformers.utils.logging import get_logger
 
 from atenta import (
     AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderModel,
     AtentaEncoderForMaskedLM,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
     AtentaPairVotesForCausalLM,
+    character_span,
 )
 from support.models import named
 from support.saved import save_with_tokenizer
@@ -81,8 +83,21 @@ def test_token_classification_has_exact_spans(load):
     assert [each["start"] for each in characters] == list(range(len(text)))
 
 
-def test_feature_extraction(load):
-    extract = load("feature-extraction", AtentaEncoderModel)
+def test_spans_of_emoji_and_of_decomposed_letters_are_those_of_the_text_given(load):
+    """The pipeline leaves out the marks that NFC composes with a letter; `character_span` adds them."""
+    tag = load("token-classification", AtentaEncoderForTokenClassification, num_labels=2)
+    text = "Vi o Jose\u0301 👩🏽‍🚀 em Bele\u0301m, a\u0323\u0301"
+    given = [(each["start"], each["end"]) for each in tag(text)]
+    assert all(start < end <= len(text) for start, end in given)
+    spans = dict.fromkeys(character_span(text, [span], 0, 0) for span in given)
+    assert "".join(text[start:end] for start, end in spans) == text
+
+
+@pytest.mark.parametrize(
+    ("model_class", "special"), [(AtentaEncoderModel, ["<bos>", "<eos>"]), (AtentaEncoderDecoderModel, ["<eos>"])]
+)
+def test_feature_extraction(load, model_class, special):
+    extract = load("feature-extraction", model_class)
     vectors = extract("Olá")[0]
-    assert len(vectors) == len("Olá") + 2  # <bos> and <eos>
+    assert len(vectors) == len("Olá") + len(special)
     assert {len(vector) for vector in vectors} == {32}

@@ -11,12 +11,15 @@ from atenta import (
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaPairVotesForCausalLM,
     AtentaTokenizer,
+    Spellings,
 )
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
 from support.local_hub import LocalHub, used_hub
 from support.models import tiny_config, tiny_model
 from support.saved import save_with_tokenizer
+from support.taggers import BASES as BASES_OF_LETTERS
+from support.taggers import make_restorer
 
 REPOSITORY = "tester/tiny-model"
 BASES = {"configuration_base.py", "modeling_base.py", "generation_options.py"}
@@ -98,6 +101,16 @@ def test_a_card_is_ours_until_a_person_writes_one(hub, tmp_path):
     model.push_to_hub(REPOSITORY)
     assert "Mine." in card_of(hub).text
     assert "## Limits" not in card_of(hub).text
+
+
+def test_a_restorer_is_pushed_with_its_spellings_or_not_at_all(hub):
+    restorer = make_restorer(spellings=Spellings(BASES_OF_LETTERS, {"acao": ("ação",)}))
+    restorer.model.push_to_hub(REPOSITORY)
+    assert hub.storage.files(REPOSITORY)["spellings.txt"] == "ação\n".encode()
+    restorer.model.spellings = None
+    with pytest.raises(ValueError, match=r"spellings\.txt .*CharacterRestorer"):
+        restorer.model.push_to_hub("tester/other")
+    assert "config.json" not in hub.storage.files("tester/other")
 
 
 def test_pushed_configuration_has_its_code(hub, tmp_path):

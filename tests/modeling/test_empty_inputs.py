@@ -29,6 +29,8 @@ def test_every_model_refuses_them(model_class, shape):
         with refused("inputs_embeds", shape):
             model(inputs_embeds=torch.zeros(*shape, 32))
         return
+    with refused("input_ids", shape):
+        model(input_ids=empty(shape))
     for side in ids:
         with refused("input_ids", shape):
             model(**(inputs_for(model_class) | {side: empty(shape)}))

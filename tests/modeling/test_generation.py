@@ -89,6 +89,12 @@ def test_every_method_with_every_cache_and_padding(model_class, method, layout):
         assert torch.equal(tokens, expected), f"{cache}, padding on the {side}"
 
 
+@every_generator
+def test_guidance_runs_without_the_prompt(model_class):
+    """transformers gives the tokens to an encoder-decoder as a source, without a target, so caches count there."""
+    assert generate(double_model(model_class), texts(2, 6), guidance_scale=1.5).shape[1] >= 8
+
+
 def padded_by_three(ids, side):
     """Return ids and an attention mask with three places of padding."""
     amount = (3, 0) if side == "left" else (0, 3)

@@ -15,7 +15,7 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
 )
-from support.models import LANGUAGE_MODELS, assert_close, double_model, named, pad, texts
+from support.models import LANGUAGE_MODELS, assert_close, assert_equal, double_model, named, pad, texts
 
 SEQUENCE_CLASSIFIERS = (AtentaEncoderForSequenceClassification, AtentaDecoderForSequenceClassification)
 every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
@@ -122,6 +122,15 @@ def test_teacher_forcing_shifts_the_target_right():
     assert torch.equal(shifted[:, 1:], batch["labels"][:, :-1].where(batch["labels"][:, :-1] != -100, torch.tensor(0)))
     assert_equal_losses(model(**batch).loss, model(**batch, decoder_input_ids=shifted).loss)
     assert batch["labels"][0, 3] == -100  # the labels are unchanged
+
+
+def test_without_a_target_the_decoder_reads_the_source_shifted_right():
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration)
+    ids = texts()
+    shifted = torch.cat([torch.full_like(ids[:, :1], 1), ids[:, :-1]], dim=1)
+    assert_equal(model(input_ids=ids).logits, model(input_ids=ids, decoder_input_ids=shifted).logits)
+    with pytest.raises(ValueError, match="decoder_input_ids, decoder_inputs_embeds"):
+        model(inputs_embeds=torch.zeros(2, 3, 32, dtype=torch.float64))
 
 
 def test_teacher_forcing_needs_its_two_ids():

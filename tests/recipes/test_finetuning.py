@@ -190,6 +190,7 @@ def test_speeches(trained):
             nats += cross_entropy(model(ids).logits[0, first - 1 : -1], ids[0, first:], reduction="sum").item()
         assert f"\n{prompt}\n" in run.done.stdout
         assert f"\n  (in the data: {answer})\n" in run.done.stdout
+    assert tokenizer.apply_chat_template([{"role": "user", "content": "a"}], tokenize=False) == "<bos>a\n"
     characters = sum(len(answer) for _, answer in TEST_PROMPTS)
     found = read_metrics(run.folder)["test"]["model"]
     assert found["bits_per_character"] == pytest.approx(nats / characters / math.log(2), rel=1e-4)

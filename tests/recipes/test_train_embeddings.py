@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel
+from transformers import AutoModel, AutoTokenizer
 
+from atenta import AtentaEncoderModel, load_engine
 from atenta.recipes.retrieval import (
     ALL,
     COMBINATIONS,
@@ -20,7 +21,12 @@ from atenta.recipes.retrieval import (
     embed,
 )
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
-from atenta.recipes.train_embeddings import EmbeddingArguments, add_hard_negatives, compare_searches
+from atenta.recipes.train_embeddings import (
+    EmbeddingArguments,
+    add_hard_negatives,
+    as_sentence_transformer,
+    compare_searches,
+)
 from support.recipe_cases import NAMES, TEST_NAMES, misspelt, refused_files
 from support.recipes import (
     load,
@@ -32,6 +38,7 @@ from support.recipes import (
     tiny,
     write_lines,
 )
+from support.saved import save_with_tokenizer
 
 NAME = "train_embeddings"
 PASSAGES = [*NAMES, "machado", *TEST_NAMES]
@@ -136,6 +143,13 @@ def test_options_without_meaning_are_refused(words, message, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run_here(NAME, tmp_path, *tiny(NAME, metric_for_best_model="loss"), *words)
     assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_the_engine_gives_the_vectors_of_sentence_transformers(tmp_path):
+    model, texts = save_with_tokenizer(AtentaEncoderModel, tmp_path), ["Bom dia!", "Ó"]
+    expected = as_sentence_transformer(model, AutoTokenizer.from_pretrained(tmp_path), 100).encode(texts)
+    found = load_engine(tmp_path, "torch").predict(texts)
+    np.testing.assert_allclose([each["last_hidden_state"].mean(0) for each in found], expected, atol=1e-5)
 
 
 def test_hard_negatives_look_like_the_passage_and_are_others():

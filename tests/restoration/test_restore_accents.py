@@ -6,7 +6,9 @@ import random
 import unicodedata
 
 import numpy as np
+import pandas as pd
 import pytest
+from datasets import Dataset
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -134,6 +136,12 @@ def test_no_network_and_no_training_libraries(tmp_path):
 def test_the_model_is_small():
     assert (MODEL_FOLDER / "model.safetensors").stat().st_size < 12_500_000
     assert not {path.suffix for path in MODEL_FOLDER.iterdir()} & {".bin", ".pt", ".pkl", ".py"}
+
+
+def test_a_column_gives_what_a_list_gives():
+    texts = ["nao e", "amanha"]
+    columns = Dataset.from_dict({"text": texts})["text"], pd.Series(texts, index=[1, 0]), np.array(texts)
+    assert [restore_accents(column) for column in columns] == [restore_accents(texts)] * 3
 
 
 def test_what_is_no_text_is_refused(tmp_path):

@@ -11,7 +11,14 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from transformers import pipeline
+from transformers import (
+    AutoModel,
+    AutoModelForTokenClassification,
+    AutoTokenizer,
+    Trainer,
+    TrainingArguments,
+    pipeline,
+)
 
 from atenta import (
     AtentaEncoderConfig,
@@ -208,6 +215,33 @@ def test_saved_and_loaded(exported, tmp_path, engine):
     copied = CharacterRestorer.from_pretrained(tmp_path / "copy")
     assert isinstance(copied.model, torch.nn.Module)
     assert [each.text for each in copied.restore(TEXTS)] == [each.text for each in restorer.restore(TEXTS)]
+
+
+SAVES = {
+    "model": lambda model, tokenizer, folder: model.save_pretrained(folder),
+    "trainer": lambda model, tokenizer, folder: Trainer(model, TrainingArguments(str(folder))).save_model(),
+    "other head": lambda model, tokenizer, folder: AutoModel.from_pretrained(model.name_or_path).save_pretrained(
+        folder
+    ),
+    "pipeline": lambda model, tokenizer, folder: pipeline(
+        "character-restoration", model=model, tokenizer=tokenizer
+    ).save_pretrained(folder),
+}
+
+
+@pytest.mark.parametrize("save", SAVES.values(), ids=SAVES)
+def test_every_way_to_save_a_model_saves_its_spellings(exported, tmp_path, save):
+    model = AutoModelForTokenClassification.from_pretrained(exported)
+    save(model, AutoTokenizer.from_pretrained(exported), tmp_path)
+    assert (tmp_path / "spellings.txt").read_bytes() == (exported / "spellings.txt").read_bytes()
+
+
+def test_a_model_that_a_restorer_was_made_of_is_saved_with_its_spellings(tmp_path):
+    restorer = make_restorer()
+    CharacterRestorer(restorer.model, restorer.tokenizer, SPELLINGS).model.save_pretrained(tmp_path)
+    restorer.tokenizer.save_pretrained(tmp_path)
+    loaded = CharacterRestorer.from_pretrained(tmp_path)
+    assert loaded.codes.spellings.of("ACAO") == ("ação",)
 
 
 def test_loaded_from_the_cache_of_the_hub(exported, tmp_path):

@@ -1,8 +1,12 @@
 """Texts of other types and with lone surrogates are refused by name and place."""
 
+import numpy as np
+import pandas as pd
 import pytest
+from datasets import Dataset
 
 from atenta import AtentaTokenizer, check_texts
+from atenta.tokenization.text_checks import list_of_texts
 from atenta.tokenization.tokenization_atenta import INPUT_FORMATS
 
 WRONG = [
@@ -49,6 +53,43 @@ def test_every_method_refuses_them_in_each_argument(family, texts, error, messag
             method(texts)
         with pytest.raises(error, match=message.format(name)):
             method("a", texts)
+
+
+COLUMNS = {
+    "list": ["ab", "ç"],
+    "tuple": ("ab", "ç"),
+    "datasets": Dataset.from_dict({"text": ["ab", "ç"]})["text"],
+    "pandas": pd.Series(["ab", "ç"], index=[7, 0]),
+    "numpy": np.array(["ab", "ç"]),
+    "numpy objects": np.array(["ab", "ç"], object),
+}
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+def test_any_column_of_texts_is_a_list_of_them(column):
+    texts = list_of_texts(column)
+    assert texts == ["ab", "ç"]
+    assert {*map(type, texts)} == {str}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ("ab", "`texts` is 'ab'"),
+        ({"a"}, r"\(set\)"),
+        ({"a": "b"}, r"\(dict\)"),
+        ((text for text in "ab"), r"\(generator\)"),
+        (np.array("ab"), r"\(ndarray\)"),
+        (np.array([["a"], ["b"]]), r"\(ndarray\)"),
+        (pd.DataFrame({"a": ["b"]}), r"\(DataFrame\)"),
+        (pd.Series(["a", None], dtype=object), r"`texts\[1\]` is None"),
+        (np.array([1]), r"`texts\[0\]` is .*1"),
+    ],
+)
+def test_what_is_no_column_of_texts_is_refused(wrong, message):
+    with pytest.raises(TypeError, match=message) as refused:
+        list_of_texts(wrong)
+    assert "\n" not in str(refused.value)
 
 
 def test_words_are_checked():

@@ -2,10 +2,12 @@
 
 import json
 import unicodedata
+import warnings
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from atenta import DEFAULT_ALPHABET, AtentaTokenizer
@@ -221,6 +223,43 @@ def test_spaces_are_kept_and_words_are_joined(family):
     assert words.word_ids() == [0, 0, 1]
 
 
+# Words
+
+
+def test_word_ids_number_runs_of_letters_and_of_signs():
+    text = "Foi Pedro,  é às 10h30… 😀\n"
+    encoded = AtentaTokenizer.from_alphabet(family="encoder")(text)
+    words = [text[slice(*encoded.word_to_chars(word))] for word in range(max(encoded.word_ids()[1:-1]) + 1)]
+    assert words == ["Foi", " Pedro", ",", "  é", " às", " 10h30", "…", " 😀", "\n"]
+
+
+@unicode_texts
+@given(texts | st.text("ab, .\u0301\n\u00a0ç😀<>"))
+def test_words_change_neither_ids_nor_offsets(text):
+    words = TOKENIZERS["encoder"].backend_tokenizer
+    assert words.pre_tokenizer is not None
+    whole = Tokenizer.from_str(json.dumps(json.loads(words.to_str()) | {"pre_tokenizer": None}))
+    found, expected = words.encode(text), whole.encode(text)
+    assert (found.ids, found.offsets) == (expected.ids, expected.offsets)
+
+
+@every_family
+def test_words_that_nothing_parts_are_warned_of(family):
+    tokenizer, words = TOKENIZERS[family], ["um", "dois", "tres"]
+    for glued in (words, [["um"], words]):
+        with pytest.warns(UserWarning, match="'um' and 'dois' of `text`") as caught:
+            tokenizer(glued, is_split_into_words=True)
+        assert caught[0].filename == __file__
+    with warnings.catch_warnings(action="error"):
+        tokenizer(["um"], is_split_into_words=True)
+        parted = tokenizer(["um", " dois", " tres"], is_split_into_words=True, add_special_tokens=False)
+    joined = tokenizer(" ".join(words), add_special_tokens=False)
+    assert parted.input_ids == joined.input_ids
+    assert parted.word_ids() == [0] * 2 + [1] * 5 + [2] * 5
+    if family == "encoder":
+        assert joined.word_ids() == parted.word_ids()
+
+
 # Saving and loading
 
 PROBES = ["gato", "a<eos>b", "<V>", "<mask>", "e\u0301 😀\u0000", "A\u030a"]
@@ -261,8 +300,10 @@ def test_saved_files_need_no_code(family, tmp_path):
     saved(TOKENIZERS[family], tmp_path)
     assert {file.name for file in tmp_path.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
     config = json.loads((tmp_path / "tokenizer_config.json").read_text())
-    assert config["tokenizer_class"] == PreTrainedTokenizerFast.__name__
-    assert "auto_map" not in config
+    # transformers 4 knows no TokenizersBackend, and no list of extra_special_tokens.
+    assert config["tokenizer_class"] == "PreTrainedTokenizerFast"
+    assert config["additional_special_tokens"] == ["<V>", "<3>"]
+    assert config.keys().isdisjoint(["auto_map", "extra_special_tokens"])
     assert json.loads((tmp_path / "tokenizer.json").read_text())["model"]["byte_fallback"] is True
 
 
