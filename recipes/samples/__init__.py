@@ -46,7 +46,7 @@ class Sample:
         """Return the file of each split.
 
         Raises:
-            FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
+            FileNotFoundError: If a file is missing, as in an installed package that runs outside a clone.
         """
         return {split: str(sample_files("", file)[0]) for split, file in zip(SPLITS, self.files)}
 
