@@ -28,7 +28,7 @@ from ..tokenization.text_windows import (
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
-from .text_ids import TextIds
+from .text_ids import TextIds, warn_of_files
 from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -120,10 +120,11 @@ class Engine:
                 model, or a text has a lone surrogate or is longer than the positions that the model has learned.
 
         Warns:
-            UserWarning: If an encoder-decoder's output was cut off at the largest length.
+            UserWarning: If an encoder-decoder's output was cut off at the largest length, or a text names a file.
         """
         is_one = isinstance(texts, str)
         given, tags = ([texts], None if tags is None else [tags]) if is_one else (texts, tags)
+        warn_of_files(given)
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]
         cut = sum(not each.finished for each in best)

@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
+from ..engines.text_ids import warn_of_files
 from .restorer import CharacterRestorer
 from .window_reader import RestoredText
 
@@ -36,6 +37,9 @@ def restore_accents(
         TypeError: If `texts` is neither text, path nor a list of them, or `min_confidence` is not a number.
         ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or a file is not UTF-8.
         OSError: If a file cannot be read.
+
+    Warns:
+        UserWarning: If a text is the name of a file, whose content a `Path` gives.
     """
     if not isinstance(texts, str | Path | list | tuple):
         raise TypeError(
@@ -43,6 +47,7 @@ def restore_accents(
         )
     alone = isinstance(texts, str | Path)
     given = [texts] if alone else texts
+    warn_of_files(given)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
         restorer = _load_portuguese()
