@@ -17,6 +17,7 @@ from typer.core import TyperCommand
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {
+    "pairs": "an encoder-decoder on a file of your own pairs: the options follow from it",
     "seq2seq": "an encoder-decoder on pairs of texts: accents, inflection, phones, transliteration",
     "pretrain_causal": "a decoder on texts",
     "pretrain_masked": "an encoder on texts",

@@ -25,10 +25,11 @@ from ..tokenization.text_windows import (
     join_windows,
     possible_outputs,
 )
+from .feedback import progress, warn_of_files
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
-from .text_ids import TextIds, warn_of_files
+from .text_ids import TextIds
 from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
 
 EngineName = Literal["auto", "onnx", "torch"]
@@ -306,8 +307,8 @@ class Engine:
         if len(batches) == 1:
             work(batches[0])
             return
-        with ThreadPoolExecutor(self._threads) as pool:
-            deque(pool.map(work, batches), maxlen=0)
+        with ThreadPoolExecutor(self._threads) as pool, progress(len(batches), "batch") as count:
+            deque((count(1) for _ in pool.map(work, batches)), maxlen=0)
 
     @cached_property
     def _base_letters(self) -> list[int]:

@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import warnings
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -190,16 +189,6 @@ class TextIds:
         if len(texts) != len(text_pairs):
             raise ValueError(f"Found {len(texts)} texts and {len(text_pairs)} text_pairs; expected one for each text.")
         return self._backend.encode_batch_fast(list(zip(texts, text_pairs)))
-
-
-def warn_of_files(texts: Iterable[Any]) -> None:
-    """Warn if a text is the name of a file: it is taken as a text, and the file is not read."""
-    if name := next((text for text in texts if isinstance(text, str) and os.path.isfile(text)), None):
-        warnings.warn(
-            f"The text {name!r} is also the name of a file, which is not read: give its content, such as "
-            f'Path({name!r}).read_text(encoding="utf-8").',
-            stacklevel=3,
-        )
 
 
 def _content(token: Any) -> str:

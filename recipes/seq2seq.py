@@ -73,10 +73,12 @@ class PairArguments:
     ] = None
 
 
+OPTIONS = (DataArguments, PairArguments, TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments)
+
+
 def main() -> None:
     """Read the pairs, train, decode the tests, score, save, print examples."""
-    dataclasses = (DataArguments, PairArguments, TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments)
-    options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
+    options = parse_arguments(*OPTIONS, description=__doc__, default_config="accents.yaml")
     data, pairs, sizes, search, training = options
     run = start_run(*options)
     rows = load_rows(data, training, PAIRS)

@@ -5,7 +5,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
-from ..engines.text_ids import warn_of_files
+from ..engines.feedback import warn_of_files
 from .restorer import CharacterRestorer
 from .window_reader import RestoredText
 

@@ -143,7 +143,7 @@ def test_a_pair_that_is_too_long_is_refused_before_training(tmp_path, capsys):
     ("words", "message"),
     [
         (["--train_file", "x.tsv", "--validation_file", "x.tsv"], "x.tsv: No such file or directory"),
-        (["--train_file", __file__], "Give both --train_file and --validation_file"),
+        (["--validation_file", __file__], "Give --train_file"),
         (["--sample", "nothing"], "--sample of accents, novels"),
     ],
 )
