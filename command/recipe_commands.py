@@ -46,9 +46,8 @@ class RecipeCommand(TyperCommand):
         recipe = ctx.params.get("recipe")
         if recipe not in RECIPES:
             return super().shell_complete(ctx, incomplete)
-        from atenta.recipes.option_table import option_names
-
-        found = [f"--{name}" for name in option_names(recipe) if f"--{name}".startswith(incomplete)]
+        names = import_with_extra("atenta.recipes.option_table", "recipes").option_names(recipe)
+        found = [f"--{name}" for name in names if f"--{name}".startswith(incomplete)]
         return [SimpleNamespace(type="plain", value=name, help=None) for name in found]
 
 
@@ -74,14 +73,13 @@ def train(
         raise typer.BadParameter(
             f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
         )
-    from atenta.recipes.option_table import check_names, print_help
-
+    table = import_with_extra("atenta.recipes.option_table", "recipes")
     sys.argv = [f"atenta train {recipe}", *context.args]
-    if {"-h", "--help"} & {*context.args}:
-        print_help(recipe, context.args)
-        return
     try:
-        check_names(recipe, context.args)
+        if {"-h", "--help"} & {*context.args}:
+            table.print_help(recipe, context.args)
+            return
+        table.check_names(recipe, context.args)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     try:

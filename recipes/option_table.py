@@ -7,6 +7,7 @@ import argparse
 import re
 import shutil
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib.util import find_spec
@@ -57,7 +58,11 @@ def find_config(path: Path, folder: Path = CONFIGS) -> Path | None:
 
 
 def print_help(recipe: str, arguments: Sequence[str]) -> None:
-    """Print the options of a recipe of the table, with the values of the file of `--config` as their defaults."""
+    """Print the options of a recipe of the table, with the values of the file of `--config` as their defaults.
+
+    Raises:
+        ValueError: If there is no such file, or it holds no options.
+    """
     about = _read_table()["recipes"][recipe]
     options = parser_options(CONFIGS / about["config"])
     epilog = OTHER_OPTIONS if "num_train_epochs" in option_names(recipe) else None
@@ -68,9 +73,7 @@ def print_help(recipe: str, arguments: Sequence[str]) -> None:
             values = {"action": "store_true"} if nargs == 0 else {"nargs": nargs}
             group.add_argument(f"--{name}", default=default, help=text, **values)
     (config,) = options["parents"]
-    file = find_config(config.parse_known_args(arguments)[0].config)
-    values = yaml.safe_load(file.read_text(encoding="utf-8")) if file else None
-    parser.set_defaults(**values if isinstance(values, dict) else {})
+    parser.set_defaults(**_read_values(config.parse_known_args(arguments)[0].config))
     parser.print_help()
 
 
@@ -104,11 +107,21 @@ def suggest_option(name: str, known: Iterable[str]) -> str:
 def _groups(recipe: str) -> dict[str, dict[str, Any]]:
     """Return the groups of a recipe's options by title: how many values an option has, its default, and its text."""
     table = _read_table()
-    groups, options = {}, table["options"]
+    groups: dict[str, dict[str, Any]] = {}
+    options = table["options"]
     for each in table["recipes"][recipe]["groups"]:
         names = table["groups"][each]["options"]
         groups[table["groups"][each]["title"]] = {name: options.get(f"{each}.{name}", options[name]) for name in names}
     return groups
+
+
+def _read_values(path: Path) -> dict[str, Any]:
+    file, values = find_config(path), None
+    with suppress(OSError, ValueError, yaml.YAMLError):
+        values = yaml.safe_load(file.read_text(encoding="utf-8")) if file else None
+    if not isinstance(values, dict):
+        raise ValueError(f"--config {path}: found no file of `option: value` lines, here or in {CONFIGS}")
+    return {str(name): value for name, value in values.items()}
 
 
 @cache

@@ -119,7 +119,7 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
     sources = _hub_sources(arguments) if arguments.dataset_name else _file_sources(arguments, row_format.read)
     skip = arguments.skip_bad_rows
     splits: dict[str, Rows] = {}
-    bad = []
+    bad: list[tuple[str, str]] = []
     for name, of_split in sources.items():
         if name == "train" and arguments.streaming:
             options = {"sources": of_split, "check": row_format.check, "skip": skip}  # a list: a shard for each file

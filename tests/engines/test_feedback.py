@@ -7,9 +7,10 @@ from contextlib import contextmanager
 import pytest
 import tqdm
 
-from atenta import CharacterRestorer, load_engine
+from atenta import AtentaEncoderDecoderForConditionalGeneration, CharacterRestorer, load_engine
 from atenta.engines.feedback import progress
 from atenta.restoration.portuguese import MODEL_FOLDER
+from support.saved import save_with_tokenizer
 
 
 class Terminal(io.StringIO):
@@ -32,7 +33,7 @@ def test_a_bar_is_only_for_a_terminal_and_more_than_one_part(stream, total, show
 
 
 @pytest.mark.filterwarnings("ignore:.*reached the largest length")
-def test_each_batch_and_each_window_is_counted(encoder_decoder_folder, monkeypatch):
+def test_each_batch_and_each_window_is_counted(tmp_path, monkeypatch):
     counted = []
 
     @contextmanager
@@ -43,7 +44,8 @@ def test_each_batch_and_each_window_is_counted(encoder_decoder_folder, monkeypat
 
     monkeypatch.setattr("atenta.engines.engine.progress", record)
     monkeypatch.setattr("atenta.restoration.restorer.progress", record)
-    load_engine(encoder_decoder_folder).generate(["a", "b", "c"], batch_size=1, max_new_tokens=3)
+    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path)
+    load_engine(tmp_path).generate(["a", "b", "c"], batch_size=1, max_new_tokens=3)
     CharacterRestorer.from_pretrained(MODEL_FOLDER).restore(["Nao e facil. " * 200, "Nao"])
     (batches, windows) = counted
     assert batches == ("batch", 3, 3)

@@ -38,6 +38,15 @@ def test_help_shows_the_values_of_the_file_of_options(tmp_path, capsys, monkeypa
     assert "(default: hebrew)" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("content", [None, "", "- a", "a: [", b"\xff"])
+def test_a_file_without_options_is_named(content, tmp_path):
+    file = tmp_path / "mine.yaml"
+    if content is not None:
+        file.write_bytes(content if isinstance(content, bytes) else content.encode())
+    with pytest.raises(ValueError, match=r"--config .*mine\.yaml: found no file"):
+        print_help("seq2seq", ["--config", str(file)])
+
+
 @pytest.mark.parametrize(
     "words",
     [
