@@ -153,7 +153,8 @@ def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datase
             f"found a single {column} in the {len(rows)} rows of --train_file, which cannot be parted; expected more, "
             "or --validation_file"
         )
-    chosen = {*distinct[: max(1, round(share * len(distinct)))]}
+    count = round(share * len(distinct))
+    chosen = {*distinct[: min(max(1, count), len(distinct) - 1)]}
     inside = np.array([value in chosen for value in values])
     return rows.select(np.flatnonzero(~inside)), rows.select(np.flatnonzero(inside))
 

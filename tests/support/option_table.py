@@ -22,7 +22,7 @@ def make_table() -> dict[str, Any]:
     """
     recipes, groups, options = {}, {}, {}
     for name in RECIPES:
-        dataclasses, about = _parsed(name)
+        dataclasses, about = parsed_by(name)
         printed = {group.title: _rows(group) for group in make_parser(*dataclasses, **about)._action_groups}
         for each in dataclasses:
             rows = printed[each._argument_group_name]
@@ -36,7 +36,7 @@ def make_table() -> dict[str, Any]:
     return {"recipes": recipes, "groups": groups, "options": options}
 
 
-def _parsed(name: str) -> tuple[tuple[type, ...], dict[str, str]]:
+def parsed_by(name: str) -> tuple[tuple[type, ...], dict[str, str]]:
     """Return what a recipe gives to `parse_arguments`."""
     module = import_module(f"atenta.recipes.{name}")
     with patch.object(module, "parse_arguments", side_effect=SystemExit) as parse:
