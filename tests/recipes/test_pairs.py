@@ -53,7 +53,7 @@ def test_steps_follow_the_number_of_pairs(count, steps):
 
 def test_what_is_given_is_kept(chosen):
     assert "--max_steps" not in chosen(["a\tA"], "--config", "hebrew.yaml")
-    assert chosen(["a\tA"], "--max-steps=3").keys() == {"--config", "--output_dir", "--train_file"} | {"--max-steps=3"}
+    assert "--max_steps" not in chosen(["a\tA"], "--max-steps=3")
     assert chosen(["a\tA"], "--num_train_epochs", "3")["--max_steps"] == "-1"
     assert chosen(["a\tA", "no tab"], "--output_dir", "here")["--output_dir"] == "here"
 
