@@ -173,7 +173,7 @@ SAMPLES = {
         ),
         ("It writes names in Hebrew letters.", "Escreve nomes em letras hebraicas."),
         "he",
-        example="Maria",
+        example="maria",
         files=FILES["hebrew"],
     ),
     "lener_br": Sample(

@@ -84,6 +84,13 @@ def test_samples_of_files(name):
     assert rows["train"] > rows["validation"] > 0 < rows["test"]
 
 
+@pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.example])
+def test_the_example_is_of_the_alphabet_that_is_trained_on(name, rows_of):
+    made = SAMPLES[name].rows and rows_of(name)["train"]
+    rows = made or [row for _, row in FORMATS_OF_FILES[name].read(SAMPLES[name].split_files()["train"])]
+    assert {*SAMPLES[name].example} <= {*"".join(row.get("source") or row["text"] for row in rows)}
+
+
 @pytest.mark.parametrize("name", FORMATS_OF_ROWS)
 def test_samples_of_rows(rows_of, name):
     made, check = rows_of(name), FORMATS_OF_ROWS[name].check
