@@ -95,8 +95,6 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
 
 def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
     """Return the checked rows of a file, each also with `where` it is."""
-    if not path.exists() or path.is_dir():
-        raise FileNotFoundError(f"{path}: found {'a folder' if path.is_dir() else 'no such file'}; expected a file")
     rows = []
     for record in row_format.read(str(path)):
         if isinstance(record, BadRow):

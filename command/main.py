@@ -278,6 +278,12 @@ def evaluate(
     """Score a model on a file: pairs, labels, tags, questions, restored characters, or texts for a decoder."""
     _check_one_engine(engine, quantization, device, ensemble)
     with _errors_in_a_line():
+        from atenta.engines.saved_model import find_model
+
+        if not test_file.exists() or test_file.is_dir():
+            found = "a folder" if test_file.is_dir() else "no such file"
+            raise FileNotFoundError(f"{test_file}: found {found}; expected a file")
+        find_model(model, with_code=trust_remote_code)
         module = import_with_extra("atenta.command.evaluate", "recipes")
         from atenta.command.predict import PredictOptions, check_device
 
@@ -328,6 +334,8 @@ def push(
 ) -> None:
     """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""
     with _errors_in_a_line():
+        if not folder.is_dir():
+            raise FileNotFoundError(f"{folder}: found no such folder; expected that of a saved model.")
         from atenta.hub.publishing import PushError, plan_push, push_folder
         from atenta.hub.push_files import select_files
 

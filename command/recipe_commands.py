@@ -2,12 +2,11 @@
 
 from atenta.recipes.terminal import allow_interrupts
 
-import re
 import sys
-from contextlib import redirect_stdout, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from importlib import import_module
-from io import StringIO
 from shutil import get_terminal_size
 from textwrap import fill
 from types import SimpleNamespace
@@ -18,6 +17,7 @@ from typer.core import TyperCommand
 
 # What `atenta train` runs, with what it trains. The modules are imported when they run.
 RECIPES = {
+    "pairs": "an encoder-decoder on a file of your own pairs: the options follow from it",
     "seq2seq": "an encoder-decoder on pairs of texts: accents, inflection, phones, transliteration",
     "pretrain_causal": "a decoder on texts",
     "pretrain_masked": "an encoder on texts",
@@ -46,12 +46,8 @@ class RecipeCommand(TyperCommand):
         recipe = ctx.params.get("recipe")
         if recipe not in RECIPES:
             return super().shell_complete(ctx, incomplete)
-        module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
-        sys.argv = [f"atenta train {recipe}", "--help"]
-        with redirect_stdout(StringIO()) as printed, suppress(SystemExit):
-            module.main()
-        names = re.findall(r"^ +(?:-h, )?(--\w+)", printed.getvalue(), re.MULTILINE)
-        found = [name for name in dict.fromkeys(names) if name.startswith(incomplete)]
+        names = import_with_extra("atenta.recipes.option_table", "recipes").option_names(recipe)
+        found = [f"--{name}" for name in names if f"--{name}".startswith(incomplete)]
         return [SimpleNamespace(type="plain", value=name, help=None) for name in found]
 
 
@@ -77,13 +73,21 @@ def train(
         raise typer.BadParameter(
             f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
         )
+    table = import_with_extra("atenta.recipes.option_table", "recipes")
+    sys.argv = [f"atenta train {recipe}", *context.args]
+    try:
+        if {"-h", "--help"} & {*context.args}:
+            table.print_help(recipe, context.args)
+            return
+        table.check_names(recipe, context.args)
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     try:
         module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
         run_recipe = import_module("atenta.recipes.training").run_recipe
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         raise typer.Exit(130) from None
-    sys.argv = [f"atenta train {recipe}", *context.args]
     allow_interrupts()
     run_recipe(module.main)
 
@@ -100,15 +104,23 @@ def export(context: typer.Context) -> None:
 
 def _run_script(name: str, extra: str, arguments: list[str]) -> None:
     sys.argv[0] = f"atenta {name}"  # which its help names
-    module = import_with_extra(f"atenta.recipes.{name}", extra)
-    allow_interrupts()
-    module.main(arguments)
+    with naming_extra(extra):
+        module = import_module(f"atenta.recipes.{name}")
+        allow_interrupts()
+        module.main(arguments)
 
 
 def import_with_extra(module: str, extra: str) -> Any:
     """Return a module that needs the packages of an extra."""
-    try:
+    with naming_extra(extra):
         return import_module(module)
+
+
+@contextmanager
+def naming_extra(extra: str) -> Iterator[None]:
+    """Turn the error of a missing package into a line that names the extra with it."""
+    try:
+        yield
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "atenta":
             raise

@@ -12,7 +12,10 @@ from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
-import gradio as gr
+try:
+    import gradio as gr
+except ModuleNotFoundError as error:
+    sys.exit(f'This needs {error.name}: pip install "atenta[demo]"')
 
 from atenta import CharacterRestorer, load_engine
 from atenta.command.predictors import TagPredictor

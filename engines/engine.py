@@ -25,6 +25,7 @@ from ..tokenization.text_windows import (
     join_windows,
     possible_outputs,
 )
+from .feedback import progress, warn_of_files
 from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
@@ -120,10 +121,11 @@ class Engine:
                 model, or a text has a lone surrogate or is longer than the positions that the model has learned.
 
         Warns:
-            UserWarning: If an encoder-decoder's output was cut off at the largest length.
+            UserWarning: If an encoder-decoder's output was cut off at the largest length, or a text names a file.
         """
         is_one = isinstance(texts, str)
         given, tags = ([texts], None if tags is None else [tags]) if is_one else (texts, tags)
+        warn_of_files(given)
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]
         cut = sum(not each.finished for each in best)
@@ -307,8 +309,8 @@ class Engine:
         if len(batches) == 1:
             work(batches[0])
             return
-        with ThreadPoolExecutor(self._threads) as pool:
-            deque(pool.map(work, batches), maxlen=0)
+        with ThreadPoolExecutor(self._threads) as pool, progress(len(batches), "batch") as count:
+            deque((count(1) for _ in pool.map(work, batches)), maxlen=0)
 
     @cached_property
     def _base_letters(self) -> list[int]:

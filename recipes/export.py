@@ -8,11 +8,13 @@ which opens without `trust_remote_code`, and its outputs are compared.
 """
 
 import argparse
+import csv
 import random
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,11 +23,13 @@ import numpy as np
 from atenta.engines.engine import Engine, load_engine
 from atenta.engines.kinds import kind_of
 from atenta.engines.onnx_models import ONNX_FOLDER
+from atenta.engines.saved_model import find_model
 from atenta.restoration.restorer import CharacterRestorer
 
 _NUM_TEXTS = 100  # that are compared
 _NUM_EXAMPLES = 600  # texts that calibrate
 _LONGEST_RANDOM_TEXT = 40  # characters
+_COLUMNS = ("source", "text", "words", "question", "query")  # of predictions.tsv: what a model has read
 _NEW_TOKENS = 40  # of a prompt, and of a source more than its own
 
 
@@ -47,7 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--texts",
         type=Path,
         metavar="FILE",
-        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: random characters). With int8 and a "
+        help=f"text file whose first {_NUM_TEXTS} lines are compared (default: those of "
+        "predictions.tsv in the folder, or else random characters). With int8 and a "
         f"model that does not generate, give training texts: {_NUM_EXAMPLES} lines from all over the file show in "
         "which ranges the numbers lie that the weights multiply, so that they are rounded too, which is faster",
     )
@@ -79,10 +84,12 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
     if missing:
         raise ImportError(f'Exporting needs {", ".join(missing)}: pip install "atenta[export]"')
-    _hide_progress_bars()
+    find_model(folder)  # before the libraries are imported, which takes seconds
     given = [] if texts_file is None else _read_lines(texts_file)
+    _hide_progress_bars()
     torch_engine = load_engine(folder, "torch")
-    texts = given[:_NUM_TEXTS] or random_texts(torch_engine)
+    own = [] if given else own_texts(folder)
+    texts = given[:_NUM_TEXTS] or own or random_texts(torch_engine)
     examples = given[:: -(-len(given) // _NUM_EXAMPLES)] if quantization and given else []
     _answer(torch_engine, [max([*texts, *examples], key=len)])  # refuses what cannot be read before the long work
 
@@ -94,7 +101,7 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     written = export_onnx(folder, quantization, calibration)
     for path in sorted(before - set(folder.glob(f"{ONNX_FOLDER}/*.onnx"))):
         print(f"Deleted {path.name}, which was made of other weights: export it again")
-    print(f"Comparing onnxruntime with torch on {len(texts)} texts", flush=True)
+    print(f"Comparing onnxruntime with torch on {len(texts)} texts" + " of predictions.tsv" * bool(own), flush=True)
     engines = {"onnxruntime": load_engine(folder, "onnx", quantization=quantization), "torch": torch_engine}
     rows = {path.name: f"{path.stat().st_size / 1e6:8.2f} MB" for path in written} | compare(engines, texts)
     width = max(map(len, rows))
@@ -179,16 +186,35 @@ def _most_probable(outputs: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
 
 
 def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, np.ndarray]]:
-    """Return the generated texts, which may be cut off, or the outputs of a model that does not generate."""
+    """Return the generated texts, which may be cut off, or the outputs of a model that does not generate.
+
+    To a model with feature tags, those of a text follow it after a tab, as in `atenta predict`.
+    """
     if not engine.can_generate:
         return engine.predict(texts)
+    tags = None
+    if engine.tokenizer.tags:
+        parted = [text.partition("\t") for text in texts]
+        texts, tags = [source for source, _, _ in parted], [named.split(";") if named else [] for *_, named in parted]
     longest = max(map(len, engine.tokenizer.encode(texts)))
     read, new_tokens = (
         (1, longest + _NEW_TOKENS) if engine.config.get("is_encoder_decoder") else (longest, _NEW_TOKENS)
     )
     if engine.config.get("position_embedding_type") == "learned":
         new_tokens = max(1, min(new_tokens, engine.config["max_position_embeddings"] - read))
-    return [outputs[0].text for outputs in engine.n_best(texts, max_new_tokens=new_tokens)]
+    return [outputs[0].text for outputs in engine.n_best(texts, tags=tags, max_new_tokens=new_tokens)]
+
+
+def own_texts(folder: Path) -> list[str]:
+    """Return the first texts that a recipe has tested a model on, with their tags; none without `predictions.tsv`."""
+    path = folder / "predictions.tsv"
+    if not path.is_file():
+        return []
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(islice(csv.DictReader(file, delimiter="\t"), _NUM_TEXTS))
+    column = next((name for name in _COLUMNS if rows and name in rows[0]), None)
+    tags = ["\t" + row["tags"].replace("> <", ";").strip("<>") if row.get("tags") else "" for row in rows]
+    return [row[column] + of_row for row, of_row in zip(rows, tags)] if column else []
 
 
 def random_texts(engine: Engine) -> list[str]:

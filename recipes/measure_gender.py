@@ -26,7 +26,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from atenta.recipes.decoding.loading import TRUST_REMOTE_CODE, load_model
+from atenta.recipes.decoding.loading import load_model
+from atenta.recipes.option_annotations import TRUST_REMOTE_CODE
 from atenta.recipes.pictures.drawing import save_picture, set_decimal_signs
 from atenta.recipes.pictures.words import say, say_number
 

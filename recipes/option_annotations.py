@@ -10,6 +10,9 @@ from dataclasses import MISSING, fields
 from enum import Enum, auto
 from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
+# In `--help` of the scripts that load a model.
+TRUST_REMOTE_CODE = "run the Python code that comes with the model, which can do anything that you can"
+
 
 class Range(NamedTuple):
     """The values that an option may have, and the words for them in a message. NaN is never in range."""

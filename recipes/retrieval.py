@@ -92,14 +92,14 @@ def read_misspellings(folder: Path = DATA) -> tuple[Dataset, list[LabelledQuery]
         Passages as in `read_folder`, with `misspellings` as `file` and the text itself as `id`; and the queries.
 
     Raises:
-        FileNotFoundError: If sample data are missing, as in an installed package, which contains none.
+        FileNotFoundError: If sample data are missing, as in an installed package outside a clone.
     """
     try:
         splits = misspellings(folder)
     except FileNotFoundError:
         raise FileNotFoundError(
             f"{folder}: the sample data are not all there; only the repository holds them: "
-            "run from a clone, or name your own texts with --text_folder"
+            "run in a clone, or name your own texts with --text_folder"
         ) from None
     passages = list(dict.fromkeys(row["positive"] for rows in splits.values() for row in rows))
     rows = [{"file": "misspellings", "id": text, "text": text} for text in passages]

@@ -73,10 +73,12 @@ class PairArguments:
     ] = None
 
 
+OPTIONS = (DataArguments, PairArguments, TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments)
+
+
 def main() -> None:
     """Read the pairs, train, decode the tests, score, save, print examples."""
-    dataclasses = (DataArguments, PairArguments, TwoStackArguments, DecodingArguments, Seq2SeqRecipeArguments)
-    options = parse_arguments(*dataclasses, description=__doc__, default_config="accents.yaml")
+    options = parse_arguments(*OPTIONS, description=__doc__, default_config="accents.yaml")
     data, pairs, sizes, search, training = options
     run = start_run(*options)
     rows = load_rows(data, training, PAIRS)
@@ -122,10 +124,17 @@ def main() -> None:
         for name, test in tests.items():
             locked = decode_rows(trainer, test, search, keep_letters=True)
             answers[name]["model, letters kept"] = [ranked[0].text for ranked in locked]
-    examples = save_decoded(trainer, task.score, tests, answers, outputs["test"], describe_data(data, report))
     # As `atenta predict` takes a source: followed, in a model of tags, by a tab and its own.
     tab = "\t" * any(row["tags"] for row in chain(*tests.values()))
-    named = [(row["source"] + tab + ";".join(tag[1:-1] for tag in row["tags"]), output) for row, output in examples]
+
+    def line_of(row: Mapping[str, Any]) -> str:
+        return row["source"] + tab + ";".join(tag[1:-1] for tag in row["tags"])
+
+    alphabet = tokenizer.get_vocab().keys()
+    inside = (line_of(row) for row in tests["test"] if len(row["source"]) < 100 and alphabet >= {*row["source"]})
+    about = {"example": next(inside, None), **describe_data(data, report)}  # of a sample, its own
+    examples = save_decoded(trainer, task.score, tests, answers, outputs["test"], about)
+    named = [(line_of(row), output) for row, output in examples]
     report_saved(trainer, *next((pair for pair in named if pair[0] != pair[1]), named[0]))
 
 

@@ -8,32 +8,17 @@ from atenta.recipes.terminal import escape_missing_characters
 
 import argparse
 import json
+import os
+import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from transformers import set_seed
+from atenta.recipes.option_annotations import TRUST_REMOTE_CODE
+from atenta.tokenization.text_windows import name_source
 
-from atenta import AtentaPairVotesForCausalLM
-from atenta.modeling.positions import LearnedPositions
-from atenta.recipes.decoding.loading import TRUST_REMOTE_CODE, load_model
-from atenta.recipes.decoding.steps import decoding_steps
-from atenta.recipes.pictures.attention_maps import (
-    attention_maps,
-    draw_attention,
-    draw_heads,
-    draw_masks,
-    write_attention_page,
-)
-from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
-from atenta.recipes.pictures.drawing import check_writable, save_picture
-from atenta.recipes.pictures.position_maps import draw_positions
-from atenta.recipes.pictures.run_charts import draw_learning_curves
-from atenta.recipes.pictures.votes import draw_votes
-from atenta.recipes.pictures.words import set_language
-from atenta.recipes.reading.records import printable
-from atenta.recipes.training.results import table
+# What loads and draws is imported by each command: `--help` and wrong options wait for none of it.
 
 _MOST_DRAWN = 500  # tokens
 
@@ -55,8 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     _add_curves(commands)
     _add_comparison(commands)
     options = parser.parse_args(arguments)
+    _point_out_files(options)
     try:
         if "output_dir" in options:
+            from atenta.recipes.pictures.drawing import check_writable
+            from atenta.recipes.pictures.words import set_language
+
             check_writable(options.output_dir)
             set_language(options.language)
         options.show(options)
@@ -64,7 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("\nStopped. The pictures whose paths are printed are complete.", file=sys.stderr)
         sys.exit(130)
     except (ValueError, IndexError, OSError) as error:
+        from atenta.recipes.reading.records import printable
+
         sys.exit(printable(" ".join(str(error).split())))
+
+
+def _point_out_files(options: argparse.Namespace) -> None:
+    """Print which texts are also the names of files, whose content is not read."""
+    for name in ("text", "target"):
+        given = getattr(options, name, None) or []
+        for text in [given] if isinstance(given, str) else given:
+            if os.path.isfile(text):
+                hint = f'there is a file of this name, which --{name} "$(cat {shlex.quote(text)})" would read'
+                print(f"warning: --{name} {name_source(text)}: {hint}", file=sys.stderr)
 
 
 def _add_attention(commands: Any) -> None:
@@ -81,6 +82,14 @@ def _add_attention(commands: Any) -> None:
 
 def _show_attention(options: argparse.Namespace) -> None:
     """Draw attention weights, and write attention.html to browse all layers and heads."""
+    from atenta.recipes.pictures.attention_maps import (
+        attention_maps,
+        draw_attention,
+        draw_heads,
+        write_attention_page,
+    )
+    from atenta.recipes.pictures.drawing import save_picture
+
     tokenizer, model = _load(options)
     _check_lengths(tokenizer, options.text, options.target)
     maps = attention_maps(model, tokenizer, options.text, options.target)
@@ -122,6 +131,13 @@ def _show_decoding(options: argparse.Namespace) -> None:
     sampling = {name: value for name, value in sampling.items() if value is not None}
     if sampling and not options.do_sample:
         raise ValueError(f"--{', --'.join(sampling)}: used only for sampling; add --do_sample")
+    from transformers import set_seed
+
+    from atenta.recipes.decoding.steps import decoding_steps
+    from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
+    from atenta.recipes.pictures.drawing import save_picture
+    from atenta.recipes.reading.records import printable
+
     tokenizer, model = _load(options)
     if not model.can_generate():
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected a model that generates")
@@ -161,6 +177,9 @@ def _add_masks(commands: Any) -> None:
 
 def _show_masks(options: argparse.Namespace) -> None:
     """Draw the attention masks of a padded batch."""
+    from atenta.recipes.pictures.attention_maps import draw_masks
+    from atenta.recipes.pictures.drawing import save_picture
+
     tokenizer, model = _load(options)
     _check_lengths(tokenizer, *options.text, *(options.target or []))
     save_picture(draw_masks(model, tokenizer, options.text, options.target), options.output_dir / "masks.png")
@@ -182,6 +201,10 @@ def _show_positions(options: argparse.Namespace) -> None:
     """Draw the position vectors and their similarity, one picture per table of learned positions."""
     if options.length < 1:
         raise ValueError(f"--length is {options.length}; expected 1 or more")
+    from atenta.modeling.positions import LearnedPositions
+    from atenta.recipes.pictures.drawing import save_picture
+    from atenta.recipes.pictures.position_maps import draw_positions
+
     _, model = _load(options)
     tables = {name: part.weight for name, part in model.named_modules() if isinstance(part, LearnedPositions)}
     drawn = tables.items() or [("positions", None)]
@@ -204,6 +227,10 @@ def _add_votes(commands: Any) -> None:
 
 def _show_votes(options: argparse.Namespace) -> None:
     """Draw the votes of each earlier token for the next one, in a pair-votes model (document 1)."""
+    from atenta import AtentaPairVotesForCausalLM
+    from atenta.recipes.pictures.drawing import save_picture
+    from atenta.recipes.pictures.votes import draw_votes
+
     tokenizer, model = _load(options)
     if not isinstance(model, AtentaPairVotesForCausalLM):
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected AtentaPairVotesForCausalLM")
@@ -220,6 +247,9 @@ def _add_curves(commands: Any) -> None:
 def _show_curves(options: argparse.Namespace) -> None:
     """Draw a validation metric of one or more runs against training steps."""
     histories = {str(folder): _read_metrics(folder, "training", list) for folder in options.folders}
+    from atenta.recipes.pictures.drawing import save_picture
+    from atenta.recipes.pictures.run_charts import draw_learning_curves
+
     save_picture(draw_learning_curves(histories, options.metric), options.output_dir / "learning_curves.png")
 
 
@@ -232,6 +262,9 @@ def _add_comparison(commands: Any) -> None:
 
 def _show_comparison(options: argparse.Namespace) -> None:
     """Print the test scores of one or more runs as one table, with a line for each distinct baseline."""
+    from atenta.recipes.reading.records import printable
+    from atenta.recipes.training.results import table
+
     rows: dict[str, dict[str, float]] = {}
     for folder in options.folders:
         for name, scores in _read_metrics(folder, "test", dict).items():
@@ -241,6 +274,8 @@ def _show_comparison(options: argparse.Namespace) -> None:
 
 
 def _load(options: argparse.Namespace) -> tuple[Any, Any]:
+    from atenta.recipes.decoding.loading import load_model
+
     return load_model(options.model, trust_remote_code=options.trust_remote_code)
 
 

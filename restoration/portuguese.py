@@ -5,6 +5,7 @@ from functools import cache
 from pathlib import Path
 from threading import Lock
 
+from ..engines.feedback import warn_of_files
 from ..tokenization.text_checks import check_sequence
 from .restorer import CharacterRestorer
 from .window_reader import RestoredText
@@ -38,11 +39,15 @@ def restore_accents(
         TypeError: If `texts` is neither text, path nor a sequence of them, or `min_confidence` is not a number.
         ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or a file is not UTF-8.
         OSError: If a file cannot be read.
+
+    Warns:
+        UserWarning: If a text is the name of a file, whose content a `Path` gives.
     """
     alone = isinstance(texts, str | Path)
     given = (
         [texts] if alone else check_sequence(texts, "texts", "a str, a Path, a list of them, or a column of a table")
     )
+    warn_of_files(given)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
         restorer = _load_portuguese()

@@ -1,6 +1,8 @@
 """`CharacterRestorer`: a saved tagger of characters, in onnxruntime or in torch."""
 
 import os
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..engines.engine import EngineName, choose_engine
+from ..engines.feedback import progress
 from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, file_name
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
@@ -155,6 +158,9 @@ class CharacterRestorer(WindowReader):
             raise ValueError(f"engine='onnx' does not have {', '.join(kwargs)}; expected engine='torch' with it.")
         model = OnnxTagger(folder, quantization)
         return cls(model, TextIds(folder), load_spellings(model.config))
+
+    def _progress(self, windows: int) -> AbstractContextManager[Callable[[int], object]]:
+        return progress(windows, "window")
 
     def save_pretrained(self, save_directory: str | os.PathLike) -> None:
         """Save the model, with its spellings, and the tokenizer in a folder, from which they are loaded together.

@@ -4,6 +4,7 @@ import unicodedata
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate, pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -139,7 +140,7 @@ class WindowReader:
         windows = windows[decided[windows[:, 2]] < decided[windows[:, 3]]]
         # Batches of one length need no padding.
         windows = windows[np.argsort(windows[:, 1] - windows[:, 0], kind="stable")]
-        with ThreadPoolExecutor(self._threads) as pool:
+        with ThreadPoolExecutor(self._threads) as pool, self._progress(len(windows)) as count_windows:
             running: deque[tuple[np.ndarray, np.ndarray, Future]] = deque()
             while len(windows) or running:
                 while len(windows) and len(running) < 2 * self._threads:  # more would only take memory
@@ -152,7 +153,12 @@ class WindowReader:
                 of_batch = places[decides]
                 found = logits.result()[decides]
                 check_outputs(found)
+                count_windows(len(places))
                 yield of_batch, choices[of_batch], found
+
+    def _progress(self, windows: int) -> AbstractContextManager[Callable[[int], object]]:
+        """Return what counts the windows that are read, for a bar on the terminal; there is none here."""
+        return nullcontext(lambda read: None)
 
     def _batch(
         self, windows: np.ndarray, ids: np.ndarray, hints: np.ndarray

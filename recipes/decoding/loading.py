@@ -15,7 +15,6 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, 
 
 from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
 
-TRUST_REMOTE_CODE = "run the Python code that comes with the model, which can do anything that you can"
 _AutoClass = type[AutoModel | AutoModelForCausalLM | AutoModelForSeq2SeqLM]
 
 

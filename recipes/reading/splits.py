@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
 import datasets
+import numpy as np
 from accelerate import PartialState
 from datasets.exceptions import DatasetGenerationError
 
-from atenta.recipes.option_annotations import Mark
+from atenta.recipes.option_annotations import SHARE, Mark
 from atenta.recipes.reading.file_formats import is_pipe, read_table
 from atenta.recipes.reading.records import BadRow, Record, printable
 from atenta.recipes.samples.files import SPLITS
@@ -40,6 +41,8 @@ class RowFormat:
         optional: Further columns that a table may have.
         readers: Readers of files that are not tables, by file suffix.
         key: A column that has another value in each row of a split, if any.
+        together: The column whose rows with the same value are not parted between training and validation; by default
+            the first.
     """
 
     features: datasets.Features
@@ -48,6 +51,7 @@ class RowFormat:
     optional: tuple[str, ...] = ()
     readers: Mapping[str, _Reader] = field(default_factory=dict)
     key: str | None = None
+    together: str | None = None
 
     def read(self, path: str) -> Iterator[Record | BadRow]:
         """Yield the records of a file: with the reader for its suffix, or of a pipe the first, or else as a table."""
@@ -75,6 +79,9 @@ class DataArguments:
     test_file: Annotated[
         list[str] | None, Mark.AFTER_TRAINING, Mark.OFF_CARD, "files to score; None: validation_file"
     ] = None
+    validation_split: Annotated[
+        float, SHARE, "share of the training rows that is set apart for validation without a validation_file"
+    ] = 0.1
     dataset_name: Annotated[str | None, "data set on the Hub, or in a local folder"] = None
     dataset_config_name: Annotated[str | None, "configuration of the data set"] = None
     sample: Annotated[str | None, "sample data, used if no other data are named"] = None
@@ -101,8 +108,9 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
     """Return the checked rows of `train`, `validation` and `test`; only training rows are ever streamed.
 
     Rows are cached on disk and memory-mapped. The cache is rebuilt when a file or the code of `reading/` or `tasks/`
-    changes. If no test data are named, the validation rows are also the test rows. A malformed row is listed in
-    `bad_rows_file` with `skip_bad_rows`, and otherwise raised as a `BadRow`.
+    changes. If no test data are named, the validation rows are also the test rows; without a validation file, they are
+    a share of the training rows. A malformed row is listed in `bad_rows_file` with `skip_bad_rows`, and otherwise
+    raised as a `BadRow`.
     """
     if arguments.dataset_name and arguments.files():
         raise ValueError(
@@ -110,7 +118,8 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
         )
     sources = _hub_sources(arguments) if arguments.dataset_name else _file_sources(arguments, row_format.read)
     skip = arguments.skip_bad_rows
-    splits, bad = {}, []
+    splits: dict[str, Rows] = {}
+    bad: list[tuple[str, str]] = []
     for name, of_split in sources.items():
         if name == "train" and arguments.streaming:
             options = {"sources": of_split, "check": row_format.check, "skip": skip}  # a list: a shard for each file
@@ -120,8 +129,44 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
             bad += bad_of_split
     if skip and PartialState().is_main_process:
         _report_bad_rows(bad, bad_rows_file)
+    if "validation" not in splits:
+        apart = set_apart(splits["train"], row_format.together or row_format.columns[0], arguments.validation_split)
+        splits = {**dict(zip(SPLITS, apart)), **{name: rows for name, rows in splits.items() if name != "train"}}
+        if PartialState().is_main_process:
+            _report_set_apart(splits, arguments)
     splits.setdefault("test", splits["validation"])
     return splits
+
+
+def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datasets.Dataset, datasets.Dataset]:
+    """Return rows without a share of them, and this share: always the same, whatever the order of the rows.
+
+    Rows with the same value in a column, such as a word with two pronunciations, stay together.
+
+    Raises:
+        ValueError: If all rows have the same value.
+    """
+    values = [str(value).encode(errors="surrogatepass") for value in rows[column]]
+    distinct = sorted({*values}, key=lambda value: hashlib.sha256(value).digest())
+    if len(distinct) == 1:
+        raise ValueError(
+            f"found a single {column} in the {len(rows)} rows of --train_file, which cannot be parted; expected more, "
+            "or --validation_file"
+        )
+    count = round(share * len(distinct))
+    chosen = {*distinct[: min(max(1, count), len(distinct) - 1)]}
+    inside = np.array([value in chosen for value in values])
+    return rows.select(np.flatnonzero(~inside)), rows.select(np.flatnonzero(inside))
+
+
+def _report_set_apart(splits: Mapping[str, datasets.Dataset], arguments: DataArguments) -> None:
+    validation, train = len(splits["validation"]), len(splits["train"])
+    scored = "" if arguments.test_file else ", and are what is scored at the end without --test_file"
+    print(
+        f"{validation:,} of {validation + train:,} rows are set apart for validation "
+        f"(--validation_split {arguments.validation_split:g}){scored}",
+        flush=True,
+    )
 
 
 @cache
@@ -141,8 +186,10 @@ def code_digest() -> str:
 
 
 def _file_sources(arguments: DataArguments, read: _Reader) -> dict[str, list[_Source]]:
-    if not (arguments.train_file and arguments.validation_file):
-        raise ValueError("Give both --train_file and --validation_file (--test_file defaults to --validation_file).")
+    if not arguments.train_file:
+        raise ValueError("Give --train_file (a share of its rows is for validation without --validation_file).")
+    if arguments.streaming and not arguments.validation_file:
+        raise ValueError("--streaming reads no row twice, and sets none apart: give --validation_file.")
     files = {name: named for name in SPLITS if (named := getattr(arguments, f"{name}_file"))}
     for name, paths in files.items():
         if pipes := [path for path in paths if is_pipe(path)]:

@@ -47,7 +47,7 @@ class Sample:
         """Return the file of each split.
 
         Raises:
-            FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
+            FileNotFoundError: If a file is missing, as in an installed package that runs outside a clone.
         """
         return {split: str(sample_files("", file)[0]) for split, file in zip(SPLITS, self.files)}
 
@@ -187,7 +187,7 @@ SAMPLES = {
         ),
         ("It writes names in Hebrew letters.", "Escreve nomes em letras hebraicas."),
         "he",
-        example="Maria",
+        example="maria",
         files=FILES["hebrew"],
     ),
     "lener_br": Sample(

@@ -1,8 +1,23 @@
 """Files of the sample data, which are only in the repository, and the novels and tales for pre-training."""
 
+import sys
 from pathlib import Path
 
-DATA = Path(__file__).resolve().parent.parent / "data"
+
+def find_data() -> Path:
+    """Return the folder of the sample data: beside the package or, for an installed one, in a clone.
+
+    The clone is that of the script that runs, of the current folder or of one above it. The folder need not exist.
+    """
+    beside = Path(__file__).resolve().parent.parent
+    if not (beside / "data").is_dir():
+        here = Path.cwd()
+        clones = [Path(sys.argv[0]).resolve().parent, *(folder / "recipes" for folder in (here, *here.parents))]
+        beside = next((folder for folder in clones if (folder / "data" / "machado").is_dir()), beside)
+    return beside / "data"
+
+
+DATA = find_data()
 SPLITS = ("train", "validation", "test")
 FILES = {  # of the samples that are files of rows: one for each split, in `DATA`
     "french_g2p": ("g2p/fre_train.tsv", "g2p/fre_dev.tsv", "g2p/fre_test.tsv"),
@@ -18,13 +33,13 @@ def sample_files(folder: str | Path, pattern: str) -> list[Path]:
     """Return the files of a folder in `DATA` whose names match the pattern, in the order of their names.
 
     Raises:
-        FileNotFoundError: If no file matches, as in an installed package, which contains no data.
+        FileNotFoundError: If no file matches, as in an installed package that runs outside a clone.
     """
     paths = sorted((DATA / folder).glob(pattern))
     if not paths:
         raise FileNotFoundError(
             f"found no {pattern} in {DATA / folder}; expected the sample data, which are only in the repository: "
-            "run from a clone, or name your own files with --train_file and --validation_file"
+            "run in a clone, or name your own files with --train_file and --validation_file"
         )
     return paths
 

@@ -48,7 +48,7 @@ def misspellings(folder: str | Path = "") -> dict[str, list[dict[str, str]]]:
         The rows of each split: `anchor`, the misspelling, and `positive`, the entry.
 
     Raises:
-        FileNotFoundError: If a file is missing, as in an installed package, which contains no data.
+        FileNotFoundError: If a file is missing, as in an installed package that runs outside a clone.
     """
     generator = random.Random(0)
     entries: dict[str, list[str]] = {}

@@ -24,7 +24,7 @@ def read_patterns(path: str | Path = PATTERNS) -> tuple[dict[str, list[str]], di
         The members of each word class, and the templates of each group; members and templates are written alike.
 
     Raises:
-        FileNotFoundError: If there is no such file, as in an installed package, which contains no data.
+        FileNotFoundError: If there is no such file, as in an installed package that runs outside a clone.
         ValueError: If a class or group is empty, or a member or template has an unknown slot, a bracket without its
             other half or choices that do not go together.
     """

@@ -62,6 +62,7 @@ QUESTIONS = RowFormat(
     columns=("id", "context", "question", "answers"),
     readers={".json": read_squad},
     key="id",  # scores are of the answer to each id
+    together="context",
 )
 
 

@@ -68,6 +68,7 @@ TEXT_PAIRS = RowFormat(
     check_text_pair,
     columns=("anchor", "positive"),
     readers={".json": _questions, ".txt": _sentences},
+    together="positive",
 )
 
 

@@ -2,10 +2,8 @@
 
 import argparse
 import re
-import shutil
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from types import UnionType
 from typing import Any, NoReturn, Union, get_args, get_origin
@@ -14,14 +12,8 @@ import yaml
 from transformers import HfArgumentParser, TrainingArguments
 
 from atenta.recipes.option_annotations import Mark, Option, options_of
+from atenta.recipes.option_table import CONFIGS, OTHER_OPTIONS, find_config, parser_options, suggest_option
 
-CONFIGS = Path(__file__).parents[1] / "configs"
-_OTHER_OPTIONS = (
-    "All other options of transformers.TrainingArguments are accepted too, under the same names. "
-    "`null`, as in YAML, is no value, for options that may have none."
-)
-_WIDEST = 110  # columns of --help
-_OF_DENOISING = ("denoising", "noise_density", "mean_span_length")  # once of seq2seq.py
 _NULL = "tag:yaml.org,2002:null"
 
 
@@ -43,27 +35,9 @@ def parse_arguments(
         SystemExit: If an option in the file or on the command line is unknown, a value has the wrong type, or options
             contradict each other. The message names them.
     """
-    config = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    config.add_argument(
-        "--config",
-        type=Path,
-        default=CONFIGS / default_config,
-        help="YAML file of options: a path, or the name of a file in recipes/configs; flags override it",
-    )
-    parser = _Parser(
-        dataclasses,
-        description=description,
-        epilog=_OTHER_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None,
-        parents=[config],
-        usage="%(prog)s [--config FILE.yaml] [options]",
-        formatter_class=partial(_HelpFormatter, width=min(shutil.get_terminal_size().columns - 2, _WIDEST)),
-        allow_abbrev=False,
-    )
+    parser = make_parser(*dataclasses, description=description, default_config=default_config)
     # The file is read before --help is printed, which then shows its values as the defaults.
-    parser.set_defaults(**_read_config(config.parse_known_args(arguments)[0].config, parser))
-    for action in parser._actions:
-        if option := parser.options.get(action.dest):
-            action.help = argparse.SUPPRESS if Mark.HIDDEN in option.marks else option.help or action.help
+    parser.set_defaults(**_read_config(parser.config.parse_known_args(arguments)[0].config, parser))
     try:
         *filled, _, unknown = parser.parse_args_into_dataclasses(
             arguments, look_for_args_file=False, return_remaining_strings=True
@@ -73,7 +47,7 @@ def parse_arguments(
     if unknown:
         # Their values may be secrets, as in --hub_tok.
         named = [word.partition("=")[0] for word in unknown if word.startswith("--")] or unknown
-        parser.error(f"unknown option {' '.join(named)}; {_suggest_option(named[0], parser)}")
+        parser.error(f"unknown option {' '.join(named)}; {suggest_option(named[0], parser.names())}")
     values = {name: value for each in filled for name, value in vars(each).items()}
     if values.get("streaming") and values.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")
@@ -87,13 +61,35 @@ def parse_arguments(
     return tuple(filled)
 
 
+def make_parser(*dataclasses: type, description: str, default_config: str) -> "_Parser":
+    """Return the parser of `parse_arguments`; the file of options is not read yet."""
+    epilog = OTHER_OPTIONS if any(issubclass(each, TrainingArguments) for each in dataclasses) else None
+    options = parser_options(CONFIGS / default_config)
+    parser = _Parser(dataclasses, description=description, epilog=epilog, **options)
+    (parser.config,) = options["parents"]
+    for action in parser._actions:
+        if option := parser.options.get(action.dest):
+            action.help = argparse.SUPPRESS if Mark.HIDDEN in option.marks else option.help or action.help
+    return parser
+
+
 class _Parser(HfArgumentParser):
-    """Checks the ranges of numbers, and writes every error in one line."""
+    """Checks the ranges of numbers, and writes every error in one line.
+
+    Attributes:
+        config: Reads `--config` alone.
+    """
+
+    config: argparse.ArgumentParser
 
     @cached_property
     def options(self) -> dict[str, Option]:
         """The options of all dataclasses, by name."""
         return options_of(*self.dataclass_types)
+
+    def names(self) -> list[str]:
+        """Return the names of all options."""
+        return [action.dest for action in self._actions]
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
         """Convert the text of a value; `null` is none, as in YAML, for an option that may have none."""
@@ -119,14 +115,6 @@ class _Parser(HfArgumentParser):
         super().error(" ".join(message.split()))
 
 
-class _HelpFormatter(argparse.ArgumentDefaultsHelpFormatter):
-    """Shows each option once, with underscores as in YAML, and an ellipsis for its value."""
-
-    def _format_action_invocation(self, action: argparse.Action) -> str:
-        spelling = action.option_strings[-1] if action.dest == "help" else action.option_strings[0]
-        return spelling if action.nargs in (0, "?") else f"{spelling} {'…' if action.nargs is None else '… [… ]'}"
-
-
 class _Loader(yaml.SafeLoader):
     """Reads 1e-5 as a number, also within the mapping of an option; in YAML 1.1 it is a text."""
 
@@ -139,7 +127,7 @@ _Loader.add_implicit_resolver(
 def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
     """Return the values of the options in a YAML file, or one in `recipes/configs`, checked as those of flags are."""
     try:
-        found = next((each for each in (path, CONFIGS / path) if each.is_file()), None)
+        found = find_config(path, CONFIGS)
         if found is None:
             parser.error(f"--config {path}: found no such file here or in {CONFIGS}")
         root = yaml.compose(found.read_text(encoding="utf-8"), _Loader)
@@ -156,7 +144,9 @@ def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
     actions = {action.dest: action for action in reversed(parser._actions) if action.dest not in ("help", "config")}
     names = [name.value for name, _ in root.value]
     if unknown := sorted({str(name) for name in names} - actions.keys()):
-        parser.error(f"{path}: unknown option {', '.join(map(repr, unknown))}; {_suggest_option(unknown[0], parser)}")
+        parser.error(
+            f"{path}: unknown option {', '.join(map(repr, unknown))}; {suggest_option(unknown[0], parser.names())}"
+        )
     if repeated := sorted({name for name in names if names.count(name) > 1}):
         parser.error(f"{path}: more than one line for {', '.join(repeated)}; expected one")
     values = {}
@@ -166,15 +156,6 @@ def _read_config(path: Path, parser: _Parser) -> dict[str, Any]:
         except (argparse.ArgumentError, ValueError, yaml.YAMLError) as error:
             parser.error(f"{path}, line {node.start_mark.line + 1}: {name}: {getattr(error, 'message', error)}")
     return values
-
-
-def _suggest_option(name: str, parser: argparse.ArgumentParser) -> str:
-    """Return the end of a message about an unknown option: the option that is spelt most like it, if one is."""
-    written = name.removeprefix("--").partition("=")[0]
-    if written in _OF_DENOISING:
-        return "masked spans are restored by a recipe of their own, pretrain_denoising.py, without --denoising"
-    close = get_close_matches(written, [action.dest for action in parser._actions], n=1)
-    return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 
 
 def _as_value(node: yaml.Node, action: argparse.Action, parser: _Parser) -> Any:

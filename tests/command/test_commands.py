@@ -40,6 +40,39 @@ def run_process(*arguments, **options):
     return subprocess.run([sys.executable, "-m", "atenta", *map(str, arguments)], capture_output=True, **options)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["train", "seq2seq", "--max_stepz", "3"], 2, "unknown option --max_stepz; did you mean max_steps?"),
+        (["train", "seq2seq", "--denoising"], 2, "pretrain_denoising.py"),
+        (["show", "attention", "--text", "a"], 2, "--model"),
+        (["evaluate", MODEL_FOLDER, "--test_file", "nowhere.tsv"], 1, "nowhere.tsv: found no such file"),
+        (["evaluate", "./nowhere", "--test_file", __file__], 1, "nowhere: found no config.json"),
+        (["export", "./nowhere"], 1, "nowhere: found no such folder"),
+        (["push", "nowhere", "ana/model"], 1, "nowhere: found no such folder"),
+    ],
+)
+def test_options_are_checked_before_libraries_are_imported(arguments, status, message):
+    script = (
+        "import sys; sys.argv = ['atenta', *sys.argv[1:]]\n"
+        "from atenta.command.main import main\n"
+        "try:\n    main()\n"
+        "finally:\n    print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script, *map(str, arguments)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (status, "False\n")
+    assert message in " ".join(done.stderr.split())
+
+
+def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["atenta"])
+    for name in [each for each in sys.modules if each.startswith("atenta.recipes.pictures")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib.axes", None)  # an import of it fails
+    refused = run("show", "positions", "--model", "m", "--output_dir", tmp_path, code=1)
+    assert str(refused.exception) == 'This needs matplotlib.axes: pip install "atenta[recipes]"'
+
+
 @pytest.mark.parametrize("columns", [50, 80])
 @pytest.mark.parametrize(
     "command", [[], *([each] for each in ("predict", "restore", "phonemize", "evaluate", "info", "push"))]
@@ -77,13 +110,18 @@ def test_the_shell_completes_names_and_options(words, expected, monkeypatch):
     assert CliRunner().invoke(app, prog_name="atenta", env=environment).stdout.split() == expected
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train"], ["restore", "A acao"]])
+LIGHT = [["--help"], ["--version"], ["train"], ["restore", "A acao"]]
+LIGHT += [[command, "--help"] for command in COMMANDS]
+LIGHT += [["train", "seq2seq", "--config", "hebrew.yaml", "--help"], ["show", "decoding", "--help"]]
+
+
+@pytest.mark.parametrize("arguments", LIGHT, ids=" ".join)
 def test_light_commands_import_neither_torch_nor_transformers(arguments):
     script = (
         "import sys; sys.argv = ['atenta', *sys.argv[1:]]\n"
         "from atenta.command.main import main\n"
         "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
-        "assert not {'torch', 'transformers', 'datasets'} & sys.modules.keys()"
+        "assert not {'torch', 'transformers', 'datasets', 'matplotlib'} & sys.modules.keys()"
     )
     done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -80,3 +80,10 @@ def test_errors_are_one_line(app, tmp_path, monkeypatch):
             app.main()
         assert refused.value.code.startswith(f"{tmp_path / name} {message}")
         assert "\n" not in refused.value.code
+
+
+def test_without_gradio_it_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "gradio", None)  # an import of it fails
+    spec = importlib.util.spec_from_file_location("demo_app_without_gradio", APP)
+    with pytest.raises(SystemExit, match=r'gradio: pip install "atenta\[demo\]"'):
+        spec.loader.exec_module(importlib.util.module_from_spec(spec))

@@ -62,6 +62,13 @@ def expected(folders):
     return generated
 
 
+def test_a_text_that_names_a_file_is_pointed_out(engines, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ca").touch()
+    with pytest.warns(UserWarning, match="'ca' is also the name of a file"):
+        engines["encoder-decoder", "onnx"].generate("ca", max_new_tokens=3)
+
+
 @one_of_each
 @pytest.mark.parametrize("search", SEARCHES, ids=str)
 def test_texts_and_scores_are_those_of_generate(family, name, search, engines, expected):

@@ -7,19 +7,17 @@ from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import fields
 from enum import Enum
-from importlib import import_module
 from pathlib import Path
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
-from unittest.mock import patch
 
-import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.training.parsing import parse_arguments
+from support.option_table import parsed_by
 
 RECIPES = (
     *("seq2seq", "pretrain_causal", "pretrain_masked", "pretrain_denoising", "finetune_characters"),
@@ -33,19 +31,7 @@ TRUTH = {"true": True, "yes": True, "1": True, "t": True, "y": True}
 TRUTH |= {"false": False, "no": False, "0": False, "f": False, "n": False}
 
 
-class _Stopped(Exception):
-    pass
-
-
-def _dataclasses(recipe: str) -> tuple[tuple[type, ...], dict[str, Any]]:
-    """Return what a recipe gives to `parse_arguments`."""
-    module = import_module(f"atenta.recipes.{recipe}")
-    with patch.object(module, "parse_arguments", side_effect=_Stopped) as parse, pytest.raises(_Stopped):
-        module.main()
-    return parse.call_args.args, parse.call_args.kwargs
-
-
-CALLS = {recipe: _dataclasses(recipe) for recipe in RECIPES}
+CALLS = {recipe: parsed_by(recipe) for recipe in RECIPES}
 
 
 def _members(hint: Any) -> list[Any]:

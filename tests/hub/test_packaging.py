@@ -79,6 +79,7 @@ def test_wheel(source, install_and_use, tmp_path):
         "atenta/__init__.pyi",
         "atenta/hub/hub_card.md",
         "atenta/py.typed",
+        "atenta/recipes/option_table.yaml",
         "atenta/recipes/pictures/attention_page.html",
     }
     model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}

@@ -1,6 +1,8 @@
 """Tests of recipes/export.py: the files, the comparison with torch, and refusals."""
 
 import re
+import shutil
+from types import SimpleNamespace
 
 import pytest
 from transformers import AutoModelForCausalLM
@@ -57,6 +59,31 @@ def test_a_model_that_generates_is_compared_by_its_answers(models, run):
         "torch, per text N ms",
     ]
     assert load_engine(folder).name == "onnx"
+
+
+def test_the_texts_that_a_recipe_has_tested_are_compared(models, run, tmp_path):
+    folder = tmp_path / "model"
+    shutil.copytree(models / "decoder", folder, ignore=shutil.ignore_patterns("onnx"))
+    write_lines(folder / "predictions.tsv", "source\tgold\toutput 1", "a casa\tA\tB", '"uma ""casa"""\tA\tB')
+    assert run(folder)[1] == "Comparing onnxruntime with torch on 2 texts of predictions.tsv"
+    assert export.own_texts(folder) == ["a casa", 'uma "casa"']
+    write_lines(folder / "predictions.tsv", "source\ttags\tgold", "ser\t<V> <3> <PL>\tsão", "ser\t\tser")
+    assert export.own_texts(folder) == ["ser\tV;3;PL", "ser"]
+
+
+def test_the_tags_of_a_text_follow_it_after_a_tab():
+    read = []
+
+    def n_best(texts, *, tags, max_new_tokens):
+        read.append((texts, tags))
+        return [[SimpleNamespace(text=text)] for text in texts]
+
+    tokenizer = SimpleNamespace(tags={"V", "PL"}, encode=lambda texts: [[0] * len(text) for text in texts])
+    engine = SimpleNamespace(
+        can_generate=True, tokenizer=tokenizer, n_best=n_best, config={"is_encoder_decoder": True}
+    )
+    assert export.compare({"first": engine, "second": engine}, ["ser\tV;PL", "ir"])["same answer"].split()[0] == "2"
+    assert read[-1] == (["ser", "ir"], [["V", "PL"], []])
 
 
 def test_another_model_is_compared_by_its_outputs_and_files_of_other_weights_are_deleted(models, run, tmp_path):

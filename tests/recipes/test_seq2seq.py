@@ -116,6 +116,12 @@ def test_units_and_several_right_targets(run_pairs):
     assert read_metrics(folder)["test"]["model"] == {"exact_match": 1.0, "phone_error_rate": 0.0}
 
 
+def test_the_example_of_the_card_is_of_the_alphabet(run_pairs, tmp_path):
+    test = write_lines(tmp_path / "test.tsv", "ñu\tnu\tV;X", "vi\tver\tV;X")
+    folder = run_pairs(("vi", "ver", "V;X"), ("vai", "ir", "V;X"), test_file=test)
+    assert 'print(transform("vi\\tV;X")[0]["generated_text"])' in (folder / "README.md").read_text(encoding="utf-8")
+
+
 def test_hallucinated_rows_are_trained_on_and_not_looked_up(run_pairs, tmp_path, capsys):
     stems = ("cant", "lembr", "mostr", "sond", "girass", "perdo")
     folder = run_pairs(*((f"{stem}ar", f"{stem}ava", "V;PST") for stem in stems), hallucinated_rows=20)
@@ -143,7 +149,7 @@ def test_a_pair_that_is_too_long_is_refused_before_training(tmp_path, capsys):
     ("words", "message"),
     [
         (["--train_file", "x.tsv", "--validation_file", "x.tsv"], "x.tsv: No such file or directory"),
-        (["--train_file", __file__], "Give both --train_file and --validation_file"),
+        (["--validation_file", __file__], "Give --train_file"),
         (["--sample", "nothing"], "--sample of accents, novels"),
     ],
 )

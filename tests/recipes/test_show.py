@@ -214,11 +214,19 @@ def test_an_output_folder_that_is_a_file_is_refused_before_the_model_is_loaded(t
         show.main(["positions", "--model", "nowhere", "--output_dir", str(tmp_path / "file" / "below")])
 
 
+def test_a_text_that_names_a_file_is_pointed_out(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ca.txt").touch()
+    with pytest.raises(SystemExit):
+        show.main(["masks", "--model", "./nowhere", "--text", "ação", "ca.txt"])
+    assert "warning: --text 'ca.txt': there is a file of this name" in capsys.readouterr().err
+
+
 def test_an_interruption_is_one_line(monkeypatch, capsys):
     def interrupted(*_, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(show, "load_model", interrupted)
+    monkeypatch.setattr("atenta.recipes.decoding.loading.load_model", interrupted)
     with pytest.raises(SystemExit) as stopped:
         show.main(["positions", "--model", "nowhere"])
     assert stopped.value.code == 130

@@ -4,6 +4,7 @@ import csv
 import json
 import random
 import unicodedata
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -30,6 +31,17 @@ def test_accents_are_restored():
     assert restore_accents("A acao comecou amanha, nao e?") == "A ação começou amanhã, não é?"
     assert restore_accents(["Ele esta la.", "Esta casa e bonita."]) == ["Ele está lá.", "Esta casa é bonita."]
     assert restore_accents("VOCE TEM INFORMACOES, PORTUGUES?") == "VOCÊ TEM INFORMAÇÕES, PORTUGUÊS?"
+
+
+def test_a_text_that_names_a_file_is_pointed_out(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "acao.txt").write_text("nao", encoding="utf-8")
+    with pytest.warns(UserWarning, match=r"'acao\.txt' is also the name of a file") as warned:
+        assert len(restore_accents(["e", "acao.txt"])[1]) == len("acao.txt")
+    assert [each.filename for each in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        restore_accents(["nao", tmp_path / "acao.txt"])
 
 
 @settings(max_examples=50)

@@ -101,11 +101,42 @@ def test_splits_of_files(splits_of, files, write):
     assert (splits["train"].to_list(), splits["test"].to_list()) == (rows("a", "b", "e"), rows("d"))
 
 
+def test_a_share_of_one_file_validates(splits_of, write, capsys):
+    names = [f"{first}{second}" for first in "abcde" for second in "fghij"]
+    pairs = [line for name in names for line in (f"{name}\t{name.upper()}", f"{name}\t{name}")]
+    splits = splits_of(train_file=write("pairs.tsv", *pairs), validation_split=0.2)
+    assert list(splits) == ["train", "validation", "test"]
+    assert splits["test"] is splits["validation"]
+    train, validation = splits["train"]["source"], splits["validation"]["source"]
+    assert (len(train), len(validation)) == (40, 10)
+    assert not {*train} & {*validation}  # both targets of a source are on one side
+    assert "10 of 50 rows are set apart for validation (--validation_split 0.2)" in capsys.readouterr().out
+    again = splits_of(train_file=write("other.tsv", *pairs[::-1]), test_file=write("test.tsv", "x\tX"))
+    assert {*again["validation"]["source"]} < {*validation}
+    assert again["test"].to_list() == rows("x")
+    assert "--test_file" not in capsys.readouterr().out
+
+
+def test_questions_about_a_context_stay_together(splits_of, tmp_path):
+    found = [{"id": str(n), "question": "?", "context": "abc"[n % 3]} for n in range(9)]
+    found = [{**row, "answers": {"text": [row["context"]], "answer_start": [0]}} for row in found]
+    splits = splits_of(QUESTIONS, train_file=[str(write_jsonl(tmp_path / "questions.jsonl", found))])
+    assert [len(splits[name]) for name in ("train", "validation")] == [6, 3]
+    assert len({*splits["validation"]["context"]}) == 1
+
+
+def test_a_single_text_is_not_parted(splits_of, write):
+    two = splits_of(train_file=write("two.tsv", "a\tA", "b\tB"), validation_split=0.9)
+    assert [len(two[name]) for name in ("train", "validation")] == [1, 1]
+    with pytest.raises(ValueError, match=r"a single source in the 2 rows of --train_file.*--validation_file"):
+        splits_of(train_file=write("one.tsv", "a\tA", "a\tB"))
+
+
 @pytest.mark.parametrize(
     ("change", "found"),
     [
         ({"train_file": None}, "--train_file"),
-        ({"validation_file": None}, "--validation_file"),
+        ({"validation_file": None, "streaming": True}, "--streaming .*--validation_file"),
         ({"train_file": ["absent.tsv"]}, r"absent\.tsv"),
         ({"train_file": ["/dev/stdin"]}, "--train_file /dev/stdin: found a pipe"),
         ({"dataset_name": "someone/pairs"}, "--dataset_name someone/pairs .*--train_file"),

@@ -1,6 +1,7 @@
 """The sample data: each sample is complete, has the row format of its task, names its licence and never changes."""
 
 import hashlib
+import sys
 
 import pytest
 import yaml
@@ -85,6 +86,13 @@ def test_samples_of_files(name):
     assert rows["train"] > rows["validation"] > 0 < rows["test"]
 
 
+@pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.example])
+def test_the_example_is_of_the_alphabet_that_is_trained_on(name, rows_of):
+    made = SAMPLES[name].rows and rows_of(name)["train"]
+    rows = made or [row for _, row in FORMATS_OF_FILES[name].read(SAMPLES[name].split_files()["train"])]
+    assert {*SAMPLES[name].example} <= {*"".join(row.get("source") or row["text"] for row in rows)}
+
+
 @pytest.mark.parametrize("name", FORMATS_OF_ROWS)
 def test_samples_of_rows(rows_of, name):
     made, check = rows_of(name), FORMATS_OF_ROWS[name].check
@@ -109,6 +117,21 @@ def test_missing_files(monkeypatch, tmp_path, name):
     monkeypatch.setattr(files, "DATA", tmp_path)
     with pytest.raises(FileNotFoundError, match=rf"{tmp_path}.*--train_file and --validation_file"):
         (SAMPLES[name].rows or SAMPLES[name].split_files)()
+
+
+def test_an_installed_package_finds_the_data_of_the_clone_that_it_runs_in(monkeypatch, tmp_path):
+    clone, installed = tmp_path / "clone", tmp_path / "site" / "recipes"
+    (clone / "recipes" / "data" / "machado").mkdir(parents=True)
+    monkeypatch.setattr(files, "__file__", str(installed / "samples" / "files.py"))
+    monkeypatch.setattr(sys, "argv", ["atenta train seq2seq"])
+    monkeypatch.chdir(tmp_path)
+    assert files.find_data() == installed / "data"
+    (clone / "docs").mkdir()
+    monkeypatch.chdir(clone / "docs")
+    assert files.find_data() == clone / "recipes" / "data"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["clone/recipes/seq2seq.py"])
+    assert files.find_data() == clone / "recipes" / "data"
 
 
 def test_texts_are_in_the_order_of_file_names(tmp_path):
