@@ -1,4 +1,4 @@
-"""The command `atenta`: train, predict, restore, evaluate, info, show, export and push."""
+"""The command `atenta`: train, predict, restore, check, evaluate, info, show, export and push."""
 
 from atenta.recipes.terminal import allow_interrupts, escape_missing_characters
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -202,6 +202,55 @@ def restore(
         restore_texts(texts or [], files or [], model, min_confidence, probabilities)
 
 
+@app.command(short_help="Find missing accents in files.")
+def check(
+    paths: Annotated[list[Path], typer.Argument(help="Files, and folders with all that git does not ignore.")],
+    write: Annotated[bool, typer.Option("--write", help="Add the accents to the files.")] = False,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            "--min-confidence",
+            "--min_confidence",
+            min=0,
+            max=1,
+            metavar="NUMBER",
+            help="Report only words that are as sure as this. Default: 0.99.",
+        ),
+    ] = None,
+    words: Annotated[
+        list[str] | None, typer.Option("--word", metavar="WORD", help="Word to leave alone; repeatable.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the sentence as it stands and as it should be.")
+    ] = False,
+    format: Annotated[
+        Literal["text", "json", "github", "sarif"], typer.Option("--format", help="Of what is found.")
+    ] = "text",
+    processes: Annotated[
+        int | None,
+        typer.Option("--processes", min=1, metavar="N", help="Default: one for each core, if it is worth it."),
+    ] = None,
+) -> None:
+    """Find missing accents in Portuguese files: documents, subtitles, messages, comments and strings of code.
+
+    Settings are in .atenta-check.toml, or in [tool.atenta-check] of pyproject.toml. The exit status is 0 if nothing
+    was found or all was written, 1 if accents are missing, and 2 if it could not be checked.
+    """
+    with _errors_in_a_line(status=2):
+        from atenta.command.check import check_paths
+
+        is_left = check_paths(
+            paths,
+            write=write,
+            min_confidence=min_confidence,
+            words=words or [],
+            explain=explain,
+            format=format,
+            processes=processes,
+        )
+    raise typer.Exit(int(is_left))
+
+
 @app.command(short_help="Score a model on a file.")
 def evaluate(
     model: Model,
@@ -309,8 +358,8 @@ def _check_one_engine(engine: str, quantization: str | None, device: str | None,
 
 
 @contextmanager
-def _errors_in_a_line() -> Any:
-    """Turn errors that a user can mend into one line and exit status 1, and broken pipes into silence."""
+def _errors_in_a_line(status: int = 1) -> Any:
+    """Turn errors that a user can mend into one line and an exit status, and broken pipes into silence."""
     try:
         yield
         sys.stdout.flush()
@@ -321,13 +370,18 @@ def _errors_in_a_line() -> Any:
         print("\nStopped. What was written is complete up to its last line.", file=sys.stderr)
         raise SystemExit(130) from None
     except MemoryError as error:
-        raise SystemExit(f"The memory is not enough: {str(error) or 'give less at once'}.") from None
+        _end(f"The memory is not enough: {str(error) or 'give less at once'}.", status)
     except (ImportError, OSError, RuntimeError, ValueError) as error:
-        raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
+        _end(printable_lines(" ".join(str(error).split())), status)
     except Exception as error:
         if not type(error).__module__.startswith("onnxruntime."):  # whose errors share no base but Exception
             raise
-        raise SystemExit(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}")) from None
+        _end(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}"), status)
+
+
+def _end(message: str, status: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(status) from None
 
 
 @contextmanager
