@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from math import floor
 from pathlib import Path
 from typing import Literal
+from urllib.parse import quote
 
 from .checker import CheckedFiles
 from .findings import Finding
@@ -92,7 +93,7 @@ def _sarif(checked: CheckedFiles, version: str) -> dict:
 
 
 def _result(path: Path, finding: Finding) -> dict:
-    artifact = {"uri": path.as_posix()}
+    artifact = {"uri": quote(path.as_posix())}
     end = finding.column + finding.length
     region = {"startLine": finding.line, "startColumn": finding.column, "endLine": finding.line, "endColumn": end}
     replacement = {"deletedRegion": region, "insertedContent": {"text": finding.after}}

@@ -1,4 +1,4 @@
-"""The prose of code and data, by the tokens of Pygments: comments, strings, values and translated messages."""
+"""The prose of code and data, by the tokens of Pygments: comments, strings and values; and translated messages."""
 
 import json
 import re
@@ -25,6 +25,8 @@ _MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*|")
 _PARAMETER = re.compile(
     r"(?:[@\\]\w+\s+(?:\{[^}]*\}\s*)?[\[\w.\]]+|:\w+[^:]*:|[\w*.]+(?:\s*\([^)]*\))?\s*:(?=\s|$))(?:\s+|$)"
 )
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_TRANSLATION = re.compile(rf"^msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)", re.MULTILINE)
 _ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]|")
 
@@ -41,16 +43,11 @@ def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
 
 def message_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     """Yield the pieces of each `msgstr` of a catalogue, without its header."""
-    messages: list[list[Piece]] = []
-    translated = False
-    for start, kind, value in _tokens(source, ending):
-        if kind in Name.Variable and value.startswith("msg"):
-            translated = value.startswith("msgstr")
-            if translated:
-                messages.append([])
-        elif translated and kind in String:
-            messages[-1] += _unescaped(value, start)
-    yield from (pieces for pieces in messages if "Content-Type:" not in _joined(pieces))
+    for entry in _TRANSLATION.finditer(source):
+        strings = _STRING.finditer(source, *entry.span(1))
+        pieces = [piece for string in strings for piece in _unescaped(string.group(), string.start())]
+        if "Content-Type:" not in _joined(pieces):
+            yield pieces
 
 
 def names_of(source: str, ending: str) -> frozenset[str]:
@@ -128,7 +125,7 @@ def _paragraphs(pieces: list[Piece]) -> Iterator[list[Piece]]:
     text = _joined(pieces)
     places = [NOWHERE if start == NOWHERE else start + at for part, start in pieces for at in range(len(part))]
     found: list[Piece] = []
-    for line in re.finditer(r"[^\n]+", text):
+    for line in re.finditer(r"[^\n]*\n|[^\n]+", text):
         first, last = _MARKERS.match(text, line.start(), line.end()).end(), line.end()
         bare = text[first:last]
         if _CODE.search(bare) or _EXAMPLE.match(line.group()) or not any(map(str.isalpha, bare)):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -227,8 +227,7 @@ def check(
         Literal["text", "json", "github", "sarif"], typer.Option("--format", help="Of what is found.")
     ] = "text",
     processes: Annotated[
-        int | None,
-        typer.Option("--processes", min=1, metavar="N", help="Default: one for each core, if it is worth it."),
+        int | None, typer.Option("--processes", min=1, metavar="N", help="Default: as many as are worth their start.")
     ] = None,
 ) -> None:
     """Find missing accents in Portuguese files: documents, subtitles, messages, comments and strings of code.
@@ -236,18 +235,24 @@ def check(
     Settings are in .atenta-check.toml, or in [tool.atenta-check] of pyproject.toml. The exit status is 0 if nothing
     was found or all was written, 1 if accents are missing, and 2 if it could not be checked.
     """
-    with _errors_in_a_line(status=2):
-        from atenta.command.check import check_paths
+    try:
+        with _errors_in_a_line():
+            from atenta.command.check import check_paths
 
-        is_left = check_paths(
-            paths,
-            write=write,
-            min_confidence=min_confidence,
-            words=words or [],
-            explain=explain,
-            format=format,
-            processes=processes,
-        )
+            is_left = check_paths(
+                paths,
+                write=write,
+                min_confidence=min_confidence,
+                words=words or [],
+                explain=explain,
+                format=format,
+                processes=processes,
+            )
+    except SystemExit as ended:
+        if not isinstance(ended.code, str):
+            raise
+        print(ended.code, file=sys.stderr)
+        raise typer.Exit(2) from None
     raise typer.Exit(int(is_left))
 
 
@@ -358,8 +363,8 @@ def _check_one_engine(engine: str, quantization: str | None, device: str | None,
 
 
 @contextmanager
-def _errors_in_a_line(status: int = 1) -> Any:
-    """Turn errors that a user can mend into one line and an exit status, and broken pipes into silence."""
+def _errors_in_a_line() -> Any:
+    """Turn errors that a user can mend into one line and exit status 1, and broken pipes into silence."""
     try:
         yield
         sys.stdout.flush()
@@ -370,18 +375,13 @@ def _errors_in_a_line(status: int = 1) -> Any:
         print("\nStopped. What was written is complete up to its last line.", file=sys.stderr)
         raise SystemExit(130) from None
     except MemoryError as error:
-        _end(f"The memory is not enough: {str(error) or 'give less at once'}.", status)
+        raise SystemExit(f"The memory is not enough: {str(error) or 'give less at once'}.") from None
     except (ImportError, OSError, RuntimeError, ValueError) as error:
-        _end(printable_lines(" ".join(str(error).split())), status)
+        raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
     except Exception as error:
         if not type(error).__module__.startswith("onnxruntime."):  # whose errors share no base but Exception
             raise
-        _end(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}"), status)
-
-
-def _end(message: str, status: int) -> NoReturn:
-    print(message, file=sys.stderr)
-    raise SystemExit(status) from None
+        raise SystemExit(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}")) from None
 
 
 @contextmanager

@@ -27,7 +27,7 @@ from atenta.restoration.portuguese import MODEL_FOLDER
 from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
 
-COMMANDS = ["train", "predict", "restore", "evaluate", "info", "show", "export", "push"]
+COMMANDS = ["train", "predict", "restore", "check", "evaluate", "info", "show", "export", "push"]
 
 
 def run(*arguments, code=0):
@@ -41,13 +41,15 @@ def run_process(*arguments, **options):
 
 
 @pytest.mark.parametrize("columns", [50, 80])
-@pytest.mark.parametrize("command", [[], *([each] for each in ("predict", "restore", "evaluate", "info", "push"))])
+@pytest.mark.parametrize(
+    "command", [[], *([each] for each in ("predict", "restore", "check", "evaluate", "info", "push"))]
+)
 def test_help_fits_the_terminal(monkeypatch, columns, command):
     monkeypatch.setenv("COLUMNS", str(columns))
     printed = CliRunner().invoke(app, [*command, "--help"], terminal_width=columns).stdout
     assert "--help" in printed
     assert max(map(len, printed.splitlines())) <= columns
-    assert "..." not in re.sub(r"(?i)\b(texts|args)\]?\.\.\.", "", printed)
+    assert "..." not in re.sub(r"(?i)\b(texts|args|paths)\]?\.\.\.", "", printed)
     if not command:
         assert all(f" {name} " in printed for name in COMMANDS)
     if command == ["predict"]:
@@ -75,7 +77,9 @@ def test_the_shell_completes_names_and_options(words, expected, monkeypatch):
     assert CliRunner().invoke(app, prog_name="atenta", env=environment).stdout.split() == expected
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["train"], ["restore", "A acao"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["--version"], ["train"], ["restore", "A acao"], ["check", "--help"]]
+)
 def test_light_commands_import_neither_torch_nor_transformers(arguments):
     script = (
         "import sys; sys.argv = ['atenta', *sys.argv[1:]]\n"
