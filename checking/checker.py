@@ -31,14 +31,14 @@ class CheckedFiles(NamedTuple):
         findings: for each file with findings, these in the order of its text.
         keys: for each of these files, the key of the content that was checked.
         not_read: for each file of a known type that was not checked, why.
-        count: number of files that were checked.
+        number: of files that were checked.
         other_types: number of files that are of no known type.
     """
 
     findings: dict[Path, list[Finding]]
     keys: dict[Path, str]
     not_read: dict[Path, str]
-    count: int
+    number: int
     other_types: int
 
 
@@ -136,9 +136,9 @@ def _read_files(
 ) -> Iterator[tuple[Path, str, FileFindings | str]]:
     """Yield for each file its key and what was found, or why it was not read."""
     chunks: list[list[Path]] = []
-    filled = _CHUNK
+    filled = 0
     for path, size in sorted(files, key=lambda file: -file[1]):  # the longest first, so that all end together
-        if filled + size > _CHUNK:
+        if not chunks or filled + size > _CHUNK:
             chunks.append([])
             filled = 0
         chunks[-1].append(path)

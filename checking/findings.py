@@ -21,6 +21,7 @@ _FOR_MACHINES = re.compile(
 )
 _IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|\(\)|^--|[a-z][A-Z]")
 _STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which a word has one
+_LONGEST = 200  # characters
 _AROUND = ".,;:!?…()[]\"'“”‘’«»*`~–—"  # signs at the ends of a word
 _SENTENCE_END = re.compile(r"[.!?…][\"'”»)]*\s+")
 
@@ -90,7 +91,9 @@ class _Answer(NamedTuple):
 
 def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
     given = code_points("".join(texts))
-    restored, best, stands = given.copy(), np.ones(len(given), np.float32), np.ones(len(given), np.float32)
+    restored = given.copy()
+    best: np.ndarray = np.ones(len(given), np.float32)
+    stands: np.ndarray = np.ones(len(given), np.float32)
     for places, logits in reader.score(texts):
         scores = logits / np.float32(reader.config.confidence_temperature)
         scores -= scores.max(1, keepdims=True)
@@ -148,12 +151,10 @@ def _words(
 
 def _is_code(text: str, start: int, end: int) -> bool:
     """Return whether a word is part of a path, an option, an identifier or a number."""
-    first, last = start, end
-    while first > 0 and not text[first - 1].isspace():
-        first -= 1
-    while last < len(text) and not text[last].isspace():
-        last += 1
-    return bool(_IN_CODE.search(text[first:last].strip(_AROUND)))
+    first, last = max(0, start - _LONGEST), end + _LONGEST
+    before, after = re.split(r"\s", text[first:start])[-1], re.split(r"\s", text[end:last])[0]
+    is_long = max(len(before), len(after)) == _LONGEST  # no prose has so much without a space
+    return is_long or bool(_IN_CODE.search((before + text[start:end] + after).strip(_AROUND)))
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[str, int]:

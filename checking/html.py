@@ -17,6 +17,7 @@ _INLINE = frozenset(
 )
 _READ = {"alt", "aria-label", "placeholder", "title"}
 _ATTRIBUTE = re.compile(r"([^\s=>\"'/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[^\s>]+)")
+_SECTION = re.compile(r"<!\[CDATA\[.*?\]\]>|<!\[(?!CDATA\[)[^>]*>", re.DOTALL)
 _ENTITY = re.compile(r"&(?:#[xX]?[0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);")
 
 
@@ -41,6 +42,11 @@ class _Reader(HTMLParser):
         if self._pieces:
             self.blocks.append(self._pieces)
             self._pieces = []
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Return the end of `<![CDATA[…]]>` or `<![if …]>`, of which HTMLParser only knows some, or -1."""
+        found = _SECTION.match(self.rawdata, i)
+        return found.end() if found else -1
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         raw, place = self.get_starttag_text() or "", self._place()

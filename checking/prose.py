@@ -13,7 +13,8 @@ from .structured_text import structured_pieces
 
 Extract = Callable[[str, str], Iterator[list[Piece]]]
 
-_PARAGRAPH = re.compile(r"(?:[^\r\n]*\S[^\r\n]*(?:\r\n|\r|\n|\Z))+")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_MODULE = re.compile(r"(?:import|export)\b")  # a paragraph of MDX that is code
 # Lines of subtitles that nobody reads: numbers, times, and the head of a file.
 _NO_SPEECH = re.compile(r"\s*(?:\d+|.*-->.*|WEBVTT.*|Kind:.*|Language:.*)?\s*", re.IGNORECASE)
 _OTHER_BLOCKS = re.compile(r"(?:NOTE|STYLE|REGION)\b")
@@ -46,7 +47,7 @@ def find_prose(name: str, source: str) -> Prose:
     if ending not in ENDINGS:
         raise ValueError("unknown type")
     blocks = [make_block(pieces) for pieces in ENDINGS[ending](source, ending)]
-    names = names_of(source, ending) if ENDINGS[ending] is code_pieces else frozenset()
+    names = names_of(source, ending) if ending in _CODE else frozenset()
     return Prose([block for block in blocks if _has_words(block)], names)
 
 
@@ -64,7 +65,9 @@ def _markdown(source: str, ending: str) -> Iterator[list[Piece]]:
         start = front.start(1)
         for pieces in code_pieces(front[1], ".yaml"):
             yield [(text, place if place == NOWHERE else place + start) for text, place in pieces]
-    yield from markdown_pieces(source)
+    for pieces in markdown_pieces(source):
+        if not (ending == ".mdx" and _MODULE.match("".join(text for text, _ in pieces))):
+            yield pieces
 
 
 def _html(source: str, ending: str) -> Iterator[list[Piece]]:
@@ -72,37 +75,47 @@ def _html(source: str, ending: str) -> Iterator[list[Piece]]:
 
 
 def _text(source: str, ending: str) -> Iterator[list[Piece]]:
-    for match in _PARAGRAPH.finditer(source):
-        yield [(match.group(), match.start())]
+    """Yield the lines of each paragraph."""
+    lines: list[Piece] = []
+    for line in _LINE.finditer(source):
+        if line.group().isspace():
+            yield lines
+            lines = []
+        else:
+            lines.append((line.group(), line.start()))
+    yield lines
 
 
 def _subtitles(source: str, ending: str) -> Iterator[list[Piece]]:
     """Yield all that is said as one block, because sentences go across cues."""
     pieces: list[Piece] = []
-    for paragraph in _PARAGRAPH.finditer(source):
-        if _OTHER_BLOCKS.match(paragraph.group()):
+    for lines in _text(source, ending):
+        if lines and _OTHER_BLOCKS.match(lines[0][0]):
             continue
-        for line in re.finditer(r"[^\r\n]+", paragraph.group()):
-            if _NO_SPEECH.fullmatch(line.group()):
+        for line, start in lines:
+            if _NO_SPEECH.fullmatch(line):
                 continue
-            start, last = paragraph.start() + line.start(), 0
-            for markup in _SUBTITLE_MARKUP.finditer(line.group()):
-                pieces.append((line.group()[last : markup.start()], start + last))
+            last = 0
+            for markup in _SUBTITLE_MARKUP.finditer(line):
+                pieces.append((line[last : markup.start()], start + last))
                 last = markup.end()
-            pieces += [(line.group()[last:], start + last), (" ", NOWHERE)]
+            pieces.append((line[last:], start + last))
     yield pieces
 
 
-_CODE = (
-    ".bash .c .cc .cjs .cpp .cs .css .dart .ex .exs .go .h .hpp .java .jl .js .jsx .kt .kts .lua .mjs .php .pl .ps1 "
-    ".py .pyi .r .rb .rs .scala .scss .sh .sql .swift .toml .ts .tsx .zsh"
+_CODE = frozenset(
+    re.findall(
+        r"\S+",
+        ".bash .c .cc .cjs .cpp .cs .css .dart .ex .exs .go .h .hpp .java .jl .js .jsx .kt .kts .lua .mjs .php .pl "
+        ".ps1 .py .pyi .r .rb .rs .scala .scss .sh .sql .swift .toml .ts .tsx .zsh",
+    )
 )
 ENDINGS: dict[str, Extract] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd"), _markdown),
     **dict.fromkeys((".html", ".htm", ".xhtml", ".vue", ".svelte"), _html),
     **dict.fromkeys((".json", ".jsonl", ".yaml", ".yml"), code_pieces),
     **dict.fromkeys((".srt", ".vtt"), _subtitles),
-    **dict.fromkeys(_CODE.split(), code_pieces),
+    **dict.fromkeys(_CODE, code_pieces),
     ".po": message_pieces,
     ".rst": structured_pieces,
     ".txt": _text,

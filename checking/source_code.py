@@ -20,7 +20,7 @@ _CODE = re.compile(
     r"raise|assert|const|let|var|function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b"
 )
 _EXAMPLE = re.compile(r"\s*[#*]*\s*(?:>>>|\.\.\.|\$) ")  # of a session
-_MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*|")
+_MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*")
 # What names a parameter: `@param nome`, `:param nome:`, `nome (str): `.
 _PARAMETER = re.compile(
     r"(?:[@\\]\w+\s+(?:\{[^}]*\}\s*)?[\[\w.\]]+|:\w+[^:]*:|[\w*.]+(?:\s*\([^)]*\))?\s*:(?=\s|$))(?:\s+|$)"
@@ -28,7 +28,7 @@ _PARAMETER = re.compile(
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _TRANSLATION = re.compile(rf"^msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)", re.MULTILINE)
 _ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
-_QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]|")
+_QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
 
 def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
@@ -100,7 +100,8 @@ def _is_text(kind: _TokenType, ending: str) -> bool:
 
 def _unescaped(value: str, start: int) -> Iterator[Piece]:
     r"""Yield the pieces of a string token without its quotes, with what stands in for escapes such as `\n`."""
-    quotes = _QUOTES.match(value).group()
+    opening = _QUOTES.match(value)
+    quotes = opening.group() if opening else ""
     both = len(value) > len(quotes) and value.endswith(quotes)
     bare = value[len(quotes) : -len(quotes)] if quotes and both else value.strip("\"'`") and value
     start += len(quotes) if both else 0
@@ -126,7 +127,8 @@ def _paragraphs(pieces: list[Piece]) -> Iterator[list[Piece]]:
     places = [NOWHERE if start == NOWHERE else start + at for part, start in pieces for at in range(len(part))]
     found: list[Piece] = []
     for line in re.finditer(r"[^\n]*\n|[^\n]+", text):
-        first, last = _MARKERS.match(text, line.start(), line.end()).end(), line.end()
+        marker = _MARKERS.match(text, line.start(), line.end())
+        first, last = marker.end() if marker else line.start(), line.end()
         bare = text[first:last]
         if _CODE.search(bare) or _EXAMPLE.match(line.group()) or not any(map(str.isalpha, bare)):
             yield found

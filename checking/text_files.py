@@ -6,7 +6,7 @@ import tempfile
 import unicodedata
 from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..tokenization.base_letters import strip_accents
 
@@ -67,8 +67,9 @@ def replace_characters(decoded: DecodedText, changes: Mapping[int, str]) -> byte
     """
     text = decoded.text
     composed = unicodedata.is_normalized("NFC", text) or not unicodedata.is_normalized("NFD", text)
-    form = "NFC" if composed else "NFD"
-    pieces, last = [], 0
+    form: Literal["NFC", "NFD"] = "NFC" if composed else "NFD"
+    pieces: list[str] = []
+    last = 0
     for place, character in sorted(changes.items()):
         pieces += text[last:place], unicodedata.normalize(form, character)
         last = place + 1

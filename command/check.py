@@ -53,7 +53,12 @@ def _summary(checked: CheckedFiles, write: bool) -> Iterator[str]:
     count = sum(map(len, checked.findings.values()))
     done = "added to" if write else "lacking in"
     others = f"; {checked.other_types} of other types left out" if checked.other_types else ""
-    yield f"{checked.count} files checked{others}; accents {done} {count} words of {len(checked.findings)} files"
+    found = f"{_counted(count, 'word')} of {_counted(len(checked.findings), 'file')}"
+    yield f"{_counted(checked.number, 'file')} checked{others}; accents {done} {found}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 @contextmanager

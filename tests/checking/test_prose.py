@@ -1,6 +1,8 @@
 """What is prose in a file: all that people read, nothing that machines read, and each character in its place."""
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from atenta.checking.blocks import NOWHERE
 from atenta.checking.prose import ENDINGS, find_prose
@@ -64,6 +66,34 @@ def test_code_is_not(name):
 )
 def test_blocks(name, source, expected):
     assert [" ".join(text.split()) for text in prose_of(name, source)] == [" ".join(each.split()) for each in expected]
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(sorted(ENDINGS)),
+    st.lists(
+        st.one_of(
+            st.text(max_size=8),
+            st.sampled_from(
+                [*"\n\r\t`*_#[]()<>!&;:|-'\"{}\\$=~.", "nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>"]
+            ),
+            st.sampled_from(
+                ["&atilde;", "~\u0303", 'msgstr "', ".. note::", "\n   ", "-->", "title='", "/*", "*/", '"""']
+            ),
+        ),
+        max_size=40,
+    ),
+)
+def test_any_text_is_read_in_its_places(ending, pieces):
+    prose_of(f"a{ending}", "".join(pieces))
+
+
+def test_modules_of_mdx_are_code():
+    assert prose_of("a.mdx", "import a from './b'\n\num dois\n") == ["um dois"]
+
+
+def test_values_may_have_the_words_of_their_keys():
+    assert find_prose("a.yaml", "situacao: a situacao\n").names == set()
 
 
 def test_names_of_code_are_told():
