@@ -27,6 +27,7 @@ class Cache:
             folder.mkdir(exist_ok=True)
             (folder / ".gitignore").write_text("*\n", encoding="utf-8")
             self._database = sqlite3.connect(folder / "findings.sqlite", isolation_level=None)
+            self._database.execute("PRAGMA synchronous = OFF")  # faster; what is lost is only found again
             with self._database:
                 self._database.execute(
                     "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)"

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from atenta.checking import checker
 from atenta.checking.cache import FOLDER, cache_key
 from atenta.checking.checker import check_files, write_findings
+from atenta.checking.findings import Finding
 from atenta.checking.language import portuguese_blocks
 from atenta.checking.settings import Settings
 from atenta.recipes.samples.files import DATA
@@ -90,9 +91,18 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     monkeypatch.setattr(
         known, "_spellings", {key: each for key, each in known._spellings.items() if key != "situacao"}
     )
-    assert "situacao" not in dict(words(write_and_check(tmp_path, **{"a.txt": BARE})))
-    both = write_and_check(tmp_path, **{"b.txt": BARE + "\n\nA situação é a mesma."})
-    assert dict(words(both)).get("situacao") in (None, "situação")
+    checked = write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT.replace("situação", "ilha")})
+    assert "informacao" in dict(words(checked))
+    assert "situacao" not in dict(words(checked))
+    ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "a.txt"])
+    assert marked == []
+    (tmp_path / "b.txt").write_text(RIGHT, encoding="utf-8")
+    ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "b.txt"])
+    assert marked == ["situacao"]
+    name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, False, (BARE, 31), [])
+    assert checker._counts(name, Settings(tmp_path), set(marked))
+    assert not checker._counts(name, Settings(tmp_path), set())
+    assert checker._counts(name._replace(is_known=True), Settings(tmp_path), set())
 
 
 def test_names_of_code_are_left_alone_in_its_comments(tmp_path):
