@@ -26,7 +26,7 @@ _PARAMETER = re.compile(
     r"(?:[@\\]\w+\s+(?:\{[^}]*\}\s*)?[\[\w.\]]+|:\w+[^:]*:|[\w*.]+(?:\s*\([^)]*\))?\s*:(?=\s|$))(?:\s+|$)"
 )
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
-_TRANSLATION = re.compile(rf"^msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)", re.MULTILINE)
+_TRANSLATION = re.compile(rf"(?<![^\r\n])msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)")
 _ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
 _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
