@@ -1,20 +1,17 @@
-"""The command `atenta`: train, predict, restore, phonemize, evaluate, info, show, export and push."""
+"""The command `atenta`: train, predict, restore, check, phonemize, evaluate, info, show, export and push."""
 
-from atenta.recipes.terminal import allow_interrupts, escape_missing_characters
+from atenta.recipes.terminal import allow_interrupts
 
-import errno
-import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from atenta.command.recipe_commands import PASSED_ON, RecipeCommand, export, import_with_extra, show, train
-from atenta.command.text_lines import close_quietly, printable_lines
+from atenta.command.standard_streams import errors_in_a_line, standard_streams
+from atenta.command.text_lines import printable_lines
 
 app = typer.Typer(
     help="Character-level Transformers: train them, use them, look inside, publish them.",
@@ -23,7 +20,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # tables of rich cut the names of options in a narrow terminal
 )
-_CANNOT_WRITE = (errno.EPIPE, errno.ENOSPC, errno.EIO, errno.EBADF)
 
 Model = Annotated[str, typer.Argument(help="Folder of a saved model, or its name on the Hub.")]
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lines of standard input.")]
@@ -149,7 +145,7 @@ def predict(
         "temperature": temperature,
         "top_p": top_p,
     }
-    with _errors_in_a_line():
+    with errors_in_a_line():
         from atenta.command.predict import PredictOptions, check_device, predict_lines
 
         check_device(device)
@@ -196,7 +192,7 @@ def restore(
     lines around it as its context.
     """
     _check_sources(texts, files)
-    with _errors_in_a_line():
+    with errors_in_a_line():
         from atenta.command.restore import restore_texts
 
         restore_texts(texts or [], files or [], model, min_confidence, probabilities)
@@ -236,7 +232,7 @@ def phonemize(
     _check_one_engine(engine, quantization, None, None)
     if n_best > 1 and format == "text":
         raise typer.BadParameter(f"--format text has one reading of each word, not {n_best}: give jsonl or lexicon.")
-    with _errors_in_a_line():
+    with errors_in_a_line():
         from atenta.command.phonemize import phonemize_texts
 
         phonemize_texts(
@@ -251,6 +247,60 @@ def phonemize(
             engine=engine,
             quantization=quantization,
         )
+
+
+@app.command(short_help="Find missing accents in files.")
+def check(
+    paths: Annotated[list[Path], typer.Argument(help="Files, and folders with all that git does not ignore.")],
+    write: Annotated[bool, typer.Option("--write", help="Add the accents to the files.")] = False,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            "--min-confidence",
+            "--min_confidence",
+            min=0,
+            max=1,
+            metavar="NUMBER",
+            help="Report only words that are as sure as this. Default: 0.99.",
+        ),
+    ] = None,
+    words: Annotated[
+        list[str] | None, typer.Option("--word", metavar="WORD", help="Word to leave alone; repeatable.")
+    ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Show the sentence as it stands and as it should be.")
+    ] = False,
+    format: Annotated[
+        Literal["text", "json", "github", "sarif"], typer.Option("--format", help="Of what is found.")
+    ] = "text",
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, metavar="N", help="Default: as many as are worth their start.")
+    ] = None,
+) -> None:
+    """Find missing accents in Portuguese files: documents, subtitles, messages, comments and strings of code.
+
+    Settings are in .atenta-check.toml, or in [tool.atenta-check] of pyproject.toml. The exit status is 0 if nothing
+    was found or all was written, 1 if accents are missing, and 2 if it could not be checked.
+    """
+    try:
+        with errors_in_a_line():
+            from atenta.command.check import check_paths
+
+            is_left = check_paths(
+                paths,
+                write=write,
+                min_confidence=min_confidence,
+                words=words or [],
+                explain=explain,
+                format=format,
+                processes=processes,
+            )
+    except SystemExit as ended:
+        if not isinstance(ended.code, str):
+            raise
+        print(ended.code, file=sys.stderr)
+        raise typer.Exit(2) from None
+    raise typer.Exit(int(is_left))
 
 
 @app.command(short_help="Score a model on a file.")
@@ -277,7 +327,7 @@ def evaluate(
 ) -> None:
     """Score a model on a file: pairs, labels, tags, questions, restored characters, or texts for a decoder."""
     _check_one_engine(engine, quantization, device, ensemble)
-    with _errors_in_a_line():
+    with errors_in_a_line():
         from atenta.engines.saved_model import find_model
 
         if not test_file.exists() or test_file.is_dir():
@@ -304,7 +354,7 @@ def info(
     json: Annotated[bool, typer.Option("--json", help="Print JSON, with all characters and files.")] = False,
 ) -> None:
     """Say what a model is: its kind, size, alphabet, tags and scores, from its files alone."""
-    with _errors_in_a_line():
+    with errors_in_a_line():
         from json import dumps
 
         from atenta.command.info import describe_model, format_description
@@ -333,7 +383,7 @@ def push(
     ] = None,
 ) -> None:
     """Push a model to the Hub: weights, tokenizer, code, card, figures and ONNX files, in one commit."""
-    with _errors_in_a_line():
+    with errors_in_a_line():
         if not folder.is_dir():
             raise FileNotFoundError(f"{folder}: found no such folder; expected that of a saved model.")
         from atenta.hub.publishing import PushError, plan_push, push_folder
@@ -367,50 +417,7 @@ def _check_one_engine(engine: str, quantization: str | None, device: str | None,
         raise typer.BadParameter(f"found {of_onnx}, which is of onnxruntime, and {of_torch}, of torch: give one.")
 
 
-@contextmanager
-def _errors_in_a_line() -> Any:
-    """Turn errors that a user can mend into one line and exit status 1, and broken pipes into silence."""
-    try:
-        yield
-        sys.stdout.flush()
-    except BrokenPipeError:
-        close_quietly()
-        raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        print("\nStopped. What was written is complete up to its last line.", file=sys.stderr)
-        raise SystemExit(130) from None
-    except MemoryError as error:
-        raise SystemExit(f"The memory is not enough: {str(error) or 'give less at once'}.") from None
-    except (ImportError, OSError, RuntimeError, ValueError) as error:
-        raise SystemExit(printable_lines(" ".join(str(error).split()))) from None
-    except Exception as error:
-        if not type(error).__module__.startswith("onnxruntime."):  # whose errors share no base but Exception
-            raise
-        raise SystemExit(printable_lines(f"onnxruntime has failed: {' '.join(str(error).split())}")) from None
-
-
-@contextmanager
-def _standard_streams() -> Iterator[None]:
-    """Expect a standard output, show what a terminal lacks as escapes, and notice at the end what is not written."""
-    if sys.stderr is None:
-        sys.stderr = open(os.devnull, "w")  # noqa: SIM115  # or warnings would be written to standard output
-    if sys.stdout is None:
-        raise SystemExit("Standard output is closed: open it, such as with >/dev/null.")
-    escape_missing_characters()
-    try:
-        try:
-            yield
-        finally:
-            sys.stdout.flush()
-    except OSError as error:
-        if error.errno not in _CANNOT_WRITE or error.filename is not None:
-            raise
-        close_quietly()
-        is_pipe = isinstance(error, BrokenPipeError)
-        raise SystemExit(1 if is_pipe else f"Standard output cannot be written: {error.strerror}.") from None
-
-
 def main() -> None:
     """Run the command."""
-    with _standard_streams():
+    with standard_streams():
         app(prog_name="atenta")

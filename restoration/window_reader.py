@@ -48,6 +48,9 @@ class WindowReader:
         batch_tokens: number of tokens of a batch, padding included.
         threads: number of batches that run at once.
 
+    Attributes:
+        threads: as given; one of several worker processes sets it to 1.
+
     Raises:
         ValueError: If the configuration has no `character_variants`.
     """
@@ -68,7 +71,7 @@ class WindowReader:
                 "recipes/finetune_characters.py has trained. A tagger of words has none."
             )
         self._run, self.config, self.tokenizer = run, config, tokenizer
-        self._batch_tokens, self._threads = batch_tokens, threads
+        self._batch_tokens, self.threads = batch_tokens, threads
         self.codes = CharacterCodes(tokenizer, config, spellings)
 
     def restore(self, texts: Texts, min_confidence: float = 0.0) -> list[RestoredText]:
@@ -140,10 +143,10 @@ class WindowReader:
         windows = windows[decided[windows[:, 2]] < decided[windows[:, 3]]]
         # Batches of one length need no padding.
         windows = windows[np.argsort(windows[:, 1] - windows[:, 0], kind="stable")]
-        with ThreadPoolExecutor(self._threads) as pool, self._progress(len(windows)) as count_windows:
+        with ThreadPoolExecutor(self.threads) as pool, self._progress(len(windows)) as count_windows:
             running: deque[tuple[np.ndarray, np.ndarray, Future]] = deque()
             while len(windows) or running:
-                while len(windows) and len(running) < 2 * self._threads:  # more would only take memory
+                while len(windows) and len(running) < 2 * self.threads:  # more would only take memory
                     count = max(1, self._batch_tokens // (windows[-1, 1] - windows[-1, 0] + 2))
                     windows, batch = windows[:-count], windows[-count:]
                     inputs, places, decides = self._batch(batch, ids, hints)

@@ -27,7 +27,7 @@ from atenta.restoration.portuguese import MODEL_FOLDER
 from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
 
-COMMANDS = ["train", "predict", "restore", "phonemize", "evaluate", "info", "show", "export", "push"]
+COMMANDS = ["train", "predict", "restore", "check", "phonemize", "evaluate", "info", "show", "export", "push"]
 
 
 def run(*arguments, code=0):
@@ -75,14 +75,14 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("columns", [50, 80])
 @pytest.mark.parametrize(
-    "command", [[], *([each] for each in ("predict", "restore", "phonemize", "evaluate", "info", "push"))]
+    "command", [[], *([each] for each in ("predict", "restore", "check", "phonemize", "evaluate", "info", "push"))]
 )
 def test_help_fits_the_terminal(monkeypatch, columns, command):
     monkeypatch.setenv("COLUMNS", str(columns))
     printed = CliRunner().invoke(app, [*command, "--help"], terminal_width=columns).stdout
     assert "--help" in printed
     assert max(map(len, printed.splitlines())) <= columns
-    assert "..." not in re.sub(r"(?i)\b(texts|args)\]?\.\.\.", "", printed)
+    assert "..." not in re.sub(r"(?i)\b(texts|args|paths)\]?\.\.\.", "", printed)
     if not command:
         assert all(f" {name} " in printed for name in COMMANDS)
     if command == ["predict"]:

@@ -1,0 +1,78 @@
+"""What was found in files, by their content: a file that has not changed is not read by the model again."""
+
+import hashlib
+import json
+import sqlite3
+from functools import cache
+from pathlib import Path
+
+from ..restoration.portuguese import MODEL_FOLDER
+from .findings import Finding
+
+FOLDER = ".atenta_cache"
+_MODEL_FILES = ("config.json", "spellings.txt", "onnx/*.onnx")
+
+
+class Cache:
+    """A cache in the folder of a project; without one, if that cannot be written.
+
+    Args:
+        root: the folder in which `.atenta_cache` is.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self._database: sqlite3.Connection | None = None
+        folder = root / FOLDER
+        try:
+            folder.mkdir(exist_ok=True)
+            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+            self._database = sqlite3.connect(folder / "findings.sqlite", isolation_level=None)
+            self._database.execute("PRAGMA synchronous = OFF")  # faster; what is lost is only found again
+            with self._database:
+                self._database.execute(
+                    "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)"
+                )
+                self._database.execute("DELETE FROM files WHERE model != ?", (model_digest(),))
+        except (OSError, sqlite3.Error):
+            self._database = None
+
+    def load(self, key: str) -> "FileFindings | None":
+        """Return what was found in a file, or `None`."""
+        row = self._execute("SELECT found FROM files WHERE key = ?", key)
+        return _from_json(row[0][0]) if row else None
+
+    def save(self, key: str, found: "FileFindings") -> None:
+        """Keep what was found in a file."""
+        self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, model_digest(), json.dumps(found))
+
+    def _execute(self, command: str, *values: str) -> list:
+        try:
+            return [] if self._database is None else self._database.execute(command, values).fetchall()
+        except sqlite3.Error:  # damaged, or a full disk
+            self._database = None
+            return []
+
+
+# The words that lack marks, and words without their marks that the file spells with marks and the model does not know.
+FileFindings = tuple[list[Finding], list[str]]
+
+
+def cache_key(content: bytes, ending: str) -> str:
+    """Return the key of a file: its content, what it is read as, the model, and this code."""
+    return hashlib.sha256(f"{ending}\0{model_digest()}\0".encode() + content).hexdigest()
+
+
+@cache
+def model_digest() -> str:
+    """Return a digest of the model that comes with the package, and of the code that reads files with it."""
+    digest = hashlib.sha256()
+    code = (Path(__file__).resolve().parent, MODEL_FOLDER.parent)
+    paths = [path for pattern in _MODEL_FILES for path in MODEL_FOLDER.glob(pattern)]
+    for path in sorted(paths) + sorted(path for folder in code for path in folder.glob("*.py")):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def _from_json(text: str) -> FileFindings:
+    findings, marked = json.loads(text)
+    return [Finding(*fields) for fields in findings], marked

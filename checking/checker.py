@@ -1,0 +1,186 @@
+"""Checks of many files: in several processes, with a cache, and with words learnt from the tree."""
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from ..engines.onnx_models import count_cores
+from ..restoration.portuguese import MODEL_FOLDER
+from ..restoration.restorer import CharacterRestorer
+from ..restoration.spellings import WORD
+from ..tokenization.base_letters import strip_accents
+from .cache import Cache, FileFindings, cache_key
+from .findings import Finding, find_words
+from .prose import ENDINGS, ending_of, find_prose
+from .settings import Settings
+from .text_files import decode, replace_characters, replace_file
+
+LARGEST = 20_000_000  # bytes; a larger file is data, and is not read
+_CHUNK = 300_000  # bytes that a process reads at once
+_SHARE = 2_000_000  # bytes for which one more process is worth its start
+_ROUNDS = 10  # of writing: a mark may decide a word beside it
+
+
+class CheckedFiles(NamedTuple):
+    """What a check has found.
+
+    Attributes:
+        findings: for each file with findings, these in the order of its text.
+        keys: for each of these files, the key of the content that was checked.
+        not_read: for each file of a known type that was not checked, why.
+        number: of files that were checked.
+        other_types: number of files that are of no known type.
+    """
+
+    findings: dict[Path, list[Finding]]
+    keys: dict[Path, str]
+    not_read: dict[Path, str]
+    number: int
+    other_types: int
+
+
+def check_files(
+    paths: Sequence[Path],
+    settings: Settings,
+    *,
+    processes: int | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> CheckedFiles:
+    """Return the words that lack marks in files.
+
+    Args:
+        paths: of files.
+        settings: of their project.
+        processes: number of processes; by default as many as are worth their start, at most one for each core.
+        progress: is told how many of the files that are not in the cache have been read, and of how many.
+
+    Raises:
+        OSError: If a file cannot be read.
+    """
+    known = [path for path in paths if ending_of(path.name) in ENDINGS]
+    saved = Cache(settings.root)
+    found: dict[Path, FileFindings] = {}
+    keys: dict[Path, str] = {}
+    not_read: dict[Path, str] = {}
+    to_read: list[tuple[Path, int]] = []
+    for path in known:
+        size = path.stat().st_size
+        if size > LARGEST:
+            not_read[path] = f"{size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f}"
+            continue
+        keys[path] = cache_key(path.read_bytes(), ending_of(path.name))
+        if (before := saved.load(keys[path])) is None:
+            to_read.append((path, size))
+        else:
+            found[path] = before
+    for number, (path, keys[path], answer) in enumerate(_read_files(to_read, processes), 1):
+        if isinstance(answer, str):
+            not_read[path] = answer
+        else:
+            found[path] = answer
+            saved.save(keys[path], answer)
+        progress(number, len(to_read))
+    marked = {word for _, words in found.values() for word in words}
+    findings = {
+        path: counted
+        for path in known
+        if path in found and (counted := [each for each in found[path][0] if _counts(each, settings, marked)])
+    }
+    return CheckedFiles(
+        findings, {path: keys[path] for path in findings}, not_read, len(found), len(paths) - len(known)
+    )
+
+
+def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
+    """Write the marks that a check has found, check these files again, and go on until nothing is found.
+
+    Returns:
+        All findings that were written.
+
+    Raises:
+        ValueError: If more than marks would change.
+        OSError: If a file cannot be written.
+    """
+    written = {path: list(findings) for path, findings in checked.findings.items()}
+    again = checked
+    for _ in range(_ROUNDS):
+        for path, findings in again.findings.items():
+            content = path.read_bytes()
+            if cache_key(content, ending_of(path.name)) != again.keys[path]:
+                raise ValueError(f"{path} has changed since it was checked: check it again.")
+            changes = dict(change for each in findings for change in each.changes)
+            replace_file(path, replace_characters(decode(content), changes))
+        if not again.findings:
+            break
+        again = check_files(list(again.findings), settings, processes=1)
+        for path, findings in again.findings.items():
+            written[path] += findings
+    return checked._replace(findings=written)
+
+
+def _counts(finding: Finding, settings: Settings, marked: set[str]) -> bool:
+    """Return whether a word is a finding: sure enough, and not a name that the tree always spells so."""
+    word = finding.before.lower()
+    return (
+        finding.confidence >= settings.min_confidence
+        and word not in settings.words
+        and (finding.is_known or strip_accents(word) in marked)
+    )
+
+
+def _read_files(
+    files: Sequence[tuple[Path, int]], processes: int | None
+) -> Iterator[tuple[Path, str, FileFindings | str]]:
+    """Yield for each file its key and what was found, or why it was not read."""
+    chunks: list[list[Path]] = []
+    filled = 0
+    for path, size in sorted(files, key=lambda file: -file[1]):  # the longest first, so that all end together
+        if not chunks or filled + size > _CHUNK:
+            chunks.append([])
+            filled = 0
+        chunks[-1].append(path)
+        filled += size
+    if processes is None:
+        processes = min(count_cores(), 1 + sum(size for _, size in files) // _SHARE)
+    if processes == 1 or len(chunks) < 2:
+        for chunk in chunks:
+            yield from _check_chunk(chunk)
+        return
+    # Not forked: the threads of onnxruntime would be missing.
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(min(processes, len(chunks)), context, _start_process) as pool:
+        for answers in pool.map(_check_chunk, chunks):
+            yield from answers
+
+
+def _start_process() -> None:
+    _restorer().threads = 1
+
+
+@cache
+def _restorer() -> CharacterRestorer:
+    return CharacterRestorer.from_pretrained(MODEL_FOLDER)
+
+
+def _check_chunk(paths: list[Path]) -> list[tuple[Path, str, FileFindings | str]]:
+    restorer = _restorer()
+    answers: list[tuple[Path, str, FileFindings | str]] = []
+    read = []
+    for path in paths:
+        content, ending = path.read_bytes(), ending_of(path.name)
+        try:
+            source = decode(content).text
+        except ValueError as error:
+            answers.append((path, "", str(error)))
+            continue
+        read.append((path, cache_key(content, ending), source, find_prose(path.name, source)))
+    found = find_words(restorer, [source for *_, source, _ in read], [prose for *_, prose in read])
+    for (path, key, _, prose), findings in zip(read, found):
+        words = {word.lower() for block in prose.blocks for word in WORD.findall(block.text) if not word.isascii()}
+        spellings = restorer.codes.spellings
+        unknown = sorted({strip_accents(word) for word in words if spellings is None or not spellings.of(word)})
+        answers.append((path, key, (findings, unknown)))
+    return answers

@@ -1,0 +1,173 @@
+"""Words whose marks a model would add, with its confidence, in the prose of a file."""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from ..restoration.spellings import WORD, code_points
+from ..restoration.window_reader import WindowReader
+from .blocks import NOWHERE, Block
+from .language import portuguese_blocks
+from .prose import Prose
+
+_READ_AT_ONCE = 300_000  # characters
+# What is written for machines in prose: placeholders, tags and formulas.
+_FOR_MACHINES = re.compile(
+    r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<[^<>]{,200}>|\$\$.{,500}?\$\$|\$(?=\S)[^$]{,200}?(?<=\S)\$(?!\d)"
+)
+_IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|\(\)|^--|[a-z][A-Z]")
+_STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which a word has one
+_LONGEST = 200  # characters
+_AROUND = ".,;:!?…()[]\"'“”‘’«»*`~–—"  # signs at the ends of a word
+_SENTENCE_END = re.compile(r"[.!?…][\"'”»)]*\s+")
+
+
+class Finding(NamedTuple):
+    """A word that lacks marks.
+
+    Attributes:
+        line, column: where it begins, counted from 1, in characters of the file.
+        length: number of characters of the file that it takes.
+        before, after: the word as it stands and as it should be.
+        confidence: the least probability of a mark that is added.
+        as_it_stands: the probability of the letter there as it stands.
+        is_known: whether the model knows spellings of the word.
+        sentence: the sentence as it stands, and where the word begins in it.
+        changes: for each place in the file's text that changes, the letter with its mark.
+    """
+
+    line: int
+    column: int
+    length: int
+    before: str
+    after: str
+    confidence: float
+    as_it_stands: float
+    is_known: bool
+    sentence: tuple[str, int]
+    changes: list[tuple[int, str]]
+
+    @property
+    def corrected_sentence(self) -> str:
+        """The sentence with the word as it should be."""
+        sentence, start = self.sentence
+        return sentence[:start] + self.after + sentence[start + len(self.before) :]
+
+
+def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Prose]) -> list[list[Finding]]:
+    """Return the words that lack marks in each of some files, whatever the confidence, in the order of the files.
+
+    Args:
+        reader: the model.
+        sources: the text of each file.
+        proses: what is prose in each.
+    """
+    found: list[list[Finding]] = [[] for _ in sources]
+    read = [
+        (number, block)
+        for number, prose in enumerate(proses)
+        for block, is_portuguese in zip(prose.blocks, portuguese_blocks([block.text for block in prose.blocks]))
+        if is_portuguese
+    ]
+    starts = np.cumsum([0, *(len(block.text) for _, block in read)])[:-1]
+    borders = [*np.flatnonzero(np.diff(starts // _READ_AT_ONCE, prepend=-1)).tolist(), len(read)]
+    line_starts = [_line_starts(source) for source in sources]
+    for first, last in pairwise(borders):
+        answers = _read(reader, [block.text for _, block in read[first:last]])
+        for (number, block), answer in zip(read[first:last], answers):
+            found[number] += _words(reader, block, answer, proses[number].names, line_starts[number])
+    return [sorted(findings) for findings in found]
+
+
+class _Answer(NamedTuple):
+    restored: str
+    probabilities: np.ndarray  # of the best variant of each character
+    as_they_stand: np.ndarray  # of each character as it was given
+
+
+def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
+    given = code_points("".join(texts))
+    restored = given.copy()
+    best: np.ndarray = np.ones(len(given), np.float32)
+    stands: np.ndarray = np.ones(len(given), np.float32)
+    for places, logits in reader.score(texts):
+        scores = logits / np.float32(reader.config.confidence_temperature)
+        scores -= scores.max(1, keepdims=True)
+        probabilities = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+        labels = probabilities.argmax(1)
+        rows = np.arange(len(places))
+        restored[places] = reader.codes.labels[labels]
+        best[places] = probabilities[rows, labels]
+        stands[places] = probabilities[rows, reader.codes.label_of[given[places]]]
+    borders = [0, *accumulate(map(len, texts))]
+    return [
+        _Answer(restored[start:end].tobytes().decode("utf-32-le"), best[start:end], stands[start:end])
+        for start, end in pairwise(borders)
+    ]
+
+
+def _words(
+    reader: WindowReader, block: Block, answer: _Answer, names: frozenset[str], line_starts: np.ndarray
+) -> Iterator[Finding]:
+    text = block.text
+    if answer.restored == text:
+        return
+    machine_spans: list[tuple[int, int]] | None = None
+    for match in WORD.finditer(text):
+        start, end = match.span()
+        word, after = match.group(), answer.restored[start:end]
+        if word == after or word in names or len(_STRESS.findall(unicodedata.normalize("NFD", after))) > 1:
+            continue
+        changed = [at for at in range(start, end) if text[at] != answer.restored[at]]
+        if machine_spans is None:
+            machine_spans = [span.span() for span in _FOR_MACHINES.finditer(text)]
+        in_span = any(first < end and start < last for first, last in machine_spans)
+        if (
+            in_span
+            or NOWHERE in (block.places[start], *(block.places[at] for at in changed))
+            or _is_code(text, start, end)
+        ):
+            continue
+        least = min(changed, key=lambda at: answer.probabilities[at])
+        place = block.places[start]
+        line = int(np.searchsorted(line_starts, place, "right"))
+        yield Finding(
+            line=line,
+            column=place - int(line_starts[line - 1]) + 1,
+            length=max(block.places[start:end]) + 1 - place,
+            before=word,
+            after=after,
+            confidence=round(float(answer.probabilities[least]), 6),
+            as_it_stands=round(float(answer.as_they_stand[least]), 6),
+            is_known=reader.codes.spellings is None or bool(reader.codes.spellings.of(word)),
+            sentence=_sentence(text, start, end),
+            changes=[(block.places[at], answer.restored[at]) for at in changed],
+        )
+
+
+def _is_code(text: str, start: int, end: int) -> bool:
+    """Return whether a word is part of a path, an option, an identifier or a number."""
+    first, last = max(0, start - _LONGEST), end + _LONGEST
+    before, after = re.split(r"\s", text[first:start])[-1], re.split(r"\s", text[end:last])[0]
+    is_long = max(len(before), len(after)) == _LONGEST  # no prose has so much without a space
+    return is_long or bool(_IN_CODE.search((before + text[start:end] + after).strip(_AROUND)))
+
+
+def _sentence(text: str, start: int, end: int) -> tuple[str, int]:
+    """Return the sentence around a word, and where the word begins in it."""
+    first = max(
+        (match.end() for match in _SENTENCE_END.finditer(text, max(0, start - 300), start)),
+        default=max(0, start - 300),
+    )
+    closing = _SENTENCE_END.search(text, end, end + 300)
+    sentence = text[first : closing.end() if closing else end + 300]
+    indent = len(sentence) - len(sentence.lstrip())
+    return sentence.strip(), start - first - indent
+
+
+def _line_starts(source: str) -> np.ndarray:
+    return np.array([0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", source))])

@@ -1,0 +1,102 @@
+"""The prose of HTML: text outside code and scripts, and the attributes that people read."""
+
+import html
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+
+from .blocks import NOWHERE, Piece
+
+_LEFT_OUT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "tt", "var"}
+# Tags within a sentence; all others part blocks.
+_INLINE = frozenset(
+    re.findall(
+        r"\w+",
+        "a abbr b bdi bdo big cite del dfn em font i img ins mark q s small span strike strong sub sup time u wbr",
+    )
+)
+_READ = {"alt", "aria-label", "placeholder", "title"}
+_ATTRIBUTE = re.compile(r"([^\s=>\"'/]+)\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|[^\s>]+)")
+_SECTION = re.compile(r"<!\[CDATA\[.*?\]\]>|<!\[(?!CDATA\[)[^>]*>", re.DOTALL)
+_ENTITY = re.compile(r"&(?:#[xX]?[0-9a-fA-F]+|[a-zA-Z][a-zA-Z0-9]*);")
+
+
+def html_pieces(source: str, start: int = 0) -> Iterator[list[Piece]]:
+    """Yield the pieces of each block of a piece of HTML that begins at a place of the file."""
+    reader = _Reader(source, start)
+    reader.feed(source)
+    reader.close()
+    reader.end_block()
+    yield from reader.blocks
+
+
+class _Reader(HTMLParser):
+    def __init__(self, source: str, start: int) -> None:
+        super().__init__(convert_charrefs=False)
+        self._line_starts = [start, *(start + match.end() for match in re.finditer("\n", source))]
+        self._open = 0  # elements that are left out and not closed
+        self._pieces: list[Piece] = []
+        self.blocks: list[list[Piece]] = []
+
+    def end_block(self) -> None:
+        if self._pieces:
+            self.blocks.append(self._pieces)
+            self._pieces = []
+
+    def parse_marked_section(self, i: int, report: int = 1) -> int:
+        """Return the end of `<![CDATA[…]]>` or `<![if …]>`, of which HTMLParser only knows some, or -1."""
+        found = _SECTION.match(self.rawdata, i)
+        return found.end() if found else -1
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        raw, place = self.get_starttag_text() or "", self._place()
+        for match in _ATTRIBUTE.finditer(raw):
+            group = 3 if match[2] is None else 2
+            if match[1].lower() in _READ and match[group]:
+                self.blocks.append(list(_with_entities(match[group], place + match.start(group))))
+        if tag in _LEFT_OUT:
+            self._open += 1
+        self._tag(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag in _LEFT_OUT:
+            self._open -= 1
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in _LEFT_OUT:
+            self._open = max(0, self._open - 1)
+        self._tag(tag)
+
+    def handle_data(self, data: str) -> None:
+        if not self._open:
+            self._pieces.append((data, self._place()))
+
+    def handle_entityref(self, name: str) -> None:
+        self._stand_in(html.unescape(f"&{name};"))
+
+    def handle_charref(self, name: str) -> None:
+        self._stand_in(html.unescape(f"&#{name};"))
+
+    def _tag(self, tag: str) -> None:
+        if tag == "br" or tag in _LEFT_OUT - {"pre"}:
+            self._pieces.append((" ", NOWHERE))
+        elif tag not in _INLINE:
+            self.end_block()
+
+    def _stand_in(self, text: str) -> None:
+        if not self._open:
+            self._pieces.append((text, NOWHERE))
+
+    def _place(self) -> int:
+        line, column = self.getpos()
+        return self._line_starts[line - 1] + column
+
+
+def _with_entities(text: str, start: int) -> Iterator[Piece]:
+    last = 0
+    for match in _ENTITY.finditer(text):
+        yield text[last : match.start()], start + last
+        yield html.unescape(match.group()), NOWHERE
+        last = match.end()
+    yield text[last:], start + last

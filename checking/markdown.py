@@ -1,0 +1,122 @@
+"""The prose of Markdown: paragraphs, headings and cells, without code, addresses, tags and front matter."""
+
+import html
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_inline import StateInline, entity, image, text
+from markdown_it.token import Token
+
+from .blocks import NOWHERE, Piece
+from .html import html_pieces
+
+FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are no markup
+
+
+def markdown_pieces(source: str) -> Iterator[list[Piece]]:
+    """Yield the pieces of each block. Front matter is left out."""
+    if front := FRONT_MATTER.match(source):  # as many empty lines keep the numbers of the others
+        rest = "\n" * len(_LINE_END.findall(front.group())) + source[front.end() :]
+    else:
+        rest = source
+    starts = [0, *(match.end() for match in _LINE_END.finditer(source))]
+    parser = _parser()
+    references: dict = {}
+    cursors: dict[int, int] = {}  # where to look on in lines that have several blocks: rows of a table
+    for token in parser.parse(rest, references):
+        if token.map is None:
+            continue
+        if token.type == "html_block":
+            first, last = (starts[line] if line < len(starts) else len(source) for line in token.map)
+            yield from html_pieces(source[first:last], first)
+        elif token.type == "inline":
+            places = _line_places(token, source, starts, cursors)
+            yield list(_inline_pieces(parser, token.content, places, references))
+
+
+@cache
+def _parser() -> MarkdownIt:
+    """Return a parser of blocks whose inline rules record what is text."""
+    parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["inline", "text_join"])
+    parser.inline.ruler.at("text", _record_text)
+    parser.inline.ruler.at("entity", _record_entity)
+    parser.inline.ruler.at("image", _enter_image)
+    return parser
+
+
+def _record_text(state: StateInline, silent: bool) -> bool:
+    start = state.pos
+    found = text(state, silent)
+    if found and not silent:
+        shift = state.env["shift"]
+        state.env["spans"].append((start + shift, state.pos + shift, None))
+    return found
+
+
+def _record_entity(state: StateInline, silent: bool) -> bool:
+    start = state.pos
+    found = entity(state, silent)
+    if found and not silent:
+        shift = state.env["shift"]
+        state.env["spans"].append((start + shift, state.pos + shift, html.unescape(state.src[start : state.pos])))
+    return found
+
+
+def _enter_image(state: StateInline, silent: bool) -> bool:
+    """Parse an image, whose alternative text is parsed as a text of its own, two characters after its start."""
+    outside = state.env["shift"]
+    state.env["shift"] += state.pos + 2
+    try:
+        return image(state, silent)
+    finally:
+        state.env["shift"] = outside
+
+
+def _line_places(token: Token, source: str, starts: list[int], cursors: dict[int, int]) -> list[tuple[int, int]]:
+    """Return where each line of a token's content begins in it, and in the file; `NOWHERE` if it is not found."""
+    places, begins = [], 0
+    for number, line in enumerate(token.content.split("\n"), token.map[0]):
+        bare = line.strip()
+        end = starts[number + 1] if number + 1 < len(starts) else len(source)
+        found = source.find(bare, cursors.get(number, starts[number]), end)
+        if found == -1:
+            places.append((begins, NOWHERE))
+        else:
+            places.append((begins, found - line.index(bare)))
+            cursors[number] = found + len(bare)
+        begins += len(line) + 1
+    return places
+
+
+def _inline_pieces(
+    parser: MarkdownIt, content: str, lines: list[tuple[int, int]], references: dict
+) -> Iterator[Piece]:
+    environment = {**references, "spans": [], "shift": 0}
+    parser.inline.parse(content, parser, environment, [])
+    last, line = 0, 0
+    for start, end, entity_text in environment["spans"]:
+        yield _between(content, last, start)
+        while line + 1 < len(lines) and lines[line + 1][0] <= start:
+            line += 1
+        begins, place = lines[line]
+        if entity_text is not None or place == NOWHERE:
+            yield entity_text or content[start:end], NOWHERE
+        else:
+            yield content[start:end], place + start - begins
+        last = end
+    yield _between(content, last, len(content))
+
+
+def _between(content: str, start: int, end: int) -> Piece:
+    """Return what stands in for what is between two pieces of text: signs and code as they are, not links and tags."""
+    gap = content[start:end]
+    in_word = (
+        gap.strip("_") == "" and content[max(0, start - 1) : start].isalnum() and content[end : end + 1].isalnum()
+    )
+    if "`" in gap or in_word or _SIGNS.fullmatch(gap):
+        return gap, NOWHERE
+    return " " if "<" in gap or "\n" in gap else "", NOWHERE

@@ -1,0 +1,122 @@
+"""What is prose in a file, by its name: blocks that a model may read, without code, keys and addresses."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import PurePath
+from typing import NamedTuple
+
+from .blocks import NOWHERE, Block, Piece, make_block
+from .html import html_pieces
+from .markdown import FRONT_MATTER, markdown_pieces
+from .source_code import code_pieces, message_pieces, names_of
+from .structured_text import structured_pieces
+
+Extract = Callable[[str, str], Iterator[list[Piece]]]
+
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_MODULE = re.compile(r"(?:import|export)\b")  # a paragraph of MDX that is code
+# Lines of subtitles that nobody reads: numbers, times, and the head of a file.
+_NO_SPEECH = re.compile(r"\s*(?:\d+|.*-->.*|WEBVTT.*|Kind:.*|Language:.*)?\s*", re.IGNORECASE)
+_OTHER_BLOCKS = re.compile(r"(?:NOTE|STYLE|REGION)\b")
+_SUBTITLE_MARKUP = re.compile(r"<[^<>\n]*>|\{\\[^{}\n]*\}")
+
+
+class Prose(NamedTuple):
+    """The prose of a file.
+
+    Attributes:
+        blocks: in the order in which they are found.
+        names: identifiers of a file of code, which its comments may speak of.
+    """
+
+    blocks: list[Block]
+    names: frozenset[str]
+
+
+def find_prose(name: str, source: str) -> Prose:
+    """Return the prose of a file.
+
+    Args:
+        name: of the file; its ending says what it is.
+        source: its text.
+
+    Raises:
+        ValueError: If the ending is not known.
+    """
+    ending = ending_of(name)
+    if ending not in ENDINGS:
+        raise ValueError("unknown type")
+    blocks = [make_block(pieces) for pieces in ENDINGS[ending](source, ending)]
+    names = names_of(source, ending) if ending in _CODE else frozenset()
+    return Prose([block for block in blocks if _has_words(block)], names)
+
+
+def _has_words(block: Block) -> bool:
+    return any(place != NOWHERE and character.isalpha() for character, place in zip(block.text, block.places))
+
+
+def ending_of(name: str) -> str:
+    """Return the ending by which a file is read, such as `.md`."""
+    return PurePath(name).suffix.lower()
+
+
+def _markdown(source: str, ending: str) -> Iterator[list[Piece]]:
+    if front := FRONT_MATTER.match(source):
+        start = front.start(1)
+        for pieces in code_pieces(front[1], ".yaml"):
+            yield [(text, place if place == NOWHERE else place + start) for text, place in pieces]
+    for pieces in markdown_pieces(source):
+        if not (ending == ".mdx" and _MODULE.match("".join(text for text, _ in pieces))):
+            yield pieces
+
+
+def _html(source: str, ending: str) -> Iterator[list[Piece]]:
+    return html_pieces(source)
+
+
+def _text(source: str, ending: str) -> Iterator[list[Piece]]:
+    """Yield the lines of each paragraph."""
+    lines: list[Piece] = []
+    for line in _LINE.finditer(source):
+        if line.group().isspace():
+            yield lines
+            lines = []
+        else:
+            lines.append((line.group(), line.start()))
+    yield lines
+
+
+def _subtitles(source: str, ending: str) -> Iterator[list[Piece]]:
+    """Yield all that is said as one block, because sentences go across cues."""
+    pieces: list[Piece] = []
+    for lines in _text(source, ending):
+        if lines and _OTHER_BLOCKS.match(lines[0][0]):
+            continue
+        for line, start in lines:
+            if _NO_SPEECH.fullmatch(line):
+                continue
+            last = 0
+            for markup in _SUBTITLE_MARKUP.finditer(line):
+                pieces.append((line[last : markup.start()], start + last))
+                last = markup.end()
+            pieces.append((line[last:], start + last))
+    yield pieces
+
+
+_CODE = frozenset(
+    re.findall(
+        r"\S+",
+        ".bash .c .cc .cjs .cpp .cs .css .dart .ex .exs .go .h .hpp .java .jl .js .jsx .kt .kts .lua .mjs .php .pl "
+        ".ps1 .py .pyi .r .rb .rs .scala .scss .sh .sql .swift .toml .ts .tsx .zsh",
+    )
+)
+ENDINGS: dict[str, Extract] = {
+    **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd"), _markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".vue", ".svelte"), _html),
+    **dict.fromkeys((".json", ".jsonl", ".yaml", ".yml"), code_pieces),
+    **dict.fromkeys((".srt", ".vtt"), _subtitles),
+    **dict.fromkeys(_CODE, code_pieces),
+    ".po": message_pieces,
+    ".rst": structured_pieces,
+    ".txt": _text,
+}

@@ -1,0 +1,125 @@
+"""What is checked, and how: the configuration of a project, and its files."""
+
+import os
+import subprocess
+import tomllib
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any, NamedTuple
+
+CONFIGURATION = ".atenta-check.toml"
+_TABLE = "atenta-check"  # of pyproject.toml, in `tool`
+_KINDS = {"min-confidence": "a number, 0 to 1", "words": "a list of words", "exclude": "a list of patterns of paths"}
+
+
+class Settings(NamedTuple):
+    """The settings of a project.
+
+    Attributes:
+        root: the folder of the configuration, of the repository, or the one in which the command runs.
+        min_confidence: a word is a finding only if the model gives its marks at least this probability.
+        words: those to leave alone, in lower case.
+        exclude: patterns of paths from the root, such as `docs/old/*`.
+    """
+
+    root: Path
+    min_confidence: float = 0.99
+    words: frozenset[str] = frozenset()
+    exclude: tuple[str, ...] = ()
+
+    def excludes(self, path: Path) -> bool:
+        """Return whether a file is not to be checked."""
+        try:
+            inside = path.absolute().relative_to(self.root).as_posix()
+        except ValueError:
+            return False
+        return any(fnmatch(inside, each) or fnmatch(inside, f"{each.rstrip('/')}/*") for each in self.exclude)
+
+
+def read_settings(folder: Path) -> Settings:
+    """Return the settings of the project that a folder is in.
+
+    They are in `.atenta-check.toml`, or in `[tool.atenta-check]` of `pyproject.toml`, in the folder or in the nearest
+    one above it that has them, up to the root of a repository.
+
+    Raises:
+        ValueError: If a file is no TOML, or has a key or a value that is not expected.
+        OSError: If a file cannot be read.
+    """
+    folder = folder.absolute()
+    for place in (folder, *folder.parents):
+        for name in (CONFIGURATION, "pyproject.toml"):
+            path = place / name
+            if path.is_file() and (table := _read_table(path)) is not None:
+                return _check(path, table)
+        if (place / ".git").exists():
+            return Settings(place)
+    return Settings(folder)
+
+
+def _read_table(path: Path) -> dict[str, Any] | None:
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} is no TOML: {error}.") from None
+    return read if path.name == CONFIGURATION else read.get("tool", {}).get(_TABLE)
+
+
+def _check(path: Path, table: dict[str, Any]) -> Settings:
+    for key, value in table.items():
+        if key not in _KINDS:
+            raise ValueError(f"{path} has {key!r}; expected {', '.join(_KINDS)}.")
+        if key == "min-confidence":
+            good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+        else:
+            good = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if not good:
+            raise ValueError(f"{path} has {key} = {value!r:.80}; expected {_KINDS[key]}.")
+    words = frozenset(word.lower() for word in table.get("words", ()))
+    return Settings(path.parent, table.get("min-confidence", 0.99), words, tuple(table.get("exclude", ())))
+
+
+def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:
+    """Return the files that are given or are in given folders, once each, without those that the settings exclude.
+
+    Of a repository, they are those that git does not ignore; elsewhere, those whose names and folders do not begin
+    with a full stop. Links in folders are not followed: what they lead to in the tree is there itself.
+
+    Raises:
+        FileNotFoundError: If there is no such file or folder.
+        OSError: If git finds the repository and cannot list it.
+    """
+    found: dict[Path, None] = {}
+    for path in paths:
+        if path.is_dir():
+            inside = (path / each for each in _list_folder(path))
+            found.update(dict.fromkeys(each for each in inside if each.is_file() and not _through_link(each, path)))
+        elif path.exists():
+            found[path] = None
+        else:
+            raise FileNotFoundError(f"{path}: no such file or folder.")
+    return [path for path in found if not settings.excludes(path)]
+
+
+def _through_link(path: Path, folder: Path) -> bool:
+    return any(each.is_symlink() for each in (path, *path.parents) if folder in each.parents)
+
+
+def _list_folder(folder: Path) -> Iterator[str]:
+    try:
+        listed = subprocess.run(
+            ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            capture_output=True,
+            env={**os.environ, "LC_ALL": "C"},
+        )
+    except FileNotFoundError:  # git is not installed
+        listed = None
+    if listed is not None and listed.returncode == 0:
+        yield from sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})
+        return
+    if listed is not None and b"not a git repository" not in listed.stderr:
+        raise OSError(f"git cannot list {folder}: {listed.stderr.decode(errors='replace').strip()}")
+    for place, folders, names in os.walk(folder):
+        folders[:] = sorted(each for each in folders if not each.startswith("."))
+        yield from (os.path.relpath(Path(place, name), folder) for name in sorted(names) if not name.startswith("."))

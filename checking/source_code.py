@@ -1,0 +1,147 @@
+"""The prose of code and data, by the tokens of Pygments: comments, strings and values; and translated messages."""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import cache
+from itertools import pairwise
+
+from pygments.lexer import Lexer
+from pygments.lexers import find_lexer_class_for_filename
+from pygments.token import Comment, Literal, Name, String, _TokenType
+
+from .blocks import NOWHERE, Piece
+
+_NO_COMMENTS = (Comment.Hashbang, Comment.Preproc, Comment.PreprocFile, Comment.Special)
+_NO_TEXT = (String.Affix, String.Char, String.Delimiter, String.Heredoc, String.Other, String.Regex, String.Symbol)
+# What a line of code has and one of prose has not: `palavra(s)` is prose.
+_CODE = re.compile(
+    r"[=|\\]|[;{]\s*$|\w\((?!e?s\)|as?\))|\w\[|^\W*(?:import|from|def|class|return|if|elif|for|while|else|try|except|"
+    r"raise|assert|const|let|var|function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b"
+)
+_EXAMPLE = re.compile(r"\s*[#*]*\s*(?:>>>|\.\.\.|\$) ")  # of a session
+_MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*")
+# What names a parameter: `@param nome`, `:param nome:`, `nome (str): `.
+_PARAMETER = re.compile(
+    r"(?:[@\\]\w+\s+(?:\{[^}]*\}\s*)?[\[\w.\]]+|:\w+[^:]*:|[\w*.]+(?:\s*\([^)]*\))?\s*:(?=\s|$))(?:\s+|$)"
+)
+_STRING = re.compile(r'"(?:\\.|[^"\\])*"')
+_TRANSLATION = re.compile(rf"(?<![^\r\n])msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)")
+_ESCAPES = re.compile(r"(?:\\(?:u[0-9a-fA-F]{4}|.))+", re.DOTALL)
+_QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
+
+
+def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
+    """Yield the pieces of each paragraph of comments, and of each string or value of several words."""
+    for is_comment, pieces in _runs(source, ending):
+        text = _joined(pieces).strip()
+        if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
+            yield from _paragraphs(pieces)
+        elif " " in text and not _CODE.search(text):
+            yield pieces
+
+
+def message_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
+    """Yield the pieces of each `msgstr` of a catalogue, without its header."""
+    for entry in _TRANSLATION.finditer(source):
+        strings = _STRING.finditer(source, *entry.span(1))
+        pieces = [piece for string in strings for piece in _unescaped(string.group(), string.start())]
+        if "Content-Type:" not in _joined(pieces):
+            yield pieces
+
+
+def names_of(source: str, ending: str) -> frozenset[str]:
+    """Return the identifiers of a file of code."""
+    return frozenset(value for _, kind, value in _tokens(source, ending) if kind in Name)
+
+
+@cache
+def _lexer(ending: str) -> Lexer:
+    return find_lexer_class_for_filename(f"file{ending}")()
+
+
+def _tokens(source: str, ending: str) -> Iterator[tuple[int, _TokenType, str]]:
+    """Yield place, kind and text of each token. Lexers know line feeds only, and need one at the end."""
+    text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
+    for start, kind, value in _lexer(ending).get_tokens_unprocessed(text):
+        yield start, kind, value[: len(source) - start]
+
+
+def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece]]]:
+    """Yield comments that follow each other, and each string or value; and whether it is a comment."""
+    pieces: list[Piece] = []
+    of_comment = False
+    inside = 0  # braces of expressions in a string that are open
+    for start, kind, value in _tokens(source, ending):
+        is_comment = kind in Comment and kind not in _NO_COMMENTS
+        if kind in String.Interpol:
+            inside = max(0, inside + value.count("{") - value.count("}"))
+            pieces.append((" ", NOWHERE))
+        elif inside or kind in String.Affix:
+            continue
+        elif is_comment or _is_text(kind, ending):
+            if is_comment != of_comment:
+                yield of_comment, pieces
+                pieces, of_comment = [], is_comment
+            pieces += [(value, start)] if is_comment else _unescaped(value, start)
+        elif value.strip():
+            yield of_comment, pieces
+            pieces = []
+        else:
+            pieces.append((value, start))
+    yield of_comment, pieces
+
+
+def _is_text(kind: _TokenType, ending: str) -> bool:
+    if kind in String:
+        return not any(kind in other for other in _NO_TEXT)
+    return kind in Literal.Scalar or (ending in (".yaml", ".yml") and kind is Name.Constant)
+
+
+def _unescaped(value: str, start: int) -> Iterator[Piece]:
+    r"""Yield the pieces of a string token without its quotes, with what stands in for escapes such as `\n`."""
+    opening = _QUOTES.match(value)
+    quotes = opening.group() if opening else ""
+    both = len(value) > len(quotes) and value.endswith(quotes)
+    bare = value[len(quotes) : -len(quotes)] if quotes and both else value.strip("\"'`") and value
+    start += len(quotes) if both else 0
+    last = 0
+    for match in _ESCAPES.finditer(bare):
+        yield bare[last : match.start()], start + last
+        yield _escaped(match.group()), NOWHERE
+        last = match.end()
+    yield bare[last:], start + last
+
+
+def _escaped(escapes: str) -> str:
+    try:
+        text = json.loads(f'"{escapes}"')
+    except ValueError:  # escapes that JSON does not have
+        return " "
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _paragraphs(pieces: list[Piece]) -> Iterator[list[Piece]]:
+    """Yield the paragraphs of a comment or long string, without markers, lines of code and names of parameters."""
+    text = _joined(pieces)
+    places = [NOWHERE if start == NOWHERE else start + at for part, start in pieces for at in range(len(part))]
+    found: list[Piece] = []
+    for line in re.finditer(r"[^\n]*\n|[^\n]+", text):
+        marker = _MARKERS.match(text, line.start(), line.end())
+        first, last = marker.end() if marker else line.start(), line.end()
+        bare = text[first:last]
+        if _CODE.search(bare) or _EXAMPLE.match(line.group()) or not any(map(str.isalpha, bare)):
+            yield found
+            found = []
+            continue
+        if parameter := _PARAMETER.match(text, first, last):
+            first = parameter.end()
+        borders = [at for at in range(first + 1, last) if places[at] != places[at - 1] + 1]
+        for start, end in pairwise([first, *borders, last]):
+            found.append((text[start:end], places[start] if start < end else NOWHERE))
+        found.append((" ", NOWHERE))
+    yield found
+
+
+def _joined(pieces: list[Piece]) -> str:
+    return "".join(text for text, _ in pieces)

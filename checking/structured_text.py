@@ -1,0 +1,71 @@
+"""The prose of reStructuredText, by the tokens of Pygments: paragraphs, headings, some directives."""
+
+import re
+from collections.abc import Iterator
+
+from pygments.lexers.markup import RstLexer
+from pygments.token import Generic, Name, String, Text
+
+from .blocks import NOWHERE, Piece
+
+# Directives whose argument and content are prose, and those of which only the content is.
+_PROSE = frozenset(
+    re.findall(
+        r"[\w-]+",
+        "admonition attention caution danger deprecated epigraph error glossary hint important list-table note "
+        "pull-quote rubric seealso sidebar table tip topic versionadded versionchanged warning",
+    )
+)
+_PROSE_INSIDE = frozenset(
+    re.findall(
+        r"[\w-]+",
+        "attribute class cmdoption confval container data decorator describe envvar exception figure function method "
+        "object option property",
+    )
+)
+_DIRECTIVE = re.compile(
+    r"^([ \t]*)(?:[-*][ \t]+)?\.\.[ \t]+(?:\|[^|\n]+\|[ \t]+)?([\w:.+-]+?)::(.*\n?)((?:[ \t]*\n|\1[ \t]+.*\n?)*)",
+    re.MULTILINE,
+)
+_OPTION = re.compile(r"^[ \t]*:[\w-]+:.*", re.MULTILINE)
+
+
+def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
+    """Yield the pieces of each paragraph, heading, item and cell."""
+    text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
+    left_out = bytearray(len(text))  # 1 in what is no prose
+    _leave_out(text, 0, len(text), left_out)
+    pieces: list[Piece] = []
+    for start, kind, value in RstLexer(handlecodeblocks=False).get_tokens_unprocessed(text):
+        if kind in Text or kind in Generic:
+            for part in re.finditer(r"\n[ \t]*(?=\n)|[^\n]+|\n", value[: len(source) - start]):
+                at = start + part.start()
+                paragraph_ends = part.group().startswith("\n") and (
+                    len(part.group()) > 1 or text[at + 1 : at + 2] == "\n"
+                )
+                if paragraph_ends or left_out[at] or (kind in Generic.Heading and part.group() == "\n"):
+                    yield pieces
+                    pieces = []
+                else:
+                    pieces.append((part.group(), at))
+        elif kind in (Name.Attribute, Name.Variable) or (kind in String and "\n" not in value):
+            pieces.append((value, NOWHERE))  # roles and code between words are their context
+        else:
+            yield pieces
+            pieces = []
+    yield pieces
+
+
+def _leave_out(text: str, start: int, end: int, left_out: bytearray) -> None:
+    """Mark the directives of a text that are no prose."""
+    for match in _DIRECTIVE.finditer(text, start, end):
+        name = match[2].rpartition(":")[2]
+        first, last = match.span(4)
+        if name in _PROSE or name in _PROSE_INSIDE:
+            if name in _PROSE_INSIDE:
+                left_out[match.start() : match.end(3)] = b"\1" * (match.end(3) - match.start())
+            for option in _OPTION.finditer(text, first, last):
+                left_out[option.start() : option.end()] = b"\1" * (option.end() - option.start())
+            _leave_out(text, first, last, left_out)
+        else:
+            left_out[match.start() : match.end()] = b"\1" * (match.end() - match.start())

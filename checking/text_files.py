@@ -1,0 +1,103 @@
+"""The text of a file and its bytes: encodings, normal forms, and writing that changes nothing else."""
+
+import codecs
+import os
+import tempfile
+import unicodedata
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from ..tokenization.base_letters import strip_accents
+
+_MARKED = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+class DecodedText(NamedTuple):
+    """A file's text and how it is written.
+
+    Attributes:
+        text: all characters after the byte order mark, line ends as they are.
+        encoding: name of the codec.
+        byte_order_mark: the bytes before the text; empty if there is none.
+    """
+
+    text: str
+    encoding: str
+    byte_order_mark: bytes
+
+
+def decode(content: bytes) -> DecodedText:
+    """Read bytes as UTF-8, as UTF-16 if they begin with its mark, and otherwise as Windows-1252.
+
+    Raises:
+        ValueError: If they are no text: a null character, or bytes that stand for nothing in Windows-1252.
+    """
+    mark, encoding = next((each for each in _MARKED if content.startswith(each[0])), (b"", "utf-8"))
+    try:
+        try:
+            text = content[len(mark) :].decode(encoding)
+        except UnicodeDecodeError:
+            if mark:
+                raise
+            encoding = "cp1252"
+            text = content.decode(encoding)
+    except UnicodeDecodeError:
+        raise ValueError("binary") from None
+    if "\0" in text:
+        raise ValueError("binary")
+    return DecodedText(text, encoding, mark)
+
+
+def replace_characters(decoded: DecodedText, changes: Mapping[int, str]) -> bytes:
+    """Return the bytes of a file with marks added to some of its characters.
+
+    A text whose marks are characters of their own (NFD) gets marks that are, too.
+
+    Args:
+        decoded: the file.
+        changes: for the places of characters in its text, what they become: the same letter with a mark.
+
+    Raises:
+        ValueError: If anything but marks would differ, or the file's encoding lacks a letter.
+    """
+    text = decoded.text
+    composed = unicodedata.is_normalized("NFC", text) or not unicodedata.is_normalized("NFD", text)
+    form: Literal["NFC", "NFD"] = "NFC" if composed else "NFD"
+    pieces: list[str] = []
+    last = 0
+    for place, character in sorted(changes.items()):
+        pieces += text[last:place], unicodedata.normalize(form, character)
+        last = place + 1
+    changed = "".join(pieces) + text[last:]
+    content = decoded.byte_order_mark + changed.encode(decoded.encoding)
+    if decode(content) != (changed, decoded.encoding, decoded.byte_order_mark) or strip_accents(
+        changed
+    ) != strip_accents(text):
+        raise ValueError("More than marks would change; nothing was written.")
+    return content
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Replace what is in a file in one step, with its mode; a link stays one, and the file that it leads to changes.
+
+    Raises:
+        OSError: If it cannot be written; then it is as it was.
+    """
+    path = path.resolve()
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    unfinished = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.chmod(path.stat().st_mode & 0o7777)
+        unfinished.replace(path)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,76 @@
+"""`atenta check`: missing accents in the files of a repository, without torch if onnxruntime is installed."""
+
+from atenta.recipes.terminal import allow_interrupts
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import typer
+
+from atenta.checking.checker import CheckedFiles, check_files, write_findings
+from atenta.checking.reports import Format, report
+from atenta.checking.settings import list_files, read_settings
+from atenta.command.text_lines import print_results, printable_lines
+
+
+def check_paths(
+    paths: Sequence[Path],
+    *,
+    write: bool,
+    min_confidence: float | None,
+    words: Sequence[str],
+    explain: bool,
+    format: Format,
+    processes: int | None,
+) -> bool:
+    """Check files and folders, write what was found to standard output, and return whether anything is left to mend.
+
+    Raises:
+        ValueError: If the configuration is wrong, or a file cannot be changed as it should be.
+        OSError: If a path is not there, or a file cannot be read or written.
+    """
+    settings = read_settings(Path.cwd())
+    if min_confidence is not None:
+        settings = settings._replace(min_confidence=min_confidence)
+    settings = settings._replace(words=settings.words | {word.lower() for word in words})
+    files = list_files(paths, settings)
+    allow_interrupts()
+    with _progress() as progress:
+        checked = check_files(files, settings, processes=processes, progress=progress)
+    if write:
+        checked = write_findings(checked, settings)
+    print_results(report(checked, format, explain=explain, version=version("atenta")))
+    print(printable_lines("\n".join(_summary(checked, write))), file=sys.stderr)
+    return bool(checked.findings) and not write
+
+
+def _summary(checked: CheckedFiles, write: bool) -> Iterator[str]:
+    for path, reason in checked.not_read.items():
+        yield f"{path}: not checked: {reason}"
+    count = sum(map(len, checked.findings.values()))
+    done = "added to" if write else "lacking in"
+    others = f"; {checked.other_types} of other types left out" if checked.other_types else ""
+    found = f"{_counted(count, 'word')} of {_counted(len(checked.findings), 'file')}"
+    yield f"{_counted(checked.number, 'file')} checked{others}; accents {done} {found}"
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Show a bar on a terminal, once there is something to wait for."""
+    if not sys.stderr.isatty():
+        yield lambda done, of: None
+        return
+    with typer.progressbar(length=1, label="Checking", file=sys.stderr) as bar:
+
+        def show(done: int, of: int) -> None:
+            bar.length = of
+            bar.update(done - bar.pos)
+
+        yield show

@@ -1,0 +1,187 @@
+"""Checks of files: what is found, what is written, the cache, names of the tree, and processes."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from atenta.checking import checker
+from atenta.checking.cache import FOLDER, cache_key
+from atenta.checking.checker import check_files, write_findings
+from atenta.checking.findings import Finding
+from atenta.checking.language import portuguese_blocks
+from atenta.checking.settings import Settings
+from atenta.recipes.samples.files import DATA
+from atenta.tokenization.base_letters import strip_accents
+from support.prose_files import CODE, make_files
+
+SENTENCES = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()[:12]
+BARE = "A informacao nao chegou, e a situacao nao mudou."
+RIGHT = "A informação não chegou, e a situação não mudou."
+
+
+def write_and_check(folder, **texts):
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8", newline="")
+    paths = [folder / name for name in texts]
+    return check_files(paths, Settings(folder), processes=1)
+
+
+def words(checked):
+    return [(each.before, each.after) for findings in checked.findings.values() for each in findings]
+
+
+def test_files_of_each_type_change_by_marks_of_prose_only(tmp_path):
+    files = make_files([strip_accents(each) for each in SENTENCES])
+    checked = write_and_check(tmp_path, **files)
+    assert {path.name for path in checked.findings} == set(files)
+    assert CODE not in {before for before, _ in words(checked)}
+    write_findings(checked, Settings(tmp_path))
+    for name, text in files.items():
+        with (tmp_path / name).open(encoding="utf-8", newline="") as file:
+            written = file.read()
+        assert strip_accents(written) == text
+        assert written.count(CODE) == text.count(CODE)
+        assert sum(map(str.__ne__, written, text)) > 20
+    again = check_files([tmp_path / name for name in files], Settings(tmp_path), processes=1)
+    assert not again.findings
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
+def test_places_are_those_of_the_file(tmp_path, encoding):
+    path = tmp_path / "a.md"
+    path.write_bytes(f"# É\r\n\r\n  {BARE}\r\n".encode(encoding))
+    checked = check_files([path], Settings(tmp_path))
+    first = checked.findings[path][0]
+    assert (first.line, first.column, first.length, first.before, first.after) == (
+        3,
+        5,
+        10,
+        "informacao",
+        "informação",
+    )
+    assert first.confidence >= 0.99 > 0.01 >= first.as_it_stands
+    assert first.sentence == (BARE, 2)
+    write_findings(checked, Settings(tmp_path))
+    assert path.read_bytes() == f"# É\r\n\r\n  {RIGHT}\r\n".encode(encoding)
+
+
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from([*SENTENCES, "`nao`", "", "> -", "x_nao"]), max_size=6), st.randoms())
+def test_after_writing_nothing_is_found(tmp_path, lines, numbers):
+    text = "\n".join(" ".join(numbers.choice((word, strip_accents(word))) for word in line.split()) for line in lines)
+    write_findings(write_and_check(tmp_path, **{"a.md": text}), Settings(tmp_path))
+    written = (tmp_path / "a.md").read_text(encoding="utf-8")
+    assert len(written) == len(text)
+    assert all(after in (before, *"áàâãéêíóôõúüç".upper(), *"áàâãéêíóôõúüç") for before, after in zip(text, written))
+    assert strip_accents(written) == strip_accents(text)
+    assert not check_files([tmp_path / "a.md"], Settings(tmp_path)).findings
+
+
+def test_settings_decide_what_counts(tmp_path):
+    assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.txt": BARE}))
+    path = tmp_path / "a.txt"
+    assert words(check_files([path], Settings(tmp_path, min_confidence=1.0))) == []
+    left = words(check_files([path], Settings(tmp_path, words=frozenset({"informacao", "nao"}))))
+    assert left
+    assert not {"informacao", "nao"} & {before for before, _ in left}
+
+
+def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch):
+    known = checker._restorer().codes.spellings
+    monkeypatch.setattr(
+        known, "_spellings", {key: each for key, each in known._spellings.items() if key != "situacao"}
+    )
+    checked = write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT.replace("situação", "ilha")})
+    assert "informacao" in dict(words(checked))
+    assert "situacao" not in dict(words(checked))
+    ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "a.txt"])
+    assert marked == []
+    (tmp_path / "b.txt").write_text(RIGHT, encoding="utf-8")
+    ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "b.txt"])
+    assert marked == ["situacao"]
+    name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, False, (BARE, 31), [])
+    assert checker._counts(name, Settings(tmp_path), set(marked))
+    assert not checker._counts(name, Settings(tmp_path), set())
+    assert checker._counts(name._replace(is_known=True), Settings(tmp_path), set())
+
+
+def test_names_of_code_are_left_alone_in_its_comments(tmp_path):
+    code = f"# {BARE}\nsituacao = 1\n"
+    found = dict(words(write_and_check(tmp_path, **{"a.py": code})))
+    assert "informacao" in found
+    assert "situacao" not in found
+
+
+def test_a_word_has_one_stress_mark(tmp_path):
+    found = words(write_and_check(tmp_path, **{"a.txt": "Você vai referenciá-lo e também invalidá-lo, não é?"}))
+    assert not {before for before, _ in found} & {"referenciá", "invalidá"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "La informacion de la situacion no esta en el numero de la pagina, y es facil de ver.",
+        "The media of the video area is not on the public pages, and the series is in the general area.",
+        "La situation de la generation est tres facile a voir dans les pages publiques.",
+        "select nome, situacao from publico where numero",
+    ],
+)
+def test_other_languages_are_not_read(tmp_path, text):
+    assert words(write_and_check(tmp_path, **{"a.md": text})) == []
+
+
+def test_a_foreign_paragraph_of_a_portuguese_file_is_not_read():
+    english = "The media of the video area is not on the public pages."
+    assert portuguese_blocks([*[BARE] * 9, english, "Media"]) == [True] * 9 + [False, True]
+    assert portuguese_blocks([english, english, "Media", RIGHT]) == [False] * 3 + [True]
+    assert portuguese_blocks([]) == []
+
+
+def test_a_file_that_has_not_changed_is_not_read_again(tmp_path, monkeypatch):
+    first = write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT})
+    assert (tmp_path / FOLDER / ".gitignore").read_text() == "*\n"
+    read = []
+    of_chunk = checker._check_chunk
+    monkeypatch.setattr(checker, "_check_chunk", lambda paths: read.extend(paths) or of_chunk(paths))
+    assert words(write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT})) == words(first)
+    assert read == []
+    write_and_check(tmp_path, **{"a.txt": BARE + " Sim.", "b.txt": RIGHT})
+    assert [path.name for path in read] == ["a.txt"]
+    assert cache_key(b"a", ".md") != cache_key(b"a", ".txt")
+
+
+def test_a_damaged_cache_is_none(tmp_path):
+    (tmp_path / FOLDER).mkdir()
+    (tmp_path / FOLDER / "findings.sqlite").write_bytes(b"no database" * 100)
+    assert words(write_and_check(tmp_path, **{"a.txt": BARE}))
+
+
+def test_what_cannot_be_read_is_said(tmp_path, monkeypatch):
+    monkeypatch.setattr(checker, "LARGEST", 30)
+    (tmp_path / "a.txt").write_bytes(b"nao\0")
+    (tmp_path / "b.txt").write_bytes(b"nao " * 10)
+    (tmp_path / "c.png").write_bytes(b"nao")
+    checked = check_files(sorted(tmp_path.iterdir()), Settings(tmp_path))
+    assert {path.name: reason.split(",")[0] for path, reason in checked.not_read.items()} == {
+        "a.txt": "binary",
+        "b.txt": "0 MB",
+    }
+    assert (checked.number, checked.other_types, checked.findings) == (0, 1, {})
+
+
+def test_a_file_that_changes_meanwhile_is_not_written(tmp_path):
+    checked = write_and_check(tmp_path, **{"a.txt": BARE})
+    (tmp_path / "a.txt").write_text("x" + BARE, encoding="utf-8")
+    with pytest.raises(ValueError, match=r"a\.txt has changed"):
+        write_findings(checked, Settings(tmp_path))
+
+
+def test_several_processes_find_the_same(tmp_path, monkeypatch):
+    monkeypatch.setattr(checker, "_CHUNK", 10)
+    alone = write_and_check(tmp_path, **{"a.txt": BARE, "b.md": RIGHT, "c.txt": BARE})
+    (tmp_path / FOLDER / "findings.sqlite").unlink()
+    done = []
+    paths = [tmp_path / name for name in ("a.txt", "b.md", "c.txt")]
+    together = check_files(paths, Settings(tmp_path), processes=2, progress=lambda *each: done.append(each))
+    assert words(together) == words(alone)
+    assert done == [(1, 3), (2, 3), (3, 3)]

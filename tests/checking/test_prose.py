@@ -1,0 +1,107 @@
+"""What is prose in a file: all that people read, nothing that machines read, and each character in its place."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from atenta.checking.blocks import NOWHERE
+from atenta.checking.prose import ENDINGS, find_prose
+from atenta.recipes.samples.files import DATA
+from atenta.restoration.spans import protected_spans
+from support.prose_files import CODE, make_files
+
+SENTENCES = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()[:40]
+FILES = make_files(SENTENCES)
+
+
+def prose_of(name, source):
+    blocks = find_prose(name, source).blocks
+    for block in blocks:
+        assert len(block.text) == len(block.places)
+        for character, place in zip(block.text, block.places):
+            assert place == NOWHERE or source[place] == character or (source[place].isspace() and character == " ")
+    return [block.text for block in blocks]
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("name", FILES)
+def test_every_sentence_is_read_in_its_place(name, line_end):
+    texts = prose_of(name, FILES[name].replace("\n", line_end))
+    read = " ".join(" ".join(texts).split())
+    for sentence in SENTENCES:
+        words = [word for word in sentence.split() if word.isalpha()]
+        assert all(word in read for word in words), sentence
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_code_is_not(name):
+    source = FILES[name]
+    for block in find_prose(name, source).blocks:
+        left_alone = list(protected_spans(block.text))
+        start = block.text.find(CODE)
+        while start != -1:
+            stands_for_it = block.places[start] == NOWHERE
+            protected = any(first <= start < last for first, last in left_alone)
+            in_name = any(sign in source[block.places[start] - 5 : block.places[start] + 10] for sign in "_/-(<:")
+            assert stands_for_it or protected or in_name, block.text
+            start = block.text.find(CODE, start + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "expected"),
+    [
+        ("a.md", "um `dois` tr**ês**\nquatro", ["um `dois` três quatro"]),
+        ("a.md", "n&atilde;o \\* <b>é</b> [a](b.md)[c][d]\n\n[d]: e.md", ["não    é  ac"]),
+        ("a.md", "| a \\| b | c |\n| - | - |\n| c | c |", ["c", "c", "c"]),
+        ("a.md", "# Um #\n\ndois\n===", ["Um", "dois"]),
+        ("a.md", "![um ![dois](x)](y) tres", ["um dois tres"]),
+        ("a.html", "<p>um<b>a</b> <br>dois<p title='t&ecirc;m x'>tres", ["têm x", "uma   dois", "tres"]),
+        ("a.json", r'{"um": "n\u00e3o \"sei\"", "dois": "tres"}', ['não "sei"']),
+        ("a.yaml", "um: dois tres\nquatro: cinco\nseis: |\n  sete oito\n", ["dois tres ", "sete oito "]),
+        ("a.py", "# um\n# dois\n\n# tres\nx = 'quatro'\ny = 'cinco' ' seis'\n", ["um dois ", "tres ", "cinco seis"]),
+        ("a.po", 'msgid "um"\nmsgstr "Erro: \\"dois\\n"\n"tres"\n#~ msgstr "x"\n', ['Erro: "dois  tres']),
+        ("a.txt", "um\ndois\n \ntres", ["um dois ", "tres"]),
+        ("a.txt", "na\u0303o", ["não"]),
+    ],
+)
+def test_blocks(name, source, expected):
+    assert [" ".join(text.split()) for text in prose_of(name, source)] == [" ".join(each.split()) for each in expected]
+
+
+@settings(max_examples=300)
+@given(
+    st.sampled_from(sorted(ENDINGS)),
+    st.lists(
+        st.one_of(
+            st.text(max_size=8),
+            st.sampled_from(
+                [*"\n\r\t`*_#[]()<>!&;:|-'\"{}\\$=~.", "nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>"]
+            ),
+            st.sampled_from(
+                ["&atilde;", "~\u0303", 'msgstr "', ".. note::", "\n   ", "-->", "title='", "/*", "*/", '"""']
+            ),
+        ),
+        max_size=40,
+    ),
+)
+def test_any_text_is_read_in_its_places(ending, pieces):
+    prose_of(f"a{ending}", "".join(pieces))
+
+
+def test_modules_of_mdx_are_code():
+    assert prose_of("a.mdx", "import a from './b'\n\num dois\n") == ["um dois"]
+
+
+def test_values_may_have_the_words_of_their_keys():
+    assert find_prose("a.yaml", "situacao: a situacao\n").names == set()
+
+
+def test_names_of_code_are_told():
+    assert {"situacao", "x"} <= find_prose("a.py", "situacao = x").names
+    assert find_prose("a.md", "situacao = x").names == set()
+
+
+def test_other_types_are_refused():
+    assert ".ipynb" not in ENDINGS
+    with pytest.raises(ValueError, match="unknown type"):
+        find_prose("a.ipynb", "{}")

@@ -1,0 +1,111 @@
+"""The command `atenta check`: its formats, its exit status, and what it writes."""
+
+import json
+import re
+import subprocess
+import sys
+from importlib.metadata import version
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from atenta.command.main import app
+from support.wheels import ROOT
+
+BARE = "# Um titulo: 50%\n\nA informacao nao chegou.\n"
+RIGHT = "# Um título: 50%\n\nA informação não chegou.\n"
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a,b.md").write_text(BARE, encoding="utf-8")
+    return "a,b.md"
+
+
+def run(*arguments, code):
+    result = CliRunner().invoke(app, ["check", *map(str, arguments)])
+    assert result.exit_code == code, (result.output, result.exception)
+    return result.stdout
+
+
+def test_a_line_for_each_word_and_the_exit_status(file):
+    lines = run(file, ".", code=1).splitlines()
+    assert f"{file}:3:3 informacao → informação 0.99" in lines
+    assert f"{file}:3:14 nao → não 0.99" in lines
+    assert all(re.fullmatch(r"a,b\.md:\d+:\d+ \w+ → \w+ 0\.99", line) for line in lines)
+    assert "informacao" not in run(file, "--word", "Informacao", code=1)
+    assert run(file, "--min-confidence", 1, code=0) == run(file, "--min_confidence", 1, code=0) == ""
+    explained = run(file, "--explain", code=1)
+    assert re.search(r"\n    0\.00\d\d A informacao nao chegou\.\n    (0\.99\d\d|1\.0000) A informação nao", explained)
+
+
+def test_write(file, tmp_path):
+    assert f"{file}:3:3 informacao" in run(file, "--write", code=0)
+    assert (tmp_path / file).read_text(encoding="utf-8") in (RIGHT, RIGHT.replace("título", "titulo"))
+    assert run(file, code=0) == ""
+
+
+def test_formats_for_programs(file):
+    records = [json.loads(line) for line in run(".", "--format", "json", code=1).splitlines()]
+    (record,) = (each for each in records if each["before"] == "informacao")
+    place = {"file": file, "line": 3, "column": 3, "end_column": 13, "after": "informação"}
+    assert record.items() >= place.items()
+    assert 0.99 <= record["confidence"] <= 1
+    assert record["sentence"][record["start"] :].startswith("informacao")
+
+    sarif = json.loads(run(".", "--format", "sarif", code=1))
+    (of_run,) = sarif["runs"]
+    assert (sarif["version"], of_run["tool"]["driver"]["version"]) == ("2.1.0", version("atenta"))
+    (result,) = (each for each in of_run["results"] if each["message"]["text"] == "informacao → informação")
+    location = result["locations"][0]["physicalLocation"]
+    assert location["artifactLocation"]["uri"] == "a%2Cb.md"
+    assert location["region"] == {"startLine": 3, "startColumn": 3, "endLine": 3, "endColumn": 13}
+    (change,) = result["fixes"][0]["artifactChanges"]
+    assert change["replacements"][0]["insertedContent"]["text"] == "informação"
+    assert result["ruleId"] == of_run["tool"]["driver"]["rules"][0]["id"]
+
+    annotated = run(".", "--format", "github", code=1)
+    expected = "::warning file=a%2Cb.md,line=3,col=3,endColumn=13,title=atenta check::informacao → informação (0.99)"
+    assert expected in annotated.splitlines()
+
+
+@pytest.mark.parametrize("format", ["text", "json", "github", "sarif"])
+def test_nothing_found(tmp_path, monkeypatch, format):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text(RIGHT, encoding="utf-8")
+    printed = run("a.md", "--format", format, code=0)
+    assert json.loads(printed)["runs"][0]["results"] == [] if format == "sarif" else printed == ""
+
+
+def test_what_cannot_be_checked(file, tmp_path):
+    assert run("nada.md", code=2) == ""
+    run(file, "--format", "xml", code=2)
+    run(file, "--min-confidence", 2, code=2)
+    (tmp_path / ".atenta-check.toml").write_text("nada = 1")
+    run(file, code=2)
+
+
+def test_it_needs_neither_torch_nor_transformers(file):
+    script = (
+        "import sys; sys.argv = ['atenta', 'check', '.']\n"
+        "from atenta.command.main import main\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code == 1, ended.code\n"
+        "assert not {'torch', 'transformers', 'datasets', 'yaml'} & sys.modules.keys()"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "informacao → informação" in done.stdout.decode()
+
+
+def test_hook_and_action_run_the_command():
+    (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
+    assert hook["entry"] == "atenta check"
+    action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
+    installing, checking = (step["run"] for step in action["runs"]["steps"])
+    without_torch = (ROOT / "docs" / "en" / "without_torch.md").read_text(encoding="utf-8")
+    needed = re.search(r"^pip install (numpy .+)$", without_torch, re.MULTILINE)[1]
+    assert f"--quiet {needed}\n" in installing
+    assert 'atenta" check --format github $PATHS' in checking
+    assert action["inputs"].keys() == {"paths"}
