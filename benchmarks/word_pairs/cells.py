@@ -28,19 +28,20 @@ class Contestant:
 
     Attributes:
         worker: The script in `workers` that trains it; `None`: it has no model, and needs no time.
-        package: The package of its own environment, pinned; `None`: it runs in this one.
+        packages: The packages of its own environment, pinned, the library first; empty: it runs in this one.
     """
 
     worker: str | None = None
-    package: str | None = None
+    packages: tuple[str, ...] = ()
 
 
 CONTESTANTS = {
     "atenta": Contestant("with_trainer.py"),
     "bart": Contestant("with_trainer.py"),
-    "yoyodyne_rotary": Contestant("with_yoyodyne.py", "yoyodyne==0.5.27"),
-    "yoyodyne_pointer": Contestant("with_yoyodyne.py", "yoyodyne==0.5.27"),
-    "joeynmt": Contestant("with_joeynmt.py", "joeynmt==2.3.0"),
+    "yoyodyne_rotary": Contestant("with_yoyodyne.py", ("yoyodyne==0.5.27",)),
+    "yoyodyne_pointer": Contestant("with_yoyodyne.py", ("yoyodyne==0.5.27",)),
+    # It imports importlib_metadata without requiring it.
+    "joeynmt": Contestant("with_joeynmt.py", ("joeynmt==2.3.0", "importlib_metadata==10.2.0")),
     "look_up": Contestant(),
     "letters_in_context": Contestant(),
 }
@@ -154,7 +155,7 @@ class Runner:
         }
         path, answer = folder / "job.json", folder / "answer.json"
         path.write_text(json.dumps(job, ensure_ascii=False, indent=1), encoding="utf-8")
-        python = self._environment(contestant.package) if contestant.package else Path(sys.executable)
+        python = self._environment(contestant.packages) if contestant.packages else Path(sys.executable)
         self._start([python, WORKERS / str(contestant.worker), path], folder / "log.txt")
         answered = json.loads(answer.read_text(encoding="utf-8"))
         decoded = {name: answered[name] for name in ("greedy", "beams")}
@@ -166,15 +167,19 @@ class Runner:
             **{name: answered[name] for name in ("weights", "training_seconds", "versions")},
         }
 
-    def _environment(self, package: str) -> Path:
-        """Make the environment of a package, with the torch of this one, unless it is there; return its Python."""
-        folder = self.work / "environments" / package.replace("==", "-")
+    def _environment(self, packages: Sequence[str]) -> Path:
+        """Make the environment of packages, with the torch of this one, unless it is there; return its Python."""
+        folder = self.work / "environments" / packages[0].replace("==", "-")
         python, made = folder / "bin" / "python", folder / "made"
         if not made.is_file():
-            print(f"Making the environment of {package} in {folder}: some minutes.", flush=True)
+            print(f"Making the environment of {packages[0]} in {folder}: some minutes.", flush=True)
             venv.create(folder, clear=True, with_pip=True)
             torch = f"torch=={version('torch').partition('+')[0]}"
-            self._start([python, "-m", "pip", "install", torch, package], folder / "log.txt")
+            pip = [python, "-m", "pip"]
+            self._start([*pip, "install", torch, *packages], folder / "log.txt")
+            # yoyodyne requires it without importing it, but torchmetrics does, and the one of PyPI, made for CUDA,
+            # fails beside a torch for CPUs.
+            self._start([*pip, "uninstall", "--yes", "torchvision"], folder / "log.txt")
             made.touch()
         return python
 
@@ -196,7 +201,10 @@ class Runner:
         if ended.returncode:
             lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
-            raise OSError(f"ended with status {ended.returncode}: {last} (see {log})")
+            where = (
+                f"{log.relative_to(self.work)} in --work_folder"  # a cell is published, with no path of this machine
+            )
+            raise OSError(f"ended with status {ended.returncode}: {last} (see {where})")
 
     def _describe(self, cell: Cell) -> dict[str, Any]:
         names = f"{cell.data_set} {cell.contestant}"

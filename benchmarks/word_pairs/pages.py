@@ -92,6 +92,7 @@ def read_cells(folder: Path) -> list[dict[str, Any]]:
 
 def write_pages(cells: Sequence[_Cell], folder: Path) -> None:
     """Write README.md and README.pt.md: a preface, a table for each data set with cells, and how they were made."""
+    folder.mkdir(parents=True, exist_ok=True)
     for language, ending in ENDINGS.items():
         words = _WORDS[language]
         preface = (Path(__file__).parent / f"preface{ending}.md").read_text(encoding="utf-8").strip()

@@ -135,10 +135,12 @@ def test_an_environment_is_made_once_with_our_torch(tmp_path, monkeypatch):
     monkeypatch.setattr(cells_of.venv, "create", lambda folder, **options: folder.mkdir(parents=True))
     runner = Runner(tmp_path / "cells", tmp_path / "work", tmp_path, threads=2)
     monkeypatch.setattr(runner, "_start", lambda arguments, log: started.append(arguments))
-    assert runner._environment("yoyodyne==1.2") == runner._environment("yoyodyne==1.2")
-    ((python, *arguments),) = started
+    packages = ("yoyodyne==1.2", "other==3")
+    assert runner._environment(packages) == runner._environment(packages)
+    (python, *install), uninstall = started
     assert python == tmp_path / "work" / "environments" / "yoyodyne-1.2" / "bin" / "python"
-    assert arguments[3:] == [f"torch=={torch.__version__.partition('+')[0]}", "yoyodyne==1.2"]
+    assert uninstall[3:] == ["uninstall", "--yes", "torchvision"]
+    assert install[2:] == ["install", f"torch=={torch.__version__.partition('+')[0]}", *packages]
 
 
 def made_cell(contestant, minutes, seed, wrong, **more):

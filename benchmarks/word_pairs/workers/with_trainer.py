@@ -135,8 +135,8 @@ def train_bart(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
         forced_eos_token_id=None,
     )
     model = BartForConditionalGeneration(config)
-    model.generation_config.max_length = _LONGEST
     encoded = {split: datasets.Dataset.from_dict(_encode(of_split, tokenizer)) for split, of_split in rows.items()}
+    model.generation_config.max_length = 2 * max(len(ids) for split in encoded.values() for ids in split["labels"])
     mean_length = np.mean([len(row["input_ids"]) + len(row["labels"]) for row in encoded["train"]])
     training = Seq2SeqTrainingArguments(
         output_dir=str(Path(job.folder) / "model"),
