@@ -8,7 +8,7 @@ from typing import Any
 
 from atenta.hub.card_words import in_one_line, markdown_table
 from benchmarks.word_pairs.cells import BEAMS, CONTESTANTS
-from benchmarks.word_pairs.data_sets import DATA_SETS, DataSet
+from benchmarks.word_pairs.data_sets import DATA_SETS
 from results.figures import number_text
 
 ENDINGS = {"en": "", "pt": ".pt"}
@@ -38,11 +38,11 @@ _WORDS = {
         "beams": "words/s, {beams} beams",
         "not run": "not run",
         "failed": "failed",
-        "best": "best",
         "failures": "What failed",
         "how": "How it was measured",
-        "seconds": "{first} to {last} s of training were measured where {minutes} min were given",
-        "run": "`{command}`, {date}, {machine}",
+        "seconds": "Where {minutes} min were given, training took {first} to {last} s",
+        "run": "`python -m benchmarks.word_pairs`, {first} to {last}, {machine}: {count} cells; the command of "
+        "each is in its file in `cells/`",
         "versions": "Versions",
         "data": "Data that are not shipped",
     },
@@ -56,11 +56,11 @@ _WORDS = {
         "beams": "palavras/s, {beams} feixes",
         "not run": "não executado",
         "failed": "falhou",
-        "best": "melhor",
         "failures": "O que falhou",
         "how": "Como foi medido",
-        "seconds": "foram medidos de {first} a {last} s de treino onde se deram {minutes} min",
-        "run": "`{command}`, {date}, {machine}",
+        "seconds": "Onde se deram {minutes} min, o treino levou de {first} a {last} s",
+        "run": "`python -m benchmarks.word_pairs`, de {first} a {last}, {machine}: {count} células; o comando "
+        "de cada uma está em seu arquivo em `cells/`",
         "versions": "Versões",
         "data": "Dados à parte",
     },
@@ -79,9 +79,8 @@ def read_cells(folder: Path) -> list[dict[str, Any]]:
         try:
             cell = json.loads(path.read_text(encoding="utf-8"))
             known = cell["data_set"] in DATA_SETS and cell["contestant"] in CONTESTANTS
-            known &= isinstance(cell["minutes"] + cell["seed"], int | float) and bool(
-                cell.keys() & {"words_wrong", "error"}
-            )
+            known &= isinstance(cell["minutes"] + cell["seed"], int | float) and "machine" in cell
+            known &= "words_wrong" in cell or "error" in cell
         except (ValueError, LookupError, TypeError):
             known = False
         if not known:
@@ -127,7 +126,7 @@ def table(cells: Sequence[_Cell], language: str) -> str:
             row.append(f"**{shown}**" if share and mean(share) == best[time] else shown)
         measured = [cell for cell in of_name if "words_wrong" in cell]
         last = [cell for cell in measured if cell["minutes"] == max(each["minutes"] for each in measured)]
-        row += [_mean_of([cell[key] for cell in last if key in cell], language) for key in ("weights",)]
+        row.append(_mean_of([cell["weights"] for cell in last if "weights" in cell], language))
         for search in ("greedy", "beams"):
             speeds = [cell["words_per_second"][search] for cell in last if search in cell["words_per_second"]]
             row.append(_mean_of(speeds, language))
@@ -152,34 +151,26 @@ def _mean_of(values: Sequence[float], language: str) -> str:
 
 
 def _how(cells: Sequence[_Cell], language: str) -> list[str]:
-    """Return the last parts of a page: what failed, the data, the versions, and the command of each cell."""
+    """Return the last parts of a page: what failed, and the times, versions, data and machines of the cells."""
     words, parts = _WORDS[language], []
     if failed := [cell for cell in cells if "error" in cell]:
         lines = [f"- {NAMES[cell['contestant']][language]}: {in_one_line(cell['error'])}" for cell in failed]
         parts += [f"## {words['failures']}", "\n".join(dict.fromkeys(lines))]
     lines = []
-    for time in sorted({cell["minutes"] for cell in cells if "training_seconds" in cell}):
-        seconds = [
-            cell["training_seconds"] for cell in cells if cell["minutes"] == time and "training_seconds" in cell
-        ]
+    for machine in dict.fromkeys(cell["machine"] for cell in cells):
+        dates = sorted(cell["date"] for cell in cells if cell["machine"] == machine)
+        run = {"first": dates[0], "last": dates[-1], "machine": machine, "count": len(dates)}
+        lines.append(f"- {words['run'].format(**run)}.")
+    trained = [cell for cell in cells if "training_seconds" in cell]
+    for time in sorted({cell["minutes"] for cell in trained}):
+        seconds = [cell["training_seconds"] for cell in trained if cell["minutes"] == time]
         first, last = (number_text(each, language, 0) for each in (min(seconds), max(seconds)))
         lines.append(f"- {words['seconds'].format(first=first, last=last, minutes=f'{time:g}')}.")
     for name in CONTESTANTS:
-        versions = {
-            tuple(cell["versions"].items()) for cell in cells if cell["contestant"] == name and "versions" in cell
-        }
-        for each in sorted(versions):
-            shown = ", ".join(f"{package} {number}" for package, number in each)
+        for versions in sorted({tuple(cell["versions"].items()) for cell in trained if cell["contestant"] == name}):
+            shown = ", ".join(f"{package} {number}" for package, number in versions)
             lines.append(f"- {words['versions']}, {NAMES[name][language]}: {shown}.")
-    used = {cell["data_set"] for cell in cells}
-    lines += [
-        f"- {words['data']}, {each.name}: {_where(each, language)}."
-        for each in DATA_SETS.values()
-        if each.name in used and each.where
-    ]
-    lines += [f"- {words['run'].format(**cell)}" for cell in cells]
+    for data_set in DATA_SETS.values():
+        if data_set.where and any(cell["data_set"] == data_set.name for cell in cells):
+            lines.append(f"- {words['data']}, {data_set.label[language]}: {data_set.where[language]}.")
     return [*parts, f"## {words['how']}", "\n".join(lines)] if lines else parts
-
-
-def _where(data_set: DataSet, language: str) -> str:
-    return data_set.where[language]

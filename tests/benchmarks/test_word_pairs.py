@@ -172,7 +172,8 @@ def test_the_table_has_means_spreads_the_best_and_what_is_missing():
 def test_pages_say_what_failed_and_how_cells_were_made(tmp_path):
     write_pages(CELLS, tmp_path)
     page = (tmp_path / "README.md").read_text(encoding="utf-8")
-    for text in ("## Italian, 800", "JoeyNMT, Transformer: no such package", "121 to 121 s", "2026-01-02, a machine"):
+    texts = ("JoeyNMT, Transformer: no such package", "121 to 121 s", "2026-01-02, a machine: 6 cells", "torch 2.")
+    for text in ("## Italian, 800", *texts):
         assert text in page
     assert "## Greek" not in page
 

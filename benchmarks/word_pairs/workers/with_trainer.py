@@ -34,7 +34,6 @@ _STEPS = 1_000_000  # of a schedule that follows the clock: only its fineness
 _WARMUP = 0.1  # of the time, as recipes do if they are not told otherwise
 _LONGEST = 128  # positions of BART, which it has to be told
 _OF_TRAINER = (  # options of our configuration that transformers' own Trainer has too
-    "learning_rate",
     "lr_scheduler_type",
     "label_smoothing_factor",
     "weight_decay",
@@ -147,6 +146,7 @@ def train_bart(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
         predict_with_generate=True,
         use_cpu=True,
         seed=job.seed,
+        learning_rate=float(sizes["learning_rate"]),  # 1e-3 is a text in YAML 1.1
         **{name: sizes[name] for name in _OF_TRAINER if name in sizes},
     )
     seq2seq_trainer = Seq2SeqTrainer(
