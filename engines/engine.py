@@ -307,8 +307,7 @@ class Engine:
     def _side_by_side(self, work: Callable[[list[int]], None], batches: Sequence[list[int]]) -> None:
         """Do the work of each batch, given by the numbers of its texts, several at once."""
         if len(batches) == 1:
-            work(batches[0])
-            return
+            return work(batches[0])
         with ThreadPoolExecutor(self._threads) as pool, progress(len(batches), "batch") as count:
             deque((count(1) for _ in pool.map(work, batches)), maxlen=0)
 
@@ -319,8 +318,7 @@ class Engine:
     def _encode(self, texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[list[int]]:
         """Return the ids of texts, none of them longer than the positions that the model has learned."""
         encoded = self.tokenizer.encode(texts, text_pairs)
-        length = max(map(len, encoded), default=0)
-        if self._longest is not None and length > self._longest:
+        if self._longest is not None and (length := max(map(len, encoded), default=0)) > self._longest:
             raise ValueError(
                 f"A text has {length} tokens; expected at most the {self._longest} positions that this model has "
                 "learned (max_position_embeddings). Shorten it."

@@ -1,0 +1,1 @@
+"""The table by which a user chooses: the same words, the same minutes, the same machine, and several libraries."""
