@@ -97,15 +97,13 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
     by characters.
 
     Feature tags are special tokens. Add them before a text by id (`convert_tokens_to_ids(["<V>"])`); if special tokens
-    are split, a text cannot contain them.
+    are split, a text cannot contain them. An encoder's tokenizer does not split them: it reads tags and `<mask>` in
+    texts, unless a call sets `split_special_tokens=True`. The recipes save it with this setting, except for models
+    that fill in masks.
 
     `word_ids()` of what an encoder's tokenizer returns numbers the words of the text: runs of letters and digits, and
     of signs, each with the white space before it. Words given with `is_split_into_words=True` are joined as they are,
     without spaces.
-
-    An encoder's tokenizer does not split them: it reads tags and `<mask>` in
-    texts, unless a call sets `split_special_tokens=True`. The recipes save it with this setting, except for models
-    that fill in masks.
 
     Libraries that write `<eos>` into texts, as trl and chat templates do, need a tokenizer that reads it, loaded with
     `from_pretrained(folder, split_special_tokens=False)`. It reads `<eos>` in every text, whoever wrote it; in a chat,
