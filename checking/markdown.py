@@ -79,7 +79,7 @@ def _enter_image(state: StateInline, silent: bool) -> bool:
 def _line_places(token: Token, source: str, starts: list[int], cursors: dict[int, int]) -> list[tuple[int, int]]:
     """Return where each line of a token's content begins in it, and in the file; `NOWHERE` if it is not found."""
     places, begins = [], 0
-    for number, line in enumerate(token.content.split("\n"), token.map[0]):
+    for number, line in enumerate(token.content.split("\n"), token.map[0] if token.map else 0):
         bare = line.strip()
         end = starts[number + 1] if number + 1 < len(starts) else len(source)
         found = source.find(bare, cursors.get(number, starts[number]), end)

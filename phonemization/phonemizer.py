@@ -16,7 +16,7 @@ from ..engines.onnx_models import ONNX_FOLDER, Quantization, file_name
 from ..engines.saved_model import class_of, find_model
 from ..generation_options import is_whole
 from ..tokenization.base_letters import strip_accents
-from ..tokenization.text_checks import check_list_of_texts
+from ..tokenization.text_checks import list_of_texts
 from .portuguese_texts import INSTALL, LANGUAGES, spell_out
 from .readings import Phones, Reading, known_readings, load_readings, other_reading, plain_word, read_lexicon
 
@@ -194,7 +194,7 @@ class Phonemizer:
         Warns:
             UserWarning: If numbers or words stay as they are, or the phones of a word were cut off.
         """
-        check_list_of_texts(texts)
+        texts = list_of_texts(texts)
         self._check_variant(variant)
         if not is_whole(n_best, 1):
             raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
