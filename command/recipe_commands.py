@@ -73,18 +73,17 @@ def train(
         raise typer.BadParameter(
             f"found {recipe!r}; " + (f"did you mean {close[0]}?" if close else f"expected {', '.join(RECIPES)}")
         )
-    table = import_with_extra("atenta.recipes.option_table", "recipes")
     sys.argv = [f"atenta train {recipe}", *context.args]
     try:
+        table = import_with_extra("atenta.recipes.option_table", "recipes")
         if {"-h", "--help"} & {*context.args}:
             table.print_help(recipe, context.args)
             return
         table.check_names(recipe, context.args)
-    except ValueError as error:
-        raise typer.BadParameter(str(error)) from None
-    try:
         module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
         run_recipe = import_module("atenta.recipes.training").run_recipe
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         raise typer.Exit(130) from None

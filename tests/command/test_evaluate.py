@@ -244,10 +244,17 @@ def test_an_empty_file_is_refused(tmp_path, model_class, name):
     assert "\n" not in reason
 
 
+def one_column(folder):
+    """Return a file that no reader of pairs accepts."""
+    path = folder / "rows.tsv"
+    path.write_text("one column\n", encoding="utf-8")
+    return path
+
+
 @pytest.mark.parametrize("name", ["nonsense", "tag_accuracy"])
 def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
-    reason = evaluate(model, tmp_path / "nowhere.tsv", "--metrics", "chrf", "--metrics", name, code=1)
+    reason = evaluate(model, one_column(tmp_path), "--metrics", "chrf", "--metrics", name, code=1)
     assert repr(name) in reason
     assert "exact_match, " in reason
     assert "tag_accuracy" not in reason.replace(repr(name), "")
@@ -256,7 +263,7 @@ def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
 @pytest.mark.parametrize("name", ["", "nowhere/scores.json"])
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path, name):
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
-    reason = evaluate(model, tmp_path / "nowhere.tsv", "--output", tmp_path / name, code=1)
+    reason = evaluate(model, one_column(tmp_path), "--output", tmp_path / name, code=1)
     assert f"--output {tmp_path / name} cannot be written" in reason
 
 

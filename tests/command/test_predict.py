@@ -575,8 +575,8 @@ def test_the_model_may_sample_by_itself(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["nonsense", "cuda:99"])
-def test_a_device_that_is_not_there_is_refused(name):
-    for command in (("predict", "nowhere", "a"), ("evaluate", "nowhere", "--test_file", __file__)):
+def test_a_device_that_is_not_there_is_refused(folders, name):
+    for command in (("predict", "nowhere", "a"), ("evaluate", folders[0], "--test_file", __file__)):
         assert refusal(*command, "--device", name).startswith(f"--device {name} cannot be used; expected cpu")
 
 
