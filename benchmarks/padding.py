@@ -14,8 +14,8 @@ from transformers import TrainingArguments
 from atenta.recipes.reading import DataArguments, RowFormat, Rows, load_rows
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
-from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.tasks.transduction import PAIRS
 from atenta.recipes.training.batching import BucketBatchSampler
 from atenta.recipes.training.parsing import CONFIGS
 from benchmarks.measuring import OURS, Settings, Target, Work

@@ -1,4 +1,4 @@
-"""What was found in files, by their content: a file that has not changed is not read by the model again."""
+"""A cache of findings by the content of files: one that has not changed is not read by the model again."""
 
 import hashlib
 import json

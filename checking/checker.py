@@ -25,7 +25,7 @@ _ROUNDS = 10  # of writing: a mark may decide a word beside it
 
 
 class CheckedFiles(NamedTuple):
-    """What a check has found.
+    """The result of a check.
 
     Attributes:
         findings: for each file with findings, these in the order of its text.

@@ -94,10 +94,7 @@ def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
     restored = given.copy()
     best: np.ndarray = np.ones(len(given), np.float32)
     stands: np.ndarray = np.ones(len(given), np.float32)
-    for places, logits in reader.score(texts):
-        scores = logits / np.float32(reader.config.confidence_temperature)
-        scores -= scores.max(1, keepdims=True)
-        probabilities = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    for places, probabilities in reader.probabilities(texts):
         labels = probabilities.argmax(1)
         rows = np.arange(len(places))
         restored[places] = reader.codes.labels[labels]

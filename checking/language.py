@@ -1,4 +1,4 @@
-"""Which texts are Portuguese: a count of its small words, and of those of languages that are like it or common."""
+"""A test for Portuguese: its small words are counted, and those of languages that are like it or common."""
 
 import re
 

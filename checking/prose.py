@@ -1,4 +1,4 @@
-"""What is prose in a file, by its name: blocks that a model may read, without code, keys and addresses."""
+"""The prose of a file, by its name: blocks that a model may read, without code, keys and addresses."""
 
 import re
 from collections.abc import Callable, Iterator

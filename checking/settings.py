@@ -1,4 +1,4 @@
-"""What is checked, and how: the configuration of a project, and its files."""
+"""The settings of a project, and the files that are checked."""
 
 import os
 import subprocess

@@ -17,11 +17,11 @@ from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.characters import RestorationTask
 from atenta.recipes.tasks.classification import ClassificationTask
 from atenta.recipes.tasks.documents import DocumentTask, LikelihoodTask, encode_documents
-from atenta.recipes.tasks.pairs import PairTask
 from atenta.recipes.tasks.prompts import PromptTask, encode_prompts
 from atenta.recipes.tasks.questions import QuestionTask
 from atenta.recipes.tasks.tagging import TaggingTask
 from atenta.recipes.tasks.task import Row, Task
+from atenta.recipes.tasks.transduction import PairTask
 from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, nats_of_answers
 from atenta.recipes.training.results import table
 

@@ -1,4 +1,4 @@
-"""How the command ends: errors in a line, interrupts, and a standard output that cannot be written."""
+"""The ends of the command: errors in a line, interrupts, and a standard output that cannot be written."""
 
 from atenta.recipes.terminal import escape_missing_characters
 

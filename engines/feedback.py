@@ -1,4 +1,4 @@
-"""What is said to the user besides answers: how far long work is, and texts that may be meant as files."""
+"""Messages besides answers: the progress of long work, and texts that may be meant as files."""
 
 import os
 import sys

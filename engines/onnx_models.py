@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
@@ -46,6 +47,16 @@ Quantization = Literal["int8"]
 def file_name(stem: str, quantization: Quantization | None) -> str:
     """Return the name of an ONNX file: `model.onnx`, or `model_int8.onnx`."""
     return f"{stem}_{quantization}.onnx" if quantization else f"{stem}.onnx"
+
+
+def default_quantization(folder: Path, engine: str) -> Quantization | None:
+    """Return `"int8"` if a saved model has no other ONNX files and `engine` may run them, otherwise `None`."""
+    has_float, has_int8 = (
+        any((folder / ONNX_FOLDER / file_name(stem, kind)).is_file() for stem in ("model", "decoder_model"))
+        for kind in (None, "int8")
+    )
+    may_run = engine == "onnx" or (engine == "auto" and find_spec("onnxruntime") is not None)
+    return "int8" if has_int8 and not has_float and may_run else None
 
 
 def weights_digest(folder: Path) -> str:

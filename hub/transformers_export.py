@@ -20,6 +20,7 @@ from ..engines.kinds import kind_of_class
 from ..engines.saved_model import find_model, load_tokenizer, load_weights, read_saved
 from ..engines.torch_models import load_model, named_outputs
 from ..engines.transformers_homes import to_home
+from ..tokenization.tokenization_atenta import for_version_4
 from .card import CARD, make_card
 from .card_command import name_from_here
 
@@ -27,7 +28,7 @@ _NUM_TEXTS = 16
 _LONGEST_TEXT = 40  # characters
 _TOLERANCE = 1e-4  # of the largest output or, if that is below 1, of 1
 # What transformers 5 writes about a tokenizer and transformers 4 does not know.
-_ONLY_IN_5 = ("backend", "is_local", "local_files_only", "extra_special_tokens")
+_ONLY_IN_5 = ("backend", "is_local", "local_files_only")
 
 
 class TransformersExport(NamedTuple):
@@ -92,12 +93,8 @@ def _save(made: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
         names = [name for name in names if name != "token_type_ids"]
     tokenizer.save_pretrained(folder)
     path = folder / "tokenizer_config.json"
-    saved = read_saved(path)
-    added = saved.get("extra_special_tokens")
-    saved = {name: value for name, value in saved.items() if name not in _ONLY_IN_5}
-    saved |= {"tokenizer_class": "PreTrainedTokenizerFast", "model_input_names": names}
-    if added:
-        saved["additional_special_tokens"] = added
+    saved = {name: value for name, value in for_version_4(read_saved(path)).items() if name not in _ONLY_IN_5}
+    saved["model_input_names"] = names
     path.write_text(json.dumps(saved, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
@@ -141,8 +138,6 @@ def _compare(
 def _random_texts(tokenizer: PreTrainedTokenizerBase, longest: int) -> list[str]:
     """Return texts of the characters that a tokenizer knows, of different lengths, the same at every call."""
     characters = sorted(token for token in tokenizer.get_vocab() if len(token) == 1)
-    generator, longest = (
-        random.Random(0),
-        max(1, min(_LONGEST_TEXT, longest // 2 - 3)),
-    )  # also pairs, with special tokens
+    generator = random.Random(0)
+    longest = max(1, min(_LONGEST_TEXT, longest // 2 - 3))  # also pairs, with special tokens
     return ["".join(generator.choices(characters, k=generator.randint(1, longest))) for _ in range(_NUM_TEXTS)]

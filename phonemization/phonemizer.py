@@ -6,19 +6,18 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
 from ..engines.engine import Engine, EngineName, load_engine
 from ..engines.kinds import kind_of
-from ..engines.onnx_models import ONNX_FOLDER, Quantization, file_name
+from ..engines.onnx_models import Quantization, default_quantization
 from ..engines.saved_model import class_of, find_model
 from ..generation_options import is_whole
 from ..tokenization.base_letters import strip_accents
-from ..tokenization.text_checks import list_of_texts
-from .portuguese_texts import INSTALL, LANGUAGES, spell_out
+from ..tokenization.text_checks import Texts, list_of_texts
 from .readings import Phones, Reading, known_readings, load_readings, other_reading, plain_word, read_lexicon
+from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+")
@@ -138,15 +137,12 @@ class Phonemizer:
         """
         own = None if lexicon is None else read_lexicon(lexicon)
         folder = find_model(name_or_path)
-        files = [folder / ONNX_FOLDER / file_name("decoder_model", kind) for kind in (None, "int8")]
-        only_int8 = files[1].is_file() and not files[0].is_file()
-        if only_int8 and engine != "torch" and (engine == "onnx" or find_spec("onnxruntime")):
-            quantization = "int8"
+        quantization = quantization or default_quantization(folder, engine)
         return cls(load_engine(folder, engine, quantization=quantization), load_readings(folder), own)
 
     def phonemize(
         self,
-        texts: str | Sequence[str],
+        texts: str | Texts,
         variant: str | None = None,
         *,
         punctuation: bool = False,
@@ -156,7 +152,7 @@ class Phonemizer:
         """Return the phones of texts: `amanhã vou à praia` becomes `amãˈɲã ˈvow a ˈpɾayə`.
 
         Args:
-            texts: a text, or a list or tuple of texts.
+            texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.
             variant: one of `variants`; `None` for a model that has none.
             punctuation: whether what is between words stays.
             word_separator: what parts words, without punctuation.
@@ -179,11 +175,11 @@ class Phonemizer:
         ]
         return found[0] if isinstance(texts, str) else found
 
-    def read(self, texts: Sequence[str], variant: str | None = None, *, n_best: int = 1) -> list[PhonemizedText]:
+    def read(self, texts: Texts, variant: str | None = None, *, n_best: int = 1) -> list[PhonemizedText]:
         """Return texts with the pronunciations of each word.
 
         Args:
-            texts: a list or tuple of texts.
+            texts: as in [`Phonemizer.phonemize`], without one alone.
             variant: as in [`Phonemizer.phonemize`].
             n_best: number of readings of each word that the model writes; above 1, it searches with beams.
 

@@ -23,7 +23,7 @@ from typing import Any
 
 from atenta.recipes import seq2seq
 from atenta.recipes.reading.records import BadRow, printable
-from atenta.recipes.tasks.pairs import PAIRS
+from atenta.recipes.tasks.transduction import PAIRS
 from atenta.recipes.training import parse_arguments, run_recipe
 
 _SINGLE_WORDS = 0.95  # share of the sources

@@ -24,7 +24,7 @@ from atenta.recipes.option_annotations import FROM_1, SHARE
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.denoising import DenoisingCollator, decode_masked, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
-from atenta.recipes.tasks.pairs import PairTask, copy_source
+from atenta.recipes.tasks.transduction import PairTask, copy_source
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     TwoStackArguments,

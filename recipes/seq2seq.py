@@ -27,7 +27,7 @@ from atenta.recipes.option_annotations import FROM_0, Mark
 from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
-from atenta.recipes.tasks.pairs import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
+from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
 from atenta.recipes.training import (
     Seq2SeqRecipeArguments,
     Seq2SeqRecipeTrainer,

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from ..engines.engine import EngineName, choose_engine
 from ..engines.feedback import progress
-from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, file_name
+from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, default_quantization
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
 from ..tokenization.spellings_file import HUB_OPTIONS
@@ -146,9 +145,7 @@ class CharacterRestorer(WindowReader):
         read_tagger_config(folder)
         if engine == "auto" and kwargs and quantization is None:
             engine = "torch"
-        has_float, has_int8 = ((folder / ONNX_FOLDER / file_name("model", kind)).is_file() for kind in (None, "int8"))
-        if engine != "torch" and has_int8 and not has_float and (engine == "onnx" or find_spec("onnxruntime")):
-            quantization = "int8"
+        quantization = quantization or default_quantization(folder, engine)
         if choose_engine(folder, engine, quantization) == "torch":
             from transformers import AutoModelForTokenClassification
 

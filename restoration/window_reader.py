@@ -123,6 +123,12 @@ class WindowReader:
         for places, choices, logits in self._read(texts):
             yield places, np.where(self.codes.allowed[choices], logits, np.float32(-np.inf))
 
+    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield places as `score` does, and the probabilities of their labels, (places, labels), float32."""
+        for places, logits in self.score(texts):
+            scores = np.exp((logits - logits.max(1, keepdims=True)) / np.float32(self.config.confidence_temperature))
+            yield places, scores / scores.sum(1, keepdims=True)
+
     def _read(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield places as `score` does, their rows in `CharacterCodes.allowed`, and the logits of all labels."""
         if not texts:

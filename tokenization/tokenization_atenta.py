@@ -249,10 +249,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
     ) -> tuple[str, ...]:
         # transformers calls this when it has written tokenizer_config.json, and before it pushes the files.
         path = Path(file_names[0])
-        config = json.loads(path.read_text(encoding="utf-8"))
-        config["tokenizer_class"] = "PreTrainedTokenizerFast"  # the name that versions 4 and 5 know
-        if tags := config.pop("extra_special_tokens", None):
-            config["additional_special_tokens"] = tags  # version 4 reads no list by the other name
+        config = for_version_4(json.loads(path.read_text(encoding="utf-8")))
         path.write_text(json.dumps(config, indent=2, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
         return super()._save_pretrained(save_directory, file_names, *args, **kwargs)
 
@@ -333,6 +330,14 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
                 "split_special_tokens=False. If it is the text's own, give split_special_tokens=True in the call.",
                 stacklevel=3,
             )
+
+
+def for_version_4(config: dict[str, Any]) -> dict[str, Any]:
+    """Return a tokenizer_config.json of transformers 5 with the names that versions 4 and 5 know."""
+    config = {**config, "tokenizer_class": "PreTrainedTokenizerFast"}
+    if tags := config.pop("extra_special_tokens", None):
+        config["additional_special_tokens"] = tags  # version 4 reads no list by the other name
+    return config
 
 
 def _glued_words(words: str | Sequence) -> tuple[str, str] | None:

@@ -10,7 +10,7 @@ import yaml
 
 from atenta.recipes.reading.records import read_lines
 from atenta.recipes.samples.files import DATA, SPLITS
-from atenta.recipes.tasks.pairs import PairTask, check_pair, look_up
+from atenta.recipes.tasks.transduction import PairTask, check_pair, look_up
 from atenta.recipes.training.parsing import CONFIGS
 
 Rows = Sequence[Mapping[str, Any]]

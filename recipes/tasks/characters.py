@@ -15,8 +15,8 @@ from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import check_document, read_documents
-from atenta.recipes.tasks.pairs import copy_source
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
+from atenta.recipes.tasks.transduction import copy_source
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 from atenta.restoration.spans import cut_windows
 from atenta.restoration.spellings import WORD, Spellings, code_points, lower_case

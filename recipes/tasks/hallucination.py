@@ -1,4 +1,4 @@
-"""Invented pairs for learning inflection from few: rows of tasks/pairs.py whose stems are replaced by random letters.
+"""Invented pairs for learning inflection from few: rows of pairs whose stems are replaced by random letters.
 
 A model that saw a hundred lemmas learns them by heart, and fails to copy the stem of any other. Hallucination replaces
 the inside of what lemma and form have in common by the same random letters in both (Anastasopoulos and Neubig, 2019,

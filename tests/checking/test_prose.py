@@ -1,4 +1,4 @@
-"""What is prose in a file: all that people read, nothing that machines read, and each character in its place."""
+"""The prose of files: all that people read, nothing that machines read, and each character in its place."""
 
 import pytest
 from hypothesis import given, settings

@@ -31,4 +31,4 @@ def num2words(monkeypatch):
 
 @pytest.fixture
 def without_num2words(monkeypatch):
-    monkeypatch.setattr("atenta.phonemization.portuguese_texts.find_spec", lambda name: None)
+    monkeypatch.setattr("atenta.phonemization.spelled_out.find_spec", lambda name: None)

@@ -16,10 +16,10 @@ from atenta.recipes.metrics import scores
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.tasks.characters import most_frequent_spelling
 from atenta.recipes.tasks.classification import majority_label, ngram_labels
-from atenta.recipes.tasks.pairs import align_letters, copy_source, letters_in_context, look_up
 from atenta.recipes.tasks.prompts import PromptTask
 from atenta.recipes.tasks.questions import most_similar_sentences, random_spans
 from atenta.recipes.tasks.tagging import most_frequent_tags
+from atenta.recipes.tasks.transduction import align_letters, copy_source, letters_in_context, look_up
 
 
 def pair(source, target, tags=()):

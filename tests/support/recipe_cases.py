@@ -20,9 +20,9 @@ from atenta import (
 )
 from atenta.recipes.retrieval import COMBINATIONS, EDITS, NGRAMS
 from atenta.recipes.tasks.classification import ClassificationTask
-from atenta.recipes.tasks.pairs import PairTask
 from atenta.recipes.tasks.questions import QuestionTask
 from atenta.recipes.tasks.tagging import TaggingTask
+from atenta.recipes.tasks.transduction import PairTask
 from atenta.tokenization.base_letters import strip_accents
 from support.recipes import arguments, run_recorded, tiny
 

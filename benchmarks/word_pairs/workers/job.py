@@ -1,4 +1,4 @@
-"""What the workers share: their job, the measure of decoding, and what they answer, by the standard library alone.
+"""The parts that all workers share: their job, the measure of decoding, their answer. The standard library is enough.
 
 A worker is a script that runs in an environment of its own, in which this package may not be installed: `python
 workers/with_….py job.json`. It trains a contestant for the minutes of the job, decodes the test, and writes its answer
@@ -19,7 +19,7 @@ _LONG_ENOUGH = 10  # seconds of decoding after which it is not repeated
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is to do.
+    """The task of a worker.
 
     Attributes:
         contestant: The name of the contestant; a worker may have several.

@@ -28,7 +28,7 @@ from transformers import (
 )
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.pairs import check_pair, encode_pairs, tag_tokens
+from atenta.recipes.tasks.transduction import check_pair, encode_pairs, tag_tokens
 
 _STEPS = 1_000_000  # of a schedule that follows the clock: only its fineness
 _WARMUP = 0.1  # of the time, as recipes do if they are not told otherwise

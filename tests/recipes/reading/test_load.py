@@ -13,7 +13,7 @@ from atenta.recipes.reading import load as load_module
 from atenta.recipes.samples import SAMPLES, Sample
 from atenta.recipes.samples import files as files_module
 from atenta.recipes.tasks.documents import DOCUMENTS, DocumentArguments, load_documents
-from atenta.recipes.tasks.pairs import PAIRS, encode_pairs
+from atenta.recipes.tasks.transduction import PAIRS, encode_pairs
 from support.recipes import write_jsonl, write_lines
 
 COLUMNS = ["source", "target"]

@@ -15,9 +15,9 @@ from atenta.recipes.reading import splits as splits_module
 from atenta.recipes.reading.file_formats import read_table
 from atenta.recipes.reading.records import BadRow
 from atenta.recipes.reading.splits import DataArguments, code_digest, read_splits
-from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.tasks.transduction import PAIRS
 from support.recipes import write_jsonl, write_lines
 
 reads = []
@@ -188,7 +188,7 @@ def test_code_digest(tmp_path, monkeypatch):
     monkeypatch.setattr(splits_module, "__file__", str(tmp_path / "reading" / "splits.py"))
     digests = [code_digest(), code_digest.__wrapped__()]
     assert digests[0] == digests[1]
-    for changed in ("reading/file_formats.py", "tasks/pairs.py"):
+    for changed in ("reading/file_formats.py", "tasks/transduction.py"):
         with (tmp_path / changed).open("a") as file:
             file.write("\n")
         digests.append(code_digest.__wrapped__())

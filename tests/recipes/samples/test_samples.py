@@ -12,11 +12,11 @@ from atenta.recipes.samples.files import SPLITS, read_samples
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS
-from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TaggingTask
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
+from atenta.recipes.tasks.transduction import PAIRS
 from atenta.recipes.training.parsing import CONFIGS
 from atenta.tokenization.base_letters import strip_accents
 

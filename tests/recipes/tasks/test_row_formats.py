@@ -6,11 +6,11 @@ from datasets import Dataset
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS
-from atenta.recipes.tasks.pairs import PAIRS
 from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
+from atenta.recipes.tasks.transduction import PAIRS
 
 ANSWERS = {"text": ["a"], "answer_start": [0]}
 FORMATS = {  # each with a row as a file may have it

@@ -2,7 +2,7 @@
 
 import pytest
 
-from atenta.phonemization.portuguese_texts import spell_out
+from atenta.phonemization.spelled_out import spell_out
 
 
 @pytest.mark.parametrize(

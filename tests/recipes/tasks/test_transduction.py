@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.pairs import check_pair, encode_pairs, measure_lengths, nearest_target, tag_tokens
+from atenta.recipes.tasks.transduction import check_pair, encode_pairs, measure_lengths, nearest_target, tag_tokens
 from atenta.tokenization.text_windows import GAP
 
 
