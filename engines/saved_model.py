@@ -328,7 +328,7 @@ def load_config(folder: Path, *, trust_remote_code: bool = False) -> "PreTrained
 
 
 def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: Any) -> "PreTrainedTokenizerBase":
-    """Load the tokenizer of a saved model of any type.
+    """Load the tokenizer of a saved model of any type; that of a model of this package is an `AtentaTokenizer`.
 
     Args:
         folder: the model's folder.
@@ -340,8 +340,11 @@ def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: 
     """
     from transformers import AutoTokenizer
 
+    from ..tokenization.tokenization_atenta import AtentaTokenizer  # what it saves, transformers 4 reads too
+
+    tokenizer_class = AtentaTokenizer if is_ours(read_config(folder)) else AutoTokenizer
     with loading_errors(folder, "tokenizer"):
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
+        tokenizer = tokenizer_class.from_pretrained(folder, trust_remote_code=trust_remote_code, **options)
         if not isinstance(tokenizer.model_max_length, int | float):
             raise ValueError(f"model_max_length is {tokenizer.model_max_length!r:.40}; expected a number")
     if not trust_remote_code:  # else a copy that is saved would name code of others, beside that of its own model

@@ -20,7 +20,6 @@ from ..engines.kinds import kind_of_class
 from ..engines.saved_model import find_model, load_tokenizer, load_weights, read_saved
 from ..engines.torch_models import load_model, named_outputs
 from ..engines.transformers_homes import to_home
-from ..tokenization.tokenization_atenta import for_version_4
 from .card import CARD, make_card
 from .card_command import name_from_here
 
@@ -93,8 +92,10 @@ def _save(made: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
         names = [name for name in names if name != "token_type_ids"]
     tokenizer.save_pretrained(folder)
     path = folder / "tokenizer_config.json"
-    saved = {name: value for name, value in for_version_4(read_saved(path)).items() if name not in _ONLY_IN_5}
+    saved = {name: value for name, value in read_saved(path).items() if name not in _ONLY_IN_5}
     saved["model_input_names"] = names
+    if tokenizer.chat_template:  # tools read the special tokens that it writes into texts with the saved settings alone
+        saved["split_special_tokens"] = False
     path.write_text(json.dumps(saved, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -80,8 +80,6 @@ def load_or_create(
             if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
                 raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
             tokenizer = load_tokenizer(folder, split_special_tokens=splits)
-            if isinstance(saved, AtentaConfig):
-                tokenizer.__class__ = AtentaTokenizer  # it is saved so that older versions of transformers read it
             if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
                 head = {}
             model = load_weights(auto_class, folder, dropout=options.dropout, **head)
