@@ -93,6 +93,17 @@ def test_spans_of_emoji_and_of_decomposed_letters_are_those_of_the_text_given(lo
     assert "".join(text[start:end] for start, end in spans) == text
 
 
+@pytest.mark.parametrize("strategy", ["first", "average", "max"])
+def test_strategies_of_token_classification_give_each_word_one_label(load, strategy):
+    tag = load("token-classification", AtentaEncoderForTokenClassification, num_labels=2)
+    text = "Vi o José em Belém."
+    spans = [(each["start"], each["end"]) for each in tag(text, aggregation_strategy=strategy)]
+    starts = {0, *(place for place, sign in enumerate(text) if sign in " .")}  # of words, with the space before them
+    assert "".join(text[slice(*span)] for span in spans) == text
+    assert {start for start, _ in spans} <= starts
+    assert {end for _, end in spans} <= starts | {len(text)}
+
+
 @pytest.mark.parametrize(
     ("model_class", "special"), [(AtentaEncoderModel, ["<bos>", "<eos>"]), (AtentaEncoderDecoderModel, ["<eos>"])]
 )

@@ -95,6 +95,7 @@ def test_chats(served):
     assert answer["choices"][0]["message"]["content"] == expected
     assert answer["usage"]["prompt_tokens"] == len(ids)
     parts = events(post("/v1/chat/completions", messages=messages, stream=True))
+    assert not [part for part in parts if "choices" not in part]
     assert "".join(part["choices"][0]["delta"].get("content") or "" for part in parts) == expected
 
 

@@ -1,5 +1,7 @@
 """Models that recipes create or load, and LoRA around either."""
 
+import json
+
 import pytest
 import torch
 from transformers import (
@@ -11,6 +13,7 @@ from transformers import (
 )
 
 from atenta import AtentaEncoderForMaskedLM, AtentaTokenizer
+from atenta.engines.saved_model import load_tokenizer
 from atenta.recipes.training import StackArguments, TwoStackArguments, label_options, load_or_create
 from support.models import tiny_model
 
@@ -80,6 +83,16 @@ def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
     assert all(torch.equal(weights[name], weight) for name, weight in saved.model.state_dict().items())
     with pytest.raises(SystemExit, match=r"--model_name_or_path .*nothing"):
         create(model_name_or_path=str(tmp_path / "nothing"))
+
+
+def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):
+    tokenizer().save_pretrained(tmp_path / "first")
+    tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer())).save_pretrained(tmp_path / "first")
+    found = load_tokenizer(tmp_path / "first")
+    assert type(found) is AtentaTokenizer
+    found.save_pretrained(tmp_path / "second")
+    names = [json.loads((tmp_path / folder / "tokenizer_config.json").read_bytes()) for folder in ("first", "second")]
+    assert [each["tokenizer_class"] for each in names] == ["PreTrainedTokenizerFast"] * 2
 
 
 def test_lora_trains_low_ranks_and_a_new_head_only():
