@@ -39,6 +39,7 @@ class Spellings:
     def __init__(self, bases: Mapping[str, str], spellings: Mapping[str, tuple[str, ...]]) -> None:
         self._bases = np.arange(_CODE_POINTS, dtype=np.uint32)  # a table is faster than `str.translate`
         self._bases[list(map(ord, bases))] = list(map(ord, bases.values()))
+        self._choices = frozenset(bases.values())
         self._spellings = spellings
 
     def __len__(self) -> int:
@@ -47,6 +48,21 @@ class Spellings:
     def of(self, word: str) -> tuple[str, ...]:
         """Return the spellings of a word, whatever its marks and case, the most frequent first; none if unknown."""
         return self._spellings.get(self._bare(word), ())
+
+    def may_lack_marks(self, word: str) -> bool:
+        """Return whether marks more would make one of its spellings of a word, or no spelling of it is known.
+
+        False for a word without a character that has a choice.
+        """
+        given = lower_case(word)
+        if self._choices.isdisjoint(given):
+            return False
+        bare = self._bare(word)
+        spellings = self._spellings.get(bare, ())
+        return not spellings or any(
+            spelling != given and all(sign in (full, base) for sign, full, base in zip(given, spelling, bare))
+            for spelling in spellings
+        )
 
     @classmethod
     def from_texts(

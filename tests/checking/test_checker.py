@@ -1,10 +1,12 @@
 """Checks of files: what is found, what is written, the cache, names of the tree, and processes."""
 
+import random
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from atenta.checking import checker
+from atenta.checking import checker, findings
 from atenta.checking.cache import FOLDER, cache_key
 from atenta.checking.checker import check_files, write_findings
 from atenta.checking.findings import Finding
@@ -14,7 +16,12 @@ from atenta.recipes.samples.files import DATA
 from atenta.tokenization.base_letters import strip_accents
 from support.prose_files import CODE, make_files
 
-SENTENCES = (DATA / "portugues" / "cotidiano.txt").read_text(encoding="utf-8").splitlines()[:12]
+
+def _lines(name):
+    return (DATA / "portugues" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+SENTENCES = _lines("cotidiano")[:12]
 BARE = "A informacao nao chegou, e a situacao nao mudou."
 RIGHT = "A informação não chegou, e a situação não mudou."
 
@@ -44,6 +51,40 @@ def test_files_of_each_type_change_by_marks_of_prose_only(tmp_path):
         assert sum(map(str.__ne__, written, text)) > 20
     again = check_files([tmp_path / name for name in files], Settings(tmp_path), processes=1)
     assert not again.findings
+
+
+def test_marks_taken_away_are_found_again_and_no_others(tmp_path):
+    numbers = random.Random(1)
+    lines = [line for name in ("cotidiano", "guia-codigo-aberto") for line in _lines(name)[12:52]]
+    less = [
+        " ".join(strip_accents(word) if numbers.random() < 0.1 else word for word in line.split()) for line in lines
+    ]
+    right, files = make_files([" ".join(line.split()) for line in lines]), make_files(less)
+    checked = write_and_check(tmp_path, **files)
+    taken = {
+        (name, place)
+        for name, text in files.items()
+        for place, (before, after) in enumerate(zip(text, right[name], strict=True))
+        if before != after
+    }
+    found = {
+        (path.name, place)
+        for path, findings in checked.findings.items()
+        for each in findings
+        for place, _ in each.changes
+    }
+    assert len(taken) > 300
+    assert len(taken & found) >= 0.9 * len(taken)
+    assert len(taken & found) >= 0.995 * len(found)
+
+
+def test_only_words_that_may_lack_marks_are_read(tmp_path, monkeypatch):
+    read = []
+    of_sentences = findings._read
+    monkeypatch.setattr(findings, "_read", lambda reader, texts: read.extend(texts) or of_sentences(reader, texts))
+    found = words(write_and_check(tmp_path, **{"a.txt": f"Não dormi. {BARE} Hoje não. {BARE}"}))
+    assert read == [f"{BARE} ", BARE]
+    assert found.count(("informacao", "informação")) == 2
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])

@@ -67,3 +67,21 @@ def test_a_suggestion_changes_only_listed_characters(text):
     assert len(suggested) == len(text) == len(hints)
     for before, after in zip(text, suggested):
         assert after == before or BASES[after] == before
+
+
+@pytest.mark.parametrize(
+    ("word", "may"),
+    [
+        ("Acao", True),
+        ("acão", True),
+        ("Ação", False),
+        ("esta", True),
+        ("está", False),
+        ("xacao", True),
+        ("xyz", False),
+    ],
+)
+def test_words_that_may_lack_marks(word, may):
+    bases = {"á": "a", "ã": "a", "ç": "c"}
+    known = Spellings(bases, {"acao": ("ação",), "esta": ("esta", "está")})
+    assert known.may_lack_marks(word) == may
