@@ -33,12 +33,16 @@ _RING: dict[str, Any] = {  # around the best
 
 
 class Measured(NamedTuple):
-    """Errors of a task: those of the model with each seed, those without a model of each run, and those of others."""
+    """Errors of a task: those of the model with each seed, those without a model of each run, and those of others.
+
+    Bits are no share of all answers, and have an axis of their own.
+    """
 
     name: str
     models: Sequence[float]
     baselines: Sequence[float] = ()
     published: Sequence[float] = ()
+    in_bits: bool = False
 
 
 class Panel(NamedTuple):
@@ -57,9 +61,22 @@ class Curve(NamedTuple):
 
 
 def draw_errors(path: Path, tasks: Sequence[Measured], language: str) -> None:
-    """Draw the errors of tasks, from top to bottom, as dots on a logarithmic axis, and write them as SVG."""
-    figure = Figure(figsize=(9, 1.2 + 0.6 * len(tasks)), layout="constrained")
-    axes = figure.subplots()
+    """Draw the errors of tasks, from top to bottom, as dots on a logarithmic axis, and write them as SVG.
+
+    Tasks that are measured in bits follow in a panel of their own.
+    """
+    groups = [group for in_bits in (False, True) if (group := [task for task in tasks if task.in_bits == in_bits])]
+    figure = Figure(figsize=(9, 1.2 + 0.6 * len(tasks) + 0.4 * (len(groups) - 1)), layout="constrained")
+    panels = figure.subplots(len(groups), height_ratios=[len(group) for group in groups], squeeze=False)[:, 0]
+    for axes, group in zip(panels, groups):
+        _draw_errors(axes, group, language)
+    handles = [Line2D([], [], linestyle="none", label=say(kind, language), **_STYLES[kind]) for kind in _STYLES]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
+    _write_svg(figure, path, "errors")
+
+
+def _draw_errors(axes: Axes, tasks: Sequence[Measured], language: str) -> None:
+    in_bits = tasks[0].in_bits
     for place, task in enumerate(tasks):
         if len(task.models) > 1:
             low, high = (max(end(task.models), _LEAST) for end in (min, max))
@@ -67,20 +84,21 @@ def draw_errors(path: Path, tasks: Sequence[Measured], language: str) -> None:
         kinds = {"without a model": task.baselines[:1], "published": task.published, "model": [mean(task.models)]}
         for kind, values in kinds.items():
             for value in values:
-                axes.plot(max(value, _LEAST), place, linestyle="none", clip_on=False, **_STYLES[kind])
-    axes.set_xscale("log")
-    axes.set_xlim(right=1)
-    axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
-    axes.xaxis.set_minor_locator(NullLocator())
+                axes.plot(max(value, _LEAST), place, linestyle="none", clip_on=in_bits, **_STYLES[kind])
+    if in_bits:
+        axes.margins(x=0.1)
+        axes.set_xlabel(say("bits per character", language))
+    else:
+        axes.set_xscale("log")
+        axes.set_xlim(right=1)
+        axes.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.set_xlabel(say("error, on a logarithmic scale", language))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value, language)))
-    axes.set_xlabel(say("error, on a logarithmic scale", language))
     axes.set_yticks(range(len(tasks)), [_wrap(task.name, _TASK_WIDTH) for task in tasks], fontsize=8)
     axes.set_ylim(len(tasks) - 0.5, -0.5)
     axes.grid(alpha=0.3)
     axes.set_axisbelow(True)
-    handles = [Line2D([], [], linestyle="none", label=say(kind, language), **_STYLES[kind]) for kind in _STYLES]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
-    _write_svg(figure, path, "errors")
 
 
 def draw_differences(path: Path, panels: Sequence[Panel], lines: Sequence[str], language: str) -> None:

@@ -35,6 +35,7 @@ _PORTUGUESE = {
     "model": "modelo",
     "without a model": "sem modelo",
     "published": "publicado",
+    "bits per character": "bits por caractere",
     "error, on a logarithmic scale": "erro, em escala logarítmica",
     "percentage points; to the right is better →": "pontos percentuais; à direita é melhor →",
     "minutes of training, on a logarithmic scale": "minutos de treino, em escala logarítmica",

@@ -121,7 +121,7 @@ def _errors(rows: Sequence[Row], folder: Path, language: str) -> Iterator[Measur
         if not is_error(figure):
             own, others, published = ([1 - value for value in values] for values in (own, others, published))
             label = f"1 − {label}"
-        yield Measured(f"{row.task[language]}\n{label}", own, others, published)
+        yield Measured(f"{row.task[language]}\n{label}", own, others, published, figure["score"].startswith("bits"))
 
 
 def _how(rows: Sequence[Row], folder: Path, language: str) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import { ask } from "./models.js";
 import { failed, solved } from "./problems.js";
-import { duration, onLanguage, percent, say } from "./words.js";
+import { duration, list, onLanguage, percent, say } from "./words.js";
 
 const PAUSE = 200; // milliseconds without a key after which the line is read
 const NARROWEST = 22, WIDEST = 30, BETWEEN = 104, ROW = 172, MARGIN = 10; // pixels: a character, between the lines, from row to row
@@ -15,7 +15,7 @@ let picked = null; // index of the character that is looked at
 let timer = 0, isExample = true;
 
 export function startAttention() {
-  panel.addEventListener("shown", draw);
+  panel.addEventListener("shown", () => (written === null ? write() : draw())); // loads the model the first time
   line.addEventListener("input", () => {
     isExample = false;
     clearTimeout(timer);
@@ -27,7 +27,6 @@ export function startAttention() {
   new ResizeObserver(draw).observe(panel);
   onLanguage(() => {
     if (isExample) line.value = say("lineExample");
-    if (written === null) write(); // now, so that the page needs no network later
     offerHeads();
     draw();
   });
@@ -38,7 +37,8 @@ async function write() {
   try {
     const answer = await ask("write", line.value);
     if (answer === null) return; // a newer line is being read
-    written = answer;
+    // The first answer includes what the model does only once: its time would mislead.
+    written = written === null ? { ...answer, milliseconds: 0 } : answer;
     picked = null;
     if (!head.length) offerHeads();
     solved();
@@ -67,7 +67,8 @@ function weights() {
 function draw() {
   if (written === null) return;
   const { source, target, milliseconds, finished } = written, count = target.length;
-  time.textContent = say("lineTime", { time: duration(milliseconds / count), characters: count - (finished ? 1 : 0) }) +
+  const perCharacter = milliseconds && duration(milliseconds / count);
+  time.textContent = say("lineTime", { time: perCharacter, characters: count - (finished ? 1 : 0) }) +
     (finished ? "" : ` · ${say("cutOff")}`);
   if (panel.hidden) return;
   const width = svg.clientWidth - 2 * MARGIN, longest = Math.max(source.length, target.length);
@@ -118,8 +119,8 @@ function pick(index) {
   const sources = Array.from(row, (weight, from) => ({ weight, character: written.source[from] }))
     .filter(({ weight }) => weight >= WEAKEST)
     .sort((one, other) => other.weight - one.weight)
-    .map(({ weight, character }) => `${name(character)} ${percent(weight)}`);
-  read.textContent = say("read", { character: name(written.target[index]), sources: sources.slice(0, 5).join(", ") });
+    .map(({ weight, character }) => `${name(character)} (${percent(weight)})`);
+  read.textContent = say("read", { character: name(written.target[index]), sources: list(sources.slice(0, 5)) });
 }
 
 function press(event) {

@@ -2,13 +2,14 @@
 //
 // A request is {id, task, text}; the answers are {id, share} while it goes on, then {id, result}, {id, stale: true} if
 // a newer request for the same task has come meanwhile, or {id, error}. A request without an id cancels its task.
-// Tasks go on side by side: the models run a batch of each in turn, so that a word is answered while a book is read.
+// Tasks go on side by side, but a file waits, between two batches, until all that was typed is answered.
 
 import { loadEncoderDecoder } from "./encoder_decoder.js";
 import { loadTagger } from "./tagger.js";
 
 const loading = {};
 const newest = {}; // id of the newest request for each task
+let typed = Promise.resolve(); // settled when what was typed so far is answered
 const load = (name, loader) => (loading[name] ??= loader());
 
 const tasks = {
@@ -30,6 +31,7 @@ async function answer({ id, task, text }) {
   const goesOn = async (share) => {
     if (share !== undefined) postMessage({ id, share });
     await messages();
+    for (let before; task === "file" && before !== typed; ) await (before = typed);
     return newest[task] === id;
   };
   try {
@@ -43,5 +45,7 @@ async function answer({ id, task, text }) {
 
 addEventListener("message", ({ data }) => {
   newest[data.task] = data.id;
-  if (data.id) answer(data);
+  if (!data.id) return;
+  const answered = answer(data);
+  if (data.task !== "file") typed = Promise.all([typed, answered]);
 });

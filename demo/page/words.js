@@ -41,19 +41,19 @@ const WORDS = {
     allHeads: ({ heads }) => `all ${heads} heads, mean`,
     oneHead: ({ head }) => `head ${head}`,
     lines: "Characters written; ← and → choose one",
-    pick: "Point at a written character, or choose one with ← and →, to see what it read.",
-    read: ({ character, sources }) => `${character} read ${sources}`,
+    pick: "Tap or point at a character, or use ← and →, to see where the model looked.",
+    read: ({ character, sources }) => `To write ${character}, it looked at ${sources}`,
     end: "the end",
     space: "a space",
     cutOff: "The output was cut off.",
-    lineTime: ({ time, characters }) => `${time} per character written · ${plural(characters, "character", "characters")}`,
+    lineTime: ({ time, characters }) => `${time ? `${time} per character written · ` : ""}${plural(characters, "character", "characters")}`,
     fileReading: "is being read",
     save: ({ name }) => `Save ${name}`,
     suffix: "accents",
     notText: ({ name }) => `${name} is not UTF-8 text. Save it as UTF-8 and open it again.`,
     drop: "Drop the text file here",
     failed: ({ reason }) => `This did not work: ${reason}`,
-    footer: "Everything runs in your browser: what you type and open is not sent anywhere. Once loaded, the page works without a network.",
+    footer: "Everything runs in your browser: what you type and open is not sent anywhere. Each tab, once opened, works without a network.",
     example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
     lineExample: "A acao comecou amanha, nao e facil",
   },
@@ -68,7 +68,7 @@ const WORDS = {
     openFile: "Abrir um arquivo",
     copy: "Copiar",
     copied: "Copiado",
-    confidence: "Mudar uma letra só com pelo menos esta certeza",
+    confidence: "Certeza mínima para mudar uma letra",
     legend: "quanto mais forte, menos certeza",
     hint: "Aponte para uma letra sombreada, toque nela ou vá até ela com Tab e ← →. ↑ ↓ e Enter escolhem outra grafia.",
     textProgress: "Andamento do texto",
@@ -91,25 +91,25 @@ const WORDS = {
     counts: ({ characters, changed, doubtful, marked, time }) =>
       `${plural(characters, "caractere", "caracteres")} · ${plural(changed, "acento posto", "acentos postos")} · ${plural(doubtful, "duvidoso", "duvidosos")}${marked ? `, os primeiros ${format(marked)} sombreados` : ""}${time ? ` · ${time} por caractere` : ""}`,
     loading: "Carregando o modelo…",
-    attentionLead: "Um codificador-decodificador lê a linha de cima e escreve a de baixo, um caractere de cada vez. As curvas mostram para onde ele olhou.",
+    attentionLead: "Um encoder-decoder lê a linha de cima e escreve a de baixo, um caractere de cada vez. As curvas mostram para onde ele olhou.",
     line: "Uma linha sem acentos",
     head: "Atenção de",
     allHeads: ({ heads }) => `todas as ${heads} cabeças, média`,
     oneHead: ({ head }) => `cabeça ${head}`,
     lines: "Caracteres escritos; ← e → escolhem um",
-    pick: "Aponte para um caractere escrito, ou escolha um com ← e →, para ver o que ele leu.",
-    read: ({ character, sources }) => `${character} leu ${sources}`,
+    pick: "Toque ou aponte para um caractere, ou use ← e →, para ver para onde o modelo olhou.",
+    read: ({ character, sources }) => `Para escrever ${character}, olhou para ${sources}`,
     end: "o fim",
     space: "um espaço",
     cutOff: "A saída foi cortada.",
-    lineTime: ({ time, characters }) => `${time} por caractere escrito · ${plural(characters, "caractere", "caracteres")}`,
+    lineTime: ({ time, characters }) => `${time ? `${time} por caractere escrito · ` : ""}${plural(characters, "caractere", "caracteres")}`,
     fileReading: "está sendo lido",
     save: ({ name }) => `Salvar ${name}`,
     suffix: "acentos",
     notText: ({ name }) => `${name} não é texto em UTF-8. Salve-o em UTF-8 e abra-o de novo.`,
     drop: "Solte aqui o arquivo de texto",
     failed: ({ reason }) => `Não deu certo: ${reason}`,
-    footer: "Tudo roda no seu navegador: o que você digita e abre não é enviado a lugar nenhum. Depois de carregada, a página funciona sem rede.",
+    footer: "Tudo roda no seu navegador: o que você digita e abre não é enviado a lugar nenhum. Cada aba, depois de aberta, funciona sem rede.",
     example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
     lineExample: "A acao comecou amanha, nao e facil",
   },
@@ -139,6 +139,11 @@ export function percent(probability) {
   return format(probability, {
     style: "percent", maximumFractionDigits: probability < 0.1 ? 1 : 0, roundingMode: "floor",
   });
+}
+
+/** Return texts as one list: "a, b and c". */
+export function list(texts) {
+  return new Intl.ListFormat(language).format(texts);
 }
 
 /** Return a time in milliseconds, in units in which it has few digits. */

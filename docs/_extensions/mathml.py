@@ -16,6 +16,7 @@ from sphinx.util import logging
 from sphinx.writers.html5 import HTML5Translator
 
 _FUNCTION = re.compile(r"(?<=<mi>)(log|ln|exp|sin|cos|tanh)</mi>(?=<m(?:i|n|sub)>)")
+_PRIME = re.compile(r"<msup>(<mi>.</mi>)<mi>(&#x02032;)</mi></msup>")
 _BRACED_COMMA = "<mrow><mo>&#x0002C;</mo></mrow>"
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
@@ -42,7 +43,8 @@ logger = logging.getLogger(__name__)
 def to_mathml(node: nodes.math | nodes.math_block, display: str) -> str:
     """Return a formula as MathML and warn about LaTeX commands that were not converted.
 
-    A space separates a function from its argument, as in TeX. A comma in braces is a decimal comma (`0{,}5`).
+    A space separates a function from its argument, as in TeX. A comma in braces is a decimal comma (`0{,}5`). A prime
+    stands beside its letter: fonts have it raised, and raised twice it looks like an accent.
     `display` is `inline` or `block`.
     """
     latex = node.astext().replace("{aligned}", "{split}")  # latex2mathml knows it as `split`
@@ -51,6 +53,7 @@ def to_mathml(node: nodes.math | nodes.math_block, display: str) -> str:
         logger.warning(
             "latex2mathml does not support %s; use a command that it does", ", ".join(unknown), location=node
         )
+    formula = _PRIME.sub(r'<mrow>\1<mo lspace="0.1em" rspace="0">\2</mo></mrow>', formula)
     return _FUNCTION.sub(r'\1</mi><mspace width="0.17em"/>', formula.replace(_BRACED_COMMA, "<mn>,</mn>"))
 
 

@@ -30,6 +30,16 @@ if (navigator.clipboard) {
   });
 }
 
+// A picture opens by itself, where a phone can enlarge it.
+document.querySelectorAll("article img").forEach((picture) => {
+  if (picture.closest("a")) return;
+  const link = document.createElement("a");
+  link.href = picture.src;
+  link.title = isPortuguese ? "Abrir a imagem" : "Open the picture";
+  picture.replaceWith(link);
+  link.append(picture);
+});
+
 // What is folded opens for a link that leads into it, and for printing.
 function openAround(element) {
   for (let part = element?.closest("details"); part; part = part.parentElement.closest("details")) part.open = true;

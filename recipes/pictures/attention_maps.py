@@ -377,7 +377,7 @@ def _page(maps: Sequence[AttentionMap]) -> str:
             "keys": one.key_labels,
             "weights": one.weights.double().numpy().round(_PAGE_DIGITS).tolist(),
         }
-        for one in maps
+        for one in sorted(maps, key=lambda one: one.name != "cross-attention")  # the most telling first
     ]
     templates = Environment(loader=FileSystemLoader(Path(__file__).parent), autoescape=True)
     templates.policies["json.dumps_kwargs"] = {"separators": (",", ":")}

@@ -17,31 +17,31 @@ _LogHistory = Sequence[Mapping[str, float]]  # `trainer.state.log_history`, or `
 
 
 def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
-    """Draw the losses and the validation metric of a run against training steps.
+    """Draw the losses of a run against training steps and, below them, the validation metric.
 
     Args:
         log_history: The entries that transformers' Trainer logged (`trainer.state.log_history`, or `training` in
             `metrics.json`).
         metric: Name of the validation metric, without `eval_`. With `loss`, only the losses are drawn.
     """
-    figure = Figure(figsize=(7, 4), layout="constrained")
-    axes = figure.subplots()
+    points = _points(log_history, f"eval_{metric}") if metric != "loss" else []
+    figure = Figure(figsize=(7, 6 if points else 4), layout="constrained")
+    axes, *below = figure.subplots(2 if points else 1, sharex=True, squeeze=False)[:, 0]
     lines = []
     loss = say("validation {metric}").format(metric=say_name("loss"))
     for key, label in (("loss", say("training loss")), ("eval_loss", loss)):
-        points = _points(log_history, key)
-        lines += axes.plot(*zip(*points), marker=".", label=label) if points else []
-    axes.set(xlabel=say("training step"), ylabel=say("loss (nats), log scale"), yscale="log")
+        losses = _points(log_history, key)
+        lines += axes.plot(*zip(*losses), marker=".", label=label) if losses else []
+    axes.set(ylabel=say("loss (nats), log scale"), yscale="log")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
     axes.yaxis.set_major_formatter("{x:g}")  # 1 and 2, not 10⁰ and 2 × 10⁰
     axes.yaxis.set_minor_formatter(LogFormatter())
-    points = _points(log_history, f"eval_{metric}")
-    if points and metric != "loss":
+    for lower in below:
         name = say_name(metric)
         label = say("validation {metric}").format(metric=name)
-        right = axes.twinx()
-        lines += right.plot(*zip(*points), marker="o", color="tab:green", label=label)
-        right.set_ylabel(name)
+        lines += lower.plot(*zip(*points), marker="o", color="tab:green", label=label)
+        lower.set_ylabel(name)
+    figure.axes[-1].set_xlabel(say("training step"))
     figure.legend(handles=lines, loc="outside lower center", ncols=3)
     set_decimal_signs(figure)
     return figure

@@ -149,6 +149,22 @@ def test_typing_is_answered_while_a_file_of_1_mb_is_read(open_page, keep_picture
     assert page.locator("#given").input_value() == "Ela ja esta la."
 
 
+def test_a_file_waits_for_what_is_typed(open_page):
+    """A file of many batches goes on by one of them, at most, while a text of several batches is typed."""
+    count = """async ([file, text]) => {
+      const { ask, cancel } = await import("./models.js");
+      let batches = 0;
+      await new Promise((resolve) => ask("file", file, (share) => share > 0 && ++batches === 2 && resolve()));
+      const before = batches;
+      let ofText = 0;
+      await ask("type", text, (share) => { ofText += share > 0; });
+      cancel("file");
+      return [batches - before, ofText];
+    }"""
+    of_file, of_text = open_page().evaluate(count, [LONG[:100_000], LONG[:5000]])
+    assert of_file <= 1 < 3 <= of_text
+
+
 def test_the_reading_of_a_file_is_cancelled(open_page, tmp_path):
     page = open_page()
     open_long_file(page)
@@ -259,17 +275,22 @@ def test_a_mistake_is_put_into_the_box(open_page, site):
 
 def test_the_second_tab_shows_what_a_written_character_read(open_page):
     page = open_page()
+    requested = []
+    page.on("request", lambda request: requested.append(request.url))
+    type_text(page, "Nao e facil.")
+    assert requested == []  # the second model is loaded when its tab is opened
     page.locator("#accents-tab").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Attention")).to_be_focused()
     expect(page.locator("#accents")).to_be_hidden()
     expect(page.locator("#lines [data-source]")).to_have_count(len("A acao comecou amanha, nao e facil") + 1)
+    expect(page.locator("#line-time")).to_have_text(re.compile(r"^\d+ characters?"))  # the first time is no time
     page.locator("#line").fill("nao e")
     expect(page.locator("#lines [data-source]")).to_have_count(len("nao e") + 1)
     page.locator("#lines").focus()
     page.keyboard.press("ArrowRight")
     expect(page.locator("#written-0")).to_have_attribute("aria-selected", "true")
-    expect(page.locator("#read")).to_have_text(re.compile(r"read .+%"))
+    expect(page.locator("#read")).to_have_text(re.compile(r"^To write .+, it looked at .+%"))
     expect(page.locator("#line-time")).to_have_text(re.compile(r"per character written"))
     assert page.locator("#head option").all_text_contents()[0].startswith("all ")
 
@@ -286,8 +307,10 @@ def test_the_language_is_the_browser_s_and_can_be_switched(open_page):
 
 def test_the_loaded_page_needs_no_network(open_page):
     page = open_page()
-    expect(page.locator("#line-time")).not_to_be_empty()  # the second model, too
+    page.locator("#attention-tab").click()
+    expect(page.locator("#line-time")).not_to_be_empty()
     page.context.set_offline(True)
+    page.locator("#accents-tab").click()
     type_text(page, "Nao e facil.")
     page.locator("#attention-tab").click()
     page.locator("#line").fill("nao")

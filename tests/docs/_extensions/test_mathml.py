@@ -44,6 +44,12 @@ def test_a_comma_in_braces_is_part_of_a_number():
     assert texts(parse("0,5"), "mo") == [","]
 
 
+def test_a_prime_is_not_raised_twice():
+    found = parse("f'(x)")
+    assert texts(found, "mo")[0] == "\u2032"
+    assert not list(found.iter(MATHML + "msup"))
+
+
 @pytest.mark.parametrize(("latex", "warnings"), [(r"\nosuchcommand{x}", 1), (r"\sqrt{x} \le \infty", 0)])
 def test_an_unknown_command_is_a_warning(caplog, latex, warnings):
     parse(latex)

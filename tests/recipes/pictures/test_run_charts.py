@@ -27,9 +27,9 @@ def legend(figure):
 
 def test_a_learning_curve_shows_losses_and_the_metric():
     figure = draw_learning_curve(HISTORY, "exact_match")
-    left, right = figure.axes
-    assert points(left) == {"training loss": [(1, 3.0), (2, 2.0)], "validation loss": [(2, 2.5), (4, 1.5)]}
-    assert points(right) == {"validation exact match": [(2, 0.5), (4, 0.75)]}
+    above, below = figure.axes
+    assert points(above) == {"training loss": [(1, 3.0), (2, 2.0)], "validation loss": [(2, 2.5), (4, 1.5)]}
+    assert points(below) == {"validation exact match": [(2, 0.5), (4, 0.75)]}
     assert legend(figure) == {"training loss", "validation loss", "validation exact match"}
 
 
@@ -42,7 +42,7 @@ def test_steps_are_whole_numbers():
     runs = draw_learning_curves({"run": HISTORY}, "exact_match")
     for figure in (runs, *(draw_learning_curve(history, "exact_match") for history in (HISTORY, HISTORY[:1]))):
         figure.draw_without_rendering()
-        labels = [label.get_text() for label in figure.axes[0].get_xticklabels()]
+        labels = [label.get_text() for label in figure.axes[-1].get_xticklabels()]
         assert "1" in labels or "2" in labels
         assert all(label.lstrip("−-").isdigit() for label in labels)
 
