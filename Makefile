@@ -11,9 +11,10 @@ OLDEST_ENVIRONMENT := .venv-oldest/.installed
 PYTEST := -m pytest --numprocesses $(WORKERS)
 
 ACCENTS_MODEL := outputs/portuguese_accents
+PHONES_MODEL := outputs/portuguese_phones
 RECIPES := seq2seq pretrain_causal pretrain_masked pretrain_denoising finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run demo hub-check accents-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
+.PHONY: help run demo hub-check accents-model phones-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -33,6 +34,17 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 		print(*(row["source"] for row in portuguese_texts()["train"]), sep="\n")' > $(ACCENTS_MODEL)/train_sources.txt
 	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8 \
 		--texts $(ACCENTS_MODEL)/train_sources.txt
+
+phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into the package: an hour
+	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
+		recipes/finetune_letters.py --output_dir $(PHONES_MODEL) --card_title "Phones of Portuguese"
+	.venv/bin/python -c 'from pathlib import Path; from atenta.phonemization.readings import save_readings; \
+		from atenta.recipes.samples.portuguese_phones import readings; save_readings(Path("$(PHONES_MODEL)"), readings())'
+	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8
+	mkdir -p phonemization/portuguese_phones/onnx
+	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \
+		$(CURDIR)/phonemization/portuguese_phones
+	cp $(PHONES_MODEL)/onnx/model_int8.onnx phonemization/portuguese_phones/onnx
 
 demo: $(ENVIRONMENT)  ## build the demo, demo/site: a page with the models in the browser; after `make run`
 	npm ci --prefix demo --silent

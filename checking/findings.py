@@ -127,16 +127,16 @@ def _as_it_is(text: str) -> _Answer:
 
 
 def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
-    given = code_points("".join(texts))
-    restored = given.copy()
+    given = "".join(texts)
+    restored = code_points(given).copy()
     best: np.ndarray = np.ones(len(given), np.float32)
     stands: np.ndarray = np.ones(len(given), np.float32)
     for places, probabilities in reader.probabilities(texts):
         labels = probabilities.argmax(1)
         rows = np.arange(len(places))
-        restored[places] = reader.codes.labels[labels]
+        restored[places] = reader.codes.labels[labels, 0]
         best[places] = probabilities[rows, labels]
-        stands[places] = probabilities[rows, reader.codes.label_of[given[places]]]
+        stands[places] = probabilities[rows, [reader.codes.label_of[given[place]] for place in places]]
     borders = [0, *accumulate(map(len, texts))]
     return [
         _Answer(restored[start:end].tobytes().decode("utf-32-le"), best[start:end], stands[start:end])

@@ -17,6 +17,7 @@ from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.characters import RestorationTask
 from atenta.recipes.tasks.classification import ClassificationTask
 from atenta.recipes.tasks.documents import DocumentTask, LikelihoodTask, encode_documents
+from atenta.recipes.tasks.letters import LetterTask
 from atenta.recipes.tasks.prompts import PromptTask, encode_prompts
 from atenta.recipes.tasks.questions import QuestionTask
 from atenta.recipes.tasks.tagging import TaggingTask
@@ -28,7 +29,7 @@ from atenta.recipes.training.results import table
 _Scores = dict[str, dict[str, float]]
 # The first that is of a model scores it.
 _TASKS: tuple[type[Task], ...] = (
-    *(PairTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask),
+    *(PairTask, LetterTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask),
     *(PromptTask, DocumentTask),
 )
 

@@ -200,14 +200,15 @@ def restore(
 
 @app.command(short_help="Write texts as phones.")
 def phonemize(
-    model: Annotated[
-        str,
-        typer.Option("--model", metavar="MODEL", help="Model of words and phones: a folder, or a name on the Hub."),
-    ],
     texts: Texts = None,
     files: Files = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="A folder, or a name on the Hub. Default: the package's own."),
+    ] = None,
     variant: Annotated[
-        str | None, typer.Option("--variant", metavar="NAME", help="A tag of the model, such as br or pt.")
+        str | None,
+        typer.Option("--variant", metavar="NAME", help="A tag of the model, such as br or pt. Default: the first."),
     ] = None,
     format: Annotated[
         Literal["text", "lexicon", "jsonl"],

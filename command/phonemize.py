@@ -13,6 +13,7 @@ from atenta import PhonemizedText, PhonemizedWord, Phonemizer
 from atenta.command.text_lines import LineReader, chunks_of, print_results
 from atenta.engines.engine import EngineName
 from atenta.engines.onnx_models import Quantization
+from atenta.phonemization.portuguese_words import PHONES_FOLDER, check_phones_folder
 from atenta.phonemization.readings import STRESS, plain_word
 
 _CHUNK = 1024  # lines that are read together
@@ -21,7 +22,7 @@ _CHUNK = 1024  # lines that are read together
 def phonemize_texts(
     texts: Sequence[str],
     files: Sequence[Path],
-    model: str,
+    model: str | None,
     *,
     variant: str | None,
     format: str,
@@ -37,7 +38,11 @@ def phonemize_texts(
         ValueError: If a line or the lexicon is not UTF-8, the model does not write phones, or has no such variant.
         OSError: If there is no such model, a file cannot be read, or the output cannot be written.
     """
-    phonemizer = Phonemizer.from_pretrained(model, engine=engine, quantization=quantization, lexicon=lexicon)
+    if model is None:
+        check_phones_folder()
+    name = PHONES_FOLDER if model is None else model
+    phonemizer = Phonemizer.from_pretrained(name, engine=engine, quantization=quantization, lexicon=lexicon)
+    variant = next(iter(phonemizer.variants), None) if variant is None else variant
     allow_interrupts()
     listed: set[str] = set()
     for chunk in chunks_of(LineReader(texts, files), _CHUNK):

@@ -301,9 +301,20 @@ def _load_engine(options: PredictOptions, folder: Path) -> Engine:
 
 def _load_restorer(options: PredictOptions, folder: Path) -> Predictor:
     from atenta import CharacterRestorer
+    from atenta.phonemization.letter_tagger import LetterTagger, writes_units
 
     restorer = CharacterRestorer.from_pretrained(folder, engine=options.engine, quantization=options.quantization)
-    return CharacterPredictor(restorer, options.min_confidence)
+    if not writes_units(restorer.config):
+        return CharacterPredictor(restorer, options.min_confidence)
+    tagger = LetterTagger(restorer)
+    if options.min_confidence:
+        raise ValueError(f"{options.model} writes the units of words: leave out --min_confidence, of restored texts.")
+
+    def write(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+        written = tagger.write_tagged(*zip(*(_part_tags(each, bool(tagger.tags)) for each in fields)))
+        return [[(tagger.join(each.units), each.log_probability)] for each in written]
+
+    return TextPredictor(write)
 
 
 def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:

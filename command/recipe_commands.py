@@ -27,6 +27,7 @@ RECIPES = {
     "finetune_qa": "answers to questions about a text",
     "finetune_generation": "answers of a decoder to prompts",
     "finetune_characters": "restored characters: accents, capitals",
+    "finetune_letters": "words whose letters become phones",
     "fit_pair_votes": "votes of pairs of tokens, by counting",
 }
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}

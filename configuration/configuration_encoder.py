@@ -42,8 +42,9 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             defaults to `num_attention_heads`.
         downsampling_layers (`int`, *optional*): number of those blocks; defaults to 6.
         num_words (`int`, defaults to 0): number of words that pre-training predicts as a whole, besides characters.
-        character_variants (`dict[str, str]`, *optional*): for a tagger of characters, the characters that each
-            character with a choice may become, such as `{"a": "aàáâã", "e": "eéê"}`; all others never change.
+        character_variants (`dict[str, str | list[str]]`, *optional*): for a tagger of characters, what each character
+            with a choice may become: characters, such as `{"a": "aàáâã", "e": "eéê"}`, or texts of any length, such as
+            `{"x": ["ʃ", "ks", ""]}`; all others never change.
         spellings_file (`str`, *optional*): name of the file beside the weights with the spellings of words that a
             tagger of characters reads, such as `"spellings.txt"`: letters, digits, `_` and `-`, and the ending `.txt`.
         window_length (`int`, *optional*): number of characters that a tagger of characters was trained to read at a
@@ -75,7 +76,7 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
     downsampling_heads: int | None = None
     downsampling_layers: int | None = None
     num_words: int = 0
-    character_variants: dict[str, str] | None = None
+    character_variants: dict[str, str | list[str]] | None = None
     spellings_file: str | None = None
     window_length: int | None = None
     confidence_temperature: float | int = 1.0
@@ -84,7 +85,7 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
         """Check the values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: If `type_vocab_size` is negative, `character_variants` are not characters or have no
+            ValueError: If `type_vocab_size` is negative, `character_variants` are no texts of UTF-8 or have no
                 `window_length`, `spellings_file` is not the name of a text file, n-grams, convolution or pooled
                 blocks have impossible sizes, or as in [`AtentaTransformerConfig`].
         """
@@ -166,18 +167,19 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
             raise ValueError("character_variants need a window_length, the number of characters read at a time.")
         if not self.character_variants:
             raise ValueError("character_variants={}; expected a character or more, or null for a tagger of words.")
-        for index, label in self.id2label.items():
-            if not _is_character(label):
-                raise ValueError(f"id2label has {index}: {label!r:.80}; expected one character, as in the variants.")
         labels = set(self.id2label.values())
+        for index, label in self.id2label.items():
+            if not _is_text(label):
+                raise ValueError(f"id2label has {index}: {label!r:.80}; expected a text of UTF-8, as in the variants.")
         for character, variants in self.character_variants.items():
-            if not _is_character(character) or not variants or not set(variants) <= labels:
+            is_character = len(character) == 1 and _is_text(character)
+            if not is_character or not variants or not set(variants) <= labels:
                 raise ValueError(
                     f"character_variants has {character!r:.80}: {variants!r:.80}; expected one character, and one or "
-                    f"more that are labels: {''.join(sorted(labels))!r:.200}."
+                    f"more variants that are labels: {sorted(labels)!r:.200}."
                 )
 
 
-def _is_character(text: str) -> bool:
-    """Return whether a text is one character that UTF-8 has, which has no surrogates."""
-    return len(text) == 1 and not "\ud800" <= text <= "\udfff"
+def _is_text(text: str) -> bool:
+    """Return whether UTF-8 has all characters of a text: it has no surrogates."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)

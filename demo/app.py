@@ -74,8 +74,8 @@ def restoration_page(folder: Path) -> gr.Interface:
 
     def restore(text: str, min_confidence: float) -> tuple[str, Marked]:
         with errors_on_page():
-            ((restored, probabilities),) = restorer.restore([text], min_confidence)
-        return restored, mark_doubtful(restored, probabilities.tolist())
+            (restored,) = restorer.restore([text], min_confidence)
+        return restored.text, mark_doubtful(restored.pieces, restored.probabilities.tolist())
 
     return gr.Interface(
         restore,

@@ -265,7 +265,8 @@ def _are_labels(value: Any) -> bool:
 
 def _are_variants(value: Any) -> bool:
     return isinstance(value, dict) and all(
-        len(character) == 1 and isinstance(variants, str) and variants for character, variants in value.items()
+        len(character) == 1 and isinstance(of_it, str | list) and {*map(type, of_it)} == {str}
+        for character, of_it in value.items()
     )
 
 
@@ -305,7 +306,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "two numbers above 0",
     ),
     "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
-    "character_variants": (_are_variants, "for each character, those that it may become"),
+    "character_variants": (_are_variants, "for each character, the characters or texts that it may become"),
     "confidence_temperature": (_is_positive, "a finite number above 0"),
     "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
 }

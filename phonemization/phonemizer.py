@@ -9,22 +9,20 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..engines.engine import Engine, EngineName, load_engine
-from ..engines.kinds import kind_of
-from ..engines.onnx_models import Quantization, default_quantization
-from ..engines.saved_model import class_of, find_model
+from ..engines.engine import EngineName
+from ..engines.onnx_models import Quantization
+from ..engines.saved_model import find_model
 from ..generation_options import is_whole
+from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, list_of_texts
+from .letter_tagger import LetterTagger
 from .readings import Phones, Reading, known_readings, load_readings, other_reading, plain_word, read_lexicon
 from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+")
-_BATCH = 256  # words
 _MOST_CACHED = 100_000  # words; more would only take memory
-_LONGEST = 64  # letters of a word: what is longer, such as a key in base64, would take the memory of a whole batch
-_BEAMS = 4  # at least, if several readings are asked for
 
 
 class PhonemizedWord(NamedTuple):
@@ -83,33 +81,23 @@ class Phonemizer:
     Words are read in lower case. A word that the model or a lexicon has answered is kept in memory.
 
     Args:
-        engine: an encoder-decoder of words to phones parted by spaces, as `recipes/seq2seq.py` trains it with
-            `--target_separator " "`.
+        tagger: of the letters of words, which become phones.
         readings: what is known of words without the model, by variant and word, as in [`load_readings`].
         lexicon: a user's own pronunciations, which come before all others, as in [`read_lexicon`].
 
     Attributes:
         variants: the tags of the model, which say what the phones are of, such as `br` and `pt`; none if it has no
             tags.
-
-    Raises:
-        ValueError: If the engine does not generate, or continues prompts.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        tagger: LetterTagger,
         readings: Mapping[tuple[str, str], list[Phones]] | None = None,
         lexicon: Mapping[str, list[Phones]] | None = None,
     ) -> None:
-        if kind_of(engine.config).task != "text2text-generation":
-            raise ValueError(
-                f"{class_of(engine.config)} does not write phones; expected an encoder-decoder of words and phones, "
-                "as recipes/seq2seq.py trains it."
-            )
-        self.engine, self.variants = engine, tuple(engine.tokenizer.tags)
+        self.tagger, self.variants = tagger, tagger.tags
         self._readings, self._lexicon = dict(readings or {}), dict(lexicon or {})
-        self._letters = frozenset(engine.tokenizer.tokens)
         self._cache: dict[tuple[str, str | None, int], tuple[Reading, ...]] = {}
 
     @classmethod
@@ -125,9 +113,8 @@ class Phonemizer:
 
         Args:
             name_or_path: folder, or repository on the Hub.
-            engine: as in [`load_engine`].
-            quantization: `"int8"` for the ONNX files that were exported so. By default they are taken only if there
-                are no others.
+            engine: as in [`CharacterRestorer.from_pretrained`].
+            quantization: as there.
             lexicon: file of pronunciations that come before all others: see [`read_lexicon`].
 
         Raises:
@@ -137,8 +124,8 @@ class Phonemizer:
         """
         own = None if lexicon is None else read_lexicon(lexicon)
         folder = find_model(name_or_path)
-        quantization = quantization or default_quantization(folder, engine)
-        return cls(load_engine(folder, engine, quantization=quantization), load_readings(folder), own)
+        restorer = CharacterRestorer.from_pretrained(folder, engine=engine, quantization=quantization)
+        return cls(LetterTagger(restorer), load_readings(folder), own)
 
     def phonemize(
         self,
@@ -181,14 +168,14 @@ class Phonemizer:
         Args:
             texts: as in [`Phonemizer.phonemize`], without one alone.
             variant: as in [`Phonemizer.phonemize`].
-            n_best: number of readings of each word that the model writes; above 1, it searches with beams.
+            n_best: number of readings of each word that the model writes.
 
         Raises:
             TypeError: As in [`Phonemizer.phonemize`].
             ValueError: As in [`Phonemizer.phonemize`], or if `n_best` is below 1.
 
         Warns:
-            UserWarning: If numbers or words stay as they are, or the phones of a word were cut off.
+            UserWarning: If numbers or words stay as they are.
         """
         texts = list_of_texts(texts)
         self._check_variant(variant)
@@ -252,7 +239,7 @@ class Phonemizer:
 
     def _parts(self, word: str, variant: str | None) -> list[str]:
         """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not."""
-        joints = [each for each in "-'" if each in word and each not in self._letters]
+        joints = [each for each in "-'" if each in word and each not in self.tagger.letters]
         if not joints or self._known(word, variant):
             return [word]
         return re.split(f"[{re.escape(''.join(joints))}]", word)
@@ -262,18 +249,11 @@ class Phonemizer:
         spelled = {word: self._in_known_letters(word) for word in words}
         cached = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
         new = sorted(text for text, readings in cached.items() if readings is None)
-        found = self.engine.n_best(
-            new,
-            tags=None if variant is None else [[variant]] * len(new),
-            batch_size=_BATCH,
-            num_beams=1 if n_best == 1 else max(n_best, _BEAMS),
-            num_return_sequences=n_best,
-            length_penalty=0.0,  # a score is then the logarithm of a probability
-        )
-        if cut := [text for text, outputs in zip(new, found) if not outputs[0].finished]:
-            warnings.warn(f"The phones of {_some(cut)} are cut off: the model writes no more.", stacklevel=5)
-        written = [[Reading(tuple(each.text.split()), math.exp(each.score)) for each in outputs] for outputs in found]
-        answers = {text: tuple(each for each in readings if each.phones) for text, readings in zip(new, written)}
+        found = self.tagger.write(new, () if variant is None else (variant,), n_best)
+        answers = {
+            text: tuple(Reading(each.units, math.exp(each.log_probability)) for each in written if each.units)
+            for text, written in zip(new, found)
+        }
         if len(self._cache) + len(new) > _MOST_CACHED:
             self._cache = {}
         self._cache |= {(text, variant, n_best): readings for text, readings in answers.items()}
@@ -281,10 +261,10 @@ class Phonemizer:
 
     def _in_known_letters(self, word: str) -> str:
         """Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many."""
-        if len(word) > _LONGEST:
+        if len(word) > self.tagger.longest:
             return ""
-        letters = [each if each in self._letters else strip_accents(each) for each in word]
-        return "".join(letters) if self._letters.issuperset(letters) else ""
+        letters = [each if each in self.tagger.letters else strip_accents(each) for each in word]
+        return "".join(letters) if self.tagger.letters.issuperset(letters) else ""
 
     def _both(self, word: str, variant: str | None, phones: Phones) -> tuple[Phones, ...]:
         """Return the readings of a homograph; nothing for another word, or one that the user's lexicon decides."""

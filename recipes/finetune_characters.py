@@ -14,7 +14,6 @@ change characters into what training has seen them become, so the text itself ca
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
-import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,8 +26,6 @@ import torch
 import yaml
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
-from scipy.optimize import minimize_scalar
-from torch.nn.functional import cross_entropy
 from transformers import (
     AutoModelForTokenClassification,
     DataCollatorForTokenClassification,
@@ -65,6 +62,7 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
+from atenta.recipes.training.confidence import fit_confidence, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import check_metric
@@ -163,7 +161,9 @@ def main() -> None:
     details: dict[str, Any] = {}
     if characters.half_precision:
         details["rounding"] = round_weights(restorer, [row["source"] for row in tests["test"]])
-    details["temperature"] = fit_confidence(restorer, rows["validation"])
+    details["temperature"] = fit_confidence(
+        restorer, rows["validation"]["source"], "".join(rows["validation"]["target"])
+    )
     started = time.perf_counter()
     restored = {name: restorer.restore([row["source"] for row in of_test]) for name, of_test in tests.items()}
     length = sum(len(row["source"]) for of_test in tests.values() for row in of_test)
@@ -243,21 +243,6 @@ def halve_weights(path: Path) -> None:
     path.chmod(mode)  # safetensors writes a file that nobody but its owner reads
 
 
-def fit_confidence(restorer: CharacterRestorer, rows: Rows) -> float:
-    """Set and return the temperature with which the validation texts are most likely (Guo et al., 2017)."""
-    wanted = code_points("".join(rows["target"]))
-    scored = list(restorer.score(rows["source"]))
-    labels = torch.from_numpy(restorer.codes.label_of[np.concatenate([wanted[places] for places, _ in scored])])
-    logits = torch.from_numpy(np.concatenate([each for _, each in scored]))
-    possible = (labels >= 0) & logits.gather(1, labels.clamp(min=0)[:, None]).squeeze(1).isfinite()
-    logits, labels = logits[possible], labels[possible]
-    found = minimize_scalar(
-        lambda log: cross_entropy(logits / math.exp(log), labels).item(), bounds=(-2, 2), method="bounded"
-    )
-    restorer.model.config.confidence_temperature = round(math.exp(found.x), 4)
-    return restorer.model.config.confidence_temperature
-
-
 def confidence_of_choices(
     restorer: CharacterRestorer, rows: Sequence[Mapping[str, Any]], restored: Sequence[RestoredText]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -267,12 +252,6 @@ def confidence_of_choices(
         "".join(row["target"] for row in rows)
     )
     return np.concatenate([each.probabilities for each in restored])[decided], is_right[decided]
-
-
-def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: float) -> dict[str, float]:
-    """Return the share of characters that are decided with at least this confidence, and of those the wrong ones."""
-    sure = confidence >= least
-    return {"decided": float(sure.mean()), "wrong": float(1 - is_right[sure].mean()) if sure.any() else 0.0}
 
 
 def _compare_by_domain(
@@ -330,10 +309,11 @@ def _create_tagger(
         )
     except ValueError as error:
         raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
-    if not getattr(model.config, "character_variants", None):
+    saved = getattr(model.config, "character_variants", None) or {"": []}
+    if not all(isinstance(each, str) for each in saved.values()):
         raise SystemExit(
-            f"--model_name_or_path {sizes.model_name_or_path} tags words and has no character_variants; expected an "
-            "encoder of pretrain_masked.py, or a model of this recipe"
+            f"--model_name_or_path {sizes.model_name_or_path} has no character_variants that are characters; expected "
+            "an encoder of pretrain_masked.py, or a model of this recipe"
         )
     return tokenizer, model
 

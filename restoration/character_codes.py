@@ -21,6 +21,7 @@ _LEAD_BYTES = [
     *((max(0x10000, lead - 0xF0 << 18), min(_CODE_POINTS, lead - 0xEF << 18), lead) for lead in range(0xF0, 0xF5)),
 ]
 NO_CHOICE = -1  # in place of a row of `CharacterCodes.allowed`
+NOTHING = 0xFFFFFFFF  # in place of a code point, after the end of a label
 
 
 class Vocabulary(Protocol):
@@ -39,7 +40,7 @@ class TaggerConfiguration(Protocol):
     """A configuration with what restoration needs: see `AtentaEncoderConfig`."""
 
     name_or_path: str
-    character_variants: dict[str, str]
+    character_variants: dict[str, str | list[str]]
     id2label: dict[int, str]
     window_length: int
     confidence_temperature: float
@@ -58,8 +59,8 @@ class CharacterCodes:
         spellings: what a look-up would answer, which the tagger reads; `None` if it was trained without.
 
     Attributes:
-        labels: (labels,), uint32, the code point that each label stands for.
-        label_of: (code points,), int64, the label of each; -1 for those that are none.
+        labels: (labels, most characters of one), uint32, the code points of each label, and then `NOTHING`.
+        label_of: the number of each label.
         allowed: (characters with a choice, labels), whether a character may become a label's.
         options: (characters with a choice, most labels of one), int64, the labels of each; those of a character with
             fewer are followed by any.
@@ -70,13 +71,14 @@ class CharacterCodes:
     """
 
     def __init__(self, tokenizer: Vocabulary, config: TaggerConfiguration, spellings: Spellings | None) -> None:
-        variants = config.character_variants
+        variants = {character: {*of_it} for character, of_it in config.character_variants.items()}
         labels = [config.id2label[index] for index in range(len(config.id2label))]
         self.spellings = spellings
-        self.labels = np.array(list(map(ord, labels)), np.uint32)
-        self.label_of = np.full(_CODE_POINTS, -1)
-        self.label_of[self.labels] = np.arange(len(labels))
-        self.allowed = np.array([[label in variants[each] for label in labels] for each in variants])
+        self.labels = np.full((len(labels), max(1, *map(len, labels))), NOTHING, np.uint32)
+        for row, label in zip(self.labels, labels):
+            row[: len(label)] = code_points(label)
+        self.label_of = {label: index for index, label in enumerate(labels)}
+        self.allowed = np.array([[label in of_it for label in labels] for of_it in variants.values()])
         most = self.allowed.sum(1).max()
         self.options = np.argsort(~self.allowed, 1, kind="stable")[:, :most]
         self.excluded = np.where(np.take_along_axis(self.allowed, self.options, 1), 0, -np.inf).astype(np.float32)
@@ -120,9 +122,15 @@ class CharacterCodes:
         return rows
 
 
-def base_characters(variants: Mapping[str, str]) -> dict[str, str]:
-    """Return the character that may become each variant, other than itself: `{"á": "a", …}`."""
-    return {variant: base for base, all_of_it in variants.items() for variant in all_of_it if variant != base}
+def join_characters(codes: np.ndarray) -> str:
+    """Return the text of code points, without `NOTHING`."""
+    return codes[codes != NOTHING].tobytes().decode("utf-32-le")
+
+
+def base_characters(variants: Mapping[str, str | list[str]]) -> dict[str, str]:
+    """Return the character that may become each variant, other than itself: `{"á": "a", …}`. Longer ones have none."""
+    pairs = ((variant, base) for base, all_of_it in variants.items() for variant in all_of_it)
+    return {variant: base for variant, base in pairs if len(variant) == 1 and variant != base}
 
 
 def load_spellings(config: TaggerConfiguration) -> Spellings | None:

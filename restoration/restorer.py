@@ -45,10 +45,10 @@ def read_tagger_config(folder: str | os.PathLike) -> TaggerConfiguration:
         if saved.get(key) is None:
             raise ValueError(f"{folder}/config.json is damaged: it has no {key}; {AS_SAVED}.")
     labels = {int(index): label for index, label in saved["id2label"].items()}
-    listed = {*labels.values()}
-    if max(map(len, listed)) != 1 or not listed.issuperset("".join(variants.values())):
+    named = {variant for of_character in variants.values() for variant in of_character}
+    if not named.issubset(labels.values()):
         raise ValueError(
-            f"{folder}/config.json is damaged: id2label has {[*listed]!r:.60}; expected the characters that "
+            f"{folder}/config.json is damaged: id2label has {[*labels.values()]!r:.60}; expected what "
             "character_variants names."
         )
     defaults = {"confidence_temperature": 1.0, "spellings_file": None}

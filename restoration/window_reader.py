@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ..tokenization.text_checks import Texts, check_outputs, list_of_texts
-from .character_codes import NO_CHOICE, CharacterCodes, TaggerConfiguration, Vocabulary
+from .character_codes import (
+    NO_CHOICE,
+    NOTHING,
+    CharacterCodes,
+    TaggerConfiguration,
+    Vocabulary,
+    join_characters,
+)
 from .spans import cut_windows
 from .spellings import Spellings, code_points
 
@@ -25,16 +32,19 @@ Run = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
 class RestoredText(NamedTuple):
-    """A restored text with the confidence in each of its characters.
+    """A restored text with the confidence in what became of each character of the source.
 
     Attributes:
-        text: the text in NFC.
-        probabilities: (characters,), float32, the probability of the most likely variant of each character; 1 for a
-            character without a choice. With `min_confidence`, the characters below it are as they were given.
+        text: the text: its pieces, joined.
+        probabilities: (characters of the source in NFC,), float32, the probability of the most likely variant of each;
+            1 for a character without a choice. With `min_confidence`, the characters below it are as they were given.
+        pieces: what each character of the source became: of a model whose variants are characters, the characters of
+            `text` itself, and otherwise texts of any length.
     """
 
     text: str
     probabilities: np.ndarray
+    pieces: Sequence[str]
 
 
 class WindowReader:
@@ -91,7 +101,9 @@ class WindowReader:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
         texts = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
         borders = list(accumulate(map(len, texts), initial=0))
-        restored = code_points("".join(texts)).copy()  # all texts, one after the other
+        width = self.codes.labels.shape[1]
+        restored = np.full((borders[-1], width), NOTHING, np.uint32)  # all texts, one after the other
+        restored[:, 0] = code_points("".join(texts))
         probabilities = np.ones(len(restored), np.float32)
         for places, choices, logits in self._read(texts):
             options = self.codes.options[choices]
@@ -104,7 +116,11 @@ class WindowReader:
             sure = probability >= min_confidence
             restored[places[sure]] = self.codes.labels[labels[sure]]
         return [
-            RestoredText(restored[start:end].tobytes().decode("utf-32-le"), probabilities[start:end])
+            RestoredText(
+                text := join_characters(restored[start:end]),
+                probabilities[start:end],
+                text if width == 1 else list(map(join_characters, restored[start:end])),
+            )
             for start, end in pairwise(borders)
         ]
 

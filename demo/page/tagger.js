@@ -15,6 +15,9 @@ export async function loadTagger() {
     fetchFile(`${FOLDER}/spellings.txt`).then((file) => file.text()),
     openSession(`${FOLDER}/model_int8.onnx`),
   ]);
+  if (Object.values(config.character_variants).some(Array.isArray)) {
+    throw new Error(`character_variants of ${FOLDER} has lists of texts; expected texts of characters`);
+  }
   const bases = new Map(); // what may become each variant, other than itself
   for (const [base, variants] of Object.entries(config.character_variants)) {
     for (const variant of variants) if (variant !== base) bases.set(variant.codePointAt(0), base.codePointAt(0));

@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from datasets import Features, Value
 
 from atenta.recipes.metrics import scores
@@ -19,7 +20,7 @@ from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 from atenta.recipes.tasks.transduction import copy_source
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 from atenta.restoration.spans import cut_windows
-from atenta.restoration.spellings import WORD, Spellings, code_points, lower_case
+from atenta.restoration.spellings import WORD, Spellings, lower_case
 from atenta.tokenization.base_letters import strip_accents
 
 FEATURES = Features({"source": Value("string"), "target": Value("string"), "domain": Value("string")})
@@ -160,7 +161,7 @@ def encode_windows(
                 )
             ids, hints = codes.inputs(window, skip)
             rows = codes.choices(window)
-            labels = codes.label_of[code_points(wanted)]
+            labels = np.array([codes.label_of.get(character, -1) for character in wanted])
             labels[(rows == NO_CHOICE) | (labels < 0) | ~codes.allowed[rows, labels]] = -100
             encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
             encoded["token_type_ids"].append([0, *hints.tolist(), 0])

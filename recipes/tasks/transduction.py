@@ -204,12 +204,12 @@ def align_letters(train: Iterable[Row], separator: str | None = None) -> list[_A
     """
     pairs = [(row, tuple(row["target"].split(separator) if separator else row["target"])) for row in train]
     pairs = [(row, units) for row, units in pairs if len(units) <= _MOST_UNITS * len(row["source"])]
-    divided = [_divide(row["source"], units, _by_form) for row, units in pairs]
+    divided = [divide(row["source"], units, _by_form) for row, units in pairs]
     for _ in range(_ROUNDS - 1):
         counts = Counter(became for (row, _), parts in zip(pairs, divided) for became in zip(row["source"], parts))
         totals = Counter(letter for row, _ in pairs for letter in row["source"])
         log_probability = {became: math.log(count / totals[became[0]]) for became, count in counts.items()}
-        divided = [_divide(row["source"], units, log_probability.get) for row, units in pairs]
+        divided = [divide(row["source"], units, log_probability.get) for row, units in pairs]
     return [(row, parts) for (row, _), parts in zip(pairs, divided)]
 
 
@@ -218,10 +218,19 @@ def _by_form(became: tuple[str, tuple[str, ...]]) -> float:
     return float(units == (letter,)) - abs(len(units) - 1)
 
 
-def _divide(
+def divide(
     source: str, units: tuple[str, ...], score: Callable[[tuple[str, tuple[str, ...]]], float | None]
 ) -> list[tuple[str, ...]]:
-    """Return the units that each letter becomes in the division with the highest sum of scores; `None` excludes."""
+    """Return the units that each letter of a source becomes, in the division with the highest sum of scores.
+
+    Args:
+        source: The letters.
+        units: The units of the target.
+        score: Takes a letter with what it becomes; `None` excludes it.
+
+    Returns:
+        The units of each letter; nothing if every division is excluded.
+    """
     best: dict[int, float] = {0: 0.0}  # the highest sum that ends before each unit
     starts: list[dict[int, int]] = []  # for each letter, and where its units end, where they start
     for remaining, letter in zip(reversed(range(len(source))), source):
@@ -235,6 +244,8 @@ def _divide(
                     sums[end], start_of[end] = so_far + added, start
         best = sums
         starts.append(start_of)
+    if len(units) not in best:
+        return []
     parts, end = [], len(units)
     for start_of in reversed(starts):
         parts.append(units[start_of[end] : end])

@@ -25,6 +25,7 @@ from .modeling.modeling_pair_votes import AtentaPairVotesForCausalLM as AtentaPa
 from .phonemization.phonemizer import PhonemizedText as PhonemizedText
 from .phonemization.phonemizer import PhonemizedWord as PhonemizedWord
 from .phonemization.phonemizer import Phonemizer as Phonemizer
+from .phonemization.portuguese_words import phonemize as phonemize
 from .phonemization.readings import Reading as Reading
 from .restoration.portuguese import restore_accents as restore_accents
 from .restoration.restorer import CharacterRestorer as CharacterRestorer

@@ -130,6 +130,48 @@ def test_only_sure_characters_change(restorer):
     assert nothing.text == TEXT
 
 
+TEXTS_OF = {"a": ["", "a", "á, ", "\x00b"], "c": ["k", "ks "], "e": "eé"}
+
+
+def test_a_text_of_variants_is_the_list_of_its_characters():
+    torch.manual_seed(0)
+    of_text = make_restorer()
+    of_lists = make_restorer(variants={character: [*variants] for character, variants in VARIANTS.items()})
+    of_lists.model.load_state_dict(of_text.model.state_dict())
+    for one, other in zip(of_text.restore(TEXTS), of_lists.restore(TEXTS), strict=True):
+        assert (one.text, [*one.pieces]) == (other.text, [*other.pieces])
+        assert np.array_equal(one.probabilities, other.probabilities)
+        assert one.pieces == one.text
+
+
+def test_variants_of_any_length_are_joined():
+    restorer = make_restorer(variants=TEXTS_OF)
+    for text, restored in zip(TEXTS, restorer.restore(TEXTS), strict=True):
+        text = unicodedata.normalize("NFC", text)
+        assert restored.text == "".join(restored.pieces)
+        assert len(restored.pieces) == len(text) == len(restored.probabilities)
+        for character, piece in zip(text, restored.pieces):  # of URLs and code, the character
+            assert piece in {character, *TEXTS_OF.get(character, character)}
+        if len(text) <= restorer.config.window_length:
+            continue
+        labels = {piece: label for label, piece in restorer.config.id2label.items()}
+        scored = [pair for places, logits in restorer.score([text]) for pair in zip(places, logits)]
+        for place, logits in scored:  # of all windows of a long text
+            assert logits.argmax() == labels[restored.pieces[place]]
+    (kept,) = restorer.restore([TEXT], min_confidence=1)
+    assert kept.text == TEXT
+
+
+def test_variants_of_any_length_in_onnxruntime(tmp_path):
+    restorer = make_restorer(variants=TEXTS_OF)
+    restorer.save_pretrained(tmp_path)
+    export_onnx(tmp_path)
+    exported = CharacterRestorer.from_pretrained(tmp_path, engine="onnx")
+    for one, other in zip(restorer.restore(TEXTS), exported.restore(TEXTS), strict=True):
+        assert one.pieces == other.pieces
+        assert np.allclose(one.probabilities, other.probabilities, atol=1e-5)
+
+
 def test_spellings_are_read():
     reading = make_restorer(spellings=SPELLINGS)
     ids, hints = reading.codes.inputs("acao ela")
@@ -348,6 +390,8 @@ def test_other_models_are_refused(tmp_path, monkeypatch):
         ({"character_variants": {"a": "aá"}}, "window_length"),
         ({"character_variants": {"ab": "aá"}, "window_length": 8}, "'ab'.*expected one character"),
         ({"character_variants": {"a": "ax"}, "window_length": 8}, "'ax'.*labels"),
+        ({"character_variants": {"a": ["a", "aá"]}, "window_length": 8}, "'aá'.*labels"),
+        ({"character_variants": {"a": []}, "window_length": 8}, r"'a': \[\].*one or more"),
         ({"window_length": 0}, "window_length=0"),
     ],
 )

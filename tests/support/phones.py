@@ -1,28 +1,24 @@
-"""A model of phones whose answers are known."""
+"""A tagger of letters whose answers are known."""
 
 import math
-from types import SimpleNamespace
 
-from atenta.tokenization.text_windows import GeneratedText
+from atenta.phonemization.letter_tagger import WrittenWord
 
 
-class SpellingEngine:
-    """An engine that writes each letter as a phone, after a stress mark; its second best has ɔ and ɛ for o and e."""
+class SpellingTagger:
+    """A tagger that writes each letter as a phone, after a stress mark; its second best has ɔ and ɛ for o and e."""
 
-    def __init__(self, tags=("br", "pt"), alphabet="abcdefghijlmnopqrstuvxzáàâãéêíóôõúç-"):
-        self.config = {"architectures": ["AtentaEncoderDecoderForConditionalGeneration"]}
-        self.tokenizer = SimpleNamespace(tags={tag: number for number, tag in enumerate(tags)}, tokens=[*alphabet])
+    longest = 64
+
+    def __init__(self, tags=("br", "pt"), letters="abcdefghijlmnopqrstuvxzáàâãéêíóôõúç-"):
+        self.tags, self.letters = tags, frozenset(letters)
         self.calls = []
 
-    def n_best(self, texts, *, tags, num_beams, num_return_sequences, length_penalty, batch_size):
-        self.calls.append((list(texts), tags, num_beams))
-        assert num_return_sequences <= num_beams
-        assert tags is None or len(tags) == len(texts)
-        assert length_penalty == 0  # scores are logarithms of probabilities
-        return [self._write(text)[:num_return_sequences] for text in texts]
+    def write(self, words, tags=(), n_best=1):
+        self.calls.append((list(words), tuple(tags), n_best))
+        return [self._write(word)[:n_best] for word in words]
 
-    def _write(self, text):
-        best = " ".join(["ˈ", *text])
-        others = [best, best.translate({ord("o"): "ɔ", ord("e"): "ɛ"}), best + " s"]
-        shares = (0.75, 0.2, 0.05)
-        return [GeneratedText(each, math.log(p), True, len(text) + 2) for each, p in zip(others, shares)]
+    def _write(self, word):
+        best = ("ˈ", *word)
+        other = tuple({"o": "ɔ", "e": "ɛ"}.get(each, each) for each in best)
+        return [WrittenWord(*each) for each in zip((best, other, (*best, "s")), map(math.log, (0.75, 0.2, 0.05)))]

@@ -8,17 +8,17 @@ VARIANTS = {"a": "aáàâã", "c": "cç", "e": "eéê", "A": "AÁ", "E": "EÉ"}
 BASES = base_characters(VARIANTS)
 
 
-def make_restorer(window_length=40, spellings=None, **options):
+def make_restorer(window_length=40, spellings=None, variants=VARIANTS, **options):
     """Return a restorer with random weights and the default alphabet."""
     tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
-    labels = sorted(set("".join(VARIANTS.values())))
+    labels = sorted({variant for of_character in variants.values() for variant in of_character})
     model = tiny_model(
         AtentaEncoderForTokenClassification,
         vocab_size=len(tokenizer),
         position_embedding_type="rotary",
         id2label=dict(enumerate(labels)),
         label2id={label: index for index, label in enumerate(labels)},
-        character_variants=VARIANTS,
+        character_variants=variants,
         window_length=window_length,
         spellings_file="spellings.txt" if spellings else None,
         **options,

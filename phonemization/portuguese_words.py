@@ -1,0 +1,78 @@
+"""`phonemize`, with the model of Portuguese words that comes with this package."""
+
+from functools import cache
+from pathlib import Path
+from threading import Lock
+
+from ..engines.saved_model import CONFIG
+from ..tokenization.text_checks import Texts
+from .phonemizer import Phonemizer
+
+_LOADING = Lock()
+# An editable install is made of links, and a model whose files are links is refused.
+PHONES_FOLDER = Path(__file__).resolve().with_name("portuguese_phones")
+
+
+def phonemize(
+    texts: str | Texts,
+    variant: str = "br",
+    *,
+    punctuation: bool = False,
+    word_separator: str = " ",
+    phone_separator: str = "",
+) -> str | list[str]:
+    """Return the phones of Portuguese texts: `amanhã vou à praia` becomes `amãˈɲã ˈvow a ˈpɾayə`.
+
+    What is read, and how, is that of [`Phonemizer`], which also has the confidence in each word, further readings, and
+    lexicons.
+
+    Args:
+        texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.
+        variant: `"br"` for Brazil, with stress marks, `"br-wikipron"` for Brazil or `"pt"` for Portugal without.
+        punctuation: whether what is between words stays.
+        word_separator: what parts words, without punctuation.
+        phone_separator: what parts the phones of a word.
+
+    Returns:
+        A text for a text, a list for a list. Numbers and words that cannot be read stay as they are.
+
+    Raises:
+        TypeError: If an input is not a text.
+        ValueError: If there is no such variant, or a text has a lone surrogate.
+        FileNotFoundError: If this installation has no such model.
+
+    Warns:
+        UserWarning: As in [`Phonemizer.read`].
+    """
+    with _LOADING:  # two threads would load it twice
+        phonemizer = load_portuguese_phones()
+    return phonemizer.phonemize(
+        texts,
+        variant,
+        punctuation=punctuation,
+        word_separator=word_separator,
+        phone_separator=phone_separator,
+    )
+
+
+@cache
+def load_portuguese_phones() -> Phonemizer:
+    """Return the [`Phonemizer`] of the package's model, which is loaded once.
+
+    Raises:
+        FileNotFoundError: If this installation has no such model.
+    """
+    check_phones_folder()
+    return Phonemizer.from_pretrained(PHONES_FOLDER)
+
+
+def check_phones_folder() -> None:
+    """Check that the model is there.
+
+    Raises:
+        FileNotFoundError: If it is not.
+    """
+    if not (PHONES_FOLDER / CONFIG).is_file():
+        raise FileNotFoundError(
+            f"{PHONES_FOLDER} has no model; expected that of a release, or of `make phones-model` in a clone."
+        )

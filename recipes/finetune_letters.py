@@ -1,0 +1,203 @@
+# /// script
+# requires-python = ">=3.11,<3.14"
+# dependencies = ["atenta[recipes]"]
+#
+# [tool.uv.sources]
+# atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
+# ///
+"""Train an encoder to write what each letter of a word becomes: its phones, or letters of another script.
+
+By default it writes the phones of Portuguese words. With --train_file and --validation_file it trains on your own
+`source<TAB>target` lines; a third column may hold tags (`pt`). Targets are aligned with letters before training. It is
+many times as fast as an encoder-decoder, and for words whose order the target keeps.
+"""
+
+import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import Annotated, Any
+
+import datasets
+import numpy as np
+import yaml
+from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
+
+from atenta.phonemization.letter_tagger import LetterTagger
+from atenta.recipes.option_annotations import FROM_1
+from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import printable
+from atenta.recipes.tasks.letters import (
+    FEATURES,
+    Alignment,
+    LetterTask,
+    choose_marks,
+    count_unit,
+    encode_letters,
+)
+from atenta.recipes.tasks.transduction import PAIRS, tag_tokens
+from atenta.recipes.training import (
+    EncoderArguments,
+    RecipeArguments,
+    RecipeTrainer,
+    label_options,
+    load_or_create,
+    parse_arguments,
+    run_recipe,
+    start_run,
+)
+from atenta.recipes.training.confidence import fit_confidence, summarize_confidence
+from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
+from atenta.recipes.training.trainer import check_metric
+from atenta.restoration.restorer import CharacterRestorer
+
+_EXAMPLES = 10  # test words printed at the end
+
+
+@dataclass
+class LetterArguments:
+    """The units that letters become."""
+
+    _argument_group_name = "letters"
+
+    target_separator: Annotated[
+        str | None, "text that parts the units of targets, such as the space between phones; None: they are characters"
+    ] = None
+    unique_unit: Annotated[
+        str, "unit, such as a stress mark, that a word has once, or never, if training has it so under the word's tags"
+    ] = "ˈ"
+    min_piece_count: Annotated[
+        int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
+    ] = 3
+    several_targets: Annotated[
+        bool, "test pairs with the same source and tags are one, and each of their targets is right"
+    ] = False
+    metrics: Annotated[list[str] | None, "scores of the outputs, from recipes/metrics.py"] = None
+
+
+def main() -> None:
+    """Read the pairs, align them, train, fit the confidence, score, save."""
+    dataclasses = (DataArguments, LetterArguments, EncoderArguments, RecipeArguments)
+    options = parse_arguments(*dataclasses, description=__doc__, default_config="portuguese_phones.yaml")
+    data, letters, sizes, training = options
+    run = start_run(*options)
+    if data.streaming or sizes.model_name_or_path:
+        given = "--streaming" if data.streaming else "--model_name_or_path"
+        raise SystemExit(f"{given}: all training pairs are aligned, and for a new model: leave it out.")
+    rows = load_rows(data, training, PAIRS)
+    train = list(rows["train"])
+    alignment = Alignment(train, letters.target_separator, letters.min_piece_count)
+    aligned = {"train": alignment.aligned, "validation": alignment.align(rows["validation"])}
+    for name, of_split in aligned.items():
+        if not of_split:
+            raise SystemExit(f"Found no pair of {name} that aligns; expected targets in the order of their letters.")
+        if training.process_index == 0:
+            left_out = len(rows[name]) - len(of_split)
+            print(f"{name}: {left_out:,} of {len(rows[name]):,} pairs do not align, and are left out", flush=True)
+    marks = choose_marks(tag_tokens(chain(*rows.values())), chain(*(row["source"] for row in chain(*rows.values()))))
+    task = LetterTask(
+        metrics=letters.metrics,
+        several_targets=letters.several_targets,
+        target_separator=letters.target_separator,
+        tag_characters=marks,
+        unique_unit=letters.unique_unit,
+        unique_unit_counts=count_unit(train, letters.unique_unit, letters.target_separator),
+    )
+    variants = {**{mark: [""] for mark in marks.values()}, **alignment.variants()}
+    labels = sorted({piece for of_letter in variants.values() for piece in of_letter})
+    tokenizer, model = load_or_create(
+        sizes,
+        AutoModelForTokenClassification,
+        "encoder",
+        (task.mark(row) for row in train),
+        **label_options(labels),
+        character_variants=variants,
+        window_length=sizes.max_length - 2,
+        type_vocab_size=1,  # restoration gives each character a segment, here the same
+    )
+    model.config.task_specific_params = {task.kind: task.options}
+    report = report_rows(
+        {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
+    )
+    made = {
+        name: datasets.Dataset.from_list([*task.with_pieces(of_split)], FEATURES) for name, of_split in aligned.items()
+    }
+    restorer = CharacterRestorer(model, tokenizer)
+    ends = tokenizer.bos_token_id, tokenizer.eos_token_id
+    encode = partial(encode_letters, codes=restorer.codes, ends=ends, length=model.config.window_length)
+    encoded = encode_rows(made, training, encode)
+    check_metric(training, ["word_error_rate"])
+    trainer = RecipeTrainer(
+        model,
+        training,
+        tokenizer,
+        {**encoded, "test": rows["test"]},
+        DataCollatorForTokenClassification(tokenizer),
+        score_words,
+        best_classes,
+    )
+    trainer.fit(run)
+
+    restorer = CharacterRestorer(trainer.model, tokenizer)  # a new one: the model has to leave the mode of training
+    fitted = list(made["validation"])
+    pieces = [piece for row in fitted for piece in row["pieces"]]
+    details: dict[str, Any] = {"temperature": fit_confidence(restorer, [row["text"] for row in fitted], pieces)}
+    tests = {name: task.prepare(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
+    started = time.perf_counter()
+    tagger = LetterTagger(restorer)
+    written = {
+        name: tagger.write_tagged(*zip(*((row["source"], [tag[1:-1] for tag in row["tags"]]) for row in of_test)))
+        for name, of_test in tests.items()
+    }
+    details["words_per_second"] = sum(map(len, tests.values())) / (time.perf_counter() - started)
+    baselines = task.baselines(train, alignment.aligned)
+    answers = {
+        name: {
+            **{baseline: answer(of_test) for baseline, answer in baselines.items()},
+            "model": [tagger.join(each.units) for each in written[name]],
+        }
+        for name, of_test in tests.items()
+    }
+    test, of_test = tests["test"], answers["test"]
+    confidence = np.exp([each.log_probability for each in written["test"]])
+    is_right = (
+        np.array([task.score([row], [output])["exact_match"] for row, output in zip(test, of_test["model"])]) == 1
+    )
+    details["word_confidence"] = {
+        str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)
+    }
+    compared = {name: compare(task.score, of_rows, answers[name]) for name, of_rows in tests.items()}
+    tags = [" ".join(row["tags"]) for row in test]
+    save_run(
+        trainer,
+        scores=compared.pop("test"),
+        further_scores=compared,
+        by_length=compare_by_length(task.score, test, of_test),
+        details=details,
+        predictions={
+            "source": [row["source"] for row in test],
+            **({"tags": tags} if any(tags) else {}),
+            "gold": [row["target"] for row in test],
+            "output": of_test["model"],
+        },
+        about=describe_data(data, report),
+    )
+    if trainer.is_world_process_zero():
+        print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
+        for row, output in zip(test[:_EXAMPLES], of_test["model"]):
+            print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+    report_saved(trainer)
+
+
+def score_words(evaluated: EvalPrediction) -> dict[str, float]:
+    """Return the share of words with a wrong label."""
+    labelled = evaluated.label_ids != -100
+    wrong = (evaluated.predictions != evaluated.label_ids) & labelled
+    return {"word_error_rate": float(wrong.any(1).mean())}
+
+
+if __name__ == "__main__":
+    run_recipe(main)

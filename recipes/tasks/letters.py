@@ -1,0 +1,151 @@
+"""Words whose letters become units, such as phones: their alignment, encoding, scores and baselines."""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from typing import Any
+from unicodedata import is_normalized
+
+from datasets import Features, List, Value
+
+from atenta.engines.kinds import saved_options
+from atenta.phonemization.letter_tagger import TASK
+from atenta.recipes.tasks.task import Baselines, Row
+from atenta.recipes.tasks.transduction import PairTask, align_letters, divide, letters_in_context
+from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
+
+FEATURES = Features({"text": Value("string"), "pieces": List(Value("string"))})
+_MARKS = range(ord("1"), 0x3000)  # code points of the characters that stand for tags
+
+AlignedRow = tuple[Row, list[tuple[str, ...]]]
+
+
+class Alignment:
+    """What each letter becomes, learnt from pairs: those ways that are frequent enough, and their probabilities.
+
+    Args:
+        pairs: Training pairs.
+        separator: The text between the units of a target; None if its characters are the units.
+        min_count: Lowest count of a way for a letter to become units; rarer ones are never learnt, nor made.
+
+    Attributes:
+        aligned: The pairs that frequent ways can spell, with the units that each letter becomes.
+    """
+
+    def __init__(self, pairs: Iterable[Row], separator: str | None, min_count: int) -> None:
+        self._separator = separator
+        aligned = align_letters(pairs, separator)
+        counts = Counter(way for row, parts in aligned for way in zip(row["source"], parts))
+        frequent = {way: count for way, count in counts.items() if count >= min_count}
+        totals: Counter[str] = Counter()
+        for (letter, _), count in frequent.items():
+            totals[letter] += count
+        self._scores = {way: math.log(count / totals[way[0]]) for way, count in frequent.items()}
+        self.aligned = [
+            (row, parts) if all(way in frequent for way in zip(row["source"], parts)) else (row, self.divide(row))
+            for row, parts in aligned
+        ]
+        self.aligned = [(row, parts) for row, parts in self.aligned if parts]
+
+    def divide(self, row: Row) -> list[tuple[str, ...]]:
+        """Return the units that each letter of a pair becomes; nothing if frequent ways cannot spell its target."""
+        units = tuple(row["target"].split(self._separator) if self._separator else row["target"])
+        return divide(row["source"], units, self._scores.get)
+
+    def align(self, pairs: Iterable[Row]) -> list[AlignedRow]:
+        """Return the pairs that frequent ways can spell, with the units that each letter becomes."""
+        return [(row, parts) for row in pairs if (parts := self.divide(row))]
+
+    def variants(self) -> dict[str, list[str]]:
+        """Return the pieces that each letter may become."""
+        found: defaultdict[str, list[str]] = defaultdict(list)
+        for letter, units in sorted(self._scores):
+            found[letter].append(join_units(units, self._separator))
+        return dict(found)
+
+
+def join_units(units: Iterable[str], separator: str | None) -> str:
+    """Return the piece of some units: each is followed by the separator, so that pieces can be joined and parted."""
+    return "".join(unit + (separator or "") for unit in units)
+
+
+def choose_marks(tags: Sequence[str], letters: Iterable[str]) -> dict[str, str]:
+    """Return a character for each tag, which no word has: digits, unless words have some, and then letters."""
+    used = {*letters}
+    free = (each for each in map(chr, _MARKS) if each.isalnum() and each not in used and is_normalized("NFC", each))
+    return dict(zip((tag[1:-1] for tag in tags), islice(free, len(tags))))
+
+
+def count_unit(rows: Iterable[Row], unit: str, separator: str | None) -> dict[str, int]:
+    """Return how often a unit occurs in each target, 0 or 1, by the tags under which this is so in all rows."""
+    counts: defaultdict[str, set[int]] = defaultdict(set)
+    for row in rows:
+        units = row["target"].split(separator) if separator else row["target"]
+        counts[";".join(tag[1:-1] for tag in row["tags"])].add(units.count(unit))
+    return {tags: next(iter(of_tags)) for tags, of_tags in sorted(counts.items()) if of_tags in ({0}, {1})}
+
+
+class LetterTask(PairTask):
+    """Words, whose letters a tagger replaces by units.
+
+    Its options are those of [`PairTask`], and what the tagger reads and writes: `tag_characters`, the character for
+    each tag that precedes a word, `unique_unit`, and `unique_unit_counts` as in [`count_unit`].
+    """
+
+    kind = TASK
+
+    @classmethod
+    def is_of(cls, config: Row) -> bool:
+        """Return whether a saved tagger writes units, rather than restored texts."""
+        return super().is_of(config) and "tag_characters" in saved_options(config, cls.kind)
+
+    def mark(self, row: Row) -> str:
+        """Return what the tagger reads of a row: a character for each tag, and the word."""
+        return "".join(self.options["tag_characters"][tag[1:-1]] for tag in row["tags"]) + row["source"]
+
+    def with_pieces(self, aligned: Iterable[AlignedRow]) -> Iterator[dict[str, Any]]:
+        """Yield what the tagger reads of each pair, and the piece that each of its characters becomes."""
+        for row, parts in aligned:
+            pieces = [join_units(part, self.options["target_separator"]) for part in parts]
+            yield {"text": self.mark(row), "pieces": [""] * len(row["tags"]) + pieces}
+
+    def baselines(self, train: Sequence[Row] | None = None, aligned: Sequence[AlignedRow] | None = None) -> Baselines:
+        """Return those that copy, that look up words and, with aligned pairs of training, that replace letters."""
+        answers = dict(super().baselines(train))
+        if aligned is not None:
+            separator = self.options["target_separator"]
+            answers["letters in context"] = partial(letters_in_context, aligned, separator=separator)
+        return answers
+
+
+def encode_letters(
+    batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int], length: int
+) -> dict[str, list[list[int]]]:
+    """Encode words for a tagger.
+
+    Args:
+        batch: Columns `text` and `pieces`.
+        codes: The tagger's inputs.
+        ends: The ids of `<bos>` and `<eos>`.
+        length: The maximum characters of a word; longer ones are left out.
+
+    Returns:
+        `input_ids` and `token_type_ids`; `labels`, -100 where there is nothing to learn.
+    """
+    encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
+    for text, pieces in zip(batch["text"], batch["pieces"]):
+        if len(text) > length:
+            continue
+        ids, hints = codes.inputs(text)
+        labels = [codes.label_of.get(piece, -100) for piece in pieces]
+        rows = codes.choices(text)
+        labels = [
+            label if row != NO_CHOICE and label >= 0 and codes.allowed[row, label] else -100
+            for row, label in zip(rows, labels)
+        ]
+        encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
+        encoded["token_type_ids"].append([0, *hints.tolist(), 0])
+        encoded["labels"].append([-100, *labels, -100])
+    return encoded
