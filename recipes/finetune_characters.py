@@ -47,6 +47,7 @@ from atenta.recipes.tasks.characters import (
     count_errors,
     count_variants,
     encode_windows,
+    keeps_characters,
     restores_no_case,
     strip_texts,
     vary_case,
@@ -320,10 +321,10 @@ def _create_tagger(
     except ValueError as error:
         raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
     saved = getattr(model.config, "character_variants", None) or {"": []}
-    if not all(isinstance(each, str) for each in saved.values()):
+    if not all(keeps_characters(*each) for each in saved.items()):
         raise SystemExit(
-            f"--model_name_or_path {sizes.model_name_or_path} has no character_variants that are characters; expected "
-            "an encoder of pretrain_masked.py, or a model of this recipe"
+            f"--model_name_or_path {sizes.model_name_or_path} has no character_variants that keep their characters; "
+            "expected an encoder of pretrain_masked.py, or a model of this recipe"
         )
     return tokenizer, model
 

@@ -17,6 +17,7 @@ from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import check_document, read_documents
 from atenta.recipes.tasks.punctuation import (
+    SIGNS,
     are_pieces,
     most_frequent_marks,
     score_marks,
@@ -135,6 +136,13 @@ def _pieces(source: str, target: str) -> Iterable[tuple[str, str]]:
     if len(source) != len(target):
         source, target = source + "\n", target + "\n"
     return zip(source, split_pieces(source, target))
+
+
+def keeps_characters(character: str, variants: str | list[str]) -> bool:
+    """Return whether variants are those that this task makes: a character, or a sign and white space."""
+    return bool(variants) and all(
+        len(each) == 1 or (len(each) == 2 and each[0] in SIGNS.values() and each[1] == character) for each in variants
+    )
 
 
 def restores_no_case(pairs: Iterable[tuple[str, str]]) -> bool:
