@@ -47,11 +47,13 @@ from atenta.recipes.tasks.characters import (
     count_errors,
     count_variants,
     encode_windows,
+    keeps_characters,
     restores_no_case,
     strip_texts,
     vary_case,
 )
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
+from atenta.recipes.tasks.punctuation import lower_sentence_starts, split_pieces, vary_styles
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -131,18 +133,23 @@ def main() -> None:
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
     fold_case = restores_no_case(bases.items())
+    restores_signs = any(isinstance(of_it, list) for of_it in variants.values())
     report = report_rows(
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
     )
 
     spellings = learnt = None
     if model.config.spellings_file:
-        count = partial(Spellings.from_texts, bases, rows["train"]["target"], fold_case=fold_case)
+        texts = rows["train"]["target"]
+        if not fold_case:  # a capital at the start of a sentence says nothing about the word
+            texts = map(lower_sentence_starts, texts)
+        count = partial(Spellings.from_texts, bases, list(texts), fold_case=fold_case)
         learnt = count(min_count=characters.min_spelling_count)
         saved = sizes.model_name_or_path  # a saved tagger keeps its own
         spellings = (load_spellings(load_config(find_model(saved))) if saved else None) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
-    encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), fold_case)
+    vary = vary_styles if restores_signs else vary_case if fold_case else None
+    encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), vary)
     check_metric(training, ["choice_error_rate"])
     trainer = RecipeTrainer(
         model,
@@ -161,8 +168,11 @@ def main() -> None:
     details: dict[str, Any] = {}
     if characters.half_precision:
         details["rounding"] = round_weights(restorer, [row["source"] for row in tests["test"]])
+    validation = rows["validation"]
     details["temperature"] = fit_confidence(
-        restorer, rows["validation"]["source"], "".join(rows["validation"]["target"])
+        restorer,
+        validation["source"],
+        [piece for pair in zip(validation["source"], validation["target"]) for piece in split_pieces(*pair)],
     )
     started = time.perf_counter()
     restored = {name: restorer.restore([row["source"] for row in of_test]) for name, of_test in tests.items()}
@@ -179,7 +189,7 @@ def main() -> None:
     test, of_test = tests["test"], answers["test"]
     confidence, is_right = confidence_of_choices(restorer, test, restored["test"])
     details["confidence"] = {str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)}
-    if spellings is not None:
+    if spellings is not None and not restores_signs:
         details["wrong_words"] = count_errors(test, of_test["model"], spellings)
 
     def complete(folder: Path) -> None:
@@ -248,8 +258,9 @@ def confidence_of_choices(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the probability of each character that has a choice, and whether it is right, (choices,) each."""
     decided = np.concatenate([restorer.codes.choices(row["source"]) != NO_CHOICE for row in rows])
-    is_right = code_points("".join(each.text for each in restored)) == code_points(
-        "".join(row["target"] for row in rows)
+    wanted = (split_pieces(row["source"], row["target"]) for row in rows)
+    is_right = np.array(
+        [mine == gold for each, of_row in zip(restored, wanted) for mine, gold in zip(each.pieces, of_row)]
     )
     return np.concatenate([each.probabilities for each in restored])[decided], is_right[decided]
 
@@ -286,10 +297,10 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
 
 
 def _create_tagger(
-    sizes: EncoderArguments, characters: CharacterArguments, rows: Rows, variants: Mapping[str, str]
+    sizes: EncoderArguments, characters: CharacterArguments, rows: Rows, variants: Mapping[str, str | list[str]]
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel | PeftModel]:
     """Create or load the tokenizer and the model, which knows the characters that it may change."""
-    labels = sorted(set("".join(variants.values())))
+    labels = sorted({variant for of_it in variants.values() for variant in of_it})
     head = {
         "character_variants": dict(variants),
         "spellings_file": _SPELLINGS_FILE if characters.spellings else None,
@@ -310,10 +321,10 @@ def _create_tagger(
     except ValueError as error:
         raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
     saved = getattr(model.config, "character_variants", None) or {"": []}
-    if not all(isinstance(each, str) for each in saved.values()):
+    if not all(keeps_characters(*each) for each in saved.items()):
         raise SystemExit(
-            f"--model_name_or_path {sizes.model_name_or_path} has no character_variants that are characters; expected "
-            "an encoder of pretrain_masked.py, or a model of this recipe"
+            f"--model_name_or_path {sizes.model_name_or_path} has no character_variants that keep their characters; "
+            "expected an encoder of pretrain_masked.py, or a model of this recipe"
         )
     return tokenizer, model
 
@@ -323,14 +334,14 @@ def _encode(
     training: RecipeArguments,
     restorer: CharacterRestorer,
     learnt: CharacterCodes,
-    fold_case: bool,
+    vary: Callable[..., dict[str, list[str]]] | None,
 ) -> dict[str, Rows]:
     """Encode the windows of training, in which some words count as unknown, and of validation."""
     ends = restorer.tokenizer.bos_token_id, restorer.tokenizer.eos_token_id
     encode = partial(encode_windows, ends=ends, length=restorer.model.config.window_length)
     train = {"train": rows["train"]}
-    if fold_case:
-        train = encode_rows(train, training, partial(vary_case, seed=training.seed), features=FEATURES)
+    if vary is not None:
+        train = encode_rows(train, training, partial(vary, seed=training.seed), features=FEATURES)
     return {
         **encode_rows(train, training, partial(encode, codes=learnt, seed=training.seed)),
         **encode_rows({"validation": rows["validation"]}, training, partial(encode, codes=restorer.codes)),

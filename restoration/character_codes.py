@@ -1,6 +1,6 @@
 """The inputs of a tagger of characters: an id and a hint for each character, and which characters have a choice."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -22,6 +22,7 @@ _LEAD_BYTES = [
 ]
 NO_CHOICE = -1  # in place of a row of `CharacterCodes.allowed`
 NOTHING = 0xFFFFFFFF  # in place of a code point, after the end of a label
+RESTORED = ("accents", "capitals", "punctuation")  # what a tagger may restore, each of which can be switched off
 
 
 class Vocabulary(Protocol):
@@ -65,13 +66,15 @@ class CharacterCodes:
         options: (characters with a choice, most labels of one), int64, the labels of each; those of a character with
             fewer are followed by any.
         excluded: like `options`, float32, minus infinity where a label is none of the character's, otherwise 0.
+        ends_text: whether a line end may become a sign and a line end, so that a text may end with a sign it lacks.
 
     Raises:
         ValueError: If the tokenizer has no such bytes, or no `<pad>`, `<bos>` or `<eos>`.
     """
 
     def __init__(self, tokenizer: Vocabulary, config: TaggerConfiguration, spellings: Spellings | None) -> None:
-        variants = {character: {*of_it} for character, of_it in config.character_variants.items()}
+        self._variants = variants = {each: {*of_it} for each, of_it in config.character_variants.items()}
+        self.ends_text = variants.get("\n", {"\n"}) != {"\n"}
         labels = [config.id2label[index] for index in range(len(config.id2label))]
         self.spellings = spellings
         self.labels = np.full((len(labels), max(1, *map(len, labels))), NOTHING, np.uint32)
@@ -120,6 +123,43 @@ class CharacterCodes:
         for start, end in protected_spans(text):
             rows[start:end] = NO_CHOICE
         return rows
+
+    def merged(self, restored: Collection[str]) -> np.ndarray:
+        """Return which label stands for each one if only some of its changes are wanted.
+
+        Without accents, what would become `Á` becomes `A`, so that both decide together whether it is a capital.
+
+        Args:
+            restored: some of `RESTORED`.
+
+        Returns:
+            (characters with a choice, most labels of one, most labels of one), float32: 1 where the second label, as
+            in `options`, stands for the first.
+        """
+        names = list(self.label_of)
+        merged = np.zeros((*self.options.shape, self.options.shape[1]), np.float32)
+        for row, (character, of_it) in enumerate(self._variants.items()):
+            places = {names[label]: place for place, label in enumerate(self.options[row][: len(of_it)])}
+            for label, place in places.items():
+                merged[
+                    row, place, places.get(keep_changes(character, label, restored), places.get(character, place))
+                ] = 1
+        return merged
+
+
+def keep_changes(character: str, label: str, restored: Collection[str]) -> str:
+    """Return what a character becomes if of its changes into a label only some are wanted.
+
+    Args:
+        character: as it was given.
+        label: what it would become.
+        restored: some of `RESTORED`.
+    """
+    if len(label) != 1:
+        return label if "punctuation" in restored else character
+    letter = label if "accents" in restored else character
+    is_capital = (label if "capitals" in restored else character).isupper()
+    return letter.upper() if is_capital else letter.lower()
 
 
 def join_characters(codes: np.ndarray) -> str:

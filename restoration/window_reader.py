@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from itertools import accumulate, pairwise
@@ -15,6 +15,7 @@ from ..tokenization.text_checks import Texts, check_outputs, list_of_texts
 from .character_codes import (
     NO_CHOICE,
     NOTHING,
+    RESTORED,
     CharacterCodes,
     TaggerConfiguration,
     Vocabulary,
@@ -84,45 +85,63 @@ class WindowReader:
         self._batch_tokens, self.threads = batch_tokens, threads
         self.codes = CharacterCodes(tokenizer, config, spellings)
 
-    def restore(self, texts: Texts, min_confidence: float = 0.0) -> list[RestoredText]:
+    def restore(
+        self, texts: Texts, min_confidence: float = 0.0, restored: Collection[str] = RESTORED
+    ) -> list[RestoredText]:
         """Restore texts, each by itself. Long ones are read in windows that overlap.
 
         Args:
             texts: texts of any length: a list or tuple, or a column of datasets, pandas or NumPy.
             min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
+            restored: some of `"accents"`, `"capitals"` and `"punctuation"`: of what the tagger has learnt to restore,
+                only this is.
 
         Raises:
             TypeError: If `texts` is no sequence of str, or `min_confidence` is not a number.
-            ValueError: If `min_confidence` is not between 0 and 1, or a text has a lone surrogate.
+            ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or there is nothing of
+                a name to restore.
         """
         if not isinstance(min_confidence, Real):
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        texts = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
+        if isinstance(restored, str) or (unknown := [each for each in restored if each not in RESTORED]):
+            unknown = restored if isinstance(restored, str) else unknown
+            raise ValueError(f"restored={unknown!r}; expected some of {', '.join(RESTORED)}, in a list.")
+        given = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
+        # The last sign of a text is decided at the line end behind it.
+        is_open = [self.codes.ends_text and bool(text) and not text[-1].isspace() for text in given]
+        texts = [text + "\n" * ends for text, ends in zip(given, is_open)]
+        merged = None if {*RESTORED} <= {*restored} else self.codes.merged(restored)
         borders = list(accumulate(map(len, texts), initial=0))
         width = self.codes.labels.shape[1]
-        restored = np.full((borders[-1], width), NOTHING, np.uint32)  # all texts, one after the other
-        restored[:, 0] = code_points("".join(texts))
-        probabilities = np.ones(len(restored), np.float32)
+        output = np.full((borders[-1], width), NOTHING, np.uint32)  # all texts, one after the other
+        output[:, 0] = code_points("".join(texts))
+        probabilities = np.ones(len(output), np.float32)
         for places, choices, logits in self._read(texts):
             options = self.codes.options[choices]
             scores = np.take_along_axis(logits, options, 1) / np.float32(self.config.confidence_temperature)
             scores += self.codes.excluded[choices]
-            best = scores.argmax(1, keepdims=True)
-            probability = 1 / np.exp(scores - np.take_along_axis(scores, best, 1)).sum(1)  # of the best
+            chances = np.exp(scores - scores.max(1, keepdims=True))
+            if merged is not None:
+                chances = np.einsum("cl,clm->cm", chances, merged[choices])
+            best = chances.argmax(1, keepdims=True)
+            probability = np.take_along_axis(chances, best, 1)[:, 0] / chances.sum(1)
             probabilities[places] = probability
             labels = np.take_along_axis(options, best, 1)[:, 0]
             sure = probability >= min_confidence
-            restored[places[sure]] = self.codes.labels[labels[sure]]
-        return [
-            RestoredText(
-                text := join_characters(restored[start:end]),
-                probabilities[start:end],
-                text if width == 1 else list(map(join_characters, restored[start:end])),
-            )
-            for start, end in pairwise(borders)
-        ]
+            output[places[sure]] = self.codes.labels[labels[sure]]
+        answers = []
+        for (start, end), ends in zip(pairwise(borders), is_open):
+            pieces = text = join_characters(output[start:end])
+            of_text = probabilities[start:end]
+            if width > 1:
+                pieces = list(map(join_characters, output[start:end]))
+            if ends:  # the last character and the sign after it are one piece
+                text, of_text = text[:-1], np.append(of_text[:-2], of_text[-2:].min())
+                pieces = [*pieces[:-2], pieces[-2] + pieces[-1][:-1]]
+            answers.append(RestoredText(text, of_text, pieces))
+        return answers
 
     def score(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the places of characters that have a choice and the logits of their labels, in batches.

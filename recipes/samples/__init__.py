@@ -10,7 +10,7 @@ from atenta.recipes.samples.files import FILES, SPLITS, novels, sample_files
 from atenta.recipes.samples.languages import brazil_words, language_words, romance_words
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_phones import portuguese_phones
-from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts
+from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts, spoken_texts
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,15 @@ class Sample:
 
 _ACCENTS = ("It writes the accents of Portuguese texts.", "Escreve os acentos de textos em português.")
 
+_PORTUGUESE = (
+    "running text of many domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, CC BY-SA, "
+    "MIT, BSD, Apache-2.0, MPL 2.0, GPL), listed in recipes/data/portugues and portugues_2, and sentences made by "
+    "rule",
+    "texto corrido de muitos domínios, do Brasil e de Portugal, com suas licenças (domínio público, CC0, CC BY, "
+    "CC BY-SA, MIT, BSD, Apache-2.0, MPL 2.0, GPL), listadas em recipes/data/portugues e portugues_2, e frases feitas "
+    "por regras",
+)
+
 SAMPLES = {
     "accents": Sample(
         (
@@ -93,17 +102,15 @@ SAMPLES = {
         example="coração",
         rows=language_words,
     ),
-    "portuguese": Sample(
+    "portuguese": Sample(_PORTUGUESE, _ACCENTS, rows=portuguese_texts),
+    "portuguese_speech": Sample(
+        _PORTUGUESE,
         (
-            "running text of many domains, Brazil and Portugal, under its own licences (public domain, CC0, CC BY, "
-            "CC BY-SA, MIT, BSD, Apache-2.0, MPL 2.0, GPL), listed in recipes/data/portugues and portugues_2, and "
-            "sentences made by rule",
-            "texto corrido de muitos domínios, do Brasil e de Portugal, com suas licenças (domínio público, CC0, "
-            "CC BY, CC BY-SA, MIT, BSD, Apache-2.0, MPL 2.0, GPL), listadas em recipes/data/portugues e portugues_2, "
-            "e frases feitas por regras",
+            "It writes the accents, capitals and punctuation of Portuguese texts.",
+            "Escreve os acentos, as maiúsculas e a pontuação de textos em português.",
         ),
-        _ACCENTS,
-        rows=portuguese_texts,
+        example="voce vem amanha ou prefere que eu va ate ai",
+        rows=spoken_texts,
     ),
     "portuguese_documents": Sample(
         (

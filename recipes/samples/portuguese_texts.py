@@ -4,11 +4,14 @@ import json
 import random
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from pathlib import Path
 
 from atenta.recipes.samples.dialogue import read_scenes
 from atenta.recipes.samples.files import FILES, SPLITS, novels, read_samples, sample_files
 from atenta.recipes.samples.sentence_patterns import draw_sentences
+from atenta.recipes.tasks.punctuation import speak, strip_punctuation
+from atenta.restoration.spellings import lower_case
 from atenta.tokenization.base_letters import strip_accents
 
 _PARTS = 100  # of consecutive lines, in each file
@@ -57,6 +60,7 @@ _SHARES = {
 }
 _RULE_MADE = 6_000  # sentences of each group of patterns
 _RUN = 8  # words
+_RUN_ON = 400  # characters of the sentences that are read in a run, at most
 _WORD = re.compile(r"\w+")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^a-zà-ÿ])")
 _OLD_SPELLING = re.compile(r"ü|[éó]i[aoc]|êem\b|ôos?\b|\b(?:pára|pêlos?|pólos?|pêra)\b", re.IGNORECASE)
@@ -145,6 +149,47 @@ def _further_rows() -> dict[str, list[dict[str, str]]]:
     generator.shuffle(made)
     rows["train"] += _pairs(made, "made by rule")
     return rows
+
+
+def spoken_texts() -> dict[str, list[dict[str, str]]]:
+    """Return texts as speech recognition leaves them, without accents, capitals and signs, and as they should be.
+
+    They are those of [`portuguese_texts`] but for its groups and documents. Training rows are as they were written;
+    validation and test rows are runs of consecutive sentences of one domain, without what nobody speaks ([`speak`]).
+
+    Returns:
+        The rows of each split: `source`, `target` and `domain`.
+    """
+    rows = portuguese_texts()
+    held_out = (*SPLITS[1:], *_FURTHER_TESTS.values(), "plays")
+    return {
+        "train": [{**row, "source": _as_heard(row["target"])} for row in rows["train"]],
+        **{
+            name: [
+                {"source": _as_heard(text), "target": text, "domain": domain}
+                for text, domain in _run_on(rows[name])
+                if _WORD.search(text)
+            ]
+            for name in held_out
+        },
+    }
+
+
+def _as_heard(text: str) -> str:
+    return strip_accents(lower_case(strip_punctuation(text)))
+
+
+def _run_on(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield consecutive sentences of one domain, each run joined by spaces, as speech, and the domain."""
+    for domain, of_domain in groupby(rows, lambda row: row["domain"]):
+        run = ""
+        for row in of_domain:
+            text = speak(row["target"])
+            if run and len(run) + len(text) > _RUN_ON:
+                yield run, domain
+                run = ""
+            run += " " * bool(run) + text
+        yield run, domain
 
 
 def portuguese_documents() -> dict[str, list[dict[str, str]]]:

@@ -16,6 +16,14 @@ from atenta.recipes.metrics import scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import check_document, read_documents
+from atenta.recipes.tasks.punctuation import (
+    SIGNS,
+    are_pieces,
+    most_frequent_marks,
+    score_marks,
+    split_pieces,
+    strip_punctuation,
+)
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 from atenta.recipes.tasks.transduction import copy_source
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
@@ -27,6 +35,7 @@ FEATURES = Features({"source": Value("string"), "target": Value("string"), "doma
 STRIPPED: dict[str, Callable[[str], str]] = {
     "accents": strip_accents,
     "case": lower_case,
+    "punctuation": strip_punctuation,
 }
 _ACUTE_AS_CIRCUMFLEX = str.maketrans("áéíóúÁÉÍÓÚ", "âêîôûÂÊÎÔÛ")
 _CHANGED_CASE = 0.04  # share of the training rows in capitals, and of those in small letters
@@ -36,21 +45,22 @@ _SHORT_WINDOWS = 0.35  # share of the training windows that are shorter than the
 
 
 def check_characters(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the row of a pair of texts of equal length, both in NFC.
+    """Return the row of a pair of texts, both in NFC, of equal length but for signs that only the target has.
 
     Args:
         fields: `source`, `target` and optionally `domain`, by which scores are shown.
 
     Raises:
-        ValueError: If a text is missing, blank or not a text, or they differ in length.
+        ValueError: If a text is missing, blank or not a text, or they differ in length by more than signs.
     """
     source, target = (
         unicodedata.normalize("NFC", expect_text(fields.get(name), name)) for name in ("source", "target")
     )
-    if len(source) != len(target):
+    if len(source) != len(target) and not are_pieces(source, target):
         raise ValueError(
             f"found a source of {len(source)} characters and a target of {len(target)} in NFC, {source!r:.60} and "
-            f"{target!r:.60}; expected the same number: train recipes/seq2seq.py on pairs of other lengths"
+            f"{target!r:.60}; expected the same number, or further signs before white space: train recipes/seq2seq.py "
+            "on other pairs"
         )
     return {"source": source, "target": target, "domain": fields.get("domain") or ""}
 
@@ -63,7 +73,7 @@ def strip_texts(batch: Mapping[str, list], strip: Sequence[str]) -> dict[str, li
 
     Args:
         batch: Column `text`.
-        strip: Some of `accents` and `case`.
+        strip: Some of `accents`, `case` and `punctuation`.
 
     Raises:
         ValueError: If a text has another length without its accents, as one with a mark that no letter has composed.
@@ -76,7 +86,9 @@ def strip_texts(batch: Mapping[str, list], strip: Sequence[str]) -> dict[str, li
     return {name: [pair[name] for pair in pairs] for name in FEATURES}
 
 
-def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> tuple[dict[str, str], dict[str, int]]:
+def count_variants(
+    rows: Iterable[Mapping[str, str]], min_count: int
+) -> tuple[dict[str, str | list[str]], dict[str, int]]:
     """Return for each character with a choice what it becomes in the rows, itself first, and what is too rare.
 
     What a small letter becomes, a capital becomes too, and the reverse; both count together, because capitals with
@@ -87,32 +99,50 @@ def count_variants(rows: Iterable[Mapping[str, str]], min_count: int) -> tuple[d
         min_count: Lowest count of a variant; rarer ones are never learnt, nor made.
 
     Returns:
-        What each character becomes, all in one text, and the count of each variant that is too rare.
+        What each character becomes, all in one text, or a list if there are signs among it, and the count of each
+        variant that is too rare.
 
     Raises:
         ValueError: If no character has a choice.
     """
     counts: Counter[tuple[str, str]] = Counter()
     for row in rows:
-        counts.update(zip(row["source"], row["target"]))
+        counts.update(_pieces(row["source"], row["target"]))
     if fold_case := restores_no_case(counts):
         folded: Counter[tuple[str, str]] = Counter()
         for pair, count in counts.items():
             folded[pair[0].lower(), pair[1].lower()] += count
         counts = folded
-    variants: defaultdict[str, str] = defaultdict(str)
+    variants: defaultdict[str, list[str]] = defaultdict(list)
     for pair, count in sorted(counts.items()):
         if pair[0] != pair[1] and count >= min_count:
             for character, variant in {pair, (pair[0].upper(), pair[1].upper())} if fold_case else {pair}:
-                if len(character) == len(variant) == 1 and character != variant:
-                    variants[character] += variant
+                if len(character) == 1 and len(variant) == len(pair[1]) and character != variant:
+                    variants[character].append(variant)
     if not variants:
         raise ValueError(
             f"found no character that becomes another one in {min_count} places of the training pairs; expected some: "
             "give --strip for texts alone, or lower --min_variant_count"
         )
     rare = {pair[1]: count for pair, count in sorted(counts.items()) if pair[0] != pair[1] and count < min_count}
-    return {character: character + others for character, others in sorted(variants.items())}, rare
+    found = {character: [character, *others] for character, others in sorted(variants.items())}
+    if all(len(variant) == 1 for of_it in found.values() for variant in of_it):
+        return {character: "".join(of_it) for character, of_it in found.items()}, rare
+    return dict(found), rare
+
+
+def _pieces(source: str, target: str) -> Iterable[tuple[str, str]]:
+    """Return each character of a source with what it becomes; if signs are missing, also a line end after the text."""
+    if len(source) != len(target):
+        source, target = source + "\n", target + "\n"
+    return zip(source, split_pieces(source, target))
+
+
+def keeps_characters(character: str, variants: str | list[str]) -> bool:
+    """Return whether variants are those that this task makes: a character, or a sign and white space."""
+    return bool(variants) and all(
+        len(each) == 1 or (len(each) == 2 and each[0] in SIGNS.values() and each[1] == character) for each in variants
+    )
 
 
 def restores_no_case(pairs: Iterable[tuple[str, str]]) -> bool:
@@ -152,16 +182,20 @@ def encode_windows(
     skip = None if generator is None else lambda: generator.random() < _UNLISTED
     encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
     for source, target in _join(zip(batch["source"], batch["target"]), length, generator):
+        if codes.ends_text:
+            source, target = source + "\n", target + "\n"
+        pieces = split_pieces(source, target)
         for start, end, *_ in cut_windows(len(source), length):
-            window, wanted = source[start:end], target[start:end]
+            window, wanted = source[start:end], pieces[start:end]
             if generator is not None and generator.random() < _PARTLY_RESTORED:
                 share = generator.random()
                 window = "".join(
-                    after if generator.random() < share else before for before, after in zip(window, wanted)
+                    after if len(after) == 1 and generator.random() < share else before
+                    for before, after in zip(window, wanted)
                 )
             ids, hints = codes.inputs(window, skip)
             rows = codes.choices(window)
-            labels = np.array([codes.label_of.get(character, -1) for character in wanted])
+            labels = np.array([codes.label_of.get(piece, -1) for piece in wanted])
             labels[(rows == NO_CHOICE) | (labels < 0) | ~codes.allowed[rows, labels]] = -100
             encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
             encoded["token_type_ids"].append([0, *hints.tolist(), 0])
@@ -222,7 +256,7 @@ def count_errors(rows: Sequence[Mapping[str, str]], restored: Sequence[str], spe
 
 
 def score_restored(
-    rows: Sequence[Mapping[str, str]], restored: Sequence[str], variants: Mapping[str, str]
+    rows: Sequence[Mapping[str, str]], restored: Sequence[str], variants: Mapping[str, str | list[str]]
 ) -> dict[str, float]:
     """Score restored texts.
 
@@ -233,18 +267,22 @@ def score_restored(
 
     Returns:
         `choice_error_rate`, wrong characters / characters of the sources that have a choice; `word_accuracy`,
-        `exact_match` and `letters_kept` of `recipes/metrics.py`.
+        `exact_match` and `letters_kept` of `recipes/metrics.py`; if signs are restored, the scores of `score_marks`.
     """
     choices = wrong = 0
     for row, output in zip(rows, restored):
-        decided = [pair for each, *pair in zip(row["source"], output, row["target"]) if each in variants]
+        source = row["source"]
+        outputs, wanted = split_pieces(source, output), split_pieces(source, row["target"])
+        decided = [pair for each, *pair in zip(source, outputs, wanted) if each in variants]
         choices += len(decided)
         wrong += sum(given != wanted for given, wanted in decided)
     gold = [row["target"] for row in rows]
     others = scores(["word_accuracy", "exact_match"], predictions=list(restored), references=gold)
-    lower = [lower_case(text) for text in restored], [lower_case(text) for text in gold]
-    kept = scores(["letters_kept"], predictions=lower[0], references=lower[1])  # capitals may be what is restored
-    return {"choice_error_rate": wrong / max(1, choices), **others, **kept}
+    restores_signs = any(isinstance(of_it, list) for of_it in variants.values())
+    plain = (lambda text: strip_punctuation(lower_case(text))) if restores_signs else lower_case
+    kept = scores(["letters_kept"], predictions=list(map(plain, restored)), references=list(map(plain, gold)))
+    marks = score_marks(rows, restored) if restores_signs else {}
+    return {"choice_error_rate": wrong / max(1, choices), **others, **kept, **marks}
 
 
 def most_frequent_spelling(
@@ -334,6 +372,8 @@ class RestorationTask(Task):
         """Return those that copy, and that look up words; upper and lower case may be one spelling."""
         answers: dict[str, Any] = {"left as it is": copy_source}
         if train is not None:
+            if any(isinstance(of_it, list) for of_it in self.config["character_variants"].values()):
+                return {**answers, "most frequent marks": partial(most_frequent_marks, train)}
             look_up = partial(most_frequent_spelling, train, fold_case=fold_case)
             answers["most frequent spelling"] = look_up
             answers["most frequent after the word before"] = partial(look_up, after_word=True)

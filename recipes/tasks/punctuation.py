@@ -1,0 +1,210 @@
+"""Texts whose capitals and punctuation are restored, as speech recognition leaves them: pieces, styles, scores.
+
+A sign is restored where it is alone between a letter, digit or closing bracket and white space or the end of the text.
+So the full stop of an abbreviation is one of them, but not the comma of *3,5*, a colon in *8:30*, or an ellipsis. In
+the source the sign is missing, and the white space after it becomes the sign and the white space.
+"""
+
+import random
+import re
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from atenta.restoration.spellings import WORD, lower_case
+from atenta.tokenization.base_letters import strip_accents
+
+SIGNS = {"comma": ",", "period": ".", "question": "?", "exclamation": "!", "colon": ":", "semicolon": ";"}
+_MARKS = "".join(SIGNS.values())
+_SIGN = re.compile(rf"(?<=[\w)\]»”\"'’])[{re.escape(_MARKS)}](?=\s|\Z)")
+# What nobody speaks. A dash at the start of a line opens a speech, one between words is a pause.
+_QUOTES = re.compile(r"[“”„\"«»()\[\]{}]|^\s*[—–-]\s+", re.MULTILINE)
+_DASH = re.compile(r"[,;:]?\s+[—–]+\s+|\s+-\s+|[,;:]?\s*—\s*")
+_ELLIPSIS = re.compile(r"\s*(?:…|\.\.+)")
+_PAUSE = re.compile(r",\s*(?=[,;:.!?])|^\s*,\s*|\s+(?=[,.;:!?])", re.MULTILINE)  # beside a sign, a pause says nothing
+_SENTENCE_START = re.compile(r"(?:^|(?<=[.!?…:]))([\s“”\"«(—–-]*)(\w)", re.MULTILINE)
+# The shares of training texts that are read as speech, without accents, without capitals, and with all or some signs.
+_SPOKEN, _BARE, _SMALL, _UNSIGNED, _COMMAS = 0.7, 0.5, 0.85, 0.75, 0.1
+_WRAPPED = 0.1  # of the training texts, lines are as long as on a page
+_LINE = (30, 90)  # characters
+
+
+def strip_punctuation(text: str, signs: str = _MARKS) -> str:
+    """Return the text without the signs that are restored."""
+    return _SIGN.sub(lambda match: "" if match[0] in signs else match[0], text)
+
+
+def speak(text: str) -> str:
+    """Return the text as it would be written down from speech: without quotation marks, brackets, dashes, ellipses."""
+    text = _DASH.sub(", ", _QUOTES.sub("", text))
+    text = _ELLIPSIS.sub(lambda match: "." if _ends_sentence(match) else ",", text)
+    return re.sub(r"[^\S\n]+", " ", _PAUSE.sub("", text)).strip()
+
+
+def _ends_sentence(match: re.Match) -> bool:
+    after = match.string[match.end() :].lstrip()
+    return not after or after[0].isupper()
+
+
+def split_pieces(source: str, target: str) -> list[str]:
+    """Return what each character of a source becomes in the target: a character, or a sign and white space.
+
+    What follows the last character, such as a full stop, is part of the last piece.
+    """
+    if len(source) == len(target):
+        return list(target)
+    pieces, place = [], 0
+    for character in source:
+        end = place + 1
+        if character.isspace() and not target[place : place + 1].isspace():
+            end += 1
+        pieces.append(target[place:end])
+        place = end
+    pieces[-1:] = [each + target[place:] for each in pieces[-1:]]
+    return pieces
+
+
+def are_pieces(source: str, target: str) -> bool:
+    """Return whether a target adds nothing to a source but what is restored: a sign before white space or the end."""
+    if not len(source) <= len(target):
+        return False
+    return all(
+        len(piece) == 1 or (len(piece) == 2 and (piece[0] if before.isspace() else piece[1]) in _MARKS)
+        for before, piece in zip(source, split_pieces(source, target))
+    )
+
+
+def vary_styles(batch: Mapping[str, list], seed: int) -> dict[str, list[str]]:
+    """Return training rows whose sources lack what people and programs leave out: accents, capitals, signs, or some.
+
+    Args:
+        batch: Columns `target` and `domain`.
+        seed: Decides, together with the text, what is missing.
+
+    Returns:
+        Columns `source`, `target` and `domain`.
+    """
+    rows: dict[str, list[str]] = {"source": [], "target": [], "domain": list(batch["domain"])}
+    for target in batch["target"]:
+        generator = random.Random(zlib.crc32(target.encode(), seed))
+        if generator.random() < _SPOKEN:
+            target = speak(target) or target
+        if generator.random() < _WRAPPED:
+            target = _wrap(target, generator)
+        source, chance = target, generator.random()
+        if chance < _UNSIGNED:
+            source = strip_punctuation(source)
+        elif chance < _UNSIGNED + _COMMAS:
+            source = strip_punctuation(source, _MARKS.replace(",", ""))
+        if generator.random() < _SMALL:
+            source = lower_case(source)
+        if generator.random() < _BARE:
+            source = strip_accents(source)
+        rows["source"].append(source)
+        rows["target"].append(target)
+    return rows
+
+
+def _wrap(text: str, generator: random.Random) -> str:
+    """Break the lines of a text at spaces, as on a page."""
+    width, start, characters = generator.randint(*_LINE), 0, list(text)
+    for place, character in enumerate(text):
+        if character == "\n":
+            start = place
+        elif character == " " and place - start > width:
+            characters[place], start = "\n", place
+    return "".join(characters)
+
+
+def lower_sentence_starts(text: str) -> str:
+    """Return the text with small letters where sentences start, so that capitals are those of names."""
+    return _SENTENCE_START.sub(
+        lambda match: match[1] + match[2].lower() if len(match[2].lower()) == 1 else match[0], text
+    )
+
+
+def score_marks(rows: Sequence[Mapping[str, str]], restored: Sequence[str]) -> dict[str, float]:
+    """Return the F1 of capitals and of each sign that the targets have: `capital_f1`, `comma_f1`, `period_f1`, ….
+
+    A capital counts where the source has a small letter, a sign where the source has none.
+
+    Args:
+        rows: Pairs with `source` and `target`.
+        restored: A text for each, which adds to the source what is restored.
+    """
+    names = {sign: name for name, sign in SIGNS.items()}
+    right: Counter[str] = Counter()
+    made: Counter[str] = Counter()
+    wanted: Counter[str] = Counter()
+    for row, output in zip(rows, restored):
+        source = row["source"]
+        for marks in zip(
+            *(list(_marks(source, split_pieces(source, text), names)) for text in (output, row["target"]))
+        ):
+            made[marks[0]] += 1
+            wanted[marks[1]] += 1
+            right[marks[0]] += marks[0] == marks[1]
+    return {
+        f"{name}_f1": 2 * right[name] / (made[name] + wanted[name])
+        for name in ("capital", *SIGNS)
+        if made[name] + wanted[name]
+    }
+
+
+def _marks(source: str, pieces: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
+    """Yield for each small letter whether it becomes a capital, for each white space and the end its sign."""
+    for character, piece in zip(source, pieces):
+        if character.isspace():
+            yield names.get(piece[0], "")
+        elif character.islower():
+            yield "capital" if piece[0].isupper() else ""
+    yield names.get(pieces[-1][-1], "") if pieces and len(pieces[-1]) > 1 else ""
+
+
+def most_frequent_marks(train: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return each `source` with the spellings, capitals and signs that are most frequent in training.
+
+    A word has its most frequent spelling within sentences. Between two words is what is most frequent between them, or
+    else before the second word; a text ends with a full stop. After `.`, `?` and `!` is a capital.
+    """
+    spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    signs: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+    for row in train:
+        text = lower_sentence_starts(row["target"])
+        words = list(WORD.finditer(text))
+        for word in words:
+            spellings[strip_accents(lower_case(word[0]))][word[0]] += 1
+        for word, after in zip(words, words[1:]):
+            gap = text[word.end() : after.start()]
+            if gap.lstrip(_MARKS).isspace() and len(gap) <= 2:
+                pair = _key(word[0]), _key(after[0])
+                sign = gap.rstrip()
+                signs[pair][sign] += 1
+                signs[pair[1:]][sign] += 1
+    best = {key: counts.most_common(1)[0][0] for key, counts in spellings.items()}
+    between = {
+        key: counts.most_common(1)[0][0] for key, counts in signs.items() if len(key) == 1 or counts.total() > 1
+    }
+
+    def answer(source: str) -> str:
+        pieces, end, starts = [], 0, True
+        words = list(WORD.finditer(source))
+        for index, word in enumerate(words):
+            gap = source[end : word.start()]
+            if index and gap.isspace() and len(gap) == 1:
+                key = _key(words[index - 1][0]), _key(word[0])
+                gap = between.get(key, between.get(key[1:], "")) + gap
+            starts = starts or gap.strip()[-1:] in {".", "?", "!"}
+            spelling = best.get(_key(word[0]), word[0])
+            spelling = spelling if len(spelling) == len(word[0]) else word[0]
+            pieces += [gap, spelling[:1].upper() + spelling[1:] if starts else spelling]
+            starts, end = False, word.end()
+        rest = source[end:]
+        return "".join([*pieces, rest or "."])
+
+    return [answer(row["source"]) for row in rows]
+
+
+def _key(word: str) -> str:
+    return strip_accents(lower_case(word))
