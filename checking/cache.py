@@ -53,7 +53,7 @@ class Cache:
             return []
 
 
-# The words that lack marks, and words without their marks that the file spells with marks and the model does not know.
+# The words that lack marks, and the words that the file spells with marks, without these.
 FileFindings = tuple[list[Finding], list[str]]
 
 

@@ -127,7 +127,7 @@ def _counts(finding: Finding, settings: Settings, marked: set[str]) -> bool:
     return (
         finding.confidence >= settings.min_confidence
         and word not in settings.words
-        and (finding.is_known or strip_accents(word) in marked)
+        and (not finding.is_name or strip_accents(word) in marked)
     )
 
 
@@ -180,7 +180,5 @@ def _check_chunk(paths: list[Path]) -> list[tuple[Path, str, FileFindings | str]
     found = find_words(restorer, [source for *_, source, _ in read], [prose for *_, prose in read])
     for (path, key, _, prose), findings in zip(read, found):
         words = {word.lower() for block in prose.blocks for word in WORD.findall(block.text) if not word.isascii()}
-        spellings = restorer.codes.spellings
-        unknown = sorted({strip_accents(word) for word in words if spellings is None or not spellings.of(word)})
-        answers.append((path, key, (findings, unknown)))
+        answers.append((path, key, (findings, sorted(map(strip_accents, words)))))
     return answers

@@ -37,7 +37,7 @@ class Finding(NamedTuple):
         before, after: the word as it stands and as it should be.
         confidence: the least probability of a mark that is added.
         as_it_stands: the probability of the letter there as it stands.
-        is_known: whether the model knows spellings of the word.
+        is_name: whether it may be a name: a word that the model does not know, or a capital within a sentence.
         sentence: the sentence as it stands, and where the word begins in it.
         changes: for each place in the file's text that changes, the letter with its mark.
     """
@@ -49,7 +49,7 @@ class Finding(NamedTuple):
     after: str
     confidence: float
     as_it_stands: float
-    is_known: bool
+    is_name: bool
     sentence: tuple[str, int]
     changes: list[tuple[int, str]]
 
@@ -169,6 +169,7 @@ def _words(
         least = min(changed, key=lambda at: answer.probabilities[at])
         place = block.places[start]
         line = int(np.searchsorted(line_starts, place, "right"))
+        sentence, spellings = _sentence(text, start, end), reader.codes.spellings
         yield Finding(
             line=line,
             column=place - int(line_starts[line - 1]) + 1,
@@ -177,8 +178,8 @@ def _words(
             after=after,
             confidence=round(float(answer.probabilities[least]), 6),
             as_it_stands=round(float(answer.as_they_stand[least]), 6),
-            is_known=reader.codes.spellings is None or bool(reader.codes.spellings.of(word)),
-            sentence=_sentence(text, start, end),
+            is_name=_is_capital(word, *sentence) or not (spellings is None or spellings.of(word)),
+            sentence=sentence,
             changes=[(block.places[at], answer.restored[at]) for at in changed],
         )
 
@@ -189,6 +190,11 @@ def _is_code(text: str, start: int, end: int) -> bool:
     before, after = re.split(r"\s", text[first:start])[-1], re.split(r"\s", text[end:last])[0]
     is_long = max(len(before), len(after)) == _LONGEST  # no prose has so much without a space
     return is_long or bool(_IN_CODE.search((before + text[start:end] + after).strip(_AROUND)))
+
+
+def _is_capital(word: str, sentence: str, start: int) -> bool:
+    """Return whether a word has a capital that is not the first letter of a sentence nor one of a text in capitals."""
+    return word[0].isupper() and not word.isupper() and any(map(str.isalnum, sentence[:start]))
 
 
 def _sentence(text: str, start: int, end: int) -> tuple[str, int]:

@@ -79,8 +79,10 @@ nitpick_ignore_regex = [("py:.*", r"(?!atenta\b).*")]
 html_theme = "furo"
 pygments_dark_style = "github-dark"
 html_static_path = ["_static"]
-html_css_files = ["atenta.css"]
-html_js_files = [("atenta.js", {"defer": "defer"})]
+html_css_files = ["atenta.css", "laboratory.css"]
+# Plain scripts in this order, not modules: those do not run where a built page is opened from a file.
+scripts = ("atenta.js", "attention_steps.js", "attention_lab.js", "exercises.js")
+html_js_files = [(script, {"defer": "defer"}) for script in scripts]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False  # the theme credits it in English only

@@ -139,11 +139,18 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     assert marked == []
     (tmp_path / "b.txt").write_text(RIGHT, encoding="utf-8")
     ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "b.txt"])
-    assert marked == ["situacao"]
-    name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, False, (BARE, 31), [])
+    assert marked == ["informacao", "nao", "situacao"]
+    name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, True, (BARE, 31), [])
     assert checker._counts(name, Settings(tmp_path), set(marked))
     assert not checker._counts(name, Settings(tmp_path), set())
-    assert checker._counts(name._replace(is_known=True), Settings(tmp_path), set())
+    assert checker._counts(name._replace(is_name=False), Settings(tmp_path), set())
+
+
+def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
+    texts = {"a.txt": "Informacao nova: a Informacao e o Canada nao chegaram."}
+    assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}
+    checked = write_and_check(tmp_path, **texts, **{"b.txt": "Mora no Canadá e tem informação."})
+    assert [before for before, _ in words(checked)] == ["Informacao", "Informacao", "Canada", "nao"]
 
 
 def test_names_of_code_are_left_alone_in_its_comments(tmp_path):
