@@ -5,11 +5,12 @@
 # [tool.uv.sources]
 # atenta = { path = "..", editable = true }  # this clone; UV_NO_SOURCES=1 takes the package from an index
 # ///
-"""Train an encoder to restore what a text has lost, character by character: accents, capitals, or both.
+"""Train an encoder to restore what a text has lost, character by character: accents, capitals, signs.
 
 By default it restores the accents of Portuguese. With --train_file and --validation_file it trains on your own pairs
-of equal length (`source<TAB>target`); with --strip on texts alone, from which the sources are made. A tagger can only
-change characters into what training has seen them become, so the text itself cannot be corrupted, however long it is.
+(`source<TAB>target`) of equal length, but for signs before white space that only the target has; with --strip on texts
+alone, from which the sources are made. A tagger can only change characters into what training has seen them become, so
+the text itself cannot be corrupted, however long it is.
 """
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
@@ -87,9 +88,9 @@ class CharacterArguments:
 
     _argument_group_name = "characters"
 
-    strip: Annotated[
-        list[str], f"make the sources from texts alone, without their {' or '.join(STRIPPED)}, or both"
-    ] = field(default_factory=list)
+    strip: Annotated[list[str], f"make the sources from texts alone, without some of {', '.join(STRIPPED)}"] = field(
+        default_factory=list
+    )
     min_variant_count: Annotated[int, FROM_1, "lowest count, in training, of what a character may become"] = 1
     min_character_count: Annotated[int, FROM_1, "lowest count of a character of the alphabet"] = 1
     spellings: Annotated[bool, "give the model the most frequent spelling of each word to start from"] = True

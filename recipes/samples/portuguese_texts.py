@@ -10,7 +10,7 @@ from pathlib import Path
 from atenta.recipes.samples.dialogue import read_scenes
 from atenta.recipes.samples.files import FILES, SPLITS, novels, read_samples, sample_files
 from atenta.recipes.samples.sentence_patterns import draw_sentences
-from atenta.recipes.tasks.punctuation import speak, strip_punctuation
+from atenta.recipes.samples.speech import speak, strip_punctuation
 from atenta.restoration.spellings import lower_case
 from atenta.tokenization.base_letters import strip_accents
 

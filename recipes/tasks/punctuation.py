@@ -1,8 +1,7 @@
 """Texts whose capitals and punctuation are restored, as speech recognition leaves them: pieces, styles, scores.
 
-A sign is restored where it is alone between a letter, digit or closing bracket and white space or the end of the text.
-So the full stop of an abbreviation is one of them, but not the comma of *3,5*, a colon in *8:30*, or an ellipsis. In
-the source the sign is missing, and the white space after it becomes the sign and the white space.
+The signs are those of `samples/speech.py`. In the source a sign is missing, and the white space after it becomes the
+sign and the white space.
 """
 
 import random
@@ -10,41 +9,18 @@ import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+from atenta.recipes.samples.speech import MARKS, SIGNS, speak, strip_punctuation
 from atenta.restoration.spellings import WORD, lower_case
 from atenta.tokenization.base_letters import strip_accents
 
-SIGNS = {"comma": ",", "period": ".", "question": "?", "exclamation": "!", "colon": ":", "semicolon": ";"}
-_MARKS = "".join(SIGNS.values())
-_SIGN = re.compile(rf"(?<=[\w)\]»”\"'’])[{re.escape(_MARKS)}](?=\s|\Z)")
-# What nobody speaks. A dash at the start of a line opens a speech, one between words is a pause.
-_QUOTES = re.compile(r"[“”„\"«»()\[\]{}]|^\s*[—–-]\s+", re.MULTILINE)
-_DASH = re.compile(r"[,;:]?\s+[—–]+\s+|\s+-\s+|[,;:]?\s*—\s*")
-_ELLIPSIS = re.compile(r"\s*(?:…|\.\.+)")
-_PAUSE = re.compile(r",\s*(?=[,;:.!?])|^\s*,\s*|\s+(?=[,.;:!?])", re.MULTILINE)  # beside a sign, a pause says nothing
 _SENTENCE_START = re.compile(r"(?:^|(?<=[.!?…:]))([\s“”\"«(—–-]*)(\w)", re.MULTILINE)
 # The shares of training texts that are read as speech, without accents, without capitals, and with all or some signs.
 _SPOKEN, _BARE, _SMALL, _UNSIGNED, _COMMAS = 0.7, 0.5, 0.85, 0.75, 0.1
 _WRAPPED = 0.1  # of the training texts, lines are as long as on a page
 _LINE = (30, 90)  # characters
-
-
-def strip_punctuation(text: str, signs: str = _MARKS) -> str:
-    """Return the text without the signs that are restored."""
-    return _SIGN.sub(lambda match: "" if match[0] in signs else match[0], text)
-
-
-def speak(text: str) -> str:
-    """Return the text as it would be written down from speech: without quotation marks, brackets, dashes, ellipses."""
-    text = _DASH.sub(", ", _QUOTES.sub("", text))
-    text = _ELLIPSIS.sub(lambda match: "." if _ends_sentence(match) else ",", text)
-    return re.sub(r"[^\S\n]+", " ", _PAUSE.sub("", text)).strip()
-
-
-def _ends_sentence(match: re.Match) -> bool:
-    after = match.string[match.end() :].lstrip()
-    return not after or after[0].isupper()
 
 
 def split_pieces(source: str, target: str) -> list[str]:
@@ -70,7 +46,7 @@ def are_pieces(source: str, target: str) -> bool:
     if not len(source) <= len(target):
         return False
     return all(
-        len(piece) == 1 or (len(piece) == 2 and (piece[0] if before.isspace() else piece[1]) in _MARKS)
+        len(piece) == 1 or (len(piece) == 2 and (piece[0] if before.isspace() else piece[1]) in MARKS)
         for before, piece in zip(source, split_pieces(source, target))
     )
 
@@ -96,7 +72,7 @@ def vary_styles(batch: Mapping[str, list], seed: int) -> dict[str, list[str]]:
         if chance < _UNSIGNED:
             source = strip_punctuation(source)
         elif chance < _UNSIGNED + _COMMAS:
-            source = strip_punctuation(source, _MARKS.replace(",", ""))
+            source = strip_punctuation(source, MARKS.replace(",", ""))
         if generator.random() < _SMALL:
             source = lower_case(source)
         if generator.random() < _BARE:
@@ -175,9 +151,9 @@ def most_frequent_marks(train: Iterable[Mapping[str, Any]], rows: Iterable[Mappi
         words = list(WORD.finditer(text))
         for word in words:
             spellings[strip_accents(lower_case(word[0]))][word[0]] += 1
-        for word, after in zip(words, words[1:]):
+        for word, after in pairwise(words):
             gap = text[word.end() : after.start()]
-            if gap.lstrip(_MARKS).isspace() and len(gap) <= 2:
+            if gap.lstrip(MARKS).isspace() and len(gap) <= 2:
                 pair = _key(word[0]), _key(after[0])
                 sign = gap.rstrip()
                 signs[pair][sign] += 1

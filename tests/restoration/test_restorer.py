@@ -1,6 +1,7 @@
 """Taggers of characters with random weights: what they change, windows, confidence, engines, saving, refusals."""
 
 import json
+import re
 import shutil
 import sys
 import unicodedata
@@ -29,7 +30,7 @@ from atenta import (
     Spellings,
 )
 from atenta.engines.onnx_export import export_onnx
-from atenta.restoration.character_codes import TaggerConfiguration
+from atenta.restoration.character_codes import RESTORED, TaggerConfiguration
 from atenta.restoration.restorer import OnnxTagger, read_tagger_config
 from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
@@ -413,3 +414,37 @@ def test_texts_and_confidence_are_checked(restorer, exported):
     for wrong in ([["a"]], ["a", None]):
         with pytest.raises(TypeError, match="expected a "):
             restore(wrong)
+
+
+_MARKED = {" ": [" ", ", "], "\n": ["\n", ".\n", "?\n"], "a": ["a", "A", "á", "Á"], "e": ["e", "E"]}
+
+
+@pytest.mark.parametrize("restored", [(), ("accents",), ("capitals", "accents"), ("punctuation",), RESTORED])
+def test_what_is_switched_off_stays(restored):
+    restorer = make_restorer(variants=_MARKED, initializer_range=1.0)
+    text = "a casa e\na ave a " * 20
+    (each,) = restorer.restore([text], restored=restored)
+    assert "".join(each.pieces) == each.text
+    assert len(each.pieces) == len(each.probabilities) == len(text)
+    plain = each.text
+    for name, undo in (("accents", strip_accents), ("capitals", str.lower)):
+        plain = undo(plain) if name in restored else plain
+    assert (re.sub("[,.?]", "", plain) if "punctuation" in restored else plain) == text
+    assert restored or each.text == text
+
+
+def test_a_text_may_end_with_a_sign_and_no_line_end():
+    restorer = make_restorer(variants=_MARKED)
+    torch.nn.init.zeros_(restorer.model.classifier.weight)
+    bias = [{".\n": 9.0, "e": 5.0, " ": 5.0, "a": 5.0}.get(restorer.config.id2label[index], 0) for index in range(11)]
+    restorer.model.classifier.bias.data = torch.tensor(bias)
+    ended, closed, empty = restorer.restore(["a e", "a e\n", ""])
+    assert (ended.text, ended.pieces, len(ended.probabilities)) == ("a e.", ["a", " ", "e."], 3)
+    assert (closed.text, closed.pieces) == ("a e.\n", ["a", " ", "e", ".\n"])
+    assert (empty.text, len(empty.pieces)) == ("", 0)
+
+
+@pytest.mark.parametrize("wrong", ["accents", ["case"]])
+def test_only_what_is_restored_has_a_name(restorer, wrong):
+    with pytest.raises(ValueError, match="accents"):
+        restorer.restore(["a"], restored=wrong)
