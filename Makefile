@@ -40,7 +40,11 @@ phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into 
 		recipes/finetune_letters.py --output_dir $(PHONES_MODEL) --card_title "Phones of Portuguese"
 	.venv/bin/python -c 'from pathlib import Path; from atenta.phonemization.readings import save_readings; \
 		from atenta.recipes.samples.portuguese_phones import readings; save_readings(Path("$(PHONES_MODEL)"), readings())'
-	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8
+	.venv/bin/python -c 'from pathlib import Path; from atenta.engines.saved_model import read_config; \
+		from atenta.recipes.samples.portuguese_phones import portuguese_phones; from atenta.recipes.tasks.letters import LetterTask; \
+		print(*map(LetterTask(read_config(Path("$(PHONES_MODEL)"))).mark, portuguese_phones()["train"]), sep="\n")' \
+		> $(PHONES_MODEL)/train_sources.txt
+	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8 --texts $(PHONES_MODEL)/train_sources.txt
 	mkdir -p phonemization/portuguese_phones/onnx
 	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \
 		$(CURDIR)/phonemization/portuguese_phones

@@ -71,7 +71,7 @@ class LetterArguments:
     ] = "ˈ"
     min_piece_count: Annotated[
         int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
-    ] = 3
+    ] = 2
     several_targets: Annotated[
         bool, "test pairs with the same source and tags are one, and each of their targets is right"
     ] = False

@@ -5,11 +5,10 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from atenta import AtentaEncoderDecoderForConditionalGeneration, Phonemizer
+from atenta import Phonemizer, phonemize
 from atenta.command.main import app
-from support.exported import save_lively
-from support.models import ALL_LAYOUTS
-from support.phones import SpellingEngine
+from atenta.phonemization.portuguese_words import load_portuguese_phones
+from support.phones import SpellingTagger, make_letter_tagger
 
 
 def run(*arguments, code=0, **options):
@@ -25,7 +24,7 @@ def loaded(monkeypatch):
 
     def load(name_or_path, *, lexicon, **options):
         given.append((name_or_path, lexicon, options))
-        return Phonemizer(SpellingEngine(), {("br", "gosto"): []})
+        return Phonemizer(SpellingTagger(), {("br", "gosto"): []})
 
     monkeypatch.setattr(Phonemizer, "from_pretrained", load)
     return given
@@ -68,12 +67,10 @@ def test_options_reach_the_model(loaded, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["a"], 2, "--model"),
         (["--model", "m", "--n_best", 2, "a"], 2, "--format text has one reading of each word, not 2"),
         (["--model", "m", "--files", "none.txt"], 2, "none.txt: found no such file"),
         (["--model", "m", "--engine", "torch", "--quantization", "int8", "a"], 2, "--quantization int8"),
         (["--model", "m", "--variant", "gl", "a"], 1, "variant='gl'; expected one of br, pt"),
-        (["--model", "m", "a"], 1, "variant=None; expected one of br, pt"),
     ],
 )
 def test_wrong_options_are_named(loaded, arguments, code, message):
@@ -82,10 +79,29 @@ def test_wrong_options_are_named(loaded, arguments, code, message):
 
 
 def test_a_saved_model_and_a_lexicon(tmp_path):
-    save_lively(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "model", **ALL_LAYOUTS[5])
+    make_letter_tagger().save_pretrained(tmp_path / "model")
     lexicon = tmp_path / "mine.tsv"
     lexicon.write_text("Kokoro\tk o k o ɾ o\n", encoding="utf-8")
-    options = ("--model", tmp_path / "model", "--variant", "PL", "--lexicon", lexicon)
+    options = ("--model", tmp_path / "model", "--lexicon", lexicon)
     assert run(*options, "KOKORO, kokoro").stdout == "kokoɾo kokoɾo\n"
     lexicon.write_text("Kokoro\n", encoding="utf-8")
     assert "line 1: found 'Kokoro' without phones" in str(run(*options, "a", code=1).exception)
+
+
+def test_without_the_packages_model_its_place_is_named(monkeypatch, tmp_path):
+    for module in ("phonemization.portuguese_words", "command.phonemize"):
+        monkeypatch.setattr(f"atenta.{module}.PHONES_FOLDER", tmp_path / "none")
+    with pytest.raises(FileNotFoundError, match=r"none has no model.*make phones-model"):
+        load_portuguese_phones()
+    assert "none has no model" in str(run("a", code=1).exception)
+
+
+def test_the_packages_model_is_the_default(monkeypatch, tmp_path):
+    make_letter_tagger().save_pretrained(tmp_path)
+    for module in ("phonemization.portuguese_words", "command.phonemize"):
+        monkeypatch.setattr(f"atenta.{module}.PHONES_FOLDER", tmp_path)
+    load_portuguese_phones.cache_clear()
+    expected = phonemize(["Casa, sede!", ""], "pt", punctuation=True)
+    assert run("--variant", "pt", "--punctuation", "Casa, sede!").stdout == f"{expected[0]}\n"
+    assert (expected[1], phonemize("casa")) == ("", phonemize("casa", "br"))
+    load_portuguese_phones.cache_clear()

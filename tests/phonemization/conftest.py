@@ -6,7 +6,7 @@ from types import ModuleType
 
 import pytest
 
-from support.phones import SpellingEngine
+from support.phones import SpellingTagger
 
 NUMBERS = {1: "um", 2: "dois", 3: "três", 5: "cinco", 8: "oito", 10: "dez", 30: "trinta", 50: "cinquenta", 0: "zero"}
 NUMBERS |= {12: "doze", 14: "catorze", 25: "vinte e cinco", 1234: "mil, duzentos e trinta e quatro", 9: "nove"}
@@ -14,8 +14,8 @@ NUMBERS |= {2024: "dois mil e vinte e quatro", 1000000: "um milhão", 16: "dezas
 
 
 @pytest.fixture
-def engine():
-    return SpellingEngine()
+def tagger():
+    return SpellingTagger()
 
 
 @pytest.fixture

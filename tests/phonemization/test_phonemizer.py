@@ -4,74 +4,71 @@ import warnings
 
 import pytest
 
-from atenta import AtentaEncoderDecoderForConditionalGeneration, Phonemizer
-from atenta.engines.engine import load_engine
+from atenta import AtentaEncoderForTokenClassification, Phonemizer
 from atenta.phonemization import phonemizer as module
+from atenta.phonemization.letter_tagger import LetterTagger
 from atenta.phonemization.readings import save_readings
-from support.exported import CHARACTERS, save_head, save_lively
-from support.models import ALL_LAYOUTS
-from support.phones import SpellingEngine
+from support.exported import save_head
+from support.phones import SpellingTagger, make_letter_tagger
+from support.taggers import make_restorer
 
 
 def phones(text):
     return tuple(text.split())
 
 
-def test_a_text_becomes_phones_with_its_words_parted(engine):
-    phonemizer = Phonemizer(engine)
+def test_a_text_becomes_phones_with_its_words_parted(tagger):
+    phonemizer = Phonemizer(tagger)
     assert phonemizer.phonemize("Não é fácil, João!", "br") == "ˈnão ˈé ˈfácil ˈjoão"
     assert phonemizer.phonemize(["um dois", ""], "pt") == ["ˈum ˈdois", ""]
     assert phonemizer.phonemize("um dois", "pt", phone_separator=" ", word_separator=" | ") == "ˈ u m | ˈ d o i s"
 
 
-def test_punctuation_is_kept_on_request(engine):
+def test_punctuation_is_kept_on_request(tagger):
     text = "— Não é  fácil,\namanhã…"
-    assert Phonemizer(engine).phonemize(text, "br", punctuation=True) == "— ˈnão ˈé ˈfácil, ˈamanhã…"
+    assert Phonemizer(tagger).phonemize(text, "br", punctuation=True) == "— ˈnão ˈé ˈfácil, ˈamanhã…"
 
 
-def test_words_gaps_and_text_fit_together(engine):
+def test_words_gaps_and_text_fit_together(tagger):
     text = "(Disse-me: «d'água»!)"
-    (read,) = Phonemizer(engine).read([text], "br")
+    (read,) = Phonemizer(tagger).read([text], "br")
     assert [word.word for word in read.words] == ["Disse-me", "d'água"]
     assert read.gaps == ("(", ": «", "»!)")
     words = [*(word.word for word in read.words), ""]
     assert "".join(part for pair in zip(read.gaps, words) for part in pair) == read.text == text
 
 
-def test_each_word_is_asked_once_in_lower_case_and_then_remembered(engine):
-    phonemizer = Phonemizer(engine)
+def test_each_word_is_asked_once_in_lower_case_and_then_remembered(tagger):
+    phonemizer = Phonemizer(tagger)
     phonemizer.phonemize(["Casa CASA casa", "a casa"], "br")
     phonemizer.phonemize("casa bela", "br")
     phonemizer.phonemize("casa", "pt")
-    assert [(texts, tags) for texts, tags, _ in engine.calls if texts] == [
-        (["a", "casa"], [["br"], ["br"]]),
-        (["bela"], [["br"]]),
-        (["casa"], [["pt"]]),
+    assert [(texts, tags) for texts, tags, _ in tagger.calls if texts] == [
+        (["a", "casa"], ("br",)),
+        (["bela"], ("br",)),
+        (["casa"], ("pt",)),
     ]
 
 
-def test_memory_has_a_limit(engine, monkeypatch):
+def test_memory_has_a_limit(tagger, monkeypatch):
     monkeypatch.setattr(module, "_MOST_CACHED", 3)
-    phonemizer = Phonemizer(engine)
+    phonemizer = Phonemizer(tagger)
     for text in ("a b c", "a d", "a"):
         assert phonemizer.phonemize(text, "br") == " ".join(f"ˈ{word}" for word in text.split())
     assert len(phonemizer._cache) <= 3
 
 
-def test_readings_come_best_first_with_their_probability(engine):
-    (read,) = Phonemizer(engine).read(["gosto"], "br", n_best=2)
+def test_readings_come_best_first_with_their_probability(tagger):
+    (read,) = Phonemizer(tagger).read(["gosto"], "br", n_best=2)
     (word,) = read.words
     assert [each.phones for each in word.readings] == [phones("ˈ g o s t o"), phones("ˈ g ɔ s t ɔ")]
     assert [each.confidence for each in word.readings] == pytest.approx([0.75, 0.2])
     assert (word.confidence, word.source, word.ambiguous) == (pytest.approx(0.75), "model", ())
-    assert [beams for *_, beams in engine.calls] == [4]
-    Phonemizer(engine).phonemize("gosto", "br")
-    assert engine.calls[-1][-1] == 1  # greedy
 
 
-def test_a_lexicon_comes_first(engine):
+def test_a_lexicon_comes_first(tagger):
     phonemizer = Phonemizer(
-        engine,
+        tagger,
         {("br", "de"): [phones("d ʒ ɪ")], ("br", "gosto"): []},
         {"gosto": [phones("x")], "d'água": [phones("y")]},
     )
@@ -79,12 +76,12 @@ def test_a_lexicon_comes_first(engine):
     assert phonemizer.phonemize("de", "pt") == "ˈde"
     (read,) = phonemizer.read(["gosto de"], "br")
     assert [(word.source, word.confidence, word.ambiguous) for word in read.words] == [("lexicon", 1.0, ())] * 2
-    assert all("gosto" not in texts for texts, *_ in engine.calls)
+    assert all("gosto" not in texts for texts, *_ in tagger.calls)
 
 
-def test_homographs_have_both_readings(engine):
+def test_homographs_have_both_readings(tagger):
     pair = [phones("g o s t u"), phones("g ɔ s t u")]
-    phonemizer = Phonemizer(engine, {("br", "gosto"): [], ("pt", "gosto"): pair, ("br", "casa"): []})
+    phonemizer = Phonemizer(tagger, {("br", "gosto"): [], ("pt", "gosto"): pair, ("br", "casa"): []})
     (in_brazil,) = phonemizer.read(["gosto casa"], "br")
     assert [word.ambiguous for word in in_brazil.words] == [(phones("ˈ g o s t o"), phones("ˈ g ɔ s t o")), ()]
     (in_portugal,) = phonemizer.read(["gosto"], "pt")
@@ -92,57 +89,50 @@ def test_homographs_have_both_readings(engine):
     assert in_portugal.words[0].source == "model"
 
 
-def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(engine):
-    assert Phonemizer(engine).phonemize("disse-me d'água", "br") == "ˈdisse-me ˈdˈágua"
-    phonemizer = Phonemizer(SpellingEngine(alphabet="adeimsáuguá"), {("br", "me"): [phones("m ɪ")]})
+def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(tagger):
+    assert Phonemizer(tagger).phonemize("disse-me d'água", "br") == "ˈdisse-me ˈdˈágua"
+    phonemizer = Phonemizer(SpellingTagger(letters="adeimsáuguá"), {("br", "me"): [phones("m ɪ")]})
     (read,) = phonemizer.read(["disse-me"], "br")
     (word,) = read.words
     assert word.readings[0].phones == phones("ˈ d i s s e m ɪ")
     assert (word.confidence, word.source) == (pytest.approx(0.75), "model")
 
 
-def test_foreign_letters(engine):
-    assert Phonemizer(engine).phonemize("piñata über", "br") == "ˈpinata ˈuber"
+def test_foreign_letters(tagger):
+    assert Phonemizer(tagger).phonemize("piñata über", "br") == "ˈpinata ˈuber"
     with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
-        (read,) = Phonemizer(engine).read(["vida, жизнь"], "br")
+        (read,) = Phonemizer(tagger).read(["vida, жизнь"], "br")
     assert read.join() == "ˈvida жизнь"
     assert (read.words[1].readings, read.words[1].source, read.words[1].confidence) == ((), "none", 0)
 
 
-def test_what_is_too_long_for_a_word_is_not_read(engine):
+def test_what_is_too_long_for_a_word_is_not_read(tagger):
     with pytest.warns(UserWarning, match="too long"):
-        assert Phonemizer(engine).phonemize(f"a {65 * 'b'} {64 * 'b'}", "br") == f"ˈa {65 * 'b'} ˈ{64 * 'b'}"
-    assert max(len(text) for texts, *_ in engine.calls for text in texts) == 64
+        assert Phonemizer(tagger).phonemize(f"a {65 * 'b'} {64 * 'b'}", "br") == f"ˈa {65 * 'b'} ˈ{64 * 'b'}"
+    assert max(len(text) for texts, *_ in tagger.calls for text in texts) == 64
 
 
-def test_numbers_are_read_out(engine, num2words):
-    phonemizer = Phonemizer(engine)
+def test_numbers_are_read_out(tagger, num2words):
+    phonemizer = Phonemizer(tagger)
     (read,) = phonemizer.read(["às 14h30"], "br")
     assert read.text == "às catorze horas e trinta"
     assert read.join() == "ˈàs ˈcatorze ˈhoras ˈe ˈtrinta"
 
 
-def test_numbers_that_stay_are_named(engine, without_num2words):
+def test_numbers_that_stay_are_named(tagger, without_num2words):
     with pytest.warns(UserWarning, match=r"'12', '2024' stay as they are: pip install \"atenta\[numbers\]\""):
-        assert Phonemizer(engine).phonemize("as 12 de 2024", "br") == "ˈas 12 ˈde 2024"
+        assert Phonemizer(tagger).phonemize("as 12 de 2024", "br") == "ˈas 12 ˈde 2024"
 
 
 def test_a_model_of_another_language_reads_no_numbers():
     with pytest.warns(UserWarning, match="'12' stay as they are: write them in words"):
-        assert Phonemizer(SpellingEngine(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
+        assert Phonemizer(SpellingTagger(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
 
 
-def test_without_anything_to_say_nothing_is_said(engine):
+def test_without_anything_to_say_nothing_is_said(tagger):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Phonemizer(engine).phonemize(["", " …", "casa"], "br") == ["", "", "ˈcasa"]
-
-
-def test_phones_that_are_cut_off_are_named(engine):
-    write = engine._write
-    engine._write = lambda text: [each._replace(finished=False) for each in write(text)]
-    with pytest.warns(UserWarning, match="'casa' are cut off"):
-        Phonemizer(engine).phonemize("casa", "br")
+        assert Phonemizer(tagger).phonemize(["", " …", "casa"], "br") == ["", "", "ˈcasa"]
 
 
 @pytest.mark.parametrize(
@@ -155,44 +145,38 @@ def test_phones_that_are_cut_off_are_named(engine):
 )
 def test_variants_are_those_of_the_model(tags, variant, message):
     with pytest.raises(ValueError, match=message):
-        Phonemizer(SpellingEngine(tags=tags)).phonemize("casa", variant)
+        Phonemizer(SpellingTagger(tags=tags)).phonemize("casa", variant)
 
 
-def test_wrong_inputs(engine):
+def test_wrong_inputs(tagger):
     with pytest.raises(TypeError, match=r"`texts\[1\]` is 3"):
-        Phonemizer(engine).phonemize(["casa", 3], "br")
+        Phonemizer(tagger).phonemize(["casa", 3], "br")
     with pytest.raises(ValueError, match="n_best=0"):
-        Phonemizer(engine).read(["casa"], "br", n_best=0)
+        Phonemizer(tagger).read(["casa"], "br", n_best=0)
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A saved encoder-decoder with a tag, of random weights."""
-    folder = tmp_path_factory.mktemp("phones")
-    save_lively(AtentaEncoderDecoderForConditionalGeneration, folder, **ALL_LAYOUTS[5])
-    return folder
-
-
-def test_a_saved_model_is_read_with_what_its_folder_knows(folder, tmp_path):
-    save_readings(folder, iter([("PL", "de", ["d ʒ ɪ"])]))
+def test_a_saved_model_is_read_with_what_its_folder_knows(tmp_path):
+    restorer = make_letter_tagger()
+    restorer.save_pretrained(tmp_path)
+    save_readings(tmp_path, iter([("br", "de", ["d ʒ ɪ"])]))
     lexicon = tmp_path / "mine.tsv"
     lexicon.write_text("Kokoro\tk o\n", encoding="utf-8")
-    phonemizer = Phonemizer.from_pretrained(folder, lexicon=lexicon)
-    assert phonemizer.variants == ("PL",)
-    (read,) = phonemizer.read(["de kokoro bec"], "PL")
+    phonemizer = Phonemizer.from_pretrained(tmp_path, lexicon=lexicon)
+    assert phonemizer.variants == ("br", "pt")
+    (read,) = phonemizer.read(["de kokoro casa"], "br")
     assert [word.readings[0].phones for word in read.words[:2]] == [phones("d ʒ ɪ"), phones("k o")]
-    expected = load_engine(folder).generate("bec", tags=["PL"], num_beams=1)
-    assert " ".join(read.words[2].readings[0].phones) == " ".join(expected.split())
+    ((expected,),) = LetterTagger(restorer).write(["casa"], ["br"])
+    assert read.words[2].readings[0].phones == expected.units
     assert 0 < read.words[2].confidence <= 1
-    assert set("bec") <= set(CHARACTERS)
 
 
 def test_models_that_write_no_phones_are_refused(tmp_path):
-    from atenta import AtentaEncoderForTokenClassification
-
     save_head(AtentaEncoderForTokenClassification, tmp_path)
-    with pytest.raises(ValueError, match="AtentaEncoderForTokenClassification does not write phones"):
+    with pytest.raises(ValueError, match="no character_variants"):
         Phonemizer.from_pretrained(tmp_path)
+    make_restorer().save_pretrained(tmp_path / "accents")
+    with pytest.raises(ValueError, match=r"restores texts.*finetune_letters"):
+        Phonemizer.from_pretrained(tmp_path / "accents")
 
 
 def test_a_missing_lexicon_is_named_before_the_model_is_loaded(tmp_path):

@@ -1,8 +1,25 @@
-"""A tagger of letters whose answers are known."""
+"""Taggers of letters: one whose answers are known, and one with random weights."""
 
 import math
 
 from atenta.phonemization.letter_tagger import WrittenWord
+from support.taggers import make_restorer
+
+PIECES = {
+    "c": ["k ", "ˈ k ", ""],
+    "a": ["a ", "ˈ a ", "ə ", "a j "],
+    "s": ["s ", "z ", "ˈ z ", "ˈ s "],
+    "e": ["e ", "ɛ ", "ˈ e "],
+    "d": ["d ", "ˈ d ", "d ʒ "],
+    "-": [""],
+}
+
+
+def make_letter_tagger():
+    """Return a restorer with random weights: words have one stress mark under br, and none under pt."""
+    options = {"tag_characters": {"br": "1", "pt": "2"}, "target_separator": " ", "unique_unit": "ˈ"}
+    options["unique_unit_counts"] = {"br": 1, "pt": 0}
+    return make_restorer(variants={"1": [""], "2": [""], **PIECES}, task_options=options, initializer_range=1.0)
 
 
 class SpellingTagger:

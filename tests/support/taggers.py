@@ -8,7 +8,7 @@ VARIANTS = {"a": "aáàâã", "c": "cç", "e": "eéê", "A": "AÁ", "E": "EÉ"}
 BASES = base_characters(VARIANTS)
 
 
-def make_restorer(window_length=40, spellings=None, variants=VARIANTS, **options):
+def make_restorer(window_length=40, spellings=None, variants=VARIANTS, task_options=None, **options):
     """Return a restorer with random weights and the default alphabet."""
     tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
     labels = sorted({variant for of_character in variants.values() for variant in of_character})
@@ -23,4 +23,6 @@ def make_restorer(window_length=40, spellings=None, variants=VARIANTS, **options
         spellings_file="spellings.txt" if spellings else None,
         **options,
     )
+    if task_options:
+        model.config.task_specific_params = {"character-restoration": task_options}
     return CharacterRestorer(model, tokenizer, spellings)
