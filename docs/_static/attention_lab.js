@@ -36,8 +36,8 @@ const LAB_WORDS = isPortuguese ? {
 const INPUTS = ["x", "W_Q", "W_K", "W_V"], STEPS = ["Q", "K", "V", "scores", "scaled", "masked", "weights", "output"];
 const STEP_SIZE = 0.1, PIXELS = 8; // by which a number changes, and how far it is dragged for it
 
-const labNumber = (value) => Number.isNaN(value) ? "–" : Math.abs(value) === Infinity ? "−∞" :
-  new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 4 })
+const labNumber = (value, fewest = 0) => Number.isNaN(value) ? "–" : Math.abs(value) === Infinity ? "−∞" :
+  new Intl.NumberFormat(document.documentElement.lang, { maximumFractionDigits: 4, minimumFractionDigits: value % 1 ? fewest : 0 })
     .format(Math.abs(value) < 5e-5 ? 0 : value).replace("-", "−");
 
 function labElement(tag, attributes = {}, ...children) {
@@ -170,7 +170,7 @@ class AttentionLab {
       (steps[name] ?? state[name]).forEach((values, row) => values.forEach((value, column) => {
         const cell = this.cells[name][row][column], printed = this.showsPrinted && this.example.printed[name]?.[row]?.[column];
         cell.dataset.value = value;
-        cell.replaceChildren(labNumber(value));
+        cell.replaceChildren(labNumber(value, STEPS.indexOf(name) > 2 ? 4 : 0)); // Q, K and V are short
         if (INPUTS.includes(name)) {
           cell.setAttribute("aria-valuenow", value);
           cell.setAttribute("aria-valuetext", labNumber(value));

@@ -329,6 +329,6 @@ def test_the_page_speaks_portuguese(framed):
     _, frame, _ = framed
     assert frame.get_attribute("html", "lang") == "pt"
     assert frame.inner_text("h1") == "Mapas de atenção"
-    weight = frame.evaluate("maps[0].weights[0][0][3][4]")
-    frame.locator("#map").hover(position=frame.evaluate("({ x: left + 4.5 * SIZE, y: above + 3.5 * SIZE })"))
+    weight = frame.evaluate("weights()[3][4]")
+    frame.locator("#map").hover(position=frame.evaluate("({ x: left + 4.5 * size, y: above + 3.5 * size })"))
     assert frame.inner_text("#cell") == f"o (3) olha para o (4): {weight:.4f}".replace(".", ",")
