@@ -25,7 +25,7 @@ import numpy as np
 import yaml
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
 
-from atenta.phonemization.letter_tagger import LetterTagger
+from atenta.phonemization.letter_tagger import LetterTagger, writes_units
 from atenta.recipes.option_annotations import FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
@@ -84,9 +84,8 @@ def main() -> None:
     options = parse_arguments(*dataclasses, description=__doc__, default_config="portuguese_phones.yaml")
     data, letters, sizes, training = options
     run = start_run(*options)
-    if data.streaming or sizes.model_name_or_path:
-        given = "--streaming" if data.streaming else "--model_name_or_path"
-        raise SystemExit(f"{given}: all training pairs are aligned, and for a new model: leave it out.")
+    if data.streaming:
+        raise SystemExit("--streaming: all training pairs are aligned before training; leave it out.")
     rows = load_rows(data, training, PAIRS)
     train = list(rows["train"])
     alignment = Alignment(train, letters.target_separator, letters.min_piece_count)
@@ -98,9 +97,9 @@ def main() -> None:
             left_out = len(rows[name]) - len(of_split)
             print(f"{name}: {left_out:,} of {len(rows[name]):,} pairs do not align, and are left out", flush=True)
     marks = choose_marks(tag_tokens(chain(*rows.values())), chain(*(row["source"] for row in chain(*rows.values()))))
+    scored_by = {"metrics": letters.metrics, "several_targets": letters.several_targets}
     task = LetterTask(
-        metrics=letters.metrics,
-        several_targets=letters.several_targets,
+        **scored_by,
         target_separator=letters.target_separator,
         tag_characters=marks,
         unique_unit=letters.unique_unit,
@@ -118,6 +117,13 @@ def main() -> None:
         window_length=sizes.max_length - 2,
         type_vocab_size=1,  # restoration gives each character a segment, here the same
     )
+    if model.config.character_variants != variants or writes_units(model.config):  # a saved tagger keeps its own
+        if not writes_units(model.config) or not marks.keys() <= LetterTask(model.config.to_dict()).marks.keys():
+            raise SystemExit(
+                f"--model_name_or_path {sizes.model_name_or_path}: found another tagger, or one of other tags; expected "
+                "an encoder of pretrain_masked.py, or a model of this recipe"
+            )
+        task = LetterTask(model.config.to_dict(), **scored_by)
     model.config.task_specific_params = {task.kind: task.options}
     report = report_rows(
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer

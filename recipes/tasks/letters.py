@@ -101,9 +101,14 @@ class LetterTask(PairTask):
         """Return whether a saved tagger writes units, rather than restored texts."""
         return super().is_of(config) and "tag_characters" in saved_options(config, cls.kind)
 
+    @property
+    def marks(self) -> dict[str, str]:
+        """The character for each tag."""
+        return self.options["tag_characters"]
+
     def mark(self, row: Row) -> str:
         """Return what the tagger reads of a row: a character for each tag, and the word."""
-        return "".join(self.options["tag_characters"][tag[1:-1]] for tag in row["tags"]) + row["source"]
+        return "".join(self.marks[tag[1:-1]] for tag in row["tags"]) + row["source"]
 
     def with_pieces(self, aligned: Iterable[AlignedRow]) -> Iterator[dict[str, Any]]:
         """Yield what the tagger reads of each pair, and the piece that each of its characters becomes."""

@@ -21,6 +21,7 @@ from support.option_table import parsed_by
 
 RECIPES = (
     *("seq2seq", "pretrain_causal", "pretrain_masked", "pretrain_denoising", "finetune_characters"),
+    "finetune_letters",
     "finetune_classification",
     *("finetune_generation", "finetune_qa", "finetune_tagging", "fit_pair_votes"),
 )

@@ -31,6 +31,13 @@ _OF_CHARACTERS = {"uniform characters", "unigram characters", "6-gram characters
 
 PAIRS = [("ser", "sou", "V;1;SG"), ("ver", "vês", "V;2;SG"), ("ir", "vão", "V;3;PL"), ("V<V>", "V<3>", "V;3;SG")]
 TEST_PAIRS = [*PAIRS, ("ser", "é", "V;1;SG"), ("ver", "vês", "V;2;SG"), ("ir", "foi", "V;3;PL")]
+SPOKEN = [
+    ("casa", "ˈ k a z ə", "br"),
+    ("caso", "k a z u", "pt"),
+    ("saca", "ˈ s a k ə", "br"),
+    ("taxi", "t a k s i", "pt"),
+]
+TEST_SPOKEN = [*SPOKEN, ("casa", "ˈ k a s ə", "br"), ("saco", "s a k u", "pt")]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
 TEST_VERSES = ["muita vez desperto", "e abro as janelas pálido de espanto"]
 LABELS = [("casa", "nome"), ("rua", "nome"), ("lua", "nome"), ("cantar", "verbo"), ("falar", "verbo")]
@@ -291,6 +298,19 @@ CASES = {
             "min_character_count": 1,
         },
         refused={"min_variant_count": 0, "min_character_count": 0, "min_spelling_count": 0},
+    ),
+    "finetune_letters": Case(
+        "AutoModelForTokenClassification",
+        {"left as it is", "most frequent in training", "letters in context"},
+        "word_error_rate",
+        {"train.tsv": lines(*SPOKEN * 8), "validation.tsv": lines(*SPOKEN), "test.tsv": lines(*TEST_SPOKEN)},
+        ("bad.tsv", "a\tb\nno tab here\n", ", line 2: found 1 column"),
+        (AtentaEncoderForTokenClassification, "an encoder of pretrain_masked.py, or a model of this recipe"),
+        (["source", "tags", "gold", "output"], [phones for _, phones, _ in TEST_SPOKEN]),
+        score=lambda rows: PairTask(metrics=["exact_match", "phone_error_rate"]).score(*_targets_and_outputs(rows)),
+        options=_LEARNING
+        | {"max_length": 32, "metrics": ["exact_match", "phone_error_rate"], "several_targets": False},
+        refused={"min_piece_count": 0},
     ),
     "train_embeddings": Case(
         "AutoModel",
