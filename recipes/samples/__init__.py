@@ -104,7 +104,10 @@ SAMPLES = {
     ),
     "portuguese": Sample(_PORTUGUESE, _ACCENTS, rows=portuguese_texts),
     "portuguese_speech": Sample(
-        _PORTUGUESE,
+        (
+            f"{_PORTUGUESE[0]}, as speech recognition leaves it",
+            f"{_PORTUGUESE[1]}, como o deixa o reconhecimento de fala",
+        ),
         (
             "It writes the accents, capitals and punctuation of Portuguese texts.",
             "Escreve os acentos, as maiúsculas e a pontuação de textos em português.",

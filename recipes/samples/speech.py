@@ -24,10 +24,13 @@ def strip_punctuation(text: str, signs: str = MARKS) -> str:
 def speak(text: str) -> str:
     """Return the text as it would be written down from speech: without quotation marks, brackets, dashes, ellipses."""
     text = _DASH.sub(", ", _QUOTES.sub("", text))
-    text = _ELLIPSIS.sub(lambda match: "." if _ends_sentence(match) else ",", text)
+    text = _ELLIPSIS.sub(_sign_of_ellipsis, text)
     return re.sub(r"[^\S\n]+", " ", _PAUSE.sub("", text)).strip()
 
 
-def _ends_sentence(match: re.Match) -> bool:
+def _sign_of_ellipsis(match: re.Match) -> str:
+    """Return the sign in place of an ellipsis: none beside another one."""
+    if match.string[: match.start()][-1:] in {*MARKS}:
+        return ""
     after = match.string[match.end() :].lstrip()
-    return not after or after[0].isupper()
+    return "," if after and not after[0].isupper() else "."

@@ -105,10 +105,10 @@ def test_attention_has_a_picture_of_each_kind_and_a_page(run, model, arguments, 
     page = (pictures / "attention.html").read_text(encoding="utf-8")
     data = json.loads(page.partition('type="application/json">')[2].partition("</script>")[0])
     kinds = [name.removesuffix(".png").replace("_", " ") for name in names]
-    assert [one["name"].replace("-", " ") for one in data] == kinds
-    if model == "encoder-decoder":
-        assert data[2]["queries"] == ["⟨bos⟩", *"ação"]
-        assert data[2]["keys"] == [*"acao", "⟨eos⟩"]
+    assert sorted(one["name"].replace("-", " ") for one in data) == sorted(kinds)
+    if model == "encoder-decoder":  # the page starts with what is read across
+        assert data[0]["queries"] == ["⟨bos⟩", *"ação"]
+        assert data[0]["keys"] == [*"acao", "⟨eos⟩"]
 
 
 def test_pictures_are_drawn_in_the_language_that_is_asked_for(run, monkeypatch):

@@ -28,7 +28,7 @@ FORMATS_OF_FILES = {
 FORMATS_OF_ROWS = {
     **{"accents": PAIRS, "romance_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
     **{"novels": DOCUMENTS, "portuguese_documents": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS},
-    **{"portuguese": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
+    **{"portuguese": CHARACTER_PAIRS, "portuguese_speech": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
 }
 # Of the rows: they are the same on every machine and in every process, whatever the order of its sets.
 DIGESTS = {
@@ -37,6 +37,7 @@ DIGESTS = {
     "plays": "988d5b362c838ed1",
     "languages": "ec3cfa76e4cee0f4",
     "portuguese": "8ac48fd335d3c253",
+    "portuguese_speech": "2c702e087b87d1a6",
     "portuguese_documents": "ca9b42727353e0bb",
     "romance_g2p": "e4db6a7940b376bf",
     "brazil_g2p": "7e7fc55a28ffb464",
