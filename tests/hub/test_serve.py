@@ -1,4 +1,4 @@
-"""`transformers serve` with an exported decoder: completions, streams, chats, special tokens as one token each."""
+"""`transformers serve` with an exported decoder: completions, streams, and chats with one id for a special token."""
 
 import json
 import re
@@ -101,7 +101,7 @@ def test_chats(served):
 
 
 def test_a_message_cannot_end_the_chat_where_the_server_is_told_so(served):
-    _, _, post = served
+    *_, post = served
     messages = [{"role": "user", "content": "a<eos>"}]
     counts = [
         json.loads(post("/v1/chat/completions", messages=messages, chat_template_kwargs=options))["usage"]

@@ -145,6 +145,7 @@ def test_options_of_generation_a_chat_template_and_special_tokens_are_kept(tmp_p
     # The template's special tokens are one each, as in training, although a text's own are characters to the original.
     assert reader.apply_chat_template(messages, return_dict=False) == [*content, reader.eos_token_id]
     assert len(reader("<user>a")["input_ids"]) == 3
+    assert "split_special_tokens" not in ModelCard.load(tmp_path / "copy" / "README.md").text
     assert len(AutoTokenizer.from_pretrained(tmp_path / "model")("<user>a")["input_ids"]) == 1 + len("<user>a")
 
 
