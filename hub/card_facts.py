@@ -15,6 +15,7 @@ from .. import registration  # not its names: it is half imported if it is what 
 from ..configuration.configuration_base import AtentaConfig
 from ..engines.kinds import Kind, kind_of_class
 from ..engines.saved_model import AS_SAVED, CONFIG, class_of, count_weights, load_config, read_config, read_saved
+from ..phonemization.letter_tagger import writes_units
 from .card_words import CardLanguage
 
 METRICS = "metrics.json"
@@ -67,6 +68,11 @@ class ModelFacts:
     def restores(self) -> bool:
         """Whether the model is a tagger that restores characters."""
         return self.kind.task == "character-restoration"
+
+    @property
+    def writes_units(self) -> bool:
+        """Whether it is such a tagger, and writes the units of words, such as their phones, instead."""
+        return self.restores and writes_units(self.config)
 
     @property
     def generates(self) -> bool:

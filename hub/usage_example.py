@@ -2,6 +2,7 @@
 
 import json
 
+from ..engines.kinds import saved_options
 from .card_facts import ModelFacts
 
 _PIPELINES = {
@@ -90,6 +91,13 @@ with torch.no_grad():
     outputs = model(**inputs, decoder_input_ids=start)
 print(outputs.encoder_last_hidden_state.shape, outputs.last_hidden_state.shape)
 """
+_LETTERS = """\
+from atenta import CharacterRestorer
+from atenta.phonemization.letter_tagger import LetterTagger
+
+tagger = LetterTagger(CharacterRestorer.from_pretrained(NAME))
+print(tagger.write([EXAMPLE], [TAG], n_best=2))
+"""
 _ONNX_RESTORATION = """\
 from atenta import CharacterRestorer
 from huggingface_hub import snapshot_download
@@ -118,7 +126,9 @@ def write_usage(model: ModelFacts, name: str, example: str | None = None, *, is_
     A model of a class that is built into transformers is loaded without the pipelines and the code of this package.
     """
     task = model.kind.task
-    if is_built_in and task in _WITHOUT_OUR_PIPELINE:
+    if model.writes_units:
+        code = _LETTERS
+    elif is_built_in and task in _WITHOUT_OUR_PIPELINE:
         code = _LOADED + _WITHOUT_OUR_PIPELINE[task]
     elif task in _PIPELINES:
         code = _IMPORT_PIPELINE + _PIPELINES[task]
@@ -133,6 +143,8 @@ def write_usage(model: ModelFacts, name: str, example: str | None = None, *, is_
 
 def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, example: str | None = None) -> str:
     """Return Python that runs the ONNX files of a model; `quantization` is the argument of `load_engine`."""
+    if model.writes_units:
+        return _fill(_LETTERS, model, name, example)  # which takes the ONNX file where there is one
     code = _ONNX_RESTORATION if model.restores else _ONNX
     code = code.replace("METHOD", "generate" if model.generates else "predict")
     code = code.replace("QUANTIZATION", f", quantization={as_python(quantization)}" if quantization else "")
@@ -140,8 +152,10 @@ def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, exa
 
 
 def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
-    code = code.replace("AUTO_CLASS", model.kind.auto_class)
-    code = code.replace("EXAMPLE", as_python(example or _EXAMPLES.get(model.kind.task, "um texto")))
+    default = "palavra" if model.writes_units else _EXAMPLES.get(model.kind.task, "um texto")
+    tag = next(iter(saved_options(model.config.to_dict(), model.kind.task).get("tag_characters", {})), None)
+    code = code.replace("[TAG]", f"[{as_python(tag)}]" if tag else "[]").replace("AUTO_CLASS", model.kind.auto_class)
+    code = code.replace("EXAMPLE", as_python(example or default))
     return code.replace("NAME", as_python(name))  # last: a name may contain the other words
 
 

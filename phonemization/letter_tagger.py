@@ -96,9 +96,9 @@ class LetterTagger:
             raise ValueError(f"found the tag {unknown[0]!r:.60}; expected {expected}.")
         marks = "".join(self._marks[tag] for tag in tags)
         texts = [marks + word for word in words]
-        count = self._counts.get(";".join(tags))
         # What a letter becomes is of one of these groups: of two if the unit occurs once in a word.
-        groups = {0: [self._without], 1: [self._without, self._once]}.get(count, [np.zeros(len(self._pieces))])
+        by_count = {0: [self._without], 1: [self._without, self._once], -1: [np.zeros(len(self._pieces))]}
+        groups = by_count[self._counts.get(";".join(tags), -1)]
         places, labels, scores, totals = self._rank(texts, np.stack(groups), n_best)
         borders = np.searchsorted(places, [*accumulate(map(len, texts), initial=0)])
         written: list[list[WrittenWord]] = [[] for _ in words]
@@ -109,10 +109,12 @@ class LetterTagger:
         total = _log_total(totals, starts)
         if n_best == 1:
             chosen, best = _most_probable(labels[..., 0], scores[..., 0], starts)
-            found = [[(score, chosen[start:end])] for score, start, end in zip(best, starts, borders[inside + 1])]
+            found: list[list[tuple[float, Any]]] = [
+                [(score, chosen[start:end])] for score, start, end in zip(best, starts, borders[inside + 1])
+            ]
         else:
             found = [
-                _n_best(labels[start:end].tolist(), scores[start:end].tolist(), n_best)
+                [*_n_best(labels[start:end].tolist(), scores[start:end].tolist(), n_best)]
                 for start, end in zip(starts, borders[inside + 1])
             ]
         for word, of_word, of_all in zip(inside, found, total):

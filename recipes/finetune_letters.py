@@ -120,8 +120,8 @@ def main() -> None:
     if model.config.character_variants != variants or writes_units(model.config):  # a saved tagger keeps its own
         if not writes_units(model.config) or not marks.keys() <= LetterTask(model.config.to_dict()).marks.keys():
             raise SystemExit(
-                f"--model_name_or_path {sizes.model_name_or_path}: found another tagger, or one of other tags; expected "
-                "an encoder of pretrain_masked.py, or a model of this recipe"
+                f"--model_name_or_path {sizes.model_name_or_path}: found another tagger, or one of other tags; "
+                "expected an encoder of pretrain_masked.py, or a model of this recipe"
             )
         task = LetterTask(model.config.to_dict(), **scored_by)
     model.config.task_specific_params = {task.kind: task.options}
@@ -159,7 +159,7 @@ def main() -> None:
         for name, of_test in tests.items()
     }
     details["words_per_second"] = sum(map(len, tests.values())) / (time.perf_counter() - started)
-    baselines = task.baselines(train, alignment.aligned)
+    baselines = task.baselines(train, aligned=alignment.aligned)
     answers = {
         name: {
             **{baseline: answer(of_test) for baseline, answer in baselines.items()},

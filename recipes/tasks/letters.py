@@ -116,9 +116,14 @@ class LetterTask(PairTask):
             pieces = [join_units(part, self.options["target_separator"]) for part in parts]
             yield {"text": self.mark(row), "pieces": [""] * len(row["tags"]) + pieces}
 
-    def baselines(self, train: Sequence[Row] | None = None, aligned: Sequence[AlignedRow] | None = None) -> Baselines:
+    def baselines(
+        self,
+        train: Sequence[Row] | None = None,
+        of_words: bool = False,
+        aligned: Sequence[AlignedRow] | None = None,
+    ) -> Baselines:
         """Return those that copy, that look up words and, with aligned pairs of training, that replace letters."""
-        answers = dict(super().baselines(train))
+        answers = dict(super().baselines(train, of_words))
         if aligned is not None:
             separator = self.options["target_separator"]
             answers["letters in context"] = partial(letters_in_context, aligned, separator=separator)

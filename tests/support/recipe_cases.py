@@ -307,7 +307,9 @@ CASES = {
         ("bad.tsv", "a\tb\nno tab here\n", ", line 2: found 1 column"),
         (AtentaEncoderForTokenClassification, "an encoder of pretrain_masked.py, or a model of this recipe"),
         (["source", "tags", "gold", "output"], [phones for _, phones, _ in TEST_SPOKEN]),
-        score=lambda rows: PairTask(metrics=["exact_match", "phone_error_rate"]).score(*_targets_and_outputs(rows)),
+        score=lambda rows: PairTask(metrics=["exact_match", "phone_error_rate"]).score(
+            [{"target": row["gold"]} for row in rows], [row["output"] for row in rows]
+        ),
         options=_LEARNING
         | {"max_length": 32, "metrics": ["exact_match", "phone_error_rate"], "several_targets": False},
         refused={"min_piece_count": 0},
