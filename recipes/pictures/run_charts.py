@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import LogFormatter, MaxNLocator
 
 from atenta.recipes.pictures.drawing import set_decimal_signs
@@ -27,7 +28,7 @@ def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
     points = _points(log_history, f"eval_{metric}") if metric != "loss" else []
     figure = Figure(figsize=(7, 6 if points else 4), layout="constrained")
     axes, *below = figure.subplots(2 if points else 1, sharex=True, squeeze=False)[:, 0]
-    lines: list[Any] = []
+    lines: list[Line2D] = []
     loss = say("validation {metric}").format(metric=say_name("loss"))
     for key, label in (("loss", say("training loss")), ("eval_loss", loss)):
         losses = _points(log_history, key)
