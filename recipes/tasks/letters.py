@@ -75,7 +75,7 @@ def choose_marks(tags: Sequence[str], letters: Iterable[str]) -> dict[str, str]:
     """Return a character for each tag, which no word has: digits, unless words have some, and then letters."""
     used = {*letters}
     free = (each for each in map(chr, _MARKS) if each.isalnum() and each not in used and is_normalized("NFC", each))
-    return dict(zip((tag[1:-1] for tag in tags), islice(free, len(tags))))
+    return dict(zip(sorted(tag[1:-1] for tag in tags), islice(free, len(tags))))
 
 
 def count_unit(rows: Iterable[Row], unit: str, separator: str | None) -> dict[str, int]:
