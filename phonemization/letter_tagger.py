@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..engines.kinds import saved_options
-from ..restoration.window_reader import WindowReader
+from ..restoration.restorer import CharacterRestorer
 
 TASK = "character-restoration"  # whose saved options the tagger reads
 _FORBIDDEN = -1000.0  # a logarithm of no probability: in float64, exp gives 0
@@ -54,7 +54,7 @@ class LetterTagger:
         ValueError: If the tagger restores texts instead.
     """
 
-    def __init__(self, reader: WindowReader) -> None:
+    def __init__(self, reader: CharacterRestorer) -> None:
         if not writes_units(reader.config):
             raise ValueError(
                 f"{reader.config.name_or_path or type(reader.config).__name__} restores texts; expected a model of "
