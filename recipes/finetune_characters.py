@@ -50,6 +50,7 @@ from atenta.recipes.tasks.characters import (
     encode_windows,
     keeps_characters,
     restores_no_case,
+    restores_signs,
     strip_texts,
     vary_case,
 )
@@ -134,7 +135,6 @@ def main() -> None:
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
     fold_case = restores_no_case(bases.items())
-    restores_signs = any(isinstance(of_it, list) for of_it in variants.values())
     report = report_rows(
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
     )
@@ -149,7 +149,7 @@ def main() -> None:
         saved = sizes.model_name_or_path  # a saved tagger keeps its own
         spellings = (load_spellings(load_config(find_model(saved))) if saved else None) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
-    vary = vary_styles if restores_signs else vary_case if fold_case else None
+    vary = vary_styles if restores_signs(variants) else vary_case if fold_case else None
     encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), vary)
     check_metric(training, ["choice_error_rate"])
     trainer = RecipeTrainer(
@@ -190,7 +190,7 @@ def main() -> None:
     test, of_test = tests["test"], answers["test"]
     confidence, is_right = confidence_of_choices(restorer, test, restored["test"])
     details["confidence"] = {str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)}
-    if spellings is not None and not restores_signs:
+    if spellings is not None and not restores_signs(variants):
         details["wrong_words"] = count_errors(test, of_test["model"], spellings)
 
     def complete(folder: Path) -> None:

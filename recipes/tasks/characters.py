@@ -145,6 +145,11 @@ def keeps_characters(character: str, variants: str | list[str]) -> bool:
     )
 
 
+def restores_signs(variants: Mapping[str, str | list[str]]) -> bool:
+    """Return whether a character may become a sign and itself, as [`count_variants`] lists them."""
+    return any(isinstance(of_it, list) for of_it in variants.values())
+
+
 def restores_no_case(pairs: Iterable[tuple[str, str]]) -> bool:
     """Return whether no character becomes its own capital or small letter."""
     return not any(before != after and before.lower() == after.lower() for before, after in pairs)
@@ -278,10 +283,10 @@ def score_restored(
         wrong += sum(given != wanted for given, wanted in decided)
     gold = [row["target"] for row in rows]
     others = scores(["word_accuracy", "exact_match"], predictions=list(restored), references=gold)
-    restores_signs = any(isinstance(of_it, list) for of_it in variants.values())
-    plain = (lambda text: strip_punctuation(lower_case(text))) if restores_signs else lower_case
+    has_signs = restores_signs(variants)
+    plain = (lambda text: strip_punctuation(lower_case(text))) if has_signs else lower_case
     kept = scores(["letters_kept"], predictions=list(map(plain, restored)), references=list(map(plain, gold)))
-    marks = score_marks(rows, restored) if restores_signs else {}
+    marks = score_marks(rows, restored) if has_signs else {}
     return {"choice_error_rate": wrong / max(1, choices), **others, **kept, **marks}
 
 
@@ -372,7 +377,7 @@ class RestorationTask(Task):
         """Return those that copy, and that look up words; upper and lower case may be one spelling."""
         answers: dict[str, Any] = {"left as it is": copy_source}
         if train is not None:
-            if any(isinstance(of_it, list) for of_it in self.config["character_variants"].values()):
+            if restores_signs(self.config["character_variants"]):
                 return {**answers, "most frequent marks": partial(most_frequent_marks, train)}
             look_up = partial(most_frequent_spelling, train, fold_case=fold_case)
             answers["most frequent spelling"] = look_up
