@@ -16,6 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..generation_options import is_whole
+
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
@@ -242,12 +244,8 @@ def learned_positions(config: Mapping[str, Any]) -> int | None:
     return config["max_position_embeddings"]
 
 
-def _is_whole(value: Any) -> bool:
-    return type(value) is int and 1 <= value <= sys.maxsize
-
-
 def _is_id(value: Any) -> bool:
-    return type(value) is int and 0 <= value <= sys.maxsize
+    return is_whole(value, 0, sys.maxsize)
 
 
 def _is_positive(value: Any) -> bool:
@@ -275,6 +273,7 @@ def is_file_name(value: Any) -> bool:
     return isinstance(value, str) and re.fullmatch(r"\w[\w-]*\.txt", value) is not None
 
 
+_WHOLE = (lambda value: is_whole(value, 1, sys.maxsize), "a whole number above 0")
 # The keys that are read without transformers, whose configurations check all of them.
 _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "model_type": (
@@ -288,15 +287,13 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "auto_map": (lambda value: isinstance(value, dict), "names of classes by those of auto classes"),
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
     "position_embedding_type": (("sinusoidal", "learned", "rotary").__contains__, "sinusoidal, learned or rotary"),
-    "max_position_embeddings": (_is_whole, "a whole number above 0"),
-    "vocab_size": (_is_whole, "a whole number above 0"),
+    **dict.fromkeys(("max_position_embeddings", "vocab_size", "window_length"), _WHOLE),
     "type_vocab_size": (_is_id, "a whole number, 0 or more"),
     **dict.fromkeys(("bos_token_id", "pad_token_id", "decoder_start_token_id"), (_is_id, "the id of a token")),
     "eos_token_id": (
         lambda value: all(map(_is_id, value if isinstance(value, list) else [value])),
         "the id of a token, or several",
     ),
-    "window_length": (_is_whole, "a whole number above 0"),
     "task_specific_params": (
         lambda value: isinstance(value, dict) and all(isinstance(options, dict) for options in value.values()),
         "options for tasks",

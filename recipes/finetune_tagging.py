@@ -58,6 +58,11 @@ def main() -> None:
     report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
+    if getattr(model.config, "character_variants", None):
+        raise SystemExit(
+            f"--model_name_or_path {sizes.model_name_or_path}: found a model that changes characters; expected an "
+            "encoder of pretrain_masked.py, or a model of this recipe"
+        )
     tags = model.config.id2label  # a saved tagger keeps its tags
     model.config.task_specific_params = {task.kind: task.options}
     report = report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
