@@ -1,6 +1,7 @@
 """Settings of all tests: no network, one thread per process by default, and the same random numbers every time."""
 
 import copy
+import gc
 import hashlib
 import os
 import shutil
@@ -15,6 +16,17 @@ from playwright.sync_api import sync_playwright
 
 settings.register_profile("no deadlines", deadline=None)  # a busy machine must not fail a test
 settings.load_profile("no deadlines")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while all is imported, and never again in what was: each training asks for a collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.fixture(autouse=True)
