@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from transformers import AutoConfig, PreTrainedConfig
 
 from atenta import AtentaDecoderConfig
+from atenta.hub import bundle
 from atenta.hub.bundle import flat_sources
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
@@ -144,6 +145,7 @@ def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
         path.write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("atenta.hub.bundle.PACKAGE", "other")
+    bundle._flatten.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "other"]:
         monkeypatch.delitem(sys.modules, name)
     return [f"other.{name.replace('__', '.')}" for name in sources]
