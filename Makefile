@@ -8,7 +8,7 @@ CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 ENVIRONMENT := .venv/.installed
 OLDEST_ENVIRONMENT := .venv-oldest/.installed
-PYTEST := -m pytest --numprocesses $(WORKERS)
+PYTEST := -m pytest --numprocesses $(WORKERS) --dist worksteal  # neighbours share fixtures
 
 ACCENTS_MODEL := outputs/portuguese_accents
 PHONES_MODEL := outputs/portuguese_phones

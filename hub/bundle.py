@@ -8,6 +8,7 @@ module makes configurations save such copies.
 import ast
 import importlib.util
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from transformers import PreTrainedConfig
@@ -64,6 +65,7 @@ def flat_sources(modules: Iterable[str]) -> dict[str, str]:
     return sources
 
 
+@cache  # each checkpoint is saved with its code
 def _flatten(module: str) -> tuple[str, list[str]]:
     """Return the source of a module with its imports from this package rewritten, and the modules imported there."""
     spec = importlib.util.find_spec(module)

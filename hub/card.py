@@ -8,10 +8,12 @@ import math
 import platform
 import re
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import jinja2
 from huggingface_hub import EvalResult, ModelCard, ModelCardData
 from transformers import PreTrainedConfig, PreTrainedModel
 
@@ -32,7 +34,6 @@ from .card_words import (
 from .usage_example import write_onnx_usage, write_usage
 
 CARD = "README.md"
-_TEMPLATE = Path(__file__).with_name("hub_card.md")
 _TEXT_TO_TEXT = "text2text-generation"  # a tag, and a sub-task in the scores: the Hub has no such task
 _PICTURES = ("learning_curve.png", "scores_by_length.png", "confusion.png", "reliability.png")
 # Marks of cards that nobody wrote: ours without a description of the training, and the one of transformers.
@@ -87,9 +88,10 @@ def make_card(
     facts = CardFacts.read(folder) if facts is None else facts
     saved, language = ModelFacts.read(folder, model), facts.card_language
     name = repository or name_from_here(folder.absolute())
-    card = ModelCard.from_template(
-        _metadata(saved, facts, repository or folder.absolute().name, base_model),
-        template_str=_TEMPLATE.read_text(encoding="utf-8"),
+    data = _metadata(saved, facts, repository or folder.absolute().name, base_model)
+    content = _template().render(
+        data.to_dict(),
+        card_data=data.to_yaml(),
         title=_as_markdown(facts.title or _title(repository or folder.absolute().name)),
         saved=saved,
         facts=facts,
@@ -127,6 +129,7 @@ def make_card(
         measure=lambda value: format_measure(value, language),
         share=lambda value: format_share(value, language),
     )
+    card = ModelCard(content)
     body = re.sub(r"\n{3,}", "\n\n", card.text).strip()
     card.text = f"\n{body}\n"
     if facts.is_described and not built_in:
@@ -161,6 +164,11 @@ def write_automatic_card(model: PreTrainedModel, folder: str | Path, repo_id: st
     card = ModelCard.load(path)
     if any(mark in card.content for mark in _AUTOMATIC):
         write_model_card(folder, CardFacts(tags=tuple(card.data.tags or ())), repository=repo_id, model=model)
+
+
+@cache  # compiling it takes longer than filling it in, and each checkpoint has a card
+def _template() -> jinja2.Template:
+    return jinja2.Template(Path(__file__).with_name("hub_card.md").read_text(encoding="utf-8"))
 
 
 def _metadata(saved: ModelFacts, facts: CardFacts, name: str, base_model: str | None) -> ModelCardData:

@@ -1,7 +1,11 @@
 """Settings of all tests: no network, one thread per process by default, and the same random numbers every time."""
 
+import copy
+import gc
+import hashlib
 import os
 import shutil
+from functools import partial
 
 os.environ["HF_HUB_OFFLINE"] = "1"  # read when huggingface_hub is imported
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, in child processes too
@@ -9,15 +13,49 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # read when torch is imported, in
 import pytest
 from hypothesis import settings
 from playwright.sync_api import sync_playwright
-from transformers import set_seed
 
 settings.register_profile("no deadlines", deadline=None)  # a busy machine must not fail a test
 settings.load_profile("no deadlines")
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_collection():
+    """Look for no garbage while all is imported, and never again in what was: each training asks for a collection."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
+
+
 @pytest.fixture(autouse=True)
 def _same_random_numbers():
+    from transformers import set_seed  # not above: the process that hands tests to workers needs no torch
+
     set_seed(0)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trace_each_model_once():
+    """Tracing a model for ONNX takes seconds, and many tests export the same weights with the same options."""
+    from atenta.engines import onnx_export
+
+    traced, graphs_of = {}, onnx_export.graphs_of
+
+    def trace(key, export):
+        if key not in traced:
+            traced[key] = export()
+        return copy.deepcopy(traced[key])
+
+    def graphs(model):
+        weights = hashlib.sha256(b"".join(each.float().numpy().tobytes() for each in model.state_dict().values()))
+        key = repr(model.config), weights.digest()
+        return {name: partial(trace, (*key, name), export) for name, export in graphs_of(model).items()}
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(onnx_export, "graphs_of", graphs)
+        yield
 
 
 @pytest.fixture(scope="session")

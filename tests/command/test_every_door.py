@@ -6,7 +6,7 @@ what the recipes score.
 
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,15 @@ from support.clean_process import run_function
 from support.small_models import SMALL_MODELS, save_small_model
 
 NEW_TOKENS = 6
+OPTIONS = {  # of the pipelines of kinds of models
+    "labels": {},
+    "labels_of_decoder": {},
+    "tags": {"ignore_labels": []},
+    "questions": {},
+    "characters": {},
+    "pairs": {"max_new_tokens": NEW_TOKENS, "num_beams": 3},
+    "decoder": {"max_new_tokens": NEW_TOKENS, "return_full_text": False, "do_sample": False},
+}
 HOSTILE = [
     *("", " ", "\t", "a\tb", "a\nb", "a\r\nb", "\u3000a", "a\u00a0", "\x00", "\x1b[2Ja", "a\u2028b", "\ufeffa"),
     *("e\u0301", "\u0301", "a\u0303\u0301b", "ﬁ", "İ", "ß", "日本", "😀", "👩‍👩‍👧", "\u202eabc", "עברית", "ﷺ"),
@@ -75,44 +84,54 @@ def command(folder: Path, fields: Sequence[dict[str, str]], *options: str) -> li
     return [json.loads(line) for line in result.stdout.split("\n")[:-1]]
 
 
-def by_the_code_of_the_folder(task: str, folder: str, options: str) -> None:
+def given_to(kind: str) -> list[Any]:
+    """Return what a kind of model is asked."""
+    if kind == "tags":
+        return [" ".join(words) for text in texts() if (words := text.split())]
+    if kind == "questions":
+        found = [text for text in texts() if text.strip()]
+        return [{"question": question[:40], "context": context} for question, context in pairwise(found)]
+    return [text.replace("\t", " ") if kind == "pairs" else text for text in texts()]  # tags follow a tab
+
+
+def by_the_code_of_the_folders(root: str) -> None:
     import json
     import sys
     from pathlib import Path
 
     from transformers import pipeline
 
-    loaded = pipeline(task, folder, trust_remote_code=True, device="cpu")
+    found = {}
+    for kind, (task, given, options) in json.loads(Path(root, "asked.json").read_text(encoding="utf-8")).items():
+        found[kind] = pipeline(task, f"{root}/{kind}", trust_remote_code=True, device="cpu")(given, **options)
     assert sys.modules["atenta"] is None
-    given = json.loads(Path(folder, "..", "given.json").read_text(encoding="utf-8"))
-    Path(folder, "..", "found.json").write_text(
-        json.dumps(loaded(given, **json.loads(options)), default=float), encoding="utf-8"
-    )
-
-
-def pipelines(task: str, folder: Path, given: Sequence[Any], **options: Any) -> list[Any]:
-    """Return what a pipeline finds with the package, after a check that it finds the same without."""
-    (folder.parent / "given.json").write_text(json.dumps(given), encoding="utf-8")
-    run_function(by_the_code_of_the_folder, task, str(folder), json.dumps(options), home=folder.parent)
-    found = pipeline(task, str(folder), device="cpu")(list(given), **options)
-    assert json.loads((folder.parent / "found.json").read_text(encoding="utf-8")) == json.loads(
-        json.dumps(found, default=float)
-    )
-    return found
+    Path(root, "found.json").write_text(json.dumps(found, default=float), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def folder_of(tmp_path_factory) -> Callable[[str], Path]:
-    def save(kind: str) -> Path:
-        folder = tmp_path_factory.mktemp(kind) / "model"
+def root(tmp_path_factory) -> Path:
+    """A folder with a model of each kind, and with what their pipelines find without the package."""
+    root = tmp_path_factory.mktemp("models")
+    for kind in OPTIONS:
+        folder = root / kind
         folder.mkdir()
         save_small_model(kind, folder)
         AutoTokenizer.from_pretrained(folder, split_special_tokens=True).save_pretrained(folder)  # as recipes do
         if not SMALL_MODELS[kind].onnx and kind != "questions":
             export_onnx(folder)
-        return folder
+    asked = {kind: (SMALL_MODELS[kind].task, given_to(kind), options) for kind, options in OPTIONS.items()}
+    (root / "asked.json").write_text(json.dumps(asked), encoding="utf-8")
+    run_function(by_the_code_of_the_folders, root, home=root)
+    return root
 
-    return save
+
+def pipelines(folder: Path) -> list[Any]:
+    """Return what a pipeline finds with the package, after a check that it finds the same without."""
+    kind = folder.name
+    found = pipeline(SMALL_MODELS[kind].task, str(folder), device="cpu")(given_to(kind), **OPTIONS[kind])
+    without = json.loads((folder.parent / "found.json").read_text(encoding="utf-8"))[kind]
+    assert without == json.loads(json.dumps(found, default=float))
+    return found
 
 
 def check_equal(answers: dict[str, Sequence[Any]], least_different: int = 3) -> None:
@@ -135,8 +154,8 @@ def by_command(folder: Path, fields: Sequence[dict[str, Any]], name: str, *optio
 
 
 @pytest.mark.parametrize("kind", ["labels", "labels_of_decoder"])
-def test_labels(folder_of, kind):
-    folder, given = folder_of(kind), texts()
+def test_labels(root, kind):
+    folder, given = root / kind, given_to(kind)
     engines = {name: load_engine(folder, name) for name in ENGINES}
     names = engines["torch"].config["id2label"]
     tokenizer, model = (
@@ -157,16 +176,15 @@ def test_labels(folder_of, kind):
                 name: [names[str(each["logits"].argmax())] for each in engine.predict(given)]
                 for name, engine in engines.items()
             },
-            "pipeline": [each["label"] for each in pipelines("text-classification", folder, given)],
+            "pipeline": [each["label"] for each in pipelines(folder)],
             **by_command(folder, [{"text": text} for text in given], "label"),
         },
         least_different=2,
     )
 
 
-def test_tags(folder_of):
-    folder = folder_of("tags")
-    rows = [words for text in texts() if (words := text.split())]
+def test_tags(root):
+    folder, rows = root / "tags", [text.split(" ") for text in given_to("tags")]
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForTokenClassification.from_pretrained(folder)
     encoded = encode_tagged(
         {"words": rows, "tags": [["LABEL_0"] * len(words) for words in rows]}, tokenizer, model.config.label2id
@@ -176,9 +194,8 @@ def test_tags(folder_of):
         for ids, labels in zip(encoded["input_ids"], encoded["labels"]):
             best = model(input_ids=torch.tensor([ids])).logits.argmax(-1).numpy()
             recipe += tags_of_words(best, np.array([labels]), model.config.id2label)
-    spans = pipelines("token-classification", folder, [" ".join(words) for words in rows], ignore_labels=[])
     by_pipeline = []
-    for words, tokens in zip(rows, spans):
+    for words, tokens in zip(rows, pipelines(folder)):
         tag_at = {each["start"]: each["entity"] for each in reversed(tokens)}
         starts = np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
         by_pipeline.append([tag_at[start] for start in starts])
@@ -191,10 +208,8 @@ def test_tags(folder_of):
     )
 
 
-def test_questions(folder_of):
-    folder = folder_of("questions")
-    found = [text for text in texts() if text.strip()]
-    rows = [{"question": question[:40], "context": context} for question, context in pairwise(found)]
+def test_questions(root):
+    folder, rows = root / "questions", given_to("questions")
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForQuestionAnswering.from_pretrained(folder)
     columns = {name: [row[name] for row in rows] for name in ("question", "context")}
     columns |= {"id": list(map(str, range(len(rows)))), "answers": [{"text": [], "answer_start": []}] * len(rows)}
@@ -209,28 +224,27 @@ def test_questions(folder_of):
     check_equal(
         {
             "recipe": answers_from_logits(*logits, listed, with_ids, 60, True),
-            "pipeline": [each["answer"] for each in pipelines("question-answering", folder, rows)],
+            "pipeline": [each["answer"] for each in pipelines(folder)],
             "command": [row["answer"] for row in command(folder, rows)],
         }
     )
 
 
-def test_characters(folder_of):
-    folder, given = folder_of("characters"), texts()
+def test_characters(root):
+    folder, given = root / "characters", given_to("characters")
     restorers = {name: CharacterRestorer.from_pretrained(folder, engine=name) for name in ENGINES}
     check_equal(
         {
             **{name: [each.text for each in restorer.restore(given)] for name, restorer in restorers.items()},
-            "pipeline": [each["restored_text"] for each in pipelines("character-restoration", folder, given)],
+            "pipeline": [each["restored_text"] for each in pipelines(folder)],
             **by_command(folder, [{"text": text} for text in given], "restored"),
         }
     )
 
 
 @pytest.mark.filterwarnings("ignore:.*(cut off|reached the largest length|length of|characters)")
-def test_pairs(folder_of):
-    folder, given = folder_of("pairs"), [text.replace("\t", " ") for text in texts()]  # tags follow a tab
-    options = {"max_new_tokens": NEW_TOKENS, "num_beams": 3}
+def test_pairs(root):
+    folder, given, options = root / "pairs", given_to("pairs"), OPTIONS["pairs"]
     tokenizer, model = AutoTokenizer.from_pretrained(folder), AutoModelForSeq2SeqLM.from_pretrained(folder)
     model.generation_config.max_length = 1 + NEW_TOKENS
     batches = [tokenizer([text], return_tensors="pt", split_special_tokens=True) for text in given if text.strip()]
@@ -241,24 +255,19 @@ def test_pairs(folder_of):
         {
             "recipe": [next(decoded)[0].text if text.strip() else text for text in given],
             **{name: load_engine(folder, name).generate(given, **options) for name in ENGINES},
-            "pipeline": [
-                each["generated_text"] for each in pipelines("text2text-generation", folder, given, **options)
-            ],
+            "pipeline": [each["generated_text"] for each in pipelines(folder)],
             **{door: [outputs[0]["text"] for outputs in found] for door, found in by_line.items()},
         }
     )
 
 
-def test_decoders(folder_of):
-    folder, given = folder_of("decoder"), texts()
-    options = {"max_new_tokens": NEW_TOKENS}
-    found = pipelines("text-generation", folder, given, return_full_text=False, do_sample=False, **options)
-    flags = [f"--{name}={value}" for name, value in options.items()]
-    by_line = by_command(folder, [{"text": text} for text in given], "outputs", *flags)
+def test_decoders(root):
+    folder, given = root / "decoder", given_to("decoder")
+    by_line = by_command(folder, [{"text": text} for text in given], "outputs", f"--max_new_tokens={NEW_TOKENS}")
     check_equal(
         {
-            "pipeline": [each[0]["generated_text"] for each in found],
-            **{name: load_engine(folder, name).generate(given, **options) for name in ENGINES},
+            "pipeline": [each[0]["generated_text"] for each in pipelines(folder)],
+            **{name: load_engine(folder, name).generate(given, max_new_tokens=NEW_TOKENS) for name in ENGINES},
             **{
                 door: [outputs[0]["text"].removeprefix(text) for text, outputs in zip(given, rows)]
                 for door, rows in by_line.items()

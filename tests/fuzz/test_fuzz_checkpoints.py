@@ -4,7 +4,6 @@ It must go on from the newest checkpoint that is intact, with its weights and st
 damaged; or stop with a line that names what is damaged or changed, and change nothing.
 """
 
-import gc
 import io
 import shutil
 from contextlib import redirect_stdout, suppress
@@ -76,7 +75,6 @@ def whole(tmp_path_factory):
     trainer.fit(run)
     run.end()
     (folder / "copy").rename(folder / "whole")
-    gc.freeze()  # training collects garbage at each start: a second, with all modules
     return folder / "whole", folder / "copy"
 
 

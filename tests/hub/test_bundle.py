@@ -12,6 +12,7 @@ from safetensors.torch import save_file
 from transformers import AutoConfig, PreTrainedConfig
 
 from atenta import AtentaDecoderConfig
+from atenta.hub import bundle
 from atenta.hub.bundle import flat_sources
 from atenta.registration import AUTO_CLASSES
 from support.clean_process import run_function
@@ -39,8 +40,8 @@ def save_family(config_class: type[PreTrainedConfig], folder: Path) -> None:
         save_file(outputs(model, inputs), folder / f"{auto_class}-outputs.safetensors")
 
 
-def load_run_save_and_load(folder: str) -> None:
-    """Load every model of a family, run it, save it, and load and run the saved model; run in a new process."""
+def load_run_save_and_load(*folders: str) -> None:
+    """Load every model of each family, run it, save it, and load and run the saved model; run in a new process."""
     import json
     from pathlib import Path
 
@@ -48,34 +49,37 @@ def load_run_save_and_load(folder: str) -> None:
     import transformers
     from safetensors.torch import load_file
 
-    first, again = Path(folder), Path(folder) / "again"
-    auto_map = json.loads(next(first.glob("*/config.json")).read_text(encoding="utf-8"))["auto_map"]
-    for auto_class in auto_map.keys() - {"AutoConfig"}:
-        inputs = load_file(first / f"{auto_class}-inputs.safetensors")
-        expected = load_file(first / f"{auto_class}-outputs.safetensors")
-        for source, destination in ((first, again), (again, again / "third")):
-            config = transformers.AutoConfig.from_pretrained(source / auto_class, trust_remote_code=True)
-            assert type(config).__module__.startswith("transformers_modules."), type(config).__module__
-            model = getattr(transformers, auto_class).from_pretrained(source / auto_class, trust_remote_code=True)
-            assert type(model).__module__.startswith("transformers_modules."), type(model).__module__
-            with torch.no_grad():
-                actual = model(**inputs)
-            for name, value in expected.items():
-                torch.testing.assert_close(actual[name], value, rtol=0, atol=0)
-            if model.can_generate():
-                ids = model.generate(inputs["input_ids"], max_new_tokens=3)
-                assert ids.shape[0] == len(inputs["input_ids"])
-            model.save_pretrained(destination / auto_class)
-            saved = json.loads((destination / auto_class / "config.json").read_text(encoding="utf-8"))
-            assert saved["auto_map"] == auto_map
-    print("loaded:", *sorted(auto_map))
+    for first in map(Path, folders):
+        again = first / "again"
+        auto_map = json.loads(next(first.glob("*/config.json")).read_text(encoding="utf-8"))["auto_map"]
+        for auto_class in auto_map.keys() - {"AutoConfig"}:
+            inputs = load_file(first / f"{auto_class}-inputs.safetensors")
+            expected = load_file(first / f"{auto_class}-outputs.safetensors")
+            for source, destination in ((first, again), (again, again / "third")):
+                config = transformers.AutoConfig.from_pretrained(source / auto_class, trust_remote_code=True)
+                assert type(config).__module__.startswith("transformers_modules."), type(config).__module__
+                model = getattr(transformers, auto_class).from_pretrained(source / auto_class, trust_remote_code=True)
+                assert type(model).__module__.startswith("transformers_modules."), type(model).__module__
+                with torch.no_grad():
+                    actual = model(**inputs)
+                for name, value in expected.items():
+                    torch.testing.assert_close(actual[name], value, rtol=0, atol=0)
+                if model.can_generate():
+                    ids = model.generate(inputs["input_ids"], max_new_tokens=3)
+                    assert ids.shape[0] == len(inputs["input_ids"])
+                model.save_pretrained(destination / auto_class)
+                saved = json.loads((destination / auto_class / "config.json").read_text(encoding="utf-8"))
+                assert saved["auto_map"] == auto_map
+        print("loaded:", *sorted(auto_map))
 
 
-@pytest.mark.parametrize("config_class", FAMILIES)
-def test_clean_process_loads_runs_and_saves_every_class(config_class, tmp_path):
-    save_family(config_class, tmp_path)
-    printed = run_function(load_run_save_and_load, tmp_path, home=tmp_path)
-    assert printed.split() == ["loaded:", *sorted(["AutoConfig", *AUTO_CLASSES[config_class]])]
+def test_clean_process_loads_runs_and_saves_every_class(tmp_path):
+    folders = {config_class: tmp_path / config_class.model_type for config_class in AUTO_CLASSES}
+    for config_class, folder in folders.items():
+        save_family(config_class, folder)
+    printed = run_function(load_run_save_and_load, *folders.values(), home=tmp_path)
+    loaded = [" ".join(["loaded:", *sorted(["AutoConfig", *models])]) for models in AUTO_CLASSES.values()]
+    assert printed.splitlines() == loaded
 
 
 @pytest.mark.parametrize(("auto_class", "model_class"), HEADS)
@@ -141,6 +145,7 @@ def modules_of(tmp_path, monkeypatch, **sources: str) -> list[str]:
         path.write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("atenta.hub.bundle.PACKAGE", "other")
+    bundle._flatten.cache_clear()
     for name in [name for name in sys.modules if name.partition(".")[0] == "other"]:
         monkeypatch.delitem(sys.modules, name)
     return [f"other.{name.replace('__', '.')}" for name in sources]

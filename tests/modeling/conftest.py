@@ -1,11 +1,9 @@
 """Settings of the tests of the models: marks of Hugging Face's suites, and faster saving and messages."""
 
-from functools import cache
-
 import pytest
 import torch
 
-from atenta.hub import bundle, card
+from atenta.hub import card
 
 MARKS = (
     "accelerate_tests",
@@ -22,13 +20,9 @@ def pytest_configure(config):
         config.addinivalue_line("markers", f"{mark}: set by Hugging Face's suites")
 
 
-flatten_once = cache(bundle._flatten)
-
-
 @pytest.fixture(autouse=True)
 def _save_quickly(monkeypatch):
-    """Read the package's sources once and write no model cards. tests/hub tests both."""
-    monkeypatch.setattr(bundle, "_flatten", flatten_once)
+    """Write no model cards. tests/hub tests them."""
     monkeypatch.setattr(card, "write_model_card", lambda *args, **options: None)
 
 

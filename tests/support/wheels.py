@@ -36,7 +36,7 @@ def copy_source(copy: Path) -> Path:
             ROOT / folder,
             copy / folder,
             symlinks=True,
-            ignore=shutil.ignore_patterns("__pycache__", "train", "train.*", "portugues"),
+            ignore=shutil.ignore_patterns("__pycache__", "train", "train.*", "portugues", "portugues_2"),
         )
     return copy
 

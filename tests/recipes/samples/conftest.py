@@ -5,8 +5,16 @@ from functools import cache
 import pytest
 
 from atenta.recipes.samples import SAMPLES
+from atenta.recipes.samples.portuguese_texts import spoken_texts
 
 
 @pytest.fixture(scope="session")
 def rows_of():
-    return cache(lambda name: SAMPLES[name].rows())
+    @cache
+    def rows_of(name):
+        with pytest.MonkeyPatch.context() as patch:
+            if name == "portuguese_speech":  # made of the other rows, which take seconds
+                patch.setitem(spoken_texts.__globals__, "portuguese_texts", lambda: rows_of("portuguese"))
+            return SAMPLES[name].rows()
+
+    return rows_of

@@ -32,7 +32,7 @@ def test_no_text_of_a_test_is_trained_on(rows):
 
 
 def test_no_test_sentence_repeats_half_of_a_training_text(rows):
-    trained = "\n".join(" ".join(re.findall(r"\w+", row["source"].lower())) for row in rows["train"])
+    trained = "\n".join({" ".join(re.findall(r"\w+", row["source"].lower())) for row in rows["train"]})
     for row in rows["test"][::100]:
         words = re.findall(r"\w+", row["source"].lower())
         runs = [" ".join(words[start : start + 8]) for start in range(len(words) - 7)]
