@@ -67,7 +67,7 @@ def spell_out(text: str, language: str) -> tuple[str, list[str]]:
     Returns:
         The text, and the numbers that stay as they are because num2words is not installed.
     """
-    text = _ABBREVIATION.sub(lambda found: _ABBREVIATIONS[found[0].lower()], text)
+    text = _ABBREVIATION.sub(lambda found: _ABBREVIATIONS[found[0].casefold()], text)
     text = _INITIALS.sub(lambda found: " ".join(map(_LETTERS.__getitem__, found[0])), text)
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
