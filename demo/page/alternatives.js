@@ -9,8 +9,8 @@ let leaving = 0;
 
 /**
  * Return a mark. `place` names it in its text, and `label` says it to screen readers; `listed` are the alternatives,
- * `{parts, probability}`, the second of the three parts being what changes, and `current` the index of the one that the
- * text has. `choose(index)` is called when somebody decides.
+ * `{parts, probability}`: three parts, of which the second is what changes, and a probability, if one is known.
+ * `current` is the index of the one that the text has. `choose(index)` is called when somebody decides.
  */
 export function makeMark({ text, place, label, listed, current, choose }) {
   const mark = document.createElement("span");
@@ -71,9 +71,9 @@ function showAlternatives(mark, listed, current, choose) {
     changes.textContent = parts[1];
     spelling.append(parts[0], changes, parts[2]);
     spelling.className = "spelling";
-    bar.value = probability;
+    bar.value = probability ?? 0;
     bar.setAttribute("aria-hidden", "true");
-    share.textContent = percent(probability);
+    share.textContent = probability === undefined ? "—" : percent(probability);
     option.append(spelling, bar, share);
     option.addEventListener("pointerdown", (event) => event.preventDefault()); // the mark keeps the focus
     option.addEventListener("click", () => choose(index));

@@ -70,17 +70,18 @@ function show() {
 
 /** Return what stands for a word: its phones, with a mark if somebody should look at them. */
 function pieceOf({ word, readings, ambiguous }, place) {
-  if (!readings.length) return Object.assign(document.createElement("span"), { className: "unread", textContent: word });
+  if (!readings.length) return plain("unread", word);
   const phones = chosen.get(place) ?? readings[0].phones.join("");
-  if (readings[0].confidence >= SURE && !ambiguous.length && !chosen.has(place)) return phones;
+  if (readings[0].confidence >= SURE && !ambiguous.length && !chosen.has(place)) return plain("sound", phones);
   const listed = new Map(readings.map((each) => [each.phones.join(""), each.confidence]));
   const both = ambiguous.map((each) => each.join(""));
-  for (const each of both) listed.set(each, listed.get(each) ?? 0);
-  const kept = [...listed].filter(([each, share]) => share >= LEAST || both.includes(each) || each === phones);
+  for (const each of both) listed.set(each, listed.get(each)); // the model may not have written it
+  const kept = [...listed].filter(([each, probability]) => probability >= LEAST || both.includes(each) || each === phones);
+  const share = listed.get(phones);
   const mark = makeMark({
     text: phones,
     place,
-    label: say("reading", { phones, word, percent: percent(listed.get(phones)) }),
+    label: say("reading", { phones, word, percent: share === undefined ? "" : percent(share) }),
     listed: kept.map(([each, probability]) => ({ parts: ["", each, ""], probability })),
     current: kept.findIndex(([each]) => each === phones),
     choose: (index) => {
@@ -92,6 +93,10 @@ function pieceOf({ word, readings, ambiguous }, place) {
   else if (readings[0].confidence < SURE) shade(mark, readings[0].confidence);
   if (ambiguous.length) mark.dataset.two = "";
   return mark;
+}
+
+function plain(className, textContent) {
+  return Object.assign(document.createElement("span"), { className, textContent });
 }
 
 async function copyPhones() {

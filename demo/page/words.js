@@ -60,7 +60,7 @@ const WORDS = {
     portugal: "Portugal",
     twoReadings: "two readings, which the sentence decides",
     phonesHint: "Point at a marked word, tap it, or go there with Tab and ← →. ↑ ↓ and Enter choose another reading.",
-    reading: ({ phones, word, percent }) => `${phones} for ${word}, ${percent} sure`,
+    reading: ({ phones, word, percent }) => `${phones} for ${word}${percent && `, ${percent} sure`}`,
     phonesCounts: ({ words, doubtful, two, unread, time }) =>
       `${plural(words, "word", "words")} · ${format(doubtful)} doubtful · ${format(two)} with two readings${unread ? ` · ${format(unread)} not read` : ""}${time ? ` · ${time}` : ""}`,
     phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Disse-me que tem sede!",
@@ -127,7 +127,7 @@ const WORDS = {
     portugal: "Portugal",
     twoReadings: "duas leituras, entre as quais a frase decide",
     phonesHint: "Aponte para uma palavra marcada, toque nela ou vá até ela com Tab e ← →. ↑ ↓ e Enter escolhem outra leitura.",
-    reading: ({ phones, word, percent }) => `${phones} para ${word}, certeza de ${percent}`,
+    reading: ({ phones, word, percent }) => `${phones} para ${word}${percent && `, certeza de ${percent}`}`,
     phonesCounts: ({ words, doubtful, two, unread, time }) =>
       `${plural(words, "palavra", "palavras")} · ${plural(doubtful, "duvidosa", "duvidosas")} · ${format(two)} com duas leituras${unread ? ` · ${plural(unread, "sem leitura", "sem leitura")}` : ""}${time ? ` · ${time}` : ""}`,
     phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Disse-me que tem sede!",
