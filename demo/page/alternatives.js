@@ -18,7 +18,8 @@ export function makeMark({ text, place, label, listed, current, choose }) {
   mark.dataset.place = place;
   mark.textContent = text;
   const attributes = {
-    role: "combobox", "aria-haspopup": "listbox", "aria-controls": list.id, "aria-expanded": "false", "aria-label": label,
+    role: "combobox", "aria-haspopup": "listbox", "aria-controls": list.id, "aria-expanded": "false",
+    "aria-label": label,
   };
   for (const [name, value] of Object.entries(attributes)) mark.setAttribute(name, value);
   const open = () => showAlternatives(mark, listed, current, choose);

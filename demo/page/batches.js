@@ -1,6 +1,7 @@
 // What a tagger of characters reads of a batch: rows of ids with their hints, between <bos> and <eos>, in one length.
 
-export const BATCH_TOKENS = 1024; // as in Python: the numbers of an int8 model depend, in their last digits, on the batch
+// As in Python: the numbers of an int8 model depend, in their last digits, on what is in the batch.
+export const BATCH_TOKENS = 1024;
 
 /** Return {input_ids, token_type_ids, attention_mask}, plain arrays, of rows `{codes, hints}` of ids. */
 export function batchInputs(rows, ids) {

@@ -83,7 +83,8 @@ export class LetterTagger {
       const ranked = [first, second ?? first].map((group) => group.sort(byScore).slice(0, count));
       const withOne = [...extended(best[1], ranked[0]), ...extended(best[0], ranked[1])];
       best = [extended(best[0], ranked[0]), withOne].map((ways) => ways.sort(byScore).slice(0, count));
-      const totals = [first, second ?? first].map((group) => logSum([...group.map(({ score }) => score), FORBIDDEN / 2]));
+      const totals = [first, second ?? first].map((group) =>
+        logSum([...group.map(({ score }) => score), FORBIDDEN / 2]));
       all += totals[0];
       gains.push(totals[1] - totals[0]);
     }

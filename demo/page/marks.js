@@ -35,7 +35,8 @@ function markOf({ place, variants }, codes, given, minConfidence, chosen, choose
     text,
     place,
     label: say("alternative", { character: text, word: word.join(text), percent: percent(now) }),
-    listed: listed.map(({ code, probability }) => ({ parts: [word[0], String.fromCodePoint(code), word[1]], probability })),
+    listed: listed.map(({ code, probability }) =>
+      ({ parts: [word[0], String.fromCodePoint(code), word[1]], probability })),
     current: listed.findIndex(({ code }) => code === codes[place]),
     choose: (index) => choose(place, listed[index].code),
   });

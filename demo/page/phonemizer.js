@@ -72,7 +72,9 @@ export class Phonemizer {
 
   #answer(word, parts, variant, readingsOf) {
     const readings = parts.map(readingsOf);
-    if (!parts.length || readings.some((each) => !each.length)) return { word, readings: [], ambiguous: [], source: "none" };
+    if (!parts.length || readings.some((each) => !each.length)) {
+      return { word, readings: [], ambiguous: [], source: "none" };
+    }
     const ranks = Math.max(...readings.map((each) => each.length));
     const joined = Array.from({ length: ranks }, (_, rank) => {
       const chosen = readings.map((each) => each[Math.min(rank, each.length - 1)]);
@@ -123,7 +125,8 @@ const stripAccents = (text) => text.normalize("NFD").replace(/\p{Mn}/gu, "").nor
 /** Return the phones with the other height of the stressed vowel; null without such a vowel. As readings.py. */
 function otherReading(phones) {
   const start = phones.indexOf(STRESS);
-  const place = phones.findIndex((phone, index) => index >= start && "aeiouɐəɛɔɪʊɨ".includes(phone.normalize("NFD")[0]));
+  const isVowel = (phone) => "aeiouɐəɛɔɪʊɨ".includes(phone.normalize("NFD")[0]);
+  const place = phones.findIndex((phone, index) => index >= start && isVowel(phone));
   if (start < 0 || place < 0 || !OTHER_HEIGHT[phones[place]]) return null;
   return phones.with(place, OTHER_HEIGHT[phones[place]]);
 }

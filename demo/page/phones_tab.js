@@ -76,7 +76,8 @@ function pieceOf({ word, readings, ambiguous }, place) {
   const listed = new Map(readings.map((each) => [each.phones.join(""), each.confidence]));
   const both = ambiguous.map((each) => each.join(""));
   for (const each of both) listed.set(each, listed.get(each)); // the model may not have written it
-  const kept = [...listed].filter(([each, probability]) => probability >= LEAST || both.includes(each) || each === phones);
+  const isListed = ([each, probability]) => probability >= LEAST || both.includes(each) || each === phones;
+  const kept = [...listed].filter(isListed);
   const share = listed.get(phones);
   const mark = makeMark({
     text: phones,

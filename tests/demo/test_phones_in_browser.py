@@ -70,7 +70,6 @@ def compare(shown, word):
     """Compare the readings of a word, of which two that are as probable may change places."""
     shares = {tuple(each["phones"]): each["confidence"] for each in shown["readings"]}
     assert [*shares.values()] == sorted(shares.values(), reverse=True)
-    assert len(shares) == len(word.readings)
     for reading in word.readings:
         assert shares.get(reading.phones, min(shares.values())) == pytest.approx(reading.confidence, abs=NEAR), word
     best = [reading.confidence for reading in word.readings[:2]]
