@@ -5,6 +5,7 @@ python demo/build.py
 """
 
 import argparse
+import json
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +16,8 @@ from mistakes import write_mistakes
 
 from atenta.engines.onnx_export import graphs_of
 from atenta.engines.torch_models import load_model
+from atenta.phonemization.portuguese_words import PHONES_FOLDER
+from atenta.phonemization.spelled_out import ABBREVIATIONS, LETTER_NAMES
 from atenta.restoration.portuguese import MODEL_FOLDER
 
 DEMO = Path(__file__).parent
@@ -30,17 +33,19 @@ colorTo: yellow
 sdk: static
 app_file: index.html
 license: apache-2.0
-short_description: Accents of Portuguese, restored in your browser
+short_description: Accents and phones of Portuguese, in your browser
 ---
 
-Restores the accents of Portuguese text in the browser. Nothing that is typed is sent anywhere.
+Restores the accents of Portuguese text in the browser, and writes its phones. Nothing that is typed is sent anywhere.
 """
 
 
-def build_site(site: Path, trained: Path = TRAINED) -> None:
-    """Write the page, its two models, their mistakes and onnxruntime-web into a folder, in place of what it had."""
+def build_site(site: Path, trained: Path = TRAINED, phones: Path = PHONES_FOLDER) -> None:
+    """Write the page, its models, their mistakes and onnxruntime-web into a folder, in place of what it had."""
     if not (trained / "config.json").is_file():
         raise FileNotFoundError(f"{trained} has no model; train it, which takes five minutes: make run")
+    if not (phones / "config.json").is_file():
+        raise FileNotFoundError(f"{phones} has no model; train it, which takes an hour: make phones-model")
     if not RUNTIME.is_dir():
         raise FileNotFoundError(f"{RUNTIME} is not there; install onnxruntime-web: npm ci --prefix {DEMO.name}")
     if site.exists() and any(site.iterdir()) and not (site / "onnxruntime").is_dir():
@@ -49,8 +54,11 @@ def build_site(site: Path, trained: Path = TRAINED) -> None:
     shutil.copytree(DEMO / "page", site)
     (site / "README.md").write_text(README, encoding="utf-8")
     _copy(RUNTIME, site / "onnxruntime", *RUNTIME_FILES)
-    tagger, translator = site / "models" / "tagger", site / "models" / "encoder_decoder"
+    tagger, translator, speaker = (site / "models" / name for name in ("tagger", "encoder_decoder", "phones"))
     _copy(MODEL_FOLDER, tagger, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
+    _copy(phones, speaker, "config.json", "tokenizer.json", "readings.txt", "onnx/model_int8.onnx")
+    spelled_out = {"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES}
+    (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")
     write_mistakes(site / "mistakes.json")
     _copy(trained, translator, "config.json", "generation_config.json", "tokenizer.json")
     model = load_model(trained)
@@ -70,9 +78,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--site", type=Path, default=DEMO / "site", help="the folder of the page, which is replaced")
     parser.add_argument("--model", type=Path, default=TRAINED, help="the accents encoder-decoder")
+    parser.add_argument("--phones", type=Path, default=PHONES_FOLDER, help="the tagger of letters, exported in int8")
     options = parser.parse_args()
     try:
-        build_site(options.site, options.model)
+        build_site(options.site, options.model, options.phones)
     except (FileNotFoundError, FileExistsError) as error:
         sys.exit(str(error))
     print(f"Built {options.site}. See it: python -m http.server --directory {options.site}")

@@ -12,6 +12,14 @@ _LOADING = Lock()
 # An editable install is made of links, and a model whose files are links is refused.
 PHONES_FOLDER = Path(__file__).resolve().with_name("portuguese_phones")
 
+_CONSONANTS = "b d f k l m n p s t v z ɡ ɲ ɾ ʃ ʎ ʒ"
+#: The phones of each variant, as the guide promises them: a list that changes is a new variant.
+INVENTORIES = {
+    "br": frozenset(f"ˈ a ã e ẽ ɛ i ĩ o õ ɔ u ũ ə ɪ ʊ w y ʊ̃ ỹ {_CONSONANTS} x ɣ".split()),
+    "br-wikipron": frozenset(f"a ɐ ɐ̃ e ẽ ɛ i ĩ o õ ɔ u ũ j w j̃ w̃ {_CONSONANTS} ʁ d͡ʒ t͡ʃ".split()),
+    "pt": frozenset(f"a ɐ ɐ̃ e ẽ ɛ i ɨ ĩ o õ ɔ u ũ j w j̃ w̃ {_CONSONANTS} ʁ t͡ʃ".split()),
+}
+
 
 def phonemize(
     texts: str | Texts,

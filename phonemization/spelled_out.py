@@ -23,13 +23,13 @@ _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
     **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau", "°C": "grau"},
 }
-_ABBREVIATIONS = {
+ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
     **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
 }
-_LETTERS = {
+LETTER_NAMES = {
     **{"A": "á", "B": "bê", "C": "cê", "D": "dê", "E": "é", "F": "efe", "G": "gê", "H": "agá", "I": "i"},
     **{"J": "jota", "K": "cá", "L": "ele", "M": "eme", "N": "ene", "O": "ó", "P": "pê", "Q": "quê", "R": "erre"},
     **{"S": "esse", "T": "tê", "U": "u", "V": "vê", "W": "dáblio", "X": "xis", "Y": "ípsilon", "Z": "zê"},
@@ -48,7 +48,7 @@ _PATTERN = re.compile(
     rf"|(?P<minus>(?<![\w)])[-−])?(?P<number>{_NUMBER})(?:\s?(?P<unit>%|°C|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?"
 )
 _ABBREVIATION = re.compile(
-    rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(_ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
+    rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
 )
 # Without a vowel they cannot be read as a word.
 _INITIALS = re.compile(rf"\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-XZ]{{2,5}}\b")
@@ -67,8 +67,8 @@ def spell_out(text: str, language: str) -> tuple[str, list[str]]:
     Returns:
         The text, and the numbers that stay as they are because num2words is not installed.
     """
-    text = _ABBREVIATION.sub(lambda found: _ABBREVIATIONS[found[0].lower()], text)
-    text = _INITIALS.sub(lambda found: " ".join(map(_LETTERS.__getitem__, found[0])), text)
+    text = _ABBREVIATION.sub(lambda found: ABBREVIATIONS[found[0].casefold()], text)
+    text = _INITIALS.sub(lambda found: " ".join(map(LETTER_NAMES.__getitem__, found[0])), text)
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
 

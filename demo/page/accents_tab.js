@@ -1,10 +1,11 @@
 // The first tab: accents appear as one types, and doubtful characters can be decided by hand.
 
-import { hideAlternatives, MOST_MARKS, showMarks } from "./marks.js";
+import { hideAlternatives } from "./alternatives.js";
+import { MOST_MARKS, showMarks } from "./marks.js";
 import { ask, cancel } from "./models.js";
 import { failed, solved } from "./problems.js";
 import { Progress } from "./progress.js";
-import { counted, restored } from "./reading.js";
+import { carried, counted, restored } from "./reading.js";
 import { duration, format, onLanguage, say } from "./words.js";
 
 const PAUSE = 120; // milliseconds without a key after which the text is read
@@ -112,15 +113,4 @@ async function copyText() {
   } catch (error) {
     failed(error);
   }
-}
-
-/** Return the choices that are still good after the text was edited: those before and after the edit. */
-function carried(before, after, chosen) {
-  if (!chosen.size) return chosen;
-  const longest = Math.min(before.length, after.length), shift = after.length - before.length;
-  let start = 0, end = 0;
-  while (start < longest && before[start] === after[start]) start++;
-  while (end < longest - start && before.at(-1 - end) === after.at(-1 - end)) end++;
-  const kept = [...chosen].filter(([place]) => place < start || place >= before.length - end);
-  return new Map(kept.map(([place, code]) => [place < start ? place : place + shift, code]));
 }

@@ -1,9 +1,10 @@
-// Starts the page: its languages, its two tabs, and what each of them shows.
+// Starts the page: its languages, its tabs, and what each of them shows.
 
 import { startAccents } from "./accents_tab.js";
 import { startAttention } from "./attention_tab.js";
 import { startFiles } from "./files.js";
 import { startMistakes } from "./mistakes.js";
+import { startPhones } from "./phones_tab.js";
 import { speak } from "./words.js";
 
 for (const button of document.querySelectorAll("[data-language]")) {
@@ -38,4 +39,5 @@ startAccents();
 startFiles();
 startMistakes();
 startAttention();
+startPhones();
 speak();

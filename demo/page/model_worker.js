@@ -5,6 +5,7 @@
 // Tasks go on side by side, but a file waits, between two batches, until all that was typed is answered.
 
 import { loadEncoderDecoder } from "./encoder_decoder.js";
+import { loadPhonemizer } from "./phonemizer.js";
 import { loadTagger } from "./tagger.js";
 
 const loading = {};
@@ -18,6 +19,9 @@ const tasks = {
   },
   async file(text, goesOn) {
     return (await load("tagger", loadTagger)).read(text, goesOn);
+  },
+  async phones(text, goesOn) {
+    return (await load("phonemizer", loadPhonemizer)).read(text, goesOn);
   },
   async write(text, goesOn) {
     return (await load("encoder-decoder", loadEncoderDecoder)).write(text, goesOn);

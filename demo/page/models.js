@@ -20,7 +20,8 @@ worker.addEventListener("error", (event) => {
 });
 
 /**
- * Ask for a task: "type" and "file" are read by the tagger, "write" is written by the encoder-decoder.
+ * Ask for a task: "type" and "file" are read by the tagger, "write" is written by the encoder-decoder, and "phones",
+ * with `{text, variant}` for the text, by the tagger of letters.
  *
  * Calls `progress(share)` while a text is read. Resolves to the result, or to null if a newer request for the same task
  * has overtaken this one, or `cancel` has ended it.

@@ -6,7 +6,7 @@
 
 import { textOf } from "./code_points.js";
 
-const SURE = 0.95; // probability from which a character is not shaded
+export const SURE = 0.95; // probability from which a character is not shaded
 
 /** Return a reading of code points without its answers; `options` has the variants of each place, or undefined. */
 export function emptyReading(codes, options) {
@@ -66,4 +66,15 @@ export function counted(reading, answer, chosen = new Map()) {
     doubtful: places.reduce(
       (count, place, index) => count + (probabilities[index * width] < SURE && !chosen.has(place)), 0),
   };
+}
+
+/** Return the choices that are still good after the text was edited: those before and after the edit. */
+export function carried(before, after, chosen) {
+  if (!chosen.size) return chosen;
+  const longest = Math.min(before.length, after.length), shift = after.length - before.length;
+  let start = 0, end = 0;
+  while (start < longest && before[start] === after[start]) start++;
+  while (end < longest - start && before.at(-1 - end) === after.at(-1 - end)) end++;
+  const kept = [...chosen].filter(([place]) => place < start || place >= before.length - end);
+  return new Map(kept.map(([place, choice]) => [place < start ? place : place + shift, choice]));
 }

@@ -31,3 +31,12 @@ export const integers = (values, ...shape) => new ort.Tensor("int64", BigInt64Ar
 
 /** Return a float32 tensor. */
 export const floats = (values, ...shape) => new ort.Tensor("float32", values, shape);
+
+/** Return a function that runs the ONNX file of a tagger: plain arrays of so many rows, by name, to logits. */
+export async function openTagger(path) {
+  const tag = await openSession(path);
+  return async (inputs, rows) => {
+    const feeds = Object.entries(inputs).map(([name, values]) => [name, integers(values, rows, values.length / rows)]);
+    return (await tag(Object.fromEntries(feeds))).logits.data;
+  };
+}

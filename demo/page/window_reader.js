@@ -1,11 +1,10 @@
 // The tagger of characters, which reads texts of any length in windows. As restoration/window_reader.py, with the
-// batches that it makes: the numbers of an int8 model depend, in their last digits, on what is in the batch.
+// batches that it makes.
 
+import { BATCH_TOKENS, batchInputs } from "./batches.js";
 import { codePoints, normalized } from "./code_points.js";
 import { emptyReading, setChoice } from "./reading.js";
 import { cutWindows, protectedSpans, wordParts } from "./spans.js";
-
-const BATCH_TOKENS = 1024;
 
 export class WindowReader {
   #run;
@@ -67,23 +66,9 @@ export class WindowReader {
   }
 
   async #readBatch(batch, length, ids, hints, options, reading, order) {
-    const size = batch.length * length;
-    const inputs = {
-      input_ids: new Array(size).fill(this.#ids.pad),
-      token_type_ids: new Array(size).fill(0),
-      attention_mask: new Array(size).fill(0),
-    };
-    batch.forEach(({ start, end }, row) => {
-      const from = row * length;
-      inputs.input_ids[from] = this.#ids.bos;
-      for (let place = start; place < end; place++) {
-        inputs.input_ids[from + 1 + place - start] = ids[place];
-        inputs.token_type_ids[from + 1 + place - start] = hints[place];
-      }
-      inputs.input_ids[from + 1 + end - start] = this.#ids.eos;
-      inputs.attention_mask.fill(1, from, from + end - start + 2);
-    });
-    const logits = await this.#run(inputs, batch.length), labels = logits.length / size;
+    const rows = batch.map(({ start, end }) => ({ codes: ids.subarray(start, end), hints: hints.subarray(start, end) }));
+    const logits = await this.#run(batchInputs(rows, this.#ids), batch.length);
+    const labels = logits.length / (batch.length * length);
     batch.forEach(({ start, first, last }, row) => {
       for (let place = first; place < last; place++) {
         if (!options[place]) continue;

@@ -91,6 +91,7 @@ def test_a_saved_model_and_a_lexicon(tmp_path):
 def test_without_the_packages_model_its_place_is_named(monkeypatch, tmp_path):
     for module in ("phonemization.portuguese_words", "command.phonemize"):
         monkeypatch.setattr(f"atenta.{module}.PHONES_FOLDER", tmp_path / "none")
+    load_portuguese_phones.cache_clear()
     with pytest.raises(FileNotFoundError, match=r"none has no model.*make phones-model"):
         load_portuguese_phones()
     assert "none has no model" in str(run("a", code=1).exception)

@@ -1,4 +1,4 @@
-"""The demo's page with the model of the package and a tiny encoder-decoder, in Debian's Chromium."""
+"""The demo's page with the models of the package and a tiny encoder-decoder, in Debian's Chromium."""
 
 import os
 import subprocess
@@ -9,6 +9,10 @@ import pytest
 from playwright.sync_api import expect
 
 from atenta import AtentaEncoderDecoderForConditionalGeneration
+from atenta.engines.onnx_export import export_onnx
+from atenta.phonemization.portuguese_words import PHONES_FOLDER
+from atenta.phonemization.readings import save_readings
+from support.phones import make_letter_tagger
 from support.saved import save_with_tokenizer
 from support.served import serve
 
@@ -28,12 +32,27 @@ def translator(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory, translator):
+def phones(tmp_path_factory):
+    """The folder of the package's model of phones; in a clone that has none yet, of one with random weights."""
+    if (PHONES_FOLDER / "config.json").is_file():
+        return PHONES_FOLDER
+    folder = tmp_path_factory.mktemp("phones")
+    make_letter_tagger().save_pretrained(folder)
+    save_readings(folder, iter([("br", "sede", []), ("pt", "sede", ["s e d ə", "s ɛ d ə"]), ("br", "de", ["d ʒ e"])]))
+    export_onnx(folder)
+    (folder / "onnx" / "model.onnx").rename(
+        folder / "onnx" / "model_int8.onnx"
+    )  # in float32: only its name is asked for
+    return folder
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory, translator, phones):
     """The folder of the page."""
     if not (DEMO / "node_modules").is_dir():
         pytest.skip("onnxruntime-web is not there: npm ci --prefix demo")
     folder = tmp_path_factory.mktemp("site") / "page"
-    command = [sys.executable, DEMO / "build.py", "--site", folder, "--model", translator]
+    command = [sys.executable, DEMO / "build.py", "--site", folder, "--model", translator, "--phones", phones]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 

@@ -1,4 +1,4 @@
-"""Tests of the demo's page: typing, choosing, files, mistakes, the second tab, languages, sizes."""
+"""Tests of the demo's page: typing, choosing, files, mistakes, the tab of attention, languages, sizes."""
 
 import csv
 import json
@@ -331,4 +331,8 @@ def test_the_page_fits_the_window(open_page, keep_picture, width, height, scheme
     page.locator("#attention-tab").click()
     page.locator("#written-3").hover()
     keep_picture(page, f"attention_{width}_{scheme}")
+    page.locator("#phones-tab").click()
+    page.locator("#sounds .mark").first.focus()
+    expect(page.locator("#alternatives")).to_be_visible()
+    keep_picture(page, f"phones_{width}_{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -22,6 +22,7 @@ assert "## Limits" in pathlib.Path("model/README.md").read_text(encoding="utf-8"
 assert pathlib.Path("model/modeling_decoder.py").exists()
 assert importlib.resources.files("atenta.recipes").joinpath("configs/accents.yaml").is_file()
 assert atenta.restore_accents("A acao nao e facil") == "A ação não é fácil"
+assert atenta.phonemize("amanhã vou à praia") == "amãˈɲã ˈvow a ˈpɾayə"
 print(atenta.__version__)
 """
 
@@ -85,6 +86,9 @@ def test_wheel(source, install_and_use, tmp_path):
     model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}
     model |= {"tokenizer.json", "tokenizer_config.json", "onnx/model_int8.onnx"}
     others |= {f"atenta/restoration/portuguese_accents/{name}" for name in model}
+    model = {"config.json", "metrics.json", "README.md", "readings.txt"}
+    model |= {"tokenizer.json", "tokenizer_config.json", "onnx/model_int8.onnx"}
+    others |= {f"atenta/phonemization/portuguese_phones/{name}" for name in model}
     assert names == modules | settings | others | {"atenta_command.py"}
 
 

@@ -37,6 +37,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("mp3", "mp três"),
         ("O Sr. Silva e a Dra. Ana", "O senhor Silva e a doutora Ana"),
         ("nº 8", "número oito"),
+        ("o ſr. Silva", "o senhor Silva"),  # the long s of old print, which is an s where case does not count
         ("pães & cia.", "pães e cia."),
         ("a TV e o CPF da ONU", "a tê vê e o cê pê efe da ONU"),
         ("Pedro II, João VI", "Pedro segundo, João sexto"),

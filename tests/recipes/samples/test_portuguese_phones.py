@@ -4,6 +4,7 @@ from collections import Counter
 
 import pytest
 
+from atenta.phonemization.portuguese_words import INVENTORIES
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.samples.portuguese_phones import (
     LISTS,
@@ -82,6 +83,15 @@ def test_what_is_trained_on(rows_of):
     assert not words & {row["source"] for row in rows["test"]}  # under no tag
     assert {"presencia", "país"} <= words
     assert not {"consequencia", "seqüela", "automovel"} & words
+
+
+def test_what_is_trained_on_has_the_phones_that_are_promised(rows_of):
+    phones = {tag: set() for tag in INVENTORIES}
+    for row in rows_of("portuguese_g2p")["train"]:
+        phones[row["tags"][0][1:-1]].update(row["target"].split(" "))
+    assert phones == INVENTORIES
+    for tag, _, of_word in readings():
+        assert INVENTORIES[tag].issuperset(" ".join(of_word).split())
 
 
 def test_tests_are_whole(rows_of):

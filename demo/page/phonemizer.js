@@ -1,0 +1,132 @@
+// The model of `phonemize`, which reads texts: words one by one, homographs by name. As phonemization/phonemizer.py.
+
+import { CharacterIds } from "./character_ids.js";
+import { codePoints, normalized } from "./code_points.js";
+import { LetterTagger } from "./letter_tagger.js";
+import { fetchFile, openTagger } from "./sessions.js";
+import { makeSpeller } from "./spelled_out.js";
+
+const FOLDER = "models/phones";
+const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
+const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’-]${LETTERS})*|\p{Nd}+`, "gu");
+const STRESS = "ˈ", OTHER_HEIGHT = { e: "ɛ", ɛ: "e", o: "ɔ", ɔ: "o" };
+const READINGS = 3; // of each word
+
+/** Return the Phonemizer of the page. */
+export async function loadPhonemizer() {
+  const [config, tokenizer, spelledOut, readings, run] = await Promise.all([
+    ...["config", "tokenizer", "spelled_out"].map((name) =>
+      fetchFile(`${FOLDER}/${name}.json`).then((file) => file.json())),
+    fetchFile(`${FOLDER}/readings.txt`).then((file) => file.text()),
+    openTagger(`${FOLDER}/model_int8.onnx`),
+  ]);
+  return new Phonemizer(new LetterTagger(run, config, new CharacterIds(tokenizer)), readings, makeSpeller(spelledOut));
+}
+
+export class Phonemizer {
+  #tagger;
+  #readings = new Map(); // by variant and word: those that are known without the model
+  #spellOut;
+  #cache = new Map(); // of each variant, the readings of words that the model has written
+
+  constructor(tagger, readings, spellOut) {
+    [this.#tagger, this.#spellOut] = [tagger, spellOut];
+    for (const line of readings.split("\n").filter((each) => each.trim())) {
+      const [variant, word, ...phones] = line.split("\t");
+      this.#readings.set(`${variant}\t${plainWord(word)}`, phones.map((each) => each.split(" ")));
+    }
+    for (const variant of tagger.tags) this.#cache.set(variant, new Map());
+  }
+
+  /**
+   * Return `{words, gaps, milliseconds}`: the words with their pronunciations, and what is before, between and after.
+   *
+   * A word is `{word, readings: [{phones, confidence}], ambiguous: [phones, phones], source}`, as a PhonemizedWord.
+   * `goesOn()` is as in LetterTagger.
+   */
+  async read({ text, variant }, goesOn = async () => true) {
+    const began = performance.now(), spoken = this.#spellOut(normalized(text));
+    const tokens = [...spoken.matchAll(TOKEN)], partsOf = new Map();
+    for (const [token] of tokens) {
+      partsOf.set(token, /^\p{Nd}/u.test(token) ? [] : this.#parts(plainWord(token), variant));
+    }
+    const spelled = new Map(); // of parts that the model has to write, in letters that it has
+    for (const part of [...partsOf.values()].flat()) {
+      if (!this.#known(part, variant)) spelled.set(part, this.#inKnownLetters(part));
+    }
+    const cache = this.#cache.get(variant);
+    const texts = [...new Set(spelled.values())].filter((each) => each && !cache.has(each)).sort();
+    const written = await this.#tagger.write(texts, variant, READINGS, goesOn);
+    if (written === null) return null;
+    texts.forEach((each, index) => cache.set(each, written[index].map(({ units, confidence }) =>
+      ({ phones: units, confidence })).filter(({ phones }) => phones.length)));
+    const readings = (part) => {
+      const known = this.#known(part, variant);
+      return known ? [{ phones: known, confidence: 1 }] : (cache.get(spelled.get(part)) ?? []);
+    };
+    const words = tokens.map(([token]) => this.#answer(token, partsOf.get(token), variant, readings));
+    const ends = [0, ...tokens.map(({ index, 0: { length } }) => index + length)];
+    const gaps = ends.map((end, index) => spoken.slice(end, tokens[index]?.index));
+    return { words, gaps, milliseconds: performance.now() - began };
+  }
+
+  #answer(word, parts, variant, readingsOf) {
+    const readings = parts.map(readingsOf);
+    if (!parts.length || readings.some((each) => !each.length)) {
+      return { word, readings: [], ambiguous: [], source: "none" };
+    }
+    const ranks = Math.max(...readings.map((each) => each.length));
+    const joined = Array.from({ length: ranks }, (_, rank) => {
+      const chosen = readings.map((each) => each[Math.min(rank, each.length - 1)]);
+      return {
+        phones: chosen.flatMap(({ phones }) => phones),
+        confidence: chosen.reduce((product, { confidence }) => product * confidence, 1),
+      };
+    });
+    const source = parts.every((part) => this.#known(part, variant)) ? "lexicon" : "model";
+    const ambiguous = parts.length === 1 ? this.#both(parts[0], variant, joined[0].phones) : [];
+    return { word, readings: joined, ambiguous, source };
+  }
+
+  /** Return how a word is said, if it has one reading that is known without the model. */
+  #known(word, variant) {
+    const known = this.#readings.get(`${variant}\t${word}`);
+    return known?.length === 1 ? known[0] : undefined;
+  }
+
+  /** Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not. */
+  #parts(word, variant) {
+    const joints = ["-", "'"].filter((each) => !this.#tagger.letters.has(each));
+    if (this.#known(word, variant)) return [word];
+    return joints.reduce((parts, joint) => parts.flatMap((part) => part.split(joint)), [word]);
+  }
+
+  /** Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many. */
+  #inKnownLetters(word) {
+    const { letters, longest } = this.#tagger;
+    if (codePoints(word).length > longest) return "";
+    const known = Array.from(word, (each) => (letters.has(each) ? each : stripAccents(each)));
+    return known.every((each) => letters.has(each)) ? known.join("") : "";
+  }
+
+  /** Return the readings of a homograph; nothing for another word. */
+  #both(word, variant, phones) {
+    const known = this.#readings.get(`${variant}\t${word}`);
+    if (known === undefined || known.length === 1) return [];
+    if (known.length) return known;
+    const other = otherReading(phones);
+    return other ? [phones, other] : [];
+  }
+}
+
+const plainWord = (word) => word.normalize("NFC").toLowerCase().replaceAll("’", "'");
+const stripAccents = (text) => text.normalize("NFD").replace(/\p{Mn}/gu, "").normalize("NFC");
+
+/** Return the phones with the other height of the stressed vowel; null without such a vowel. As readings.py. */
+function otherReading(phones) {
+  const start = phones.indexOf(STRESS);
+  const isVowel = (phone) => "aeiouɐəɛɔɪʊɨ".includes(phone.normalize("NFD")[0]);
+  const place = phones.findIndex((phone, index) => index >= start && isVowel(phone));
+  if (start < 0 || place < 0 || !OTHER_HEIGHT[phones[place]]) return null;
+  return phones.with(place, OTHER_HEIGHT[phones[place]]);
+}
