@@ -39,6 +39,7 @@ ATTRIBUTES = {
     "Link to this image": "Link para esta imagem",
     "Link to this table": "Link para esta tabela",
     "Toggle Light / Dark / Auto color theme": "Mudar as cores: claras, escuras ou automáticas",
+    "Toggle hidden content": "Mostrar ou esconder o código",
     "Toggle navigation of ": "Abrir ou fechar: ",
     "Toggle site navigation sidebar": "Abrir ou fechar o menu do site",
     "Toggle table of contents sidebar": "Abrir ou fechar o índice da página",
