@@ -123,10 +123,11 @@ def _score_likelihood(task: LikelihoodTask, rows: Sequence[Row], folder: Path, o
     tokenizer = load_tokenizer(folder)
     if isinstance(task, PromptTask):
         longest = task.options.get("max_length", model.config.max_position_embeddings)
-        encoded = []
+        separator, encoded = task.options["separator"], []
         for row in rows:
+            columns = {name: [row[name]] for name in ("prompt", "answer")}
             try:
-                of_row = encode_prompts({name: [row[name]] for name in ("prompt", "answer")}, tokenizer, longest)
+                of_row = encode_prompts(columns, tokenizer, longest, separator)
             except ValueError as error:
                 raise BadRow(row["where"], str(error)) from None
             encoded.append({name: values[0] for name, values in of_row.items()})

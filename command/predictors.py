@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from atenta.engines.engine import Engine, EngineName, choose_engine, load_engine
-from atenta.engines.kinds import KINDS, class_names, kind_of, saved_options
+from atenta.engines.kinds import KINDS, class_names, kind_of, prompt_separator, saved_options
 from atenta.engines.onnx_models import Quantization
 from atenta.engines.saved_model import (
     class_of,
@@ -122,7 +122,10 @@ class Predictor:
 
 
 class TextPredictor(Predictor):
-    """An encoder-decoder or a decoder: the generated texts, best first."""
+    """An encoder-decoder or a decoder: the generated texts, best first.
+
+    Those of a decoder begin with the prompt, unless it was trained on prompts and answers: it gives the answer.
+    """
 
     columns = ("output", "score")
     record_fields = ("outputs",)
@@ -328,12 +331,12 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
             raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")
         search = {**default_length(read_generation_config(folder)), **search}
     engine = _load_engine(options, folder)
-    has_tags = bool(engine.tokenizer.tags)
+    has_tags, separator = bool(engine.tokenizer.tags), prompt_separator(engine.config)
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(_part_tags(each, has_tags, is_prompt) for each in fields))
         found = engine.search_windows(
-            texts,
+            [text + separator for text in texts],
             tags=tags if has_tags else None,
             keep_letters=options.keep_letters,
             batch_size=options.batch_size,
@@ -341,7 +344,7 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
         )
         if not is_prompt:
             _warn(engine, texts, found, options.keep_letters)
-        prompts = texts if is_prompt else [""] * len(texts)
+        prompts = texts if is_prompt and not separator else [""] * len(texts)
         joined = [join_windows(*each) for each in found]
         return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
 

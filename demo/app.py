@@ -19,7 +19,7 @@ except ModuleNotFoundError as error:
 
 from atenta import CharacterRestorer, load_engine
 from atenta.command.predictors import TagPredictor
-from atenta.engines.kinds import kind_of
+from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, read_config
 
 # Pieces of a text with what is marked on each, as Gradio's HighlightedText takes them.
@@ -45,13 +45,13 @@ def make_page(folder: Path) -> gr.Interface:
 def generation_page(folder: Path) -> gr.Interface:
     """Return the page of a decoder, which continues a prompt while one watches."""
     engine = load_engine(folder)
+    separator = prompt_separator(engine.config)
 
     def continue_prompt(prompt: str, max_new_tokens: float, temperature: float, top_p: float) -> Iterator[str]:
         sampling = {"do_sample": True, "temperature": temperature, "top_p": top_p} if temperature else {}
+        start = prompt + separator
         with errors_on_page():
-            yield from accumulate(
-                engine.stream(prompt, max_new_tokens=int(max_new_tokens), **sampling), initial=prompt
-            )
+            yield from accumulate(engine.stream(start, max_new_tokens=int(max_new_tokens), **sampling), initial=start)
 
     return gr.Interface(
         continue_prompt,

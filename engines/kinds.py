@@ -75,6 +75,18 @@ def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
     return (config.get("task_specific_params") or {}).get(task, {})
 
 
+def prompt_separator(config: Mapping[str, Any]) -> str:
+    """Return what parted prompts from answers in the training of a decoder: nothing if it learned to continue texts.
+
+    Raises:
+        ValueError: If it is no text.
+    """
+    separator = saved_options(config, "text-generation").get("separator", "")
+    if not isinstance(separator, str):
+        raise ValueError(f"{CONFIG}: separator is {separator!r:.60}; expected a text.")
+    return separator
+
+
 def class_names(config: Mapping[str, Any]) -> dict[str, str]:
     """Return the names of classes by their numbers, as in a `config.json`, which lacks those of a model by default."""
     return config.get("id2label") or {"0": "LABEL_0", "1": "LABEL_1"}

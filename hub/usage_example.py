@@ -2,7 +2,7 @@
 
 import json
 
-from ..engines.kinds import saved_options
+from ..engines.kinds import prompt_separator, saved_options
 from .card_facts import ModelFacts
 
 _PIPELINES = {
@@ -152,10 +152,11 @@ def write_onnx_usage(model: ModelFacts, name: str, quantization: str | None, exa
 
 
 def _fill(code: str, model: ModelFacts, name: str, example: str | None) -> str:
+    config = model.config.to_dict()
     default = "palavra" if model.writes_units else _EXAMPLES.get(model.kind.task, "um texto")
-    tag = next(iter(saved_options(model.config.to_dict(), model.kind.task).get("tag_characters", {})), None)
+    tag = next(iter(saved_options(config, model.kind.task).get("tag_characters", {})), None)
     code = code.replace("[TAG]", f"[{as_python(tag)}]" if tag else "[]").replace("AUTO_CLASS", model.kind.auto_class)
-    code = code.replace("EXAMPLE", as_python(example or default))
+    code = code.replace("EXAMPLE", as_python((example or default) + prompt_separator(config)))
     return code.replace("NAME", as_python(name))  # last: a name may contain the other words
 
 

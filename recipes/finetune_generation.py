@@ -39,6 +39,7 @@ from atenta.recipes.training.trainer import check_metric
 _DEFAULT_DECODER = "outputs/pretrain_causal"
 _EXAMPLES = 5  # test prompts answered at the end
 _EXAMPLE_LENGTH = 200  # maximum number of characters in such an answer
+_LONGEST_EXAMPLE = 100  # characters of a prompt on the card
 
 
 def main() -> None:
@@ -47,7 +48,7 @@ def main() -> None:
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="dialogue.yaml")
     _check_decoder(sizes.model_name_or_path)
     run = start_run(data, sizes, training)
-    task = PromptTask(prompts=True, max_length=sizes.max_length)
+    task = PromptTask(separator=SEPARATOR, max_length=sizes.max_length)
     splits = load_rows(data, training, task.row_format)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
@@ -74,8 +75,11 @@ def main() -> None:
         text = continue_text(trainer.model, tokenizer, prompt, _EXAMPLE_LENGTH, seed=training.seed)
         if trainer.is_world_process_zero():
             print(printable(f"\n{text}\n  (in the data: {row['answer']})"), flush=True)
-    save_run(trainer, scores=compared, about=describe_data(data, report))
-    report_saved(trainer)
+    alphabet = tokenizer.get_vocab().keys()
+    prompts = (row["prompt"] for row in splits["test"])
+    example = next((each for each in prompts if len(each) < _LONGEST_EXAMPLE and alphabet >= {*each}), None)
+    save_run(trainer, scores=compared, about={"example": example, **describe_data(data, report)})
+    report_saved(trainer, example)
 
 
 def _check_decoder(name: str | None) -> None:

@@ -6,13 +6,13 @@ from typing import Any
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.kinds import saved_options
+from atenta.engines.kinds import prompt_separator
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import LikelihoodTask
 from atenta.recipes.tasks.task import Row
 
-SEPARATOR = "\n"  # between prompt and answer; for decoding it is the end of the prompt
+SEPARATOR = "\n"  # between prompt and answer, in new models; it is saved with them
 # A chat as a prompt and its answer are in training. Earlier messages are lines of the prompt.
 CHAT_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}{{ message.content }}"
@@ -42,7 +42,7 @@ PROMPTS = RowFormat(
 
 
 def encode_prompts(
-    batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int
+    batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, max_length: int, separator: str = SEPARATOR
 ) -> dict[str, list[list[int]]]:
     """Encode prompts and answers so that only the answers are predicted. `DataCollatorForSeq2Seq` pads the rows.
 
@@ -50,14 +50,15 @@ def encode_prompts(
         batch: Columns `prompt` and `answer`.
         tokenizer: A decoder's tokenizer.
         max_length: The maximum tokens of a row.
+        separator: What parts prompts from answers.
 
     Returns:
-        `input_ids`, `<bos> prompt newline answer <eos>`; `labels`, with -100 before the answer.
+        `input_ids`, `<bos> prompt separator answer <eos>`; `labels`, with -100 before the answer.
 
     Raises:
         ValueError: If a row has more than `max_length` tokens.
     """
-    prompts = tokenizer([prompt + SEPARATOR for prompt in batch["prompt"]], split_special_tokens=True).input_ids
+    prompts = tokenizer([prompt + separator for prompt in batch["prompt"]], split_special_tokens=True).input_ids
     answers = tokenizer(batch["answer"], add_special_tokens=False, split_special_tokens=True).input_ids
     rows = [(prompt, [*answer, tokenizer.eos_token_id]) for prompt, answer in zip(prompts, answers)]
     for (prompt, answer), text in zip(rows, batch["prompt"]):
@@ -73,7 +74,10 @@ def encode_prompts(
 
 
 class PromptTask(LikelihoodTask):
-    """Answers to prompts. Its options are `prompts`, which is true, and `max_length`, the maximum tokens of a row."""
+    """Answers to prompts.
+
+    Its options are `separator`, which parts prompts from answers, and `max_length`, the maximum tokens of a row.
+    """
 
     rows = PROMPTS
     predicted = "answer"
@@ -81,4 +85,4 @@ class PromptTask(LikelihoodTask):
     @classmethod
     def is_of(cls, config: Row) -> bool:
         """Return whether a decoder was trained on prompts."""
-        return super().is_of(config) and bool(saved_options(config, cls.kind).get("prompts"))
+        return super().is_of(config) and bool(prompt_separator(config))

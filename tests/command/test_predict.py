@@ -357,12 +357,15 @@ def test_engines_write_as_long_outputs_where_the_model_says_nothing(tmp_path):
     assert len(by_torch) > 21  # what `generate` writes by default
 
 
-def test_continuations_of_a_decoder(tmp_path):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
-    expected = load_engine(tmp_path, "torch").generate(["Era", "Um"], max_new_tokens=5)
-    printed = run("predict", tmp_path, "Era", "Um", "--max_new_tokens", 5, "--format", "jsonl").stdout
+@pytest.mark.parametrize(("saved", "read", "shown"), [({}, "{}", "{}"), ({"separator": "\n"}, "{}\n", "")])
+def test_a_decoder_continues_texts_or_answers_prompts(tmp_path, saved, read, shown):
+    """If it was trained on prompts, what parted them from answers is saved with it."""
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path, task_specific_params={"text-generation": saved})
+    prompts = ["Era", "Um"]
+    expected = load_engine(tmp_path, "torch").generate(list(map(read.format, prompts)), max_new_tokens=5)
+    printed = run("predict", tmp_path, *prompts, "--max_new_tokens", 5, "--format", "jsonl").stdout
     assert [json.loads(line)["outputs"][0]["text"] for line in printed.splitlines()] == [
-        prompt + text for prompt, text in zip(["Era", "Um"], expected)
+        shown.format(prompt) + text for prompt, text in zip(prompts, expected)
     ]
 
 

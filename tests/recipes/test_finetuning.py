@@ -2,6 +2,7 @@
 
 import csv
 import math
+import shlex
 
 import pytest
 import torch
@@ -200,6 +201,10 @@ def test_speeches(trained):
         assert f"\n{prompt}\n" in run.done.stdout
         assert f"\n  (in the data: {answer})\n" in run.done.stdout
     assert tokenizer.apply_chat_template([{"role": "user", "content": "a"}], tokenize=False) == "<bos>a\n"
+    assert model.config.task_specific_params["text-generation"]["separator"] == "\n"
+    first = TEST_PROMPTS[0][0]
+    assert f"atenta predict {run.folder} {shlex.quote(first)}" in run.done.stdout  # which adds the separator
+    assert rf'generate("{first}\n", ' in (run.folder / "README.md").read_text(encoding="utf-8")
     characters = sum(len(answer) for _, answer in TEST_PROMPTS)
     found = read_metrics(run.folder)["test"]["model"]
     assert found["bits_per_character"] == pytest.approx(nats / characters / math.log(2), rel=1e-4)
