@@ -81,7 +81,8 @@ def prompt_separator(config: Mapping[str, Any]) -> str:
     Raises:
         ValueError: If it is no text.
     """
-    separator = saved_options(config, "text-generation").get("separator", "")
+    options = saved_options(config, "text-generation")
+    separator = options.get("separator", "\n" if options.get("prompts") else "")  # earlier versions saved `prompts`
     if not isinstance(separator, str):
         raise ValueError(f"{CONFIG}: separator is {separator!r:.60}; expected a text.")
     return separator

@@ -357,7 +357,9 @@ def test_engines_write_as_long_outputs_where_the_model_says_nothing(tmp_path):
     assert len(by_torch) > 21  # what `generate` writes by default
 
 
-@pytest.mark.parametrize(("saved", "read", "shown"), [({}, "{}", "{}"), ({"separator": "\n"}, "{}\n", "")])
+@pytest.mark.parametrize(
+    ("saved", "read", "shown"), [({}, "{}", "{}"), ({"separator": "\n"}, "{}\n", ""), ({"prompts": True}, "{}\n", "")]
+)
 def test_a_decoder_continues_texts_or_answers_prompts(tmp_path, saved, read, shown):
     """If it was trained on prompts, what parted them from answers is saved with it."""
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path, task_specific_params={"text-generation": saved})
