@@ -38,16 +38,17 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into the package: an hour
 	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
 		recipes/finetune_letters.py --output_dir $(PHONES_MODEL) --card_title "Phones of Portuguese"
-	.venv/bin/python -c 'from pathlib import Path; from atenta.phonemization.readings import save_readings; \
-		from atenta.recipes.samples.portuguese_phones import readings; save_readings(Path("$(PHONES_MODEL)"), readings())'
 	.venv/bin/python -c 'from pathlib import Path; from atenta.engines.saved_model import read_config; \
 		from atenta.recipes.samples.portuguese_phones import portuguese_phones; from atenta.recipes.tasks.letters import LetterTask; \
 		print(*map(LetterTask(read_config(Path("$(PHONES_MODEL)"))).mark, portuguese_phones()["train"]), sep="\n")' \
 		> $(PHONES_MODEL)/train_sources.txt
 	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8 --texts $(PHONES_MODEL)/train_sources.txt
+	.venv/bin/python -c 'from pathlib import Path; from atenta.phonemization.letter_tagger import LetterTagger; \
+		from atenta.recipes.samples.portuguese_phones import save_known_words; from atenta.restoration.restorer import CharacterRestorer; \
+		path = Path("$(PHONES_MODEL)"); save_known_words(path, LetterTagger(CharacterRestorer.from_pretrained(path)))'
 	mkdir -p phonemization/portuguese_phones/onnx
 	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \
-		$(CURDIR)/phonemization/portuguese_phones
+		learning_curve.png scores_by_length.png $(CURDIR)/phonemization/portuguese_phones
 	cp $(PHONES_MODEL)/onnx/model_int8.onnx phonemization/portuguese_phones/onnx
 
 demo: $(ENVIRONMENT)  ## build the demo, demo/site: a page with the models in the browser; after `make run`

@@ -3,9 +3,12 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
+from pathlib import Path
 from typing import Any
 
+from atenta.phonemization.letter_tagger import LetterTagger
+from atenta.phonemization.readings import save_readings
 from atenta.recipes.samples.files import SPLITS, read_samples
 from atenta.tokenization.base_letters import strip_accents
 
@@ -139,3 +142,28 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
                 yield tag, word, pair
                 if tag == "pt":
                     yield "br", word, []
+
+
+def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the words of Wiktionary that a model trained on them still writes in another way: tag, word and phones.
+
+    Those of the list with stress marks, which programs have made, are as often its own mistakes.
+    """
+    rows = portuguese_phones()
+    known = {(tag, word) for tag, word, _ in readings()}
+    for tag in _TESTS:
+        listed = {split: read_list(LISTS[tag], split) for split in ("train", "validation")}
+        for split, words in listed.items():
+            wanted = {
+                row["source"]: row["target"]
+                for row in rows[split]
+                if row["tags"] == [f"<{tag}>"] and (tag, row["source"]) not in known
+            }
+            for word, found in zip(wanted, tagger.write(list(wanted), (tag,))):
+                if not found or " ".join(found[0].units) not in words[word]:
+                    yield tag, word, [wanted[word]]
+
+
+def save_known_words(folder: Path, tagger: LetterTagger) -> None:
+    """Write beside a model how the words are said that it need not know, and those that it gets wrong."""
+    save_readings(folder, chain(readings(), exceptions(tagger)))
