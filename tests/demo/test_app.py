@@ -43,8 +43,8 @@ def ask(page, name, *inputs):
 def test_a_decoder_continues_a_prompt(app, tmp_path, separator):
     saved = {"text-generation": {"separator": separator}}
     save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path, task_specific_params=saved)
-    received = ask(app.make_page(tmp_path), "generate", "a casa", 8, 0, 1)
     prompt = f"a casa{separator}"
+    received = ask(app.make_page(tmp_path), "generate", "a casa", 8, 0, 1)
     assert received[0] == prompt
     assert len(received) > 1
     new = load_engine(tmp_path).stream(prompt, max_new_tokens=8)

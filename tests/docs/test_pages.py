@@ -7,12 +7,31 @@ from pathlib import Path
 
 import jupytext
 import pytest
+import yaml
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 FOLD = re.compile(r'<details class="(?:erratum|solution)">\n<summary>[^\n]+</summary>\n\n(?s:.*?)\n\n</details>\n')
 PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
 NOTEBOOKS = sorted((page for page in PAGES if page[0].isdigit()), key=lambda page: int(page.split("_")[0]))
 LAST_SECTIONS = {"en": ["Exercises", "Solutions"], "pt": ["Exercícios", "Soluções"]}
+
+
+GUIDES = [f"docs/{language}/{name}.md" for language in LAST_SECTIONS for name in ("saved_models", "without_torch")]
+
+
+def folder_made_by(line):
+    """Return the folder that a line of a shell makes, if it is one that trains or exports a model."""
+    if given := re.search(r"--(?:output_dir|to transformers) (\S+)", line):
+        return given[1]
+    if pairs := re.match(r"atenta train pairs --train_file (\w+)\.tsv", line):
+        return f"outputs/{pairs[1]}"
+    if recipe := re.match(r"(?:atenta train |python recipes/)(\w+)", line.replace("make run", "atenta train seq2seq")):
+        code = (ROOT / "recipes" / f"{recipe[1]}.py").read_text(encoding="utf-8")
+        config = re.search(r"--config (\S+)", line) or re.search(r'default_config="(.+?)"', code)
+        return yaml.safe_load((ROOT / "recipes" / "configs" / config[1]).read_text(encoding="utf-8"))["output_dir"]
+    return None
 
 
 class Blanked(ast.NodeTransformer):
@@ -97,8 +116,7 @@ def test_what_is_folded_has_a_summary_and_ends_in_its_section(language, page):
     text = (DOCS / language / page).read_text(encoding="utf-8")
     folds = FOLD.findall(text)
     assert not re.search(r"</?details|</?summary", FOLD.sub("", text))
-    code = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
-    assert not [fold for fold in folds if re.search(r"^#+ |<details.*<details", code.sub("", fold), re.MULTILINE)]
+    assert not [fold for fold in folds if re.search(r"^#+ |<details.*<details", CODE.sub("", fold), re.MULTILINE)]
 
 
 @pytest.mark.parametrize("language", LAST_SECTIONS)
@@ -108,6 +126,17 @@ def test_code_is_at_most_half_of_the_lines_of_a_notebook(language, page):
     for cell in jupytext.read(DOCS / language / page).cells:
         lines[cell.cell_type] += sum(bool(line.strip()) for line in cell.source.splitlines())
     assert lines["code"] <= lines["markdown"]
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "README.pt.md", *GUIDES, "docs/en/first_run.md", "docs/pt/first_run.md"]
+)
+def test_the_folders_of_a_page_are_made_on_it(page):
+    made = set()
+    for block in CODE.findall((ROOT / page).read_text(encoding="utf-8")):
+        for line in block.splitlines():
+            made.add(folder_made_by(line))
+            assert made >= set(re.findall(r"outputs/\w+", line)), line
 
 
 @pytest.mark.parametrize("language", LAST_SECTIONS)

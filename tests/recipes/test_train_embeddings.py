@@ -1,6 +1,7 @@
 """Embeddings: pairs of each kind, what is compared, and search with the saved folder."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sentence_transformers import SentenceTransformer
 from transformers import AutoModel, AutoTokenizer
 
 from atenta import AtentaEncoderModel, load_engine
+from atenta.engines.onnx_export import export_onnx
 from atenta.recipes.retrieval import (
     ALL,
     COMBINATIONS,
@@ -60,12 +62,16 @@ def test_what_is_searched_and_found(trained):
     assert right == pytest.approx(metrics["test"][COMBINED]["recall@1"])
 
 
-def test_sentence_transformers_and_search_give_the_same_vectors(trained):
-    folder = trained(NAME).folder
+def test_sentence_transformers_search_and_onnx_files_give_the_same_vectors(trained, tmp_path):
+    folder = shutil.copytree(trained(NAME).folder, tmp_path / "model")
     tokenizer, model = load(folder, AutoModel)
     expected = embed(model, tokenizer, NAMES, batch_size=3)
     found = SentenceTransformer(str(folder), device="cpu").encode(NAMES, normalize_embeddings=True)
     np.testing.assert_allclose(found, expected, atol=1e-5)
+    export_onnx(folder)
+    outputs = load_engine(folder, "onnx").predict(NAMES)
+    means = np.stack([each["last_hidden_state"].mean(0) for each in outputs])
+    np.testing.assert_allclose(means / np.linalg.norm(means, axis=1, keepdims=True), expected, atol=1e-5)
 
 
 def test_search_finds_what_was_found_after_training(trained, tmp_path, capsys):
