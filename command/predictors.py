@@ -370,6 +370,8 @@ def _part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = Fals
         return text, []
     if tags is None and "\t" in text:
         text, tags = text.rsplit("\t", 1)
+    if tags is None:
+        _warn_of_no_tags(fields["where"].partition(", line ")[0])
     names = tags.split(";") if isinstance(tags, str) else tags or []
     return text, [name for name in names if name]
 
@@ -380,6 +382,16 @@ def _warn_of_tab(source: str) -> None:
     print(
         f"warning: {source}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
         "give the sources alone (`cut -f1`)",
+        file=sys.stderr,
+    )
+
+
+@cache
+def _warn_of_no_tags(source: str) -> None:
+    """Print that texts have no feature tags, though the model was trained with them, once for each file."""
+    print(
+        f"warning: {source}: found no tags, and the model was trained with them; expected them after a tab, such as "
+        "ser<TAB>V;1;SG, or the tab alone",
         file=sys.stderr,
     )
 

@@ -13,7 +13,7 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from .. import registration  # not its names: it is half imported if it is what imports transformers first
 from ..configuration.configuration_base import AtentaConfig
-from ..engines.kinds import Kind, kind_of_class
+from ..engines.kinds import Kind, kind_of_class, prompt_separator
 from ..engines.saved_model import AS_SAVED, CONFIG, class_of, count_weights, load_config, read_config, read_saved
 from ..phonemization.letter_tagger import writes_units
 from .card_words import CardLanguage
@@ -73,6 +73,11 @@ class ModelFacts:
     def writes_units(self) -> bool:
         """Whether it is such a tagger, and writes the units of words, such as their phones, instead."""
         return self.restores and writes_units(self.config)
+
+    @property
+    def answers_prompts(self) -> bool:
+        """Whether it is a decoder that was trained on prompts and answers."""
+        return bool(prompt_separator(self.config.to_dict()))
 
     @property
     def generates(self) -> bool:

@@ -9,7 +9,8 @@
 
 By default the decoder of pretrain_causal.py is trained on the plays of Machado de Assis: the prompt is a few speeches
 and the answer is the next one. With --train_file and --validation_file (tsv, csv, jsonl, parquet with columns `prompt`
-and `answer`) or --dataset_name it is trained on your own prompts. --model_name_or_path null trains a new decoder.
+and `answer`) or --dataset_name it is trained on your own prompts; --config prompts.yaml has options for a new decoder
+that learns from some hundred of them alone.
 """
 
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
@@ -86,7 +87,8 @@ def _check_decoder(name: str | None) -> None:
     if name == _DEFAULT_DECODER and not Path(name, "config.json").is_file():
         raise SystemExit(
             f"--model_name_or_path {name}: found no config.json; expected the folder of a decoder. "
-            f"`python recipes/pretrain_causal.py` saves one there; `--model_name_or_path null` trains a new one"
+            "`python recipes/pretrain_causal.py` saves one there; `--config prompts.yaml` trains a new one on "
+            "your own --train_file"
         )
 
 

@@ -192,7 +192,8 @@ def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     """One for each line, also where lines are equal, and none for blanks that stay as they are."""
     folder = save(tmp_path, 1, **options)
     texts = ["z日ser", 'um "dia"', "ver", "", "z日ser", "  ver  ser ", "ver ser ver ser", " \t"]
-    lines = [line for line in run("predict", folder, *texts).stderr.splitlines() if line.startswith("warning: ")]
+    printed = run("predict", folder, *texts).stderr.splitlines()
+    lines = [line for line in printed if line.startswith("warning: ") and "found no tags" not in line]
     assert sum("z日ser" in line for line in lines) >= 2
     engine = load_engine(folder, "torch")
     capsys.readouterr()  # bars of the model that was saved
@@ -355,6 +356,14 @@ def test_engines_write_as_long_outputs_where_the_model_says_nothing(tmp_path):
     by_torch, by_onnx = (run("predict", tmp_path, "abc", "--engine", name).stdout for name in ("torch", "onnx"))
     assert by_torch == by_onnx
     assert len(by_torch) > 21  # what `generate` writes by default
+
+
+def test_texts_without_the_tags_of_training_are_pointed_out_once(folders, tmp_path):
+    """A tab alone says that a text has none."""
+    bare, tagged = (lines_of(tmp_path / name, text) for name, text in (("a", "ser\nver\n"), ("b", "ser\tPL\nver\t\n")))
+    warned = run("predict", folders[0], "--files", bare, "--files", tagged).stderr.splitlines()
+    assert [line for line in warned if "tags" in line] == [line for line in warned if f"{bare}: found no tags" in line]
+    assert sum("tags" in line for line in warned) == 1
 
 
 @pytest.mark.parametrize(

@@ -280,6 +280,7 @@ CASES = {
         _not_a_decoder,
         options={"max_length": 64},
         refused={"max_length": 1},
+        command=True,
     ),
     "finetune_characters": Case(
         "AutoModelForTokenClassification",
