@@ -5,7 +5,7 @@
 const TRAINING_WORDS = isPortuguese ? {
   train: "Treinar", pause: "Parar", step: "Um passo", again: "Começar de novo", seed: "Semente", yours: "Uma frase sua",
   how: "Cada passo lê 64 frases e muda os pesos contra o gradiente. A cor e a porcentagem de uma palavra dizem quanta atenção o último “se” lhe dá.",
-  loss: "Perda", accuracy: "Acerto na validação", validation: "validação", batch: "lote de treino", steps: "passos",
+  loss: "Perda na validação", accuracy: "Acerto na validação", steps: "passos",
   three: "contagem de três palavras", pairs: "votos de pares",
   figures: (step, { loss, accuracy, onNoun }) =>
     `Passo ${step}. Validação: perda ${loss}, acerto ${accuracy}, atenção no substantivo ${onNoun}.`,
@@ -16,7 +16,7 @@ const TRAINING_WORDS = isPortuguese ? {
 } : {
   train: "Train", pause: "Stop", step: "One step", again: "Begin again", seed: "Seed", yours: "A sentence of yours",
   how: "Each step reads 64 sentences and changes the weights against the gradient. The colour and the percentage of a word say how much attention the last “se” gives it.",
-  loss: "Loss", accuracy: "Right on validation", validation: "validation", batch: "training batch", steps: "steps",
+  loss: "Loss on validation", accuracy: "Right on validation", steps: "steps",
   three: "count of three words", pairs: "votes of pairs",
   figures: (step, { loss, accuracy, onNoun }) =>
     `Step ${step}. Validation: loss ${loss}, right ${accuracy}, attention on the noun ${onNoun}.`,
@@ -25,38 +25,33 @@ const TRAINING_WORDS = isPortuguese ? {
   known: (words) => `It knows only: ${words}.`,
   chart: (title, values) => `${title}, step by step; now ${values}`,
 };
-const MOST_STEPS = 200, STEPS_PER_EVALUATION = 4; // as many steps as in notebook 1
+const MOST_STEPS = 200, STEPS_PER_EVALUATION = 2; // as many steps as in notebook 1
+const PACE = 50; // milliseconds for a step at least, so that the eye can follow
 const OWN_SENTENCE = "verifique o log de hoje com impressora cedo sem calma e descubra se"; // the sample of notebook 1
 
 const trainingNumber = (value, options) => new Intl.NumberFormat(document.documentElement.lang, options).format(value);
 const percent = (share) => trainingNumber(share, { style: "percent" });
 const lossText = (loss) => trainingNumber(loss, { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
-/** Curves over the steps, from 0 to 1 (what is higher leaves at the top), with the lines that they have to beat. */
+/** A curve over the steps, from 0 to 1 (what is higher leaves at the top), with the lines that it has to beat. */
 class TrainingChart {
   static width = 330; // of the drawing, in its own units, which are pixels on a phone
-  static height = 180;
+  static height = 186;
   static frame = { left: 38, right: 322, top: 12, bottom: 150 };
 
-  constructor(title, write, curves, baselines) {
-    const { left, right, top, bottom } = TrainingChart.frame, words = TRAINING_WORDS;
-    Object.assign(this, { title, write, points: {}, curves: {} });
+  constructor(title, write, baselines) {
+    const { left, right, bottom } = TrainingChart.frame, words = TRAINING_WORDS;
+    Object.assign(this, { title, write });
+    const level = (value, kind) => labElement("line", { x1: left, x2: right, y1: this.#y(value), y2: this.#y(value), class: kind });
     const text = (label, x, y, anchor, kind = "") => labElement("text", { x, y, "text-anchor": anchor, class: kind }, label);
-    const ticks = [0, 0.5, 1].flatMap((value) => [
-      labElement("line", { x1: left, x2: right, y1: this.#y(value), y2: this.#y(value), class: "grid" }),
-      text(write(value), left - 5, this.#y(value) + 4, "end"),
-    ]);
+    const heights = [0, 0.5, 1].flatMap((value) => [level(value, "grid"), text(write(value), left - 5, this.#y(value) + 4, "end")]);
     const steps = [0, MOST_STEPS / 2, MOST_STEPS].map((step) => text(step, this.#x(step), bottom + 16, step === MOST_STEPS ? "end" : "middle"));
-    const lines = Object.entries(baselines).flatMap(([kind, value], order) => [
-      labElement("line", { x1: left, x2: right, y1: this.#y(value), y2: this.#y(value), class: kind }),
-      text(words[kind], right - 2, this.#y(value) + (order ? 13 : -5), "end", kind),
-    ]);
-    for (const kind of curves) this.curves[kind] = labElement("path", { class: kind });
+    const lines = Object.entries(baselines).flatMap(([kind, value], order) => // the first is named above it, the second below
+      [level(value, kind), text(words[kind], right - 2, this.#y(value) + (order ? 13 : -5), "end", kind)]);
+    this.curve = labElement("path");
     this.svg = labElement("svg", { viewBox: `0 0 ${TrainingChart.width} ${TrainingChart.height}`, role: "img" },
-      ...ticks, ...steps, text(words.steps, (left + right) / 2, bottom + 29, "middle"), ...lines, ...Object.values(this.curves));
-    const legend = curves.length > 1 ? curves.map((kind) => labElement("span", { class: `key ${kind}` }, words[kind])) : [];
-    this.figure = labElement("figure", {}, labElement("figcaption", {}, title, ...legend), this.svg);
-    this.clear();
+      ...heights, ...steps, text(words.steps, (left + right) / 2, bottom + 30, "middle"), ...lines, this.curve);
+    this.figure = labElement("figure", {}, labElement("figcaption", {}, title), this.svg);
   }
 
   #x(step) {
@@ -70,22 +65,19 @@ class TrainingChart {
   }
 
   clear() {
-    for (const kind of Object.keys(this.curves)) {
-      this.points[kind] = [];
-      this.curves[kind].setAttribute("d", "");
-    }
+    this.points = [];
   }
 
-  add(kind, step, value) {
-    const points = this.points[kind];
-    points.push([step, value]);
-    const path = points.map(([at, height], index) => {
-      if (height > 1 && !(points[index + 1]?.[1] <= 1)) return ""; // not yet on the paper
-      if (height <= 1) return `L${this.#x(at).toFixed(1)} ${this.#y(height).toFixed(1)}`;
-      const [next, lower] = points[index + 1]; // where the curve comes in from above
-      return `L${this.#x(at + (next - at) * (height - 1) / (height - lower)).toFixed(1)} ${this.#y(1).toFixed(1)}`;
-    }).join("");
-    this.curves[kind].setAttribute("d", path.replace("L", "M"));
+  add(step, value) {
+    const last = this.points.at(-1);
+    if (last?.value > 1 && value < 1) { // where the curve comes in from above
+      const share = (last.value - 1) / (last.value - value);
+      this.points.push({ step: last.step + (step - last.step) * share, value: 1 });
+    }
+    this.points.push({ step, value });
+    const drawn = this.points.filter((point) => point.value <= 1);
+    const path = drawn.map((point) => `${this.#x(point.step).toFixed(1)} ${this.#y(point.value).toFixed(1)}`).join("L");
+    this.curve.setAttribute("d", path && `M${path}`);
     this.svg.setAttribute("aria-label", TRAINING_WORDS.chart(this.title, this.write(value)));
   }
 }
@@ -97,8 +89,8 @@ class TrainingLab {
     const three = countVotes(this.sentences, 1), pairs = countVotes(this.sentences);
     this.charts = {
       loss: new TrainingChart(words.loss, (value) => trainingNumber(value, { minimumFractionDigits: 1, maximumFractionDigits: 3 }),
-        ["validation", "batch"], { three: three.loss, pairs: pairs.loss }),
-      accuracy: new TrainingChart(words.accuracy, percent, ["validation"], { three: three.accuracy, pairs: pairs.accuracy }),
+        { three: three.loss, pairs: pairs.loss }),
+      accuracy: new TrainingChart(words.accuracy, percent, { three: three.accuracy, pairs: pairs.accuracy }),
     };
     const shown = PRONOUNS.flatMap((pronoun) => this.sentences.held.filter(({ target }) => VOCABULARY[target] === pronoun).slice(0, 2));
     this.rows = [null, ...shown].map((sentence) => ({ sentence, line: labElement("div", { class: "sentence", lang: "pt-BR" }) }));
@@ -111,12 +103,12 @@ class TrainingLab {
     this.seed.addEventListener("change", () => this.begin());
     this.own = labElement("input", { type: "text", value: OWN_SENTENCE, lang: "pt-BR", autocomplete: "off", autocapitalize: "off", spellcheck: "false" });
     this.own.addEventListener("input", () => this.#showAttention());
-    this.said = labElement("p", { class: "note", role: "status" });
-    this.figures = labElement("p", { class: "figures" });
+    this.said = labElement("span", { role: "status" });
+    this.figures = labElement("span");
     this.refused = labElement("p", { class: "refused", role: "status" });
     place.replaceChildren(
-      labElement("div", { class: "acts" }, ...Object.values(this.buttons), labElement("label", {}, `${words.seed} `, this.seed), this.said),
-      this.figures,
+      labElement("div", { class: "acts" }, ...Object.values(this.buttons), labElement("label", {}, `${words.seed} `, this.seed)),
+      labElement("p", { class: "figures" }, this.said, " ", this.figures),
       labElement("div", { class: "charts" }, this.charts.loss.figure, this.charts.accuracy.figure),
       labElement("p", { class: "how" }, words.how),
       labElement("label", { class: "own" }, `${words.yours} `, this.own), this.refused,
@@ -133,6 +125,7 @@ class TrainingLab {
 
   /** Draw new weights, the same ones for the same seed. */
   begin() {
+    cancelAnimationFrame(this.frame);
     this.isRunning = false;
     this.training = new PronounTraining(Math.trunc(Number(this.seed.value)) || 0, this.sentences);
     for (const chart of Object.values(this.charts)) chart.clear();
@@ -144,18 +137,21 @@ class TrainingLab {
     if (this.steps >= MOST_STEPS) this.begin();
     this.isRunning = true;
     this.#show();
-    const training = this.training;
-    const next = () => { // one step for each picture, so that the eye can follow
-      if (!this.isRunning || training !== this.training) return;
-      this.#step();
-      this.isRunning = this.steps < MOST_STEPS;
-      this.#show();
-      requestAnimationFrame(next);
+    let due = 0;
+    const next = (now) => {
+      if (now >= due) {
+        due = now + PACE;
+        this.#step();
+        this.isRunning = this.steps < MOST_STEPS;
+        this.#show();
+      }
+      if (this.isRunning) this.frame = requestAnimationFrame(next);
     };
-    requestAnimationFrame(next);
+    this.frame = requestAnimationFrame(next);
   }
 
   pause() {
+    cancelAnimationFrame(this.frame);
     this.isRunning = false;
     this.#show();
   }
@@ -166,15 +162,14 @@ class TrainingLab {
 
   #step() {
     if (this.steps >= MOST_STEPS) return;
-    const before = this.steps;
-    this.charts.loss.add("batch", before, this.training.step());
+    this.training.step();
     if (this.steps % STEPS_PER_EVALUATION === 0) this.#evaluate();
   }
 
   #evaluate() {
     this.measured = this.training.model.evaluate(this.sentences.held);
-    this.charts.loss.add("validation", this.steps, this.measured.loss);
-    this.charts.accuracy.add("validation", this.steps, this.measured.accuracy);
+    this.charts.loss.add(this.steps, this.measured.loss);
+    this.charts.accuracy.add(this.steps, this.measured.accuracy);
   }
 
   #show() {
@@ -214,7 +209,7 @@ class TrainingLab {
   }
 
   #word(word, weight) {
-    const element = labElement("span", { class: "word", "data-weight": weight }, word, labElement("small", {}, weight >= 0.1 ? percent(weight) : " "));
+    const element = labElement("span", { class: weight > 0.5 ? "strong word" : "word", "data-weight": weight }, word, labElement("small", {}, weight >= 0.1 ? percent(weight) : " "));
     element.style.setProperty("--weight", `${Math.round(100 * weight)}%`);
     return element;
   }
