@@ -1,9 +1,9 @@
 // Back-propagation written by hand: each operation of a small model with attention, `forward` and `backward` side by
 // side. For pronoun_model.js; docs/en/laboratory.md tells the lesson, tests/docs/test_backprop.py compares with torch.
 //
-// `forward` computes y from its inputs. `backward` receives dy, the gradient ∂loss/∂y: for each number of y, by how much
-// the loss would rise if that number rose by 1. It returns the same for each input, by the chain rule
-// dx = dy · ∂y/∂x. A gradient has the shape of what it belongs to. A value that is used twice gets two gradients: their sum.
+// `forward` computes y from its inputs. `backward` receives dy, the gradient ∂loss/∂y: for each number of y, how fast the
+// loss rises as that number rises. It returns the same for each input, by the chain rule dx = dy · ∂y/∂x. A gradient has
+// the shape of what it belongs to. A value that is used twice gets two gradients: their sum.
 "use strict";
 
 /** A matrix of numbers, row after row in `data`. */
