@@ -81,7 +81,15 @@ pygments_dark_style = "github-dark"
 html_static_path = ["_static"]
 html_css_files = ["atenta.css", "laboratory.css"]
 # Plain scripts in this order, not modules: those do not run where a built page is opened from a file.
-scripts = ("atenta.js", "attention_steps.js", "attention_lab.js", "exercises.js")
+scripts = (
+    "atenta.js",
+    "attention_steps.js",
+    "attention_lab.js",
+    "backprop.js",
+    "pronoun_model.js",
+    "training_lab.js",
+    "exercises.js",
+)
 html_js_files = [(script, {"defer": "defer"}) for script in scripts]
 html_copy_source = False
 html_show_copyright = False

@@ -34,6 +34,7 @@ const LAB_WORDS = isPortuguese ? {
     count ? `${count} printed numbers are wrong (struck out). Which was the first slip?` : "All printed numbers are right.",
 };
 const INPUTS = ["x", "W_Q", "W_K", "W_V"], STEPS = ["Q", "K", "V", "scores", "scaled", "masked", "weights", "output"];
+const SVG_TAGS = ["svg", "path", "line", "text"];
 const STEP_SIZE = 0.1, PIXELS = 8; // by which a number changes, and how far it is dragged for it
 
 const labNumber = (value, fewest = 0) => Number.isNaN(value) ? "–" : Math.abs(value) === Infinity ? "−∞" :
@@ -41,7 +42,8 @@ const labNumber = (value, fewest = 0) => Number.isNaN(value) ? "–" : Math.abs(
     .format(Math.abs(value) < 5e-5 ? 0 : value).replace("-", "−");
 
 function labElement(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
+  const space = SVG_TAGS.includes(tag) ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml";
+  const element = document.createElementNS(space, tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.append(...children);
   return element;

@@ -1,6 +1,7 @@
-"""Small sites, built with the extensions, templates and style of the real one."""
+"""Small sites, built with the extensions, templates and style of the real one, and pages with its scripts."""
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -9,6 +10,12 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 DOCS = Path(__file__).parents[2] / "docs"
+# Those of all pages, in their order.
+SCRIPTS = re.findall(r'"(\w+\.js)"', (DOCS / "conf.py").read_text(encoding="utf-8"))
+PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src file:; style-src file:">
+{head}<article>{article}</article>"""
 
 
 @pytest.fixture(scope="session")
@@ -42,3 +49,27 @@ def build_site():
         return folder / "html"
 
     return build
+
+
+@pytest.fixture
+def open_page(browser, tmp_path):
+    """Return a function that opens an article with the site's scripts, from a file, as from a disk."""
+    contexts, messages = [], []
+
+    def open_article(article, language="en", **options):
+        head = "".join(f'<script defer src="{(DOCS / "_static" / script).as_uri()}"></script>' for script in SCRIPTS)
+        head += f'<link rel="stylesheet" href="{(DOCS / "_static" / "laboratory.css").as_uri()}">'
+        html = PAGE.format(language=language, head=head, article=article)
+        (tmp_path / "page.html").write_text(html, encoding="utf-8")
+        context = browser.new_context(**options)
+        contexts.append(context)
+        context.on("console", lambda message: messages.append(message.text))
+        context.on("weberror", lambda error: messages.append(str(error.error)))
+        page = context.new_page()
+        page.goto((tmp_path / "page.html").as_uri())
+        return page
+
+    yield open_article
+    for context in contexts:
+        context.close()
+    assert messages == []

@@ -12,38 +12,9 @@ from atenta.recipes.course import answer_digest
 from support.documents import EXAMPLES
 
 STATIC = Path(__file__).parents[2] / "docs" / "_static"
-SCRIPTS = ("atenta.js", "attention_steps.js", "attention_lab.js", "exercises.js")
 EXERCISE = """<div class="cell"><div class="cell_input"><pre>answer = ...  # two numbers
 check(answer, "{digest}")</pre></div><div class="cell_output">No answer yet</div></div>"""
-PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src file:; style-src file:">
-{head}<article>{article}</article>"""
 FIVE, CAUSAL = "1/five-tokens", "2/projection-scoring-weighting"
-
-
-@pytest.fixture
-def open_page(browser, tmp_path):
-    """Return a function that opens an article with the site's scripts, from a file, as from a disk."""
-    contexts, messages = [], []
-
-    def open_article(article, language="en", **options):
-        head = "".join(f'<script defer src="{(STATIC / script).as_uri()}"></script>' for script in SCRIPTS)
-        head += f'<link rel="stylesheet" href="{(STATIC / "laboratory.css").as_uri()}">'
-        html = PAGE.format(language=language, head=head, article=article)
-        (tmp_path / "page.html").write_text(html, encoding="utf-8")
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.on("console", lambda message: messages.append(message.text))
-        context.on("weberror", lambda error: messages.append(str(error.error)))
-        page = context.new_page()
-        page.goto((tmp_path / "page.html").as_uri())
-        return page
-
-    yield open_article
-    for context in contexts:
-        context.close()
-    assert messages == []
 
 
 def lab(name):
