@@ -101,7 +101,8 @@ class TrainingLab {
     };
     this.seed = labElement("input", { type: "number", min: 0, max: 9999, step: 1, value: 0, inputmode: "numeric" });
     this.seed.addEventListener("change", () => this.begin());
-    this.own = labElement("input", { type: "text", value: OWN_SENTENCE, lang: "pt-BR", autocomplete: "off", autocapitalize: "off", spellcheck: "false" });
+    const plain = { autocomplete: "off", autocapitalize: "off", spellcheck: "false" };
+    this.own = labElement("input", { type: "text", value: OWN_SENTENCE, lang: "pt-BR", ...plain });
     this.own.addEventListener("input", () => this.#showAttention());
     this.said = labElement("span", { role: "status" });
     this.figures = labElement("span");
@@ -199,17 +200,17 @@ class TrainingLab {
       const ids = sentence ? sentence.ids : own.map((word) => VOCABULARY.indexOf(word));
       const { weights, probabilities } = this.training.model.read([ids]);
       const most = Math.max(...probabilities.data), answer = probabilities.data.indexOf(most);
-      const isRight = sentence && answer === sentence.target;
-      const mark = !sentence ? "" : isRight ? " ✓" : " ✗";
+      const [judged, mark] = !sentence ? ["", ""] : answer === sentence.target ? ["right", " ✓"] : ["wrong", " ✗"];
       line.replaceChildren(
         ...ids.map((id, at) => this.#word(VOCABULARY[id], weights.data[at])),
-        labElement("span", { class: `answer ${!sentence ? "" : isRight ? "right" : "wrong"}` }, `→ ${VOCABULARY[answer]}${mark}`, labElement("small", {}, percent(most))),
+        labElement("span", { class: `answer ${judged}` }, `→ ${VOCABULARY[answer]}${mark}`, labElement("small", {}, percent(most))),
       );
     }
   }
 
   #word(word, weight) {
-    const element = labElement("span", { class: weight > 0.5 ? "strong word" : "word", "data-weight": weight }, word, labElement("small", {}, weight >= 0.1 ? percent(weight) : " "));
+    const attributes = { class: weight > 0.5 ? "strong word" : "word", "data-weight": weight };
+    const element = labElement("span", attributes, word, labElement("small", {}, weight >= 0.1 ? percent(weight) : " "));
     element.style.setProperty("--weight", `${Math.round(100 * weight)}%`);
     return element;
   }

@@ -10,8 +10,9 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
 DOCS = Path(__file__).parents[2] / "docs"
-# Those of all pages, in their order.
-SCRIPTS = re.findall(r'"(\w+\.js)"', (DOCS / "conf.py").read_text(encoding="utf-8"))
+SCRIPTS = re.findall(
+    r'"(\w+\.js)"', (DOCS / "conf.py").read_text(encoding="utf-8")
+)  # those of all pages, in their order
 PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src file:; style-src file:">
