@@ -43,9 +43,9 @@ phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into 
 		print(*map(LetterTask(read_config(Path("$(PHONES_MODEL)"))).mark, portuguese_phones()["train"]), sep="\n")' \
 		> $(PHONES_MODEL)/train_sources.txt
 	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8 --texts $(PHONES_MODEL)/train_sources.txt
-	.venv/bin/python -c 'from pathlib import Path; from atenta.phonemization.letter_tagger import LetterTagger; \
-		from atenta.recipes.samples.portuguese_phones import save_known_words; from atenta.restoration.restorer import CharacterRestorer; \
-		path = Path("$(PHONES_MODEL)"); save_known_words(path, LetterTagger(CharacterRestorer.from_pretrained(path)))'
+	.venv/bin/python -c 'from pathlib import Path; from atenta import Phonemizer; \
+		from atenta.recipes.samples.portuguese_phones import save_known_words; path = Path("$(PHONES_MODEL)"); \
+		save_known_words(path, Phonemizer.from_pretrained(path).tagger)'
 	mkdir -p phonemization/portuguese_phones/onnx
 	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \
 		learning_curve.png scores_by_length.png $(CURDIR)/phonemization/portuguese_phones

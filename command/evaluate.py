@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.predict import PredictOptions, load_predictor
+from atenta.engines.kinds import prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import BadRow
@@ -123,7 +124,7 @@ def _score_likelihood(task: LikelihoodTask, rows: Sequence[Row], folder: Path, o
     tokenizer = load_tokenizer(folder)
     if isinstance(task, PromptTask):
         longest = task.options.get("max_length", model.config.max_position_embeddings)
-        separator, encoded = task.options["separator"], []
+        separator, encoded = prompt_separator(task.config), []
         for row in rows:
             columns = {name: [row[name]] for name in ("prompt", "answer")}
             try:

@@ -4,13 +4,13 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from atenta.command.text_lines import part_tags
 from atenta.engines.engine import Engine, EngineName, choose_engine, load_engine
 from atenta.engines.kinds import KINDS, class_names, kind_of, prompt_separator, saved_options
 from atenta.engines.onnx_models import Quantization
@@ -314,7 +314,7 @@ def _load_restorer(options: PredictOptions, folder: Path) -> Predictor:
         raise ValueError(f"{options.model} writes the units of words: leave out --min_confidence, of restored texts.")
 
     def write(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
-        written = tagger.write_tagged(*zip(*(_part_tags(each, bool(tagger.tags)) for each in fields)))
+        written = tagger.write_tagged(*zip(*(part_tags(each, bool(tagger.tags)) for each in fields)))
         return [[(tagger.join(each.units), each.log_probability)] for each in written]
 
     return TextPredictor(write)
@@ -334,7 +334,7 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
     has_tags, separator = bool(engine.tokenizer.tags), prompt_separator(engine.config)
 
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
-        texts, tags = zip(*(_part_tags(each, has_tags, is_prompt) for each in fields))
+        texts, tags = zip(*(part_tags(each, has_tags, is_prompt) for each in fields))
         found = engine.search_windows(
             [text + separator for text in texts],
             tags=tags if has_tags else None,
@@ -357,43 +357,6 @@ def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]],
     for source, (windows, outputs) in zip(sources, found):
         for problem in find_problems(windows, outputs, characters, ratios, keep_letters):
             print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
-
-
-def _part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
-    """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON."""
-    text, tags = fields["text"], fields.get("tags")
-    if tags and not has_tags:
-        raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
-    if not has_tags:
-        if "\t" in text and not is_prompt:
-            _warn_of_tab(fields["where"].partition(", line ")[0])
-        return text, []
-    if tags is None and "\t" in text:
-        text, tags = text.rsplit("\t", 1)
-    if tags is None:
-        _warn_of_no_tags(fields["where"].partition(", line ")[0])
-    names = tags.split(";") if isinstance(tags, str) else tags or []
-    return text, [name for name in names if name]
-
-
-@cache
-def _warn_of_tab(source: str) -> None:
-    """Print that tabs are read as text, once for each file: they may part sources from targets."""
-    print(
-        f"warning: {source}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
-        "give the sources alone (`cut -f1`)",
-        file=sys.stderr,
-    )
-
-
-@cache
-def _warn_of_no_tags(source: str) -> None:
-    """Print that texts have no feature tags, though the model was trained with them, once for each file."""
-    print(
-        f"warning: {source}: found no tags, and the model was trained with them; expected them after a tab, such as "
-        "ser<TAB>V;1;SG, or the tab alone",
-        file=sys.stderr,
-    )
 
 
 def _pipeline(task: str, options: PredictOptions, folder: Path) -> Any:
@@ -427,7 +390,7 @@ def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
     def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
         texts = []
         for each in fields:
-            text, tags = _part_tags(each, bool(loaded.tags))
+            text, tags = part_tags(each, bool(loaded.tags))
             texts.append(f"{text}\t{';'.join(tags)}" if tags or (loaded.tags and "\t" in text) else text)
         with warnings.catch_warnings(record=True) as warned:
             warnings.simplefilter("always", UserWarning)  # or equal ones of other lines are left out

@@ -8,8 +8,9 @@ import os
 import re
 import sys
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
@@ -337,6 +338,43 @@ class LineWriter:
             self._file.close()
             if kind is None:
                 self._progress.unlink(missing_ok=True)
+
+
+def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
+    """Return the source of a line and its feature tags, which follow a tab, or are a field of JSON.
+
+    Args:
+        fields: `text`, `where` and perhaps `tags` of a line.
+        has_tags: whether the model was trained with tags.
+        is_prompt: whether tabs are a part of texts, as in prompts.
+
+    Raises:
+        ValueError: If there are tags, and the model has none.
+    """
+    text, tags, file = fields["text"], fields.get("tags"), fields["where"].partition(", line ")[0]
+    if tags and not has_tags:
+        raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
+    if not has_tags:
+        if "\t" in text and not is_prompt:
+            _warn_once(
+                f"{file}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
+                "give the sources alone (`cut -f1`)"
+            )
+        return text, []
+    if tags is None and "\t" in text:
+        text, tags = text.rsplit("\t", 1)
+    if tags is None:
+        _warn_once(
+            f"{file}: found no tags, and the model was trained with them; expected them after a tab, such as "
+            "ser<TAB>V;1;SG, or the tab alone"
+        )
+    names = tags.split(";") if isinstance(tags, str) else tags or []
+    return text, [name for name in names if name]
+
+
+@cache
+def _warn_once(message: str) -> None:
+    print(f"warning: {message}", file=sys.stderr)
 
 
 def print_results(text: str) -> None:

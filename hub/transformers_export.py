@@ -94,9 +94,8 @@ def _save(made: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, folder: Pat
     path = folder / "tokenizer_config.json"
     saved = {name: value for name, value in read_saved(path).items() if name not in _ONLY_IN_5}
     saved["model_input_names"] = names
-    if (
-        tokenizer.chat_template
-    ):  # tools read the special tokens that it writes into texts with the saved settings alone
+    # Tools read the special tokens that a template writes into texts with the saved settings alone.
+    if tokenizer.chat_template:
         saved["split_special_tokens"] = False
     path.write_text(json.dumps(saved, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 

@@ -24,7 +24,6 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-import yaml
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import (
@@ -66,7 +65,7 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.confidence import fit_confidence, summarize_confidence
+from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import check_metric
@@ -76,7 +75,6 @@ from atenta.restoration.spellings import Spellings, code_points
 from atenta.restoration.window_reader import RestoredText
 
 _SPELLINGS_FILE = "spellings.txt"
-_EXAMPLES = 10  # test texts printed at the end
 
 
 @dataclass
@@ -216,9 +214,7 @@ def main() -> None:
         complete=complete,
     )
     if trainer.is_world_process_zero():
-        print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
-        for row, output in zip(test[:_EXAMPLES], of_test["model"]):
-            print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+        report_outputs(details, test, of_test["model"])
     report_saved(trainer)
 
 

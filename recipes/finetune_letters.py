@@ -22,13 +22,11 @@ from typing import Annotated, Any
 
 import datasets
 import numpy as np
-import yaml
 from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.phonemization.letter_tagger import LetterTagger, writes_units
 from atenta.recipes.option_annotations import FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.letters import (
     FEATURES,
     Alignment,
@@ -48,13 +46,11 @@ from atenta.recipes.training import (
     run_recipe,
     start_run,
 )
-from atenta.recipes.training.confidence import fit_confidence, summarize_confidence
+from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
 from atenta.recipes.training.trainer import check_metric
 from atenta.restoration.restorer import CharacterRestorer
-
-_EXAMPLES = 10  # test words printed at the end
 
 
 @dataclass
@@ -192,9 +188,7 @@ def main() -> None:
         about=describe_data(data, report),
     )
     if trainer.is_world_process_zero():
-        print(yaml.safe_dump(details, sort_keys=False, allow_unicode=True))
-        for row, output in zip(test[:_EXAMPLES], of_test["model"]):
-            print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+        report_outputs(details, test, of_test["model"])
     report_saved(trainer)
 
 

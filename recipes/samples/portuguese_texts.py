@@ -10,7 +10,6 @@ from pathlib import Path
 from atenta.recipes.samples.dialogue import read_scenes
 from atenta.recipes.samples.files import FILES, SPLITS, novels, read_samples, sample_files
 from atenta.recipes.samples.sentence_patterns import draw_sentences
-from atenta.recipes.samples.speech import speak, strip_punctuation
 from atenta.restoration.spellings import lower_case
 from atenta.tokenization.base_letters import strip_accents
 
@@ -62,6 +61,16 @@ _RULE_MADE = 6_000  # sentences of each group of patterns
 _RUN = 8  # words
 _RUN_ON = 400  # characters of the sentences that are read in a run, at most
 _WORD = re.compile(r"\w+")
+# Signs are restored where one is alone between a letter, digit or closing bracket and white space or the end: the full
+# stop of an abbreviation is one of them, but not the comma of *3,5*, a colon in *8:30*, or an ellipsis.
+SIGNS = {"comma": ",", "period": ".", "question": "?", "exclamation": "!", "colon": ":", "semicolon": ";"}
+MARKS = "".join(SIGNS.values())
+_SIGN = re.compile(rf"(?<=[\w)\]»”\"'’])[{re.escape(MARKS)}](?=\s|\Z)")
+# What nobody speaks. A dash at the start of a line opens a speech, one between words is a pause.
+_QUOTES = re.compile(r"[“”„\"«»()\[\]{}]|^\s*[—–-]\s+", re.MULTILINE)
+_DASH = re.compile(r"[,;:]?\s+[—–]+\s+|\s+-\s+|[,;:]?\s*—\s*")
+_ELLIPSIS = re.compile(r"\s*(?:…|\.\.+)")
+_PAUSE = re.compile(r",\s*(?=[,;:.!?])|^\s*,\s*|\s+(?=[,.;:!?])", re.MULTILINE)  # beside a sign, a pause says nothing
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+(?=[^a-zà-ÿ])")
 _OLD_SPELLING = re.compile(r"ü|[éó]i[aoc]|êem\b|ôos?\b|\b(?:pára|pêlos?|pólos?|pêra)\b", re.IGNORECASE)
 
@@ -263,3 +272,23 @@ def cut_into_sentences(lines: Iterable[str]) -> Iterator[str]:
 
 def _pairs(targets: Iterable[str], domain: str) -> list[dict[str, str]]:
     return [{"source": strip_accents(target), "target": target, "domain": domain} for target in targets]
+
+
+def strip_punctuation(text: str, signs: str = MARKS) -> str:
+    """Return the text without the signs that are restored."""
+    return _SIGN.sub(lambda match: "" if match[0] in signs else match[0], text)
+
+
+def speak(text: str) -> str:
+    """Return the text as it would be written down from speech: without quotation marks, brackets, dashes, ellipses."""
+    text = _DASH.sub(", ", _QUOTES.sub("", text))
+    text = _ELLIPSIS.sub(_sign_of_ellipsis, text)
+    return re.sub(r"[^\S\n]+", " ", _PAUSE.sub("", text)).strip()
+
+
+def _sign_of_ellipsis(match: re.Match) -> str:
+    """Return the sign in place of an ellipsis: none beside another one."""
+    if match.string[: match.start()][-1:] in {*MARKS}:
+        return ""
+    after = match.string[match.end() :].lstrip()
+    return "," if after and not after[0].isupper() else "."

@@ -1,7 +1,7 @@
 """Texts whose capitals and punctuation are restored, as speech recognition leaves them: pieces, styles, scores.
 
-The signs are those of `samples/speech.py`. In the source a sign is missing, and the white space after it becomes the
-sign and the white space.
+The signs are those of `samples/portuguese_texts.py`. In the source a sign is missing, and the white space after it
+becomes the sign and the white space.
 """
 
 import random
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from atenta.recipes.samples.speech import MARKS, SIGNS, speak, strip_punctuation
+from atenta.recipes.samples.portuguese_texts import MARKS, SIGNS, speak, strip_punctuation
 from atenta.restoration.spellings import WORD, lower_case
 from atenta.tokenization.base_letters import strip_accents
 

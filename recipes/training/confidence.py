@@ -1,14 +1,19 @@
-"""The confidence of a tagger of characters: its temperature, and how often sure answers are wrong."""
+"""The confidence of a tagger of characters, its temperature and how often sure answers are wrong, and its report."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
+import yaml
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
 
+from atenta.recipes.reading.records import printable
 from atenta.restoration.restorer import CharacterRestorer
+
+_EXAMPLES = 10
 
 
 def fit_confidence(restorer: CharacterRestorer, sources: Sequence[str], pieces: Sequence[str]) -> float:
@@ -36,3 +41,10 @@ def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: fl
     """Return the share of characters that are decided with at least this confidence, and of those the wrong ones."""
     sure = confidence >= least
     return {"decided": float(sure.mean()), "wrong": float(1 - is_right[sure].mean()) if sure.any() else 0.0}
+
+
+def report_outputs(details: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], outputs: Sequence[str]) -> None:
+    """Print what was measured, and the first test texts beside what is right."""
+    print(yaml.safe_dump(dict(details), sort_keys=False, allow_unicode=True))
+    for row, output in zip(rows[:_EXAMPLES], outputs):
+        print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)

@@ -128,6 +128,17 @@ TASKS = {"finetune_classification": "text-classification", "finetune_tagging": "
 VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"}
 
 
+def test_a_decoder_of_prompts_of_an_earlier_version_is_scored_alike(tmp_path):
+    file, folder = prompts(tmp_path), tmp_path / "model"
+    options = {"train_file": file, "validation_file": file, "output_dir": folder, "max_length": 80, "max_steps": 2}
+    run_here("finetune_generation", tmp_path, *tiny("finetune_generation", **options))
+    expected = evaluate(folder, file)
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config["task_specific_params"]["text-generation"] = {"prompts": True, "max_length": 80}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert evaluate(folder, file) == expected
+
+
 @pytest.mark.parametrize(
     ("recipe", "write", "options"),
     [

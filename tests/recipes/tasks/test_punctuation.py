@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.samples.speech import speak, strip_punctuation
+from atenta.recipes.samples.portuguese_texts import speak, strip_punctuation
 from atenta.recipes.tasks.characters import check_characters, count_variants, score_restored, strip_texts
 from atenta.recipes.tasks.punctuation import (
     are_pieces,
