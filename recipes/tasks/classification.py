@@ -169,7 +169,7 @@ class ClassificationTask(Task):
         return scores(["accuracy", "macro_f1"], predictions=answers, references=gold)
 
     def baselines(self, train: Sequence[Row] | None = None) -> Baselines:
-        """Return those that count labels, and n-grams of characters; of pairs, also lengths and frequencies of words."""
+        """Return those that count labels and n-grams of characters, and in pairs lengths and words too."""
         if train is None:
             return {}
         answers = {"most frequent label": majority_label, "n-grams of characters": ngram_labels}
