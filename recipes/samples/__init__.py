@@ -11,6 +11,7 @@ from atenta.recipes.samples.languages import brazil_words, language_words, roman
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_phones import portuguese_phones
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts, spoken_texts
+from atenta.recipes.samples.simplification import simpler_sentences
 
 
 @dataclass(frozen=True)
@@ -228,5 +229,17 @@ SAMPLES = {
         ),
         licence="cc-by-4.0",
         files=FILES["faquad"],
+    ),
+    "simpler_sentences": Sample(
+        (
+            "pairs of sentences of PorSimplesSent (Leal et al., 2018), CC BY 4.0",
+            "pares de frases do PorSimplesSent (Leal et al., 2018), CC BY 4.0",
+        ),
+        (
+            "It tells which of two wordings of a Portuguese sentence is the simpler one.",
+            "Diz qual de duas redações de uma frase em português é a mais simples.",
+        ),
+        licence="cc-by-4.0",
+        rows=simpler_sentences,
     ),
 }

@@ -1,14 +1,18 @@
 """Classification of texts, or of pairs of texts: rows, their encoding, scores and baselines."""
 
+import math
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from datasets import Features, Value
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.metrics import scores
@@ -106,6 +110,44 @@ def ngram_labels(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     return classifier.fit(counted, labels).predict(asked).tolist() if asked else []
 
 
+def labels_by_length(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
+    """Return for each pair of texts the `label` that the difference of their numbers of characters makes probable.
+
+    A logistic regression on this number alone: where the shorter text tends to be the simpler one, it says so.
+    """
+    return _labels_by_difference(len, train, rows)
+
+
+def labels_by_word_frequency(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
+    """Return for each pair of texts the `label` that the difference of their mean word frequencies makes probable.
+
+    A logistic regression on this number alone. The frequency of a word is the logarithm of its count in the texts of
+    training, plus one; words are runs of letters and digits, in lower case. A text without words has the frequency 0.
+    """
+    train = list(train)
+    counts = Counter(word for row in train for word in _words(_both_texts(row)))
+
+    def mean_frequency(text: str) -> float:
+        words = _words(text)
+        return sum(math.log(counts[word] + 1) for word in words) / max(len(words), 1)
+
+    return _labels_by_difference(mean_frequency, train, rows)
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.lower())
+
+
+def _labels_by_difference(measure: Callable[[str], float], train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
+    train = list(train)
+    learnt, asked = (
+        [[measure(row["text"]) - measure(row["text_pair"] or "")] for row in part] for part in (train, rows)
+    )
+    classifier = make_pipeline(StandardScaler(), LogisticRegression())
+    labels = [row["label"] for row in train]
+    return classifier.fit(learnt, labels).predict(asked).tolist() if asked else []
+
+
 def _both_texts(row: Row) -> str:
     return f" {row['text']} {row['text_pair'] or ''} "
 
@@ -127,10 +169,10 @@ class ClassificationTask(Task):
         return scores(["accuracy", "macro_f1"], predictions=answers, references=gold)
 
     def baselines(self, train: Sequence[Row] | None = None) -> Baselines:
-        """Return those that count labels, and n-grams of characters."""
+        """Return those that count labels and n-grams of characters, and in pairs lengths and words too."""
         if train is None:
             return {}
-        return {
-            "most frequent label": partial(majority_label, train),
-            "n-grams of characters": partial(ngram_labels, train),
-        }
+        answers = {"most frequent label": majority_label, "n-grams of characters": ngram_labels}
+        if self.options.get("text_pairs"):
+            answers |= {"length": labels_by_length, "word frequency": labels_by_word_frequency}
+        return {name: partial(answer, train) for name, answer in answers.items()}

@@ -15,7 +15,12 @@ from atenta.recipes.baselines import (
 from atenta.recipes.metrics import scores
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.tasks.characters import most_frequent_spelling
-from atenta.recipes.tasks.classification import majority_label, ngram_labels
+from atenta.recipes.tasks.classification import (
+    labels_by_length,
+    labels_by_word_frequency,
+    majority_label,
+    ngram_labels,
+)
 from atenta.recipes.tasks.prompts import PromptTask
 from atenta.recipes.tasks.questions import most_similar_sentences, random_spans
 from atenta.recipes.tasks.tagging import most_frequent_tags
@@ -137,6 +142,20 @@ def test_ngrams_tell_a_label():
     assert ngram_labels(train, []) == []
     train = [labelled("o", "same", "o"), labelled("o", "other", "um")]
     assert ngram_labels(train, [labelled("a", "", "o"), labelled("a", "", "um")]) == ["same", "other"]
+
+
+def test_lengths_tell_which_of_two_texts_is_meant():
+    train = [labelled("aaa", "second", "b"), labelled("cc", "first", "dddd")] * 3
+    asked = [labelled("e", "", "ffffff"), labelled("gggg", "", "h")]
+    assert labels_by_length(train, asked) == ["first", "second"]
+    assert labels_by_length(train, []) == []
+
+
+def test_frequencies_of_words_tell_which_of_two_texts_is_meant():
+    train = [labelled("A casa.", "first", "A choupana."), labelled("Um tugúrio", "second", "um, casa")] * 3
+    asked = [labelled("choupana", "", "Casa!"), labelled("a casa", "", "a ???? palhoça")]
+    assert labels_by_word_frequency(train, asked) == ["second", "first"]
+    assert labels_by_word_frequency(train, []) == []
 
 
 def test_most_frequent_tags():

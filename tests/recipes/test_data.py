@@ -40,6 +40,7 @@ def test_texts_are_utf_8_in_nfc_with_unix_line_ends():
         ("lener_br", "LICENSE", "Copyright (c) 2022 Pedro Henrique Luz de Araujo"),
         ("bosque", "LICENSE.txt", "http://creativecommons.org/licenses/by-sa/4.0/"),
         ("faquad", "LICENSE.txt", "http://creativecommons.org/licenses/by/4.0/"),
+        ("simplification_pt", "LICENSE.txt", "http://creativecommons.org/licenses/by/4.0/"),
         ("g2p_pt", "LICENSE-ipa-dict.txt", "Copyright (c) 2016 dohliam"),
     ],
 )
@@ -147,3 +148,15 @@ def test_faquad(file, sizes):
 def test_paragraphs_of_faquad_are_in_one_file():
     files = [paragraphs_of_faquad(file) for file in ("train.json", "dev.json", "test.json")]
     assert_disjoint(*({paragraph["context"] for paragraph in file} for file in files))
+
+
+def test_simplification():
+    sources = []
+    for split, size in zip(SPLITS, (6568, 673, 830)):
+        head, *rows = (line.split("\t") for line in read("simplification_pt", f"{split}.tsv").splitlines())
+        assert head == ["level", "changed", "split", "source", "target"]
+        assert len(rows) == size
+        assert {level for level, *_ in rows} == {"ORI>NAT", "NAT>STR", "ORI>STR"}
+        assert {cell for _, changed, divided, *_ in rows for cell in (changed, divided)} == {"N", "S"}
+        sources.append({source for _, changed, _, source, _ in rows if changed == "S"})
+    assert_disjoint(*sources)

@@ -1,0 +1,40 @@
+"""Samples of sentences and their simpler wordings: which of two is simpler, and how one is made of the other."""
+
+import random
+from collections.abc import Iterator
+from typing import Any
+
+from atenta.recipes.samples.files import SPLITS, read_samples
+
+_LEVELS = {"ORI>NAT": "<natural>", "ORI>STR": "<strong>"}
+
+
+def simpler_sentences() -> dict[str, list[dict[str, Any]]]:
+    """Return pairs of a sentence and its rewriting, in one order or the other, and which of them is the simpler one.
+
+    The pairs are those of all levels that differ, without rewritings into several sentences that are joined: there,
+    counting full stops would answer. Of a strong rewriting into several, which has the longest sentence alone, a pair
+    stays. The order is drawn for each pair by its texts, whatever other rows there are.
+
+    Returns:
+        The rows of each split: `text` and `text_pair` are sentences, `label` is `first` or `second`.
+    """
+    return {split: [_in_an_order(*texts) for texts in _single_sentences(split)] for split in SPLITS}
+
+
+def _single_sentences(split: str) -> Iterator[tuple[str, str]]:
+    for level, _, divided, source, target in _read(split):
+        if source != target and (divided == "N" or level == "ORI>STR"):
+            yield source, target
+
+
+def _in_an_order(source: str, target: str) -> dict[str, str]:
+    if random.Random(f"{source}\t{target}").random() < 0.5:
+        return {"text": source, "text_pair": target, "label": "second"}
+    return {"text": target, "text_pair": source, "label": "first"}
+
+
+def _read(split: str) -> Iterator[list[str]]:
+    """Yield the cells of each row: level, whether the text changed, whether it was divided, source and target."""
+    for line in read_samples("simplification_pt", f"{split}.tsv")[0].splitlines()[1:]:
+        yield line.split("\t")

@@ -1,0 +1,32 @@
+"""The samples of simpler sentences: which rows of the corpus they have, in which order and under which tag."""
+
+from collections import Counter
+
+import pytest
+
+from atenta.recipes.samples import simplification
+from atenta.recipes.samples.simplification import simpler_sentences
+
+ROWS = [
+    *(("ORI>NAT", "S", "N", "Complexa.", "Simples."), ("ORI>NAT", "N", "N", "Igual.", "Igual.")),
+    *(("ORI>NAT", "S", "S", "Longa e una.", "Longa. Una."), ("ORI>STR", "S", "S", "Longa e una.", "Longa.")),
+    ("NAT>STR", "S", "N", "Simples.", "Fácil."),
+]
+
+
+@pytest.fixture
+def corpus(monkeypatch):
+    text = "\n".join(map("\t".join, [("level", "changed", "split", "source", "target"), *ROWS]))
+    monkeypatch.setattr(simplification, "read_samples", lambda folder, file: [text])
+
+
+def test_pairs_are_of_single_sentences_that_differ(corpus):
+    simpler = {"first": "text", "second": "text_pair"}
+    for rows in simpler_sentences().values():
+        assert [row[simpler[row["label"]]] for row in rows] == ["Simples.", "Longa.", "Fácil."]
+
+
+def test_the_simpler_sentence_is_first_in_about_half_of_the_pairs(rows_of):
+    for rows in rows_of("simpler_sentences").values():
+        counts = Counter(row["label"] for row in rows)
+        assert abs(counts["first"] - counts["second"]) < 0.05 * len(rows)
