@@ -143,8 +143,10 @@ def _labels_by_difference(measure: Callable[[str], float], train: Iterable[Row],
     learnt, asked = (
         [[measure(row["text"]) - measure(row["text_pair"] or "")] for row in part] for part in (train, rows)
     )
-    classifier = make_pipeline(StandardScaler(), LogisticRegression())
     labels = [row["label"] for row in train]
+    if len(set(labels)) == 1:  # a regression refuses it
+        return labels[:1] * len(asked)
+    classifier = make_pipeline(StandardScaler(), LogisticRegression())
     return classifier.fit(learnt, labels).predict(asked).tolist() if asked else []
 
 

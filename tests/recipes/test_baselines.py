@@ -149,6 +149,7 @@ def test_lengths_tell_which_of_two_texts_is_meant():
     asked = [labelled("e", "", "ffffff"), labelled("gggg", "", "h")]
     assert labels_by_length(train, asked) == ["first", "second"]
     assert labels_by_length(train, []) == []
+    assert labels_by_length(train[:1], asked) == ["second", "second"]
 
 
 def test_frequencies_of_words_tell_which_of_two_texts_is_meant():
