@@ -28,7 +28,7 @@ class AtentaDecoderConfig(AtentaTransformerConfig):
     """
 
     model_type = "atenta_decoder"
-    keys_to_ignore_at_inference = ["past_key_values"]
+    keys_to_ignore_at_inference = ["past_key_values", "cache"]  # two names of one output
 
     num_hidden_layers: int = 6
     use_cache: bool = True

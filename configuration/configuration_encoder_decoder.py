@@ -44,7 +44,7 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
     """
 
     model_type = "atenta_encoder_decoder"
-    keys_to_ignore_at_inference = ["past_key_values"]
+    keys_to_ignore_at_inference = ["past_key_values", "cache"]  # two names of one output
     attribute_map = {"num_hidden_layers": "encoder_layers"}
     base_model_tp_plan = {
         name: style

@@ -11,6 +11,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.utils import ModelOutput
 
 from ..modeling import modeling_decoder, modeling_encoder, modeling_encoder_decoder, modeling_encoder_pretraining
+from ..modeling.cache_layers import CACHE_NAME
 from ..modeling.modeling_encoder_decoder import AtentaEncoderDecoderModel
 from ..modeling.positions import source_positions
 from .saved_model import class_of, load_weights, read_config
@@ -123,5 +124,5 @@ class TorchTexts:
         else:
             inputs["input_ids"] = ids
         outputs = self.model(**inputs, past_key_values=self.cache, use_cache=True)
-        self.cache = outputs.past_key_values
+        self.cache = outputs[CACHE_NAME]
         return outputs.logits.numpy()

@@ -5,6 +5,11 @@ from typing import Any
 import torch
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 from transformers.cache_utils import DynamicLayer
+from transformers.modeling_outputs import CausalLMOutputWithPast
+
+# The name of the cache in outputs and in the arguments of `generate`: "cache" from transformers 5.24 on, where
+# "past_key_values" still works and warns.
+CACHE_NAME = "cache" if "cache" in CausalLMOutputWithPast.__dataclass_fields__ else "past_key_values"
 
 
 class GrowingLayer(DynamicLayer):
@@ -126,6 +131,23 @@ class SourceLayer(DynamicLayer):
             if torch.equal(beam_idx // rows, own_rows // rows):
                 return
         super().reorder_cache(beam_idx)
+
+
+def given_cache(past_key_values: Cache | None, kwargs: dict[str, Any]) -> Cache | None:
+    """Return the cache that a model was given under either of its names, and take the newer one out of `kwargs`.
+
+    Args:
+        past_key_values: the cache by its first name.
+        kwargs: further arguments of the model, among them perhaps `cache`, as `generate` of transformers passes it
+            from 5.24 on.
+
+    Raises:
+        ValueError: If both are given.
+    """
+    cache = kwargs.pop("cache", None)
+    if cache is not None and past_key_values is not None:
+        raise ValueError("Found both past_key_values and cache, two names of one argument; expected one.")
+    return past_key_values if cache is None else cache
 
 
 def with_our_layers(cache: Cache) -> Cache:

@@ -21,7 +21,7 @@ from transformers.utils.output_capturing import capture_outputs
 
 from ..configuration.configuration_decoder import AtentaDecoderConfig
 from .block import TransformerBlock
-from .cache_layers import with_our_layers
+from .cache_layers import CACHE_NAME, given_cache, with_our_layers
 from .embeddings import Embeddings
 from .modeling_transformer import (
     AtentaTransformerPreTrainedModel,
@@ -86,8 +86,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             position_ids: (batch, length); defaults to positions counted from the attention mask. If positions start
                 again at 0, and neither a mask nor a cache is given, they mark packed texts, which do not see each
                 other.
-            past_key_values: keys and values of past positions, in any cache class. Steps are fastest in the cache
-                that the model makes itself.
+            past_key_values: keys and values of past positions, in any cache class; `cache` is another name for them.
+                Steps are fastest in the cache that the model makes itself.
             inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
             use_cache: whether to return a cache; a new one is made if none is given.
             encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
@@ -113,7 +113,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             )
         if inputs_embeds is None:
             inputs_embeds = self.embeddings.embed_tokens(input_ids)
-        self_attention_cache = past_key_values
+        past_key_values = self_attention_cache = given_cache(past_key_values, kwargs)
         if isinstance(past_key_values, EncoderDecoderCache):
             self_attention_cache = past_key_values.self_attention_cache
         # Before a cache is made, with which transformers would not look for packed texts. Only position ids given by
@@ -148,7 +148,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
                 **kwargs,
             )
         return BaseModelOutputWithPastAndCrossAttentions(
-            last_hidden_state=self.norm(hidden_states), past_key_values=past_key_values
+            last_hidden_state=self.norm(hidden_states), **{CACHE_NAME: past_key_values}
         )
 
     def _embed(
@@ -205,10 +205,10 @@ class AtentaGenerationMixin(GenerationMixin):
         self, generation_config: GenerationConfig, model_kwargs: dict[str, Any], *args: Any, **kwargs: Any
     ) -> bool:
         # The only place that tells a cache that `generate` makes from the caller's own, which keeps its layers.
-        is_given = model_kwargs.get("past_key_values") is not None
+        is_given = model_kwargs.get(CACHE_NAME) is not None
         prepared = super()._prepare_cache_for_generation(generation_config, model_kwargs, *args, **kwargs)
-        if not is_given and model_kwargs.get("past_key_values") is not None:
-            with_our_layers(model_kwargs["past_key_values"])
+        if not is_given and model_kwargs.get(CACHE_NAME) is not None:
+            with_our_layers(model_kwargs[CACHE_NAME])
         return prepared
 
 
@@ -268,9 +268,9 @@ class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, AtentaGenerationMix
         return CausalLMOutputWithPast(
             loss=loss,
             logits=logits,
-            past_key_values=outputs.past_key_values,
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
+            **{CACHE_NAME: outputs.get(CACHE_NAME)},
         )
 
 
@@ -343,7 +343,7 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         return SequenceClassifierOutputWithPast(
             loss=loss,
             logits=logits,
-            past_key_values=outputs.past_key_values,
             hidden_states=outputs.hidden_states,
             attentions=outputs.attentions,
+            **{CACHE_NAME: outputs.get(CACHE_NAME)},
         )

@@ -13,6 +13,7 @@ from transformers.utils.output_capturing import OutputRecorder
 from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
+from .cache_layers import CACHE_NAME, given_cache
 from .letter_lock import KeepLettersLogitsProcessor
 from .modeling_decoder import AtentaDecoderModel, AtentaGenerationMixin
 from .modeling_encoder import AtentaEncoderModel
@@ -170,7 +171,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             decoder_attention_mask: (batch, past_length + target_length), 1 for real target tokens and 0 for padding.
             decoder_position_ids: (batch, target_length); defaults to positions counted from the decoder's mask.
             encoder_outputs: the encoder's output, if it has already run.
-            past_key_values: keys and values of past positions and of the source.
+            past_key_values: keys and values of past positions and of the source; `cache` is another name for them.
             inputs_embeds: (batch, source_length, hidden_size), replaces `input_ids`.
             decoder_inputs_embeds: (batch, target_length, hidden_size), replaces `decoder_input_ids`.
             use_cache: whether to return a cache; a new one is made if none is given.
@@ -180,6 +181,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             `last_hidden_state` (batch, target_length, hidden_size), `past_key_values` and `encoder_last_hidden_state`
             (batch, source_length, hidden_size); on request, both sides' hidden states and attention weights.
         """
+        past_key_values = given_cache(past_key_values, kwargs)
         if position_ids is None and input_ids is not None and self.config.tag_token_ids:
             # Also for the decoder, which does not see the ids.
             position_ids = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
@@ -212,13 +214,13 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
         )
         return Seq2SeqModelOutput(
             last_hidden_state=decoder_outputs.last_hidden_state,
-            past_key_values=decoder_outputs.past_key_values,
             decoder_hidden_states=decoder_outputs.hidden_states,
             decoder_attentions=decoder_outputs.attentions,
             cross_attentions=decoder_outputs.cross_attentions,
             encoder_last_hidden_state=encoder_outputs.last_hidden_state,
             encoder_hidden_states=encoder_outputs.hidden_states,
             encoder_attentions=encoder_outputs.attentions,
+            **{CACHE_NAME: decoder_outputs.get(CACHE_NAME)},
         )
 
 
@@ -334,11 +336,11 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         return Seq2SeqLMOutput(
             loss=loss,
             logits=logits,
-            past_key_values=outputs.past_key_values,
             decoder_hidden_states=outputs.decoder_hidden_states,
             decoder_attentions=outputs.decoder_attentions,
             cross_attentions=outputs.cross_attentions,
             encoder_last_hidden_state=outputs.encoder_last_hidden_state,
             encoder_hidden_states=outputs.encoder_hidden_states,
             encoder_attentions=outputs.encoder_attentions,
+            **{CACHE_NAME: outputs.get(CACHE_NAME)},
         )

@@ -12,6 +12,7 @@ from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.utils import can_return_tuple
 
+from atenta.modeling.cache_layers import CACHE_NAME
 from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
 from atenta.modeling.positions import source_positions
 
@@ -110,6 +111,7 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         encoder_outputs: Mapping[str, torch.Tensor] | None = None,
         past_key_values: _EnsembleCache | None = None,
         use_cache: bool | None = None,
+        cache: _EnsembleCache | None = None,
     ) -> Seq2SeqLMOutput:
         """Compute the log-probabilities of the next target token at every position.
 
@@ -120,6 +122,7 @@ class Ensemble(PreTrainedModel, GenerationMixin):
             encoder_outputs: Outputs of the encoders, if they have run already.
             past_key_values: The members' caches.
             use_cache: Return the caches, creating them if none are given.
+            cache: Another name of `past_key_values`, as `generate` passes them from transformers 5.24 on.
 
         Returns:
             `logits` (batch, target_length, vocab_size), the logarithms of the mean probabilities, and
@@ -127,23 +130,24 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask)
-        caches = [None] * len(self.members) if past_key_values is None else past_key_values.caches
+        given = cache if past_key_values is None else past_key_values
+        caches = [None] * len(self.members) if given is None else given.caches
         outputs = [
             member(
                 attention_mask=attention_mask,
                 decoder_input_ids=decoder_input_ids,
                 encoder_outputs=(encoder_outputs[f"hidden_states {index}"],),
-                past_key_values=cache,
+                past_key_values=of_member,
                 use_cache=use_cache,
                 **({"position_ids": positions} if positions is not None else {}),
             )
-            for index, (member, cache) in enumerate(zip(self.members, caches))
+            for index, (member, of_member) in enumerate(zip(self.members, caches))
             for positions in [encoder_outputs.get(f"position_ids {index}")]
         ]
         log_probabilities = torch.stack([output.logits.float().log_softmax(-1) for output in outputs])
         return Seq2SeqLMOutput(
             logits=log_probabilities.logsumexp(0) - math.log(len(outputs)),
-            past_key_values=_EnsembleCache([output.past_key_values for output in outputs]) if use_cache else None,
+            **{CACHE_NAME: _EnsembleCache([output[CACHE_NAME] for output in outputs]) if use_cache else None},
         )
 
 
