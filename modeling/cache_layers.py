@@ -144,10 +144,13 @@ def given_cache(past_key_values: Cache | None, kwargs: dict[str, Any]) -> Cache 
     Raises:
         ValueError: If both are given.
     """
-    cache = kwargs.pop("cache", None)
-    if cache is not None and past_key_values is not None:
+    if not isinstance(
+        kwargs.get("cache"), Cache
+    ):  # a paged one, of continuous batching, is for the attention function
+        return past_key_values
+    if past_key_values is not None:
         raise ValueError("Found both past_key_values and cache, two names of one argument; expected one.")
-    return past_key_values if cache is None else cache
+    return kwargs.pop("cache")
 
 
 def with_our_layers(cache: Cache) -> Cache:

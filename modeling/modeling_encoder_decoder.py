@@ -299,6 +299,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         decoder_inputs_embeds: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
         use_cache: bool | None = None,
+        cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
     ) -> Seq2SeqLMOutput:
         """Predict each next character of the target. For the other inputs, see [`AtentaEncoderDecoderModel.forward`].
@@ -306,6 +307,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         Args:
             labels: (batch, target_length), the target with its `<eos>`; -100 is ignored. Unless `decoder_input_ids`
                 are given, the decoder reads the labels shifted right (teacher forcing).
+            cache: another name of `past_key_values`. It is here because `generate` looks for it.
 
         Returns:
             `logits` (batch, target_length, vocab_size), `past_key_values` and the encoder's outputs; with labels,
@@ -323,7 +325,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
             decoder_attention_mask=decoder_attention_mask,
             decoder_position_ids=decoder_position_ids,
             encoder_outputs=encoder_outputs,
-            past_key_values=past_key_values,
+            past_key_values=given_cache(past_key_values, {"cache": cache}),
             inputs_embeds=inputs_embeds,
             decoder_inputs_embeds=decoder_inputs_embeds,
             use_cache=use_cache,

@@ -19,6 +19,7 @@ from atenta.engines import engine as engine_module
 from atenta.engines.engine import load_engine
 from atenta.engines.onnx_models import FORMAT, FORMAT_KEY, ONNX_FOLDER, OnnxTexts
 from atenta.engines.torch_models import load_model
+from atenta.modeling.cache_layers import CACHE_NAME
 from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
 from support.exported import CHARACTERS, TAG, every_head
 
@@ -239,7 +240,7 @@ def test_outputs_of_heads_are_those_of_the_model(model_class, name, head_folder)
             if not getattr(model.config, "type_vocab_size", 0):
                 inputs.pop("token_type_ids", None)
             with torch.no_grad():
-                theirs = {key: value for key, value in model(**inputs).items() if key != "past_key_values"}
+                theirs = {key: value for key, value in model(**inputs).items() if key != CACHE_NAME}
             assert list(outputs) == list(theirs)
             for key, value in theirs.items():
                 assert outputs[key].dtype == np.float32

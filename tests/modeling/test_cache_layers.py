@@ -220,6 +220,22 @@ def test_a_given_cache_keeps_its_layers(model_class, lazy):
     assert torch.equal(logits[0], logits[1])
 
 
+@every_generator
+@torch.no_grad()
+def test_a_cache_has_two_names(model_class):
+    """transformers calls it `cache` from 5.24 on; nothing that is given may be ignored."""
+    model, inputs = double_model(model_class), inputs_for(model_class)
+    caches = [dynamic_cache(model) for _ in range(2)]
+    for name, cache in zip(("past_key_values", "cache"), caches):
+        model(**inputs, **{name: cache})
+        assert cache.get_seq_length()
+    step = inputs | {"decoder_input_ids" if model.config.is_encoder_decoder else "input_ids": texts(3, 1)}
+    logits = [model(**step, **{name: cache}).logits for name, cache in zip(("cache", "past_key_values"), caches)]
+    assert torch.equal(*logits)
+    with pytest.raises(ValueError, match="past_key_values and cache"):
+        model(**step, past_key_values=caches[0], cache=caches[1])
+
+
 # Steps in the cache that a model makes.
 
 
