@@ -144,9 +144,9 @@ def given_cache(past_key_values: Cache | None, kwargs: dict[str, Any]) -> Cache 
     Raises:
         ValueError: If both are given.
     """
-    if not isinstance(
-        kwargs.get("cache"), Cache
-    ):  # a paged one, of continuous batching, is for the attention function
+    cache = kwargs.get("cache")
+    # The paged cache of continuous batching is of no class of caches. Before 5.24 the attention function reads it.
+    if cache is None or (CACHE_NAME != "cache" and not isinstance(cache, Cache)):
         return past_key_values
     if past_key_values is not None:
         raise ValueError("Found both past_key_values and cache, two names of one argument; expected one.")
