@@ -144,7 +144,7 @@ class MultiHeadAttention(nn.Module):
                 if isinstance(past_key_values, EncoderDecoderCache):
                     past_key_values = past_key_values.self_attention_cache
                 # The paged cache of continuous batching finds its places in what the attention function is given.
-                paged = {} if isinstance(past_key_values, Cache) else {"kwargs": kwargs}
+                paged: dict[str, Any] = {} if isinstance(past_key_values, Cache) else {"kwargs": kwargs}
                 key, value = past_key_values.update(key, value, self.layer_idx, **paged)
 
         attention: Callable = ALL_ATTENTION_FUNCTIONS.get_interface(
