@@ -32,7 +32,6 @@ _PORTUGUESE = {
     "word error rate": "taxa de erro por palavra",
     "word frequency": "frequência das palavras",
     "word perplexity": "perplexidade por palavra",
-    "decoder": "decoder",
     "length": "comprimento",
     "left as it is": "texto sem mudança",
     "letters in context": "cada letra em seu contexto",

@@ -12,6 +12,7 @@ from transformers.activations import ACT2FN
 from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .attention import MultiHeadAttention
+from .cache_layers import given_cache
 
 DROPOUT_LEVELS = 1 << 16  # values of the 16 random bits that decide for each number
 
@@ -120,12 +121,13 @@ class TransformerBlock(GradientCheckpointingLayer):
             position_embeddings: rotary cosines and sines, (batch or 1, length, head_dim) each.
             encoder_position_embeddings: those of the source, (batch or 1, source_length, head_dim) each, for rotary
                 cross-attention whose keys are not yet in the cache.
-            past_key_values: cache, read and written in place.
+            past_key_values: cache, read and written in place; `cache` is another name for it.
             kwargs: passed to the attention implementation.
 
         Returns:
             (batch, length, hidden_size).
         """
+        past_key_values = given_cache(past_key_values, kwargs)
         residual = hidden_states
         hidden_states, _ = self.self_attn(
             self.self_attn_frame.before(hidden_states),

@@ -144,13 +144,13 @@ def given_cache(past_key_values: Cache | None, kwargs: dict[str, Any]) -> Cache 
     Raises:
         ValueError: If both are given.
     """
-    cache = kwargs.get("cache")
     # The paged cache of continuous batching is of no class of caches. Before 5.24 the attention function reads it.
-    if cache is None or (CACHE_NAME != "cache" and not isinstance(cache, Cache)):
+    if CACHE_NAME != "cache" and not isinstance(kwargs.get("cache"), Cache | None):
         return past_key_values
-    if past_key_values is not None:
+    cache = kwargs.pop("cache", None)
+    if cache is not None and past_key_values is not None:
         raise ValueError("Found both past_key_values and cache, two names of one argument; expected one.")
-    return kwargs.pop("cache")
+    return past_key_values if cache is None else cache
 
 
 def with_our_layers(cache: Cache) -> Cache:

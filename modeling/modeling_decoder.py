@@ -144,7 +144,7 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
                 encoder_attention_mask=encoder_attention_mask,
                 position_embeddings=position_embeddings,
                 encoder_position_embeddings=encoder_position_embeddings,
-                past_key_values=past_key_values,
+                **{CACHE_NAME: past_key_values},  # the name under which gradient checkpointing leaves it out
                 **kwargs,
             )
         return BaseModelOutputWithPastAndCrossAttentions(

@@ -12,7 +12,7 @@ from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.utils import can_return_tuple
 
-from atenta.modeling.cache_layers import CACHE_NAME
+from atenta.modeling.cache_layers import CACHE_NAME, given_cache
 from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
 from atenta.modeling.positions import source_positions
 
@@ -130,7 +130,7 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask)
-        given = cache if past_key_values is None else past_key_values
+        given = given_cache(past_key_values, {"cache": cache})
         caches = [None] * len(self.members) if given is None else given.caches
         outputs = [
             member(

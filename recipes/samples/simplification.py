@@ -1,12 +1,10 @@
-"""Samples of sentences and their simpler wordings: which of two is simpler, and how one is made of the other."""
+"""A sample of sentences and their simpler wordings: which of two is the simpler one."""
 
 import random
 from collections.abc import Iterator
 from typing import Any
 
 from atenta.recipes.samples.files import SPLITS, read_samples
-
-_LEVELS = {"ORI>NAT": "<natural>", "ORI>STR": "<strong>"}
 
 
 def simpler_sentences() -> dict[str, list[dict[str, Any]]]:

@@ -236,6 +236,17 @@ def test_a_cache_has_two_names(model_class):
         model(**step, past_key_values=caches[0], cache=caches[1])
 
 
+@every_generator
+@pytest.mark.filterwarnings("ignore")
+def test_gradient_checkpointing_writes_no_cache(model_class):
+    """The blocks run twice, and would write twice into a cache that the caller gives."""
+    model, inputs = double_model(model_class).train(), inputs_for(model_class)
+    model.gradient_checkpointing_enable()
+    cache = dynamic_cache(model)
+    model(**inputs, past_key_values=cache).logits.sum().backward()
+    assert cache.get_seq_length() == 0
+
+
 # Steps in the cache that a model makes.
 
 

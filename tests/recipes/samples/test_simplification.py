@@ -1,4 +1,4 @@
-"""The samples of simpler sentences: which rows of the corpus they have, in which order and under which tag."""
+"""The sample of simpler sentences: which rows of the corpus it has, and in which order."""
 
 from collections import Counter
 
