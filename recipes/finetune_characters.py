@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import ne
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,7 +72,7 @@ from atenta.recipes.training.results import compare, compare_by_group, compare_b
 from atenta.recipes.training.trainer import check_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
 from atenta.restoration.restorer import CharacterRestorer
-from atenta.restoration.spellings import Spellings, code_points
+from atenta.restoration.spellings import Spellings
 from atenta.restoration.window_reader import RestoredText
 
 _SPELLINGS_FILE = "spellings.txt"
@@ -229,14 +230,14 @@ def round_weights(restorer: CharacterRestorer, texts: Sequence[str]) -> dict[str
 
     The weights stay in single precision.
     """
-    before = code_points("".join(each.text for each in restorer.restore(texts)))
+    before = [piece for each in restorer.restore(texts) for piece in each.pieces]
     head = {id(parameter) for parameter in restorer.model.classifier.parameters()}
     with torch.no_grad():
         for parameter in restorer.model.parameters():
             if id(parameter) not in head:
                 parameter.copy_(parameter.half())
-    after = code_points("".join(each.text for each in restorer.restore(texts)))
-    return {"characters": len(after), "changed": int((before != after).sum())}
+    after = [piece for each in restorer.restore(texts) for piece in each.pieces]
+    return {"characters": len(after), "changed": sum(map(ne, before, after))}
 
 
 def halve_weights(path: Path) -> None:
