@@ -181,12 +181,15 @@ def restore(
     model: Annotated[
         str | None, typer.Option("--model", metavar="MODEL", help="Another model that restores characters.")
     ] = None,
+    capitals: Annotated[bool, typer.Option("--capitals", help="Restore capitals too.")] = False,
+    punctuation: Annotated[bool, typer.Option("--punctuation", help="Restore , . ? ! : and ; too.")] = False,
+    no_accents: Annotated[bool, typer.Option("--no_accents", help="Leave accents as they are.")] = False,
     min_confidence: Confidence = 0.0,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write JSON, with the probability of each character.")
     ] = False,
 ) -> None:
-    """Restore the accents of Portuguese, with the model that comes with atenta.
+    """Restore the accents of Portuguese, and its capitals and signs, with the models that come with atenta.
 
     Texts and lines of standard input are restored one by one. A file is restored as a whole, so that a word has the
     lines around it as its context.
@@ -195,7 +198,9 @@ def restore(
     with errors_in_a_line():
         from atenta.command.restore import restore_texts
 
-        restore_texts(texts or [], files or [], model, min_confidence, probabilities)
+        switches = {"accents": not no_accents, "capitals": capitals, "punctuation": punctuation}
+        restored = [name for name, is_on in switches.items() if is_on]
+        restore_texts(texts or [], files or [], model, restored, min_confidence, probabilities)
 
 
 @app.command(short_help="Write texts as phones.")

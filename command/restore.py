@@ -1,4 +1,4 @@
-"""`atenta restore`: the accents of Portuguese, without torch if onnxruntime is installed."""
+"""`atenta restore`: the accents, capitals and signs of Portuguese, without torch if onnxruntime is installed."""
 
 from atenta.recipes.terminal import allow_interrupts
 
@@ -8,25 +8,38 @@ from pathlib import Path
 
 from atenta import CharacterRestorer
 from atenta.command.text_lines import LineReader, chunks_of, print_results, read_whole
-from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.restoration.character_codes import RESTORED
+from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
 _CHUNK = 256  # lines that are restored together
 
 
 def restore_texts(
-    texts: Sequence[str], files: Sequence[Path], model: str | None, min_confidence: float, probabilities: bool
+    texts: Sequence[str],
+    files: Sequence[Path],
+    model: str | None,
+    restored: Sequence[str],
+    min_confidence: float,
+    probabilities: bool,
 ) -> None:
     """Restore texts, whole files, or the lines of standard input, and write them, or JSON, to standard output.
+
+    Of a model that is named, everything that it has learnt is restored, unless more than accents is asked for.
 
     Raises:
         ValueError: If a text is not UTF-8, or the model does not restore characters.
         OSError: If there is no such model, a file cannot be read, or the output cannot be written.
     """
-    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER if model is None else model)
+    if not restored:
+        raise ValueError("--no_accents leaves nothing to restore; expected --capitals or --punctuation with it.")
+    only_accents = restored == ["accents"]
+    default = MODEL_FOLDER if only_accents else SPEECH_FOLDER
+    restorer = CharacterRestorer.from_pretrained(default if model is None else model)
+    switched_on = RESTORED if only_accents else restored
     allow_interrupts()
     read = ([read_whole(path)] for path in files)
     for chunk in read if files else chunks_of(LineReader(texts, []), _CHUNK):
-        for line, each in zip(chunk, restorer.restore([str(line) for line in chunk], min_confidence)):
+        for line, each in zip(chunk, restorer.restore([str(line) for line in chunk], min_confidence, switched_on)):
             record = {"text": line, "restored": each.text, "probabilities": each.probabilities.tolist()}
-            restored = line.line_start + each.text + line.line_end
-            print_results(json.dumps(record, ensure_ascii=False) + "\n" if probabilities else restored)
+            plain = line.line_start + each.text + line.line_end
+            print_results(json.dumps(record, ensure_ascii=False) + "\n" if probabilities else plain)

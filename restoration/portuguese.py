@@ -1,4 +1,4 @@
-"""`restore_accents`, with the model that comes with this package."""
+"""`restore_accents` and `restore_text`, with the models that come with this package."""
 
 from collections.abc import Collection
 from functools import cache
@@ -7,12 +7,14 @@ from threading import Lock
 
 from ..engines.feedback import warn_of_files
 from ..tokenization.text_checks import check_sequence
+from .character_codes import RESTORED
 from .restorer import CharacterRestorer
 from .window_reader import RestoredText
 
 _LOADING = Lock()
 # An editable install is made of links, and a model whose files are links is refused.
 MODEL_FOLDER = Path(__file__).resolve().with_name("portuguese_accents")
+SPEECH_FOLDER = MODEL_FOLDER.with_name("portuguese_speech")  # its model in int8 alone
 
 
 def restore_accents(
@@ -43,6 +45,58 @@ def restore_accents(
     Warns:
         UserWarning: If a text is the name of a file, whose content a `Path` gives.
     """
+    return _restore(texts, MODEL_FOLDER, RESTORED, min_confidence, return_probabilities)
+
+
+def restore_text(
+    texts: str | Path | Collection[str | Path],
+    *,
+    accents: bool = True,
+    capitals: bool = True,
+    punctuation: bool = True,
+    min_confidence: float = 0.0,
+    return_probabilities: bool = False,
+) -> str | RestoredText | list[str] | list[RestoredText]:
+    """Restore what speech recognition leaves out of Portuguese: `voce vem amanha` becomes `Você vem amanhã?`.
+
+    Words are never changed: letters get marks and capitals, and before white space and at the end of a text comes a
+    sign, one of `, . ? ! : ;`. Marks, capitals and signs that a text has are kept. Digits, hyphens, quotation marks,
+    dashes, URLs, addresses, @names, #tags and code in backticks are not changed.
+
+    Args:
+        texts: as in [`restore_accents`].
+        accents: whether to restore accents. Alone they are restored by the model of [`restore_accents`], which is
+            stronger.
+        capitals: whether to restore capitals, at the start of sentences and of names.
+        punctuation: whether to restore signs.
+        min_confidence: a character is changed only if the model gives what it becomes at least this probability, 0
+            to 1.
+        return_probabilities: whether to return the probability of each character too.
+
+    Returns:
+        The text, or [`RestoredText`] with the probabilities; for a list, a list.
+
+    Raises:
+        TypeError: As in [`restore_accents`].
+        ValueError: As in [`restore_accents`], or there is nothing to restore.
+        OSError: If a file cannot be read.
+        ImportError: If onnxruntime, which runs this model, is not installed.
+    """
+    switches = {"accents": accents, "capitals": capitals, "punctuation": punctuation}
+    restored = [name for name, is_on in switches.items() if is_on]
+    if not restored:
+        raise ValueError("accents, capitals and punctuation are all False; expected one of them True.")
+    folder = MODEL_FOLDER if restored == ["accents"] else SPEECH_FOLDER
+    return _restore(texts, folder, restored, min_confidence, return_probabilities)
+
+
+def _restore(
+    texts: str | Path | Collection[str | Path],
+    folder: Path,
+    restored: Collection[str],
+    min_confidence: float,
+    return_probabilities: bool,
+) -> str | RestoredText | list[str] | list[RestoredText]:
     alone = isinstance(texts, str | Path)
     given = (
         [texts] if alone else check_sequence(texts, "texts", "a str, a Path, a list of them, or a column of a table")
@@ -50,9 +104,9 @@ def restore_accents(
     warn_of_files(given)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
-        restorer = _load_portuguese()
-    restored = restorer.restore(read, min_confidence)
-    answers = restored if return_probabilities else [each.text for each in restored]
+        restorer = _load(folder)
+    found = restorer.restore(read, min_confidence, restored)
+    answers = found if return_probabilities else [each.text for each in found]
     return answers[0] if alone else answers
 
 
@@ -64,5 +118,5 @@ def _read(path: Path) -> str:
 
 
 @cache
-def _load_portuguese() -> CharacterRestorer:
-    return CharacterRestorer.from_pretrained(MODEL_FOLDER)
+def _load(folder: Path) -> CharacterRestorer:
+    return CharacterRestorer.from_pretrained(folder)

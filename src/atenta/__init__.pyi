@@ -28,6 +28,7 @@ from .phonemization.phonemizer import Phonemizer as Phonemizer
 from .phonemization.portuguese_words import phonemize as phonemize
 from .phonemization.readings import Reading as Reading
 from .restoration.portuguese import restore_accents as restore_accents
+from .restoration.portuguese import restore_text as restore_text
 from .restoration.restorer import CharacterRestorer as CharacterRestorer
 from .restoration.spellings import Spellings as Spellings
 from .restoration.window_reader import RestoredText as RestoredText
