@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..restoration.spans import protected_spans
-from ..restoration.spellings import WORD, code_points
+from ..restoration.spellings import WORD, Spellings, code_points
 from ..restoration.window_reader import WindowReader
 from .blocks import NOWHERE, Block
 from .language import portuguese_blocks
@@ -26,6 +26,12 @@ _STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which
 _LONGEST = 200  # characters
 _AROUND = ".,;:!?…()[]\"'“”‘’«»*`~–—"  # signs at the ends of a word
 _SENTENCE_END = re.compile(r"[.!?…][\"'”»)]*\s+")
+_OF_VERB = re.compile(r"(\w+i)(?:a[sm]?|o)")  # `referencia`, of *referenciar*, is not *referência*
+_BEFORE_NOUN = re.compile(
+    r"\b(?:[ao]s?|um(?:as?)?|uns|(?:[dn]|pel)[ao]s?|num(?:as?)?|[àa]os?|às?|[dn]?est[ae]s?|[dn]?ess[ae]s?|[dn]?aquel[ae]s?|de|"
+    r"em|com|sem|por|para|sobre|entre|como|e|ou|cada|seus?|suas?|outr[ao]s?|mesm[ao]s?)\s+$",
+    re.IGNORECASE,
+)
 
 
 class Finding(NamedTuple):
@@ -170,6 +176,8 @@ def _words(
         place = block.places[start]
         line = int(np.searchsorted(line_starts, place, "right"))
         sentence, spellings = _sentence(text, start, end), reader.codes.spellings
+        if spellings is not None and _may_be_verb(word, text[max(0, start - _LONGEST) : start], spellings):
+            continue
         yield Finding(
             line=line,
             column=place - int(line_starts[line - 1]) + 1,
@@ -190,6 +198,14 @@ def _is_code(text: str, start: int, end: int) -> bool:
     before, after = re.split(r"\s", text[first:start])[-1], re.split(r"\s", text[end:last])[0]
     is_long = max(len(before), len(after)) == _LONGEST  # no prose has so much without a space
     return is_long or bool(_IN_CODE.search((before + text[start:end] + after).strip(_AROUND)))
+
+
+def _may_be_verb(word: str, before: str, spellings: Spellings) -> bool:
+    """Return whether a word that the model knows only as a noun may be a verb: no word before it asks for a noun."""
+    match = _OF_VERB.fullmatch(word.lower())
+    if match is None or len(spellings.of(word)) != 1:
+        return False
+    return bool(spellings.of(match[1] + "ar")) and not _BEFORE_NOUN.search(before)
 
 
 def _is_capital(word: str, sentence: str, start: int) -> bool:

@@ -25,11 +25,14 @@ def progress(total: int, unit: str) -> Iterator[Callable[[int], object]]:
         yield bar.update
 
 
-def warn_of_files(texts: Iterable[Any]) -> None:
-    """Warn if a text is the name of a file: it is taken as a text, and the file is not read."""
+def warn_of_files(texts: Iterable[Any], stacklevel: int = 3) -> None:
+    """Warn if a text is the name of a file: it is taken as a text, and the file is not read.
+
+    `stacklevel` is that of `warnings.warn`; 3 names the line that called the caller of this function.
+    """
     if name := next((text for text in texts if isinstance(text, str) and os.path.isfile(text)), None):
         warnings.warn(
             f"The text {name!r} is also the name of a file, which is not read: give its content, such as "
             f'Path({name!r}).read_text(encoding="utf-8").',
-            stacklevel=3,
+            stacklevel=stacklevel,
         )

@@ -101,7 +101,7 @@ def _restore(
     given = (
         [texts] if alone else check_sequence(texts, "texts", "a str, a Path, a list of them, or a column of a table")
     )
-    warn_of_files(given)
+    warn_of_files(given, stacklevel=4)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
         restorer = _load(folder)

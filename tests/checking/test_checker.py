@@ -146,6 +146,12 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     assert checker._counts(name._replace(is_name=False), Settings(tmp_path), set())
 
 
+def test_a_verb_that_is_spelt_as_a_noun_without_its_mark_is_left_alone(tmp_path):
+    text = "O quadro referencia a exceção, que referencia o valor. Veja o manual de referencia e a referencia.\n"
+    found = [each for of_file in write_and_check(tmp_path, **{"a.md": text}).findings.values() for each in of_file]
+    assert [text[each.column - 1 : each.column + 11] for each in found] == ["referencia e", "referencia.\n"]
+
+
 def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
     texts = {"a.txt": "Informacao nova: a Informacao e o Canada nao chegaram."}
     assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}
