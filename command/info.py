@@ -6,13 +6,13 @@ from typing import Any
 
 from atenta.engines.saved_model import (
     class_of,
-    count_weights,
     find_model,
     is_ours,
     loading_errors,
     read_config,
     read_saved,
 )
+from atenta.engines.saved_tensors import count_weights
 from atenta.hub.card_command import restate_command
 from atenta.hub.card_words import name_some
 

@@ -18,14 +18,13 @@ import numpy as np
 from .kinds import class_names, kind_of
 from .saved_model import (
     CONFIG,
-    SavedTensor,
     check_inside,
     describe_error,
     learned_positions,
     read_config,
     read_saved,
-    saved_weights,
 )
+from .saved_tensors import SavedTensor, saved_weights
 from .token_search import TokenModel
 
 ONNX_FOLDER = "onnx"  # in the folder of a saved model

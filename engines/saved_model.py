@@ -7,19 +7,20 @@ complete, no code in the folder is run unless it is asked for, and a damaged fil
 
 import json
 import math
-import mmap
 import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..generation_options import is_whole
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+
+    from .saved_tensors import SavedTensor
 
 CONFIG = "config.json"
 AS_SAVED = "expected it as the model was saved"
@@ -58,17 +59,13 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
     path = Path(name)
     in_folder = path.parent != Path() and path.parent.is_dir()
     if path.exists() or in_folder or not _HUB_NAME.fullmatch(name):
-        place = path if path.exists() else path.parent
-        names = [each.parent.name for each in place.glob(f"*/{CONFIG}")]
-        others = sorted(names, key=lambda other: (len(other), other))  # checkpoint-5 before checkpoint-10
-        beside = f"; {place} has {', '.join(others)}" if others else ""
         raise FileNotFoundError(
-            f"{name}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{beside}"
+            f"{name}: found no {CONFIG} there; expected the folder of a model, or a name on the Hub{name_models(path)}"
         )
     from huggingface_hub import file_exists, snapshot_download, try_to_load_from_cache
 
     output = Path("outputs", name)
-    nearby = f"; {output} is here" if (output / CONFIG).is_file() else ""
+    nearby = f"; {output} is here" if (output / CONFIG).is_file() else name_models(output) if output.is_dir() else ""
     asked = {key: value for key, value in hub_options.items() if key in ("revision", "token")}
     in_cache = {key: value for key, value in hub_options.items() if key in ("revision", "cache_dir")}
     try:
@@ -80,6 +77,23 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
     if not known:
         raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub{nearby}")
     return Path(snapshot_download(name, allow_patterns=[*_FILES, *(["*.py"] if with_code else [])], **hub_options))
+
+
+def name_models(path: Path) -> str:
+    """Return the end of an error about a path without a model: the models in it or, if it is not there, beside it.
+
+    Where training has not ended, there are checkpoints alone.
+    """
+    place = path if path.exists() else path.parent
+    names = [each.parent.name for each in place.glob(f"*/{CONFIG}")]
+    names = sorted(names, key=lambda name: (len(name), name))  # checkpoint-5 before checkpoint-10
+    checkpoints = [name for name in names if name.startswith("checkpoint-")]
+    if checkpoints and place == path:
+        return (
+            f"; its training has not ended: run the same command again, which goes on from {checkpoints[-1]}, its "
+            f"newest checkpoint, or give {place / checkpoints[-1]}, which is a model too"
+        )
+    return f"; {place} has {', '.join(names)}" if names else ""
 
 
 def check_files(folder: Path) -> None:
@@ -148,62 +162,6 @@ def read_generation_config(folder: Path) -> dict[str, Any]:
     return read_saved(path) if path.is_file() else {}
 
 
-class SavedTensor(NamedTuple):
-    """A tensor of a file in safetensors.
-
-    Attributes:
-        dtype: its type by the name that the format has for it, such as `F32`.
-        shape: its sizes.
-        data: its numbers.
-    """
-
-    dtype: str
-    shape: list[int]
-    data: memoryview
-
-
-def read_tensors(path: Path) -> dict[str, SavedTensor]:
-    """Return the tensors of a file in safetensors by their names. The library may not be installed.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it is damaged.
-    """
-    with loading_errors(path.parent, path.name):
-        with path.open("rb") as file:
-            content = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))  # most callers read the header
-        start = 8 + int.from_bytes(content[:8], "little")
-        if start > len(content):
-            raise ValueError(f"the header has {start - 8} bytes, and the file {len(content)}")
-        header = json.loads(bytes(content[8:start]))
-        places = {name: each for name, each in header.items() if name != "__metadata__"}
-        for name, each in places.items():
-            if not isinstance(each["dtype"], str) or not all(map(_is_id, [*each["shape"], *each["data_offsets"]])):
-                raise ValueError(f"{name} is {each!r:.80}; expected its type, sizes and place")
-            bits = int("".join(re.findall(r"\d+", each["dtype"])[:1]) or 8)  # 16 of BF16, 8 of F8_E4M3 and BOOL
-            first, end = each["data_offsets"]
-            if math.prod(each["shape"]) * bits != 8 * (end - first):
-                raise ValueError(f"{name} has {end - first} bytes; expected those of {each['shape']} {each['dtype']}")
-        last = max((each["data_offsets"][1] for each in places.values()), default=0)
-        if last != len(content) - start:
-            raise ValueError(f"there are {len(content) - start} bytes of tensors; expected {last}")
-        return {
-            name: SavedTensor(each["dtype"], each["shape"], content[start:][slice(*each["data_offsets"])])
-            for name, each in places.items()
-        }
-
-
-def saved_weights(folder: Path) -> dict[str, SavedTensor]:
-    """Return the weights of a saved model by their names, from one file or several. The errors are those of a file."""
-    files = sorted(folder.glob("model*.safetensors"))
-    return {name: tensor for path in files for name, tensor in read_tensors(path).items()}
-
-
-def count_weights(path: Path) -> int:
-    """Return the number of weights in a file in safetensors. The errors are those of `read_tensors`."""
-    return sum(math.prod(tensor.shape) for tensor in read_tensors(path).values())
-
-
 def read_config(folder: Path) -> dict[str, Any]:
     """Return the configuration of a saved model, with the values checked that are read without transformers.
 
@@ -244,7 +202,8 @@ def learned_positions(config: Mapping[str, Any]) -> int | None:
     return config["max_position_embeddings"]
 
 
-def _is_id(value: Any) -> bool:
+def is_id(value: Any) -> bool:
+    """Return whether a value is a whole number that may be the id of a token, or a size."""
     return is_whole(value, 0, sys.maxsize)
 
 
@@ -288,10 +247,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "is_encoder_decoder": (lambda value: isinstance(value, bool), "true or false"),
     "position_embedding_type": (("sinusoidal", "learned", "rotary").__contains__, "sinusoidal, learned or rotary"),
     **dict.fromkeys(("max_position_embeddings", "vocab_size", "window_length"), _WHOLE),
-    "type_vocab_size": (_is_id, "a whole number, 0 or more"),
-    **dict.fromkeys(("bos_token_id", "pad_token_id", "decoder_start_token_id"), (_is_id, "the id of a token")),
+    "type_vocab_size": (is_id, "a whole number, 0 or more"),
+    **dict.fromkeys(("bos_token_id", "pad_token_id", "decoder_start_token_id"), (is_id, "the id of a token")),
     "eos_token_id": (
-        lambda value: all(map(_is_id, value if isinstance(value, list) else [value])),
+        lambda value: all(map(is_id, value if isinstance(value, list) else [value])),
         "the id of a token, or several",
     ),
     "task_specific_params": (
@@ -367,6 +326,7 @@ def load_weights(
     from transformers.utils import logging
 
     from ..modeling.modeling_base import check_weights, prepare_generation
+    from .saved_tensors import saved_weights
 
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -403,7 +363,7 @@ def load_weights(
     return model.eval()
 
 
-def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, SavedTensor], trust_remote_code: bool) -> None:
+def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, "SavedTensor"], trust_remote_code: bool) -> None:
     """Check that saved weights have the sizes of the configuration, before memory is taken for those."""
     import torch
     from transformers.initialization import no_init_weights
@@ -419,7 +379,7 @@ def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, SavedTenso
             raise ValueError(f"{name} has the sizes {saved[name].shape}, and by {CONFIG} {[*weight.shape]}")
 
 
-def _check_types(model: "PreTrainedModel", folder: Path, saved: Mapping[str, SavedTensor]) -> None:
+def _check_types(model: "PreTrainedModel", folder: Path, saved: Mapping[str, "SavedTensor"]) -> None:
     """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
     for name, weight in model.state_dict().items():
         if name in saved and weight.is_floating_point() and not saved[name].dtype.startswith(("F", "BF")):

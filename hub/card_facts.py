@@ -14,7 +14,8 @@ from transformers import PreTrainedConfig, PreTrainedModel
 from .. import registration  # not its names: it is half imported if it is what imports transformers first
 from ..configuration.configuration_base import AtentaConfig
 from ..engines.kinds import Kind, kind_of_class, prompt_separator
-from ..engines.saved_model import AS_SAVED, CONFIG, class_of, count_weights, load_config, read_config, read_saved
+from ..engines.saved_model import AS_SAVED, CONFIG, class_of, load_config, read_config, read_saved
+from ..engines.saved_tensors import count_weights
 from ..phonemization.letter_tagger import writes_units
 from .card_words import CardLanguage
 

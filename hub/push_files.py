@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..engines.onnx_models import check_export
-from ..engines.saved_model import is_file_name, read_saved
+from ..engines.saved_model import is_file_name, name_models, read_saved
 from ..phonemization.readings import READINGS_FILE
 from .card import CARD
 from .card_command import has_token
@@ -64,10 +64,11 @@ def select_files(folder: Path) -> PushFiles:
         if stat.S_IFMT(names[name].lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
             raise ValueError(f"{names[name]} is neither a file nor a folder, but a pipe, socket or device: remove it.")
     sent = {name: names[name] for name in wanted if _is_file(names[name])}
-    _check_present(folder, sent, [_CONFIG], "the folder of a saved model, with config.json and model.safetensors.")
+    expected = "the folder of a saved model, with config.json and model.safetensors"
+    _check_present(folder, sent, [_CONFIG], f"{expected}{name_models(folder)}.")
     weights = [path.name for path in weight_files(folder)] or [WEIGHTS]
     weights += [INDEX] if WEIGHTS not in weights else []
-    _check_present(folder, sent, weights, "the folder of a saved model, with config.json and model.safetensors.")
+    _check_present(folder, sent, weights, f"{expected}.")
     _check_present(folder, sent, _NEEDED, "the model's tokenizer beside it, which `tokenizer.save_pretrained` writes.")
     _check_present(folder, sent, spellings, f"the spellings that spellings_file of {_CONFIG} names.")
     sent = {name: path for name, path in sent.items() if name in weights or not _fits(name, (WEIGHTS, INDEX, SHARDS))}

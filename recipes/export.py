@@ -16,14 +16,16 @@ from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from atenta.engines.engine import Engine, load_engine
-from atenta.engines.kinds import kind_of
+from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.onnx_models import ONNX_FOLDER
-from atenta.engines.saved_model import find_model
+from atenta.engines.saved_model import find_model, learned_positions, read_generation_config
+from atenta.engines.search_options import SearchOptions
 from atenta.restoration.restorer import CharacterRestorer
 
 _NUM_TEXTS = 100  # that are compared
@@ -91,7 +93,9 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     own = [] if given else own_texts(folder)
     texts = given[:_NUM_TEXTS] or own or random_texts(torch_engine)
     examples = given[:: -(-len(given) // _NUM_EXAMPLES)] if quantization and given else []
-    _answer(torch_engine, [max([*texts, *examples], key=len)])  # refuses what cannot be read before the long work
+    search = choose_search(torch_engine, read_generation_config(folder), [*texts, *examples])
+    # Refuses what cannot be read before the long work.
+    _answer(torch_engine, [max([*texts, *examples], key=len)], search)
 
     from atenta.engines.onnx_export import export_onnx  # needs the packages above
 
@@ -101,9 +105,11 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     written = export_onnx(folder, quantization, calibration)
     for path in sorted(before - set(folder.glob(f"{ONNX_FOLDER}/*.onnx"))):
         print(f"Deleted {path.name}, which was made of other weights: export it again")
-    print(f"Comparing onnxruntime with torch on {len(texts)} texts" + " of predictions.tsv" * bool(own), flush=True)
+    settings = "".join(f", {name} {value}" for name, value in search.items())
+    where = " of predictions.tsv" * bool(own)
+    print(f"Comparing onnxruntime with torch on {len(texts)} texts{where}{settings}", flush=True)
     engines = {"onnxruntime": load_engine(folder, "onnx", quantization=quantization), "torch": torch_engine}
-    rows = {path.name: f"{path.stat().st_size / 1e6:8.2f} MB" for path in written} | compare(engines, texts)
+    rows = {path.name: f"{path.stat().st_size / 1e6:8.2f} MB" for path in written} | compare(engines, texts, search)
     width = max(map(len, rows))
     for name, value in rows.items():
         print(f"{name:<{width}}  {value}")
@@ -152,19 +158,51 @@ def _tagger_inputs(folder: Path, texts: Sequence[str]) -> list[dict[str, np.ndar
     return found
 
 
-def compare(engines: Mapping[str, Engine], texts: Sequence[str]) -> dict[str, str]:
+def choose_search(engine: Engine, saved: Mapping[str, Any], texts: Sequence[str]) -> dict[str, Any]:
+    """Return the options of generation with which an engine answers texts: those that its model is saved with.
+
+    Instead of its length, which prompts that are only continued would reach, these have a limit of their own, and so
+    have texts for which the model has fewer positions, or no limit.
+
+    Args:
+        engine: The engine.
+        saved: What `generation_config.json` holds.
+        texts: The texts.
+    """
+    if not engine.can_generate:
+        return {}
+    is_prompt, separator = not engine.config.get("is_encoder_decoder"), prompt_separator(engine.config)
+    longest = max(map(len, engine.tokenizer.encode([text + separator for text in texts])))
+    read = longest if is_prompt else 1
+    search = {name: saved[name] for name in ("num_beams", "do_sample") if saved.get(name)}
+    lengths = {name: saved[name] for name in ("max_length", "max_new_tokens") if saved.get(name)}
+    most = _NEW_TOKENS if is_prompt else longest + _NEW_TOKENS
+    if lengths and (separator or not is_prompt):
+        most = int(SearchOptions.from_saved(saved).new_token_limits([read])[0])
+        search |= lengths
+    else:
+        search["max_new_tokens"] = most
+    positions = learned_positions(engine.config)
+    if positions is not None and read + most > positions:
+        search = {**search, "max_length": None, "max_new_tokens": max(1, positions - read)}
+    return {name: value for name, value in search.items() if value is not None}
+
+
+def compare(
+    engines: Mapping[str, Engine], texts: Sequence[str], search: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, str]:
     """Let two engines answer the same texts, and return what the table says, by the names of its lines.
 
     It says for how many texts the answer is the same, namely what a model generates, or the most probable of the
     classes that another has; the largest difference of each output of a model that does not generate; and the time per
-    text of each engine.
+    text of each engine. `search` has options of generation, beside those that the model is saved with.
     """
     generates = all(engine.can_generate for engine in engines.values())
     answers, times, same, largest = [], {}, {}, {}
     for name, engine in engines.items():
-        _answer(engine, texts[:1])  # the first answer of an engine takes longer
+        _answer(engine, texts[:1], search)  # the first answer of an engine takes longer
         start = time.perf_counter()
-        answers.append(_answer(engine, texts))
+        answers.append(_answer(engine, texts, search))
         times[f"{name}, per text"] = f"{(time.perf_counter() - start) * 1000 / len(texts):8.2f} ms"
     decided = answers if generates else [[_most_probable(outputs) for outputs in found] for found in answers]
     if generates or decided[0][0]:
@@ -185,10 +223,13 @@ def _most_probable(outputs: Mapping[str, np.ndarray]) -> dict[str, list[int]]:
     }
 
 
-def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, np.ndarray]]:
+def _answer(
+    engine: Engine, texts: Sequence[str], search: Mapping[str, Any]
+) -> list[str] | list[dict[str, np.ndarray]]:
     """Return the generated texts, which may be cut off, or the outputs of a model that does not generate.
 
-    To a model with feature tags, those of a text follow it after a tab, as in `atenta predict`.
+    As in `atenta predict`, the feature tags of a text follow it after a tab, and what parts prompts from answers
+    follows a prompt.
     """
     if not engine.can_generate:
         return engine.predict(texts)
@@ -196,13 +237,8 @@ def _answer(engine: Engine, texts: Sequence[str]) -> list[str] | list[dict[str, 
     if engine.tokenizer.tags:
         parted = [text.partition("\t") for text in texts]
         texts, tags = [source for source, _, _ in parted], [named.split(";") if named else [] for *_, named in parted]
-    longest = max(map(len, engine.tokenizer.encode(texts)))
-    read, new_tokens = (
-        (1, longest + _NEW_TOKENS) if engine.config.get("is_encoder_decoder") else (longest, _NEW_TOKENS)
-    )
-    if engine.config.get("position_embedding_type") == "learned":
-        new_tokens = max(1, min(new_tokens, engine.config["max_position_embeddings"] - read))
-    return [outputs[0].text for outputs in engine.n_best(texts, tags=tags, max_new_tokens=new_tokens)]
+    prompts = [text + prompt_separator(engine.config) for text in texts]
+    return [outputs[0].text for outputs in engine.n_best(prompts, tags=tags, **search)]
 
 
 def own_texts(folder: Path) -> list[str]:

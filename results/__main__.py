@@ -20,7 +20,7 @@ from typing import Annotated, Any, TypeVar
 import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
 
-from atenta.engines.saved_model import count_weights
+from atenta.engines.saved_tensors import count_weights
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.training.parsing import CONFIGS
 from results.figures import read_run

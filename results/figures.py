@@ -7,9 +7,9 @@ from statistics import mean
 from typing import Any
 
 from atenta.hub.card_words import with_separators
+from atenta.recipes.metrics import less_is_better
 from results.rows import Row
 
-_LOWER_IS_BETTER = ("error_rate", "per_character", "per_masked_character", "perplexity", "loss")
 _PORTUGUESE = {
     "task | measure | model | without a model | published | weights | minutes of a run | target": "tarefa | medida | "
     "modelo | sem modelo | publicado | pesos | minutos de uma execução | meta",
@@ -113,7 +113,7 @@ def minutes_of(runs: Iterable[Mapping[str, Any]]) -> list[float]:
 
 def is_error(figure: Mapping[str, Any]) -> bool:
     """Return whether less of a figure is better."""
-    return bool(figure.get("error")) or figure["score"].endswith(_LOWER_IS_BETTER)
+    return bool(figure.get("error")) or less_is_better(figure["score"])
 
 
 def describe_spread(values: Sequence[float], seeds: int, language: str) -> str:

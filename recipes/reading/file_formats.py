@@ -8,7 +8,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,6 +27,7 @@ from atenta.recipes.reading.records import (
 )
 
 _PARQUET_BATCH = 1_000  # rows in memory at once
+_ROWS_AHEAD = 1_000  # by which the order of columns is found
 _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space, may be part of a word
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _CONLLU_ID = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})|\.[0-9]+)?")
@@ -39,6 +40,7 @@ _Unit = TypeVar("_Unit")
 _Cells = list[str]
 _Lines = list[tuple[str, str]]  # the locations and texts of the lines of a sentence
 _Numbered = Iterator[tuple[int, _Unit | BadRow]]
+_Order = Callable[[Sequence[_Cells]], list[str] | None]
 
 
 def _rows(path: str | Path, units: _Numbered, parse: Callable[[Any], dict[str, Any]]) -> Iterator[Record | BadRow]:
@@ -57,7 +59,9 @@ def _rows(path: str | Path, units: _Numbered, parse: Callable[[Any], dict[str, A
 # Tables
 
 
-def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Record | BadRow]:
+def read_table(
+    path: str | Path, columns: Sequence[str], optional: Sequence[str] = (), order: _Order | None = None
+) -> Iterator[Record | BadRow]:
     """Return the records of a table by its suffix: .tsv and .txt (separated by tabs), .csv, .jsonl or .parquet.
 
     Pipes of the shell, such as `<(…)` and /dev/stdin, have no suffix, and are separated by tabs.
@@ -71,6 +75,8 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
         path: The file.
         columns: Columns that every row must have.
         optional: Further columns that a table may have.
+        order: A function that says, by the first rows of a table without a header that has all these columns, in which
+            order it has them; None for the given one.
 
     Raises:
         ValueError: If the suffix is unknown, the file has no rows, the first row of a tsv or csv file is malformed or
@@ -80,7 +86,7 @@ def read_table(path: str | Path, columns: Sequence[str], optional: Sequence[str]
     """
     suffix = Path(path).suffix
     if rows := _rows_of_cells(path):
-        records = _read_cells(path, rows, columns, optional)
+        records = _read_cells(path, rows, columns, optional, order)
     elif suffix == ".jsonl":
         records = _rows(path, _without_blank_end(read_lines(path)), partial(_json_fields, columns=columns))
     elif suffix == ".parquet":
@@ -110,7 +116,11 @@ def _rows_of_cells(path: str | Path) -> _Numbered[_Cells] | None:
 
 
 def _read_cells(
-    path: str | Path, rows: _Numbered[_Cells], columns: Sequence[str], optional: Sequence[str]
+    path: str | Path,
+    rows: _Numbered[_Cells],
+    columns: Sequence[str],
+    optional: Sequence[str],
+    order: _Order | None,
 ) -> Iterator[Record | BadRow]:
     number, first = next(rows, (0, None))
     if isinstance(first, BadRow):  # it may be a header, without which columns would be taken for others
@@ -118,6 +128,10 @@ def _read_cells(
     if first is not None:
         names = _column_names(first, columns, optional, f"{path}, line {number}")
         data = rows if names is first else chain([(number, first)], rows)
+        if order is not None and names is not first and len(names) == len(columns) + len(optional):
+            ahead = list(islice(data, _ROWS_AHEAD))
+            whole = [row for _, row in ahead if not isinstance(row, BadRow) and len(row) == len(names)]
+            names, data = order(whole) or names, chain(ahead, data)
         yield from _rows(path, data, partial(_fields_of_cells, names=names))
 
 

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta.hub.card_command import without_place
 from atenta.recipes.reading.file_formats import lacks_header
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import BadRow, printable
 from atenta.recipes.reading.report import Report, build_report
 from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
 from atenta.recipes.samples import SAMPLES, Sample
@@ -148,9 +148,11 @@ def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
     for path in data.files():
         names = (*row_format.columns, *row_format.optional)
         if Path(path).suffix not in row_format.readers and lacks_header(path, names):
-            order = ", ".join(row_format.columns)
-            problem = f"the first row does not name {order}; it is read as data, with its cells in this order."
-            print(f"{printable(path)}: {problem}")
+            record = next(row_format.read(path))
+            fields = {} if isinstance(record, BadRow) else record[1]
+            cells = ", ".join(f"{name} {value!r:.60}" for name, value in fields.items())
+            missing = f"the first row does not name {', '.join(row_format.columns)}; it is read as data"
+            print(printable(f"{path}: {missing}" + f": {cells}" * bool(cells)))
 
 
 def _sample(data: DataArguments) -> Sample:

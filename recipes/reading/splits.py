@@ -43,6 +43,7 @@ class RowFormat:
         key: A column that has another value in each row of a split, if any.
         together: The column whose rows with the same value are not parted between training and validation; by default
             the first.
+        order: What finds the order of the columns of a table without a header, as in `read_table`.
     """
 
     features: datasets.Features
@@ -52,13 +53,14 @@ class RowFormat:
     readers: Mapping[str, _Reader] = field(default_factory=dict)
     key: str | None = None
     together: str | None = None
+    order: Callable[[Sequence[list[str]]], list[str] | None] | None = None
 
     def read(self, path: str) -> Iterator[Record | BadRow]:
         """Yield the records of a file: with the reader for its suffix, or of a pipe the first, or else as a table."""
         suffix = next(iter(self.readers), "") if is_pipe(path) else Path(path).suffix
         if reader := self.readers.get(suffix):
             return reader(path)
-        return read_table(path, self.columns, self.optional)
+        return read_table(path, self.columns, self.optional, self.order)
 
 
 @dataclass

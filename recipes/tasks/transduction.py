@@ -44,11 +44,40 @@ def check_pair(fields: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def order_of_columns(rows: Sequence[Sequence[str]]) -> list[str] | None:
+    """Return the names of the three columns of pairs if tags come second, as in newer SIGMORPHON data; else None.
+
+    Tags look like `V;3;PL`: they have a semicolon, or neither small letters nor letters beyond ASCII. The second
+    column has them if the third does not look so, and the second does and is no more varied than the third, or has a
+    tenth of its distinct values (`sg` and `pl`).
+
+    Args:
+        rows: The first rows of a table, with three cells each.
+    """
+    seconds, thirds = ([cells[place] for cells in rows] for place in (1, 2))
+    kinds = [len({*cells}) for cells in (seconds, thirds)]
+    look_so = kinds[0] <= kinds[1] and _are_most(map(_looks_like_tags, seconds))
+    repeat = kinds[0] * 10 <= kinds[1] and _are_most(_TAG.fullmatch(cell) for cell in seconds)
+    tags_second = (look_so or repeat) and _are_most(not _looks_like_tags(cell) for cell in thirds)
+    return ["source", "tags", "target"] if tags_second else None
+
+
+def _looks_like_tags(cell: str) -> bool:
+    is_written_so = ";" in cell or (cell.isascii() and cell == cell.upper())
+    return is_written_so and all(map(_TAG.fullmatch, cell.split(";")))
+
+
+def _are_most(found: Iterable[Any]) -> bool:
+    are = [*map(bool, found)]
+    return sum(are) > 0.9 * len(are)
+
+
 PAIRS = RowFormat(
     Features({"source": Value("string"), "target": Value("string"), "tags": List(Value("string"))}),
     check_pair,
     columns=("source", "target"),
     optional=("tags",),
+    order=order_of_columns,
 )
 
 

@@ -21,6 +21,7 @@ from atenta.hub.card import write_model_card
 from atenta.hub.card_command import describe_command, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package
 from atenta.hub.publishing import PushError, push_folder
+from atenta.recipes.metrics import less_is_better
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
@@ -154,14 +155,43 @@ def save_run(
 
 
 def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | None = None) -> None:
-    """Print where the model is and, for a text that it can read by itself, the command that predicts its output."""
+    """Print where the model is and, for a text that it can read by itself, the command that predicts its output.
+
+    If something without a model scored as well on the test, it is said before.
+    """
     if not trainer.is_world_process_zero():
         return
     folder = trainer.args.output_dir
+    saved = json.loads(Path(folder, "metrics.json").read_text(encoding="utf-8"))
+    if equalled := say_if_equalled(saved["test"], trainer.state.global_step):
+        print(f"{equalled}\n", flush=True)
     print(f"Saved in {folder}", flush=True)
     if text is not None:
         command = f"atenta predict {_quote(folder)} {'-- ' * text.startswith('-')}{_quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
+
+
+def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> str | None:
+    """Return a line about what scored as well as a model, or better, without one; None if nothing did.
+
+    Args:
+        scores: As `save_run` takes them. The first score decides.
+        steps: The steps that the model was trained.
+    """
+    name = next(iter(scores["model"]))
+    sign = -1 if less_is_better(name) else 1
+    figures = {kind: row[name] for kind, row in scores.items() if row.get(name) is not None}
+    without = {kind: figure for kind, figure in figures.items() if not kind.startswith("model")}
+    best, model = (
+        max(found.items(), key=lambda pair: sign * pair[1], default=None)
+        for found in (without, {kind: figure for kind, figure in figures.items() if kind not in without})
+    )
+    if best is None or model is None or sign * best[1] < sign * model[1]:
+        return None
+    return (
+        f"“{best[0]}”, without a model, has the {name.replace('_', ' ')} {best[1]:.4f} on the test, and the "
+        f"{model[0]} {model[1]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
+    )
 
 
 def _quote(text: str) -> str:
@@ -251,22 +281,23 @@ def push_run(trainer: RecipeTrainer) -> None:
 def table(rows: Mapping[str, Mapping[str, float]]) -> str:
     """Format `{row: {column: figure}}` as a table of text, one line for each row.
 
-    Figures below 1,000 have four decimals, larger ones none. A figure that a row lacks is `-`.
+    Figures below 1,000 have four decimals, larger ones none. A figure that a row lacks is `-`. A column is as wide as
+    its widest cell, and at least eight characters.
     """
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
-    names = [column.replace("_", " ") for column in columns]
-    width = max(map(len, rows))
-    lines = [" " * width + "".join(f"  {name:>8}" for name in names)]
-    for label, row in rows.items():
-        figures = [row.get(column) for column in columns]
-        cells = [
-            "-" if each is None else f"{each:,.0f}" if isinstance(each, int) or each >= 1000 else f"{each:.4f}"
-            for each in figures
-        ]
-        lines.append(
-            f"{label:<{width}}" + "".join(f"  {cell:>{max(8, len(name))}}" for name, cell in zip(names, cells))
-        )
-    return "\n".join(lines)
+    cells = [[column.replace("_", " "), *(_figure(row.get(column)) for row in rows.values())] for column in columns]
+    widths = [max(8, *map(len, column)) for column in cells]
+    label_width = max(map(len, rows))
+    return "\n".join(
+        f"{label:<{label_width}}" + "".join(f"  {cell:>{width}}" for cell, width in zip(row, widths))
+        for label, row in zip(["", *rows], zip(*cells))
+    )
+
+
+def _figure(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if isinstance(value, int) or value >= 1000 else f"{value:.4f}"
 
 
 def write_metrics(path: Path, metrics: Mapping[str, Any]) -> None:

@@ -9,8 +9,10 @@ from transformers import AutoModelForCausalLM
 
 from atenta import (
     AtentaDecoderForCausalLM,
+    AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
+    AtentaTokenizer,
 )
 from atenta.engines.engine import load_engine
 from atenta.recipes import export
@@ -51,7 +53,8 @@ def figures(lines):
 def test_a_model_that_generates_is_compared_by_its_answers(models, run):
     folder = models / "decoder"
     lines = run(folder)
-    assert lines[:2] == [f"Exporting {folder}", "Comparing onnxruntime with torch on 100 texts"]
+    assert lines[0] == f"Exporting {folder}"
+    assert re.fullmatch(r"Comparing onnxruntime with torch on 100 texts, max_new_tokens \d+", lines[1])
     assert figures(lines) == [
         "decoder_model.onnx N MB",
         "same answer 100 of 100",
@@ -65,16 +68,50 @@ def test_the_texts_that_a_recipe_has_tested_are_compared(models, run, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(models / "decoder", folder, ignore=shutil.ignore_patterns("onnx"))
     write_lines(folder / "predictions.tsv", "source\tgold\toutput 1", "a casa\tA\tB", '"uma ""casa"""\tA\tB')
-    assert run(folder)[1] == "Comparing onnxruntime with torch on 2 texts of predictions.tsv"
+    assert run(folder)[1] == "Comparing onnxruntime with torch on 2 texts of predictions.tsv, max_new_tokens 40"
     assert export.own_texts(folder) == ["a casa", 'uma "casa"']
     write_lines(folder / "predictions.tsv", "source\ttags\tgold", "ser\t<V> <3> <PL>\tsão", "ser\t\tser")
     assert export.own_texts(folder) == ["ser\tV;3;PL", "ser"]
 
 
+def test_the_answers_are_those_of_the_beams_and_the_length_that_a_model_is_saved_with(tmp_path, run, monkeypatch):
+    model = save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path, initializer_range=0.5)
+    model.generation_config.update(num_beams=3, max_length=9)
+    model.save_pretrained(tmp_path)
+    answers, answer = [], export._answer
+    monkeypatch.setattr(export, "_answer", lambda *words: answers.append(answer(*words)) or answers[-1])
+    lines = run(tmp_path, "--texts", write_lines(tmp_path / "texts.txt", "a acao", "cao"))
+    assert lines[1] == "Comparing onnxruntime with torch on 2 texts, num_beams 3, max_length 9"
+    assert "same answer 2 of 2" in figures(lines)
+    tokenizer = AtentaTokenizer.from_pretrained(tmp_path)
+    generated = model.eval().generate(**tokenizer(["a acao", "cao"], padding=True, return_tensors="pt"))
+    assert answers[-1] == tokenizer.batch_decode(generated, skip_special_tokens=True)
+
+
+@pytest.mark.parametrize(
+    ("saved", "config", "expected"),
+    [
+        ({"num_beams": 4, "max_length": 30}, {"is_encoder_decoder": True}, {"num_beams": 4, "max_length": 30}),
+        ({}, {"is_encoder_decoder": True}, {"max_new_tokens": 45}),
+        ({"num_beams": 2, "max_length": 512}, {}, {"num_beams": 2, "max_new_tokens": 40}),  # it would never end
+        ({"max_length": 512}, {"task_specific_params": {"text-generation": {"separator": "\n"}}}, {"max_length": 512}),
+        (
+            {"num_beams": 2, "max_length": 30},
+            {"is_encoder_decoder": True, "position_embedding_type": "learned", "max_position_embeddings": 21},
+            {"num_beams": 2, "max_new_tokens": 20},
+        ),
+    ],
+)
+def test_lengths_of_answers_that_are_compared(saved, config, expected):
+    tokenizer = SimpleNamespace(encode=lambda texts: [[0] * len(text) for text in texts])
+    engine = SimpleNamespace(can_generate=True, tokenizer=tokenizer, config=config)
+    assert export.choose_search(engine, saved, ["abc", "abcde"]) == expected
+
+
 def test_the_tags_of_a_text_follow_it_after_a_tab():
     read = []
 
-    def n_best(texts, *, tags, max_new_tokens):
+    def n_best(texts, *, tags):
         read.append((texts, tags))
         return [[SimpleNamespace(text=text)] for text in texts]
 

@@ -1,5 +1,7 @@
 """Loading of saved models by the class that fits them."""
 
+from pathlib import Path
+
 import huggingface_hub
 import pytest
 from transformers import BertConfig, BertForMaskedLM, GPT2Config, GPT2LMHeadModel, T5Config, T5ForConditionalGeneration
@@ -12,6 +14,7 @@ from atenta import (
     AtentaTokenizer,
 )
 from atenta.engines.saved_model import find_model
+from atenta.hub.push_files import select_files
 from atenta.recipes.decoding.loading import load_model
 from support.models import assert_close, tiny_model
 
@@ -89,13 +92,27 @@ def test_models_nearby_are_named(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: False)
     for name, nearby in {
-        "outputs/run": "outputs/run has checkpoint-5, checkpoint-10",
+        "outputs/run/checkpoint-1": "outputs/run has checkpoint-5, checkpoint-10",
         "outputs/dne": "outputs has done",
         "done": "outputs/done is here",
     }.items():
         with pytest.raises(FileNotFoundError) as refused:
             find_model(name)
         assert str(refused.value).endswith(f"; {nearby}")
+
+
+@pytest.mark.parametrize("name", ["outputs/run", "run"])
+def test_the_newest_checkpoint_of_a_training_that_has_not_ended_is_named(monkeypatch, tmp_path, name):
+    for number in (5, 10):
+        (tmp_path / "outputs" / "run" / f"checkpoint-{number}").mkdir(parents=True)
+        (tmp_path / "outputs" / "run" / f"checkpoint-{number}" / "config.json").touch()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: False)
+    with pytest.raises(FileNotFoundError, match=r"same command.* outputs/run/checkpoint-10\b") as refused:
+        find_model(name)
+    assert "checkpoint-5" not in str(refused.value)
+    with pytest.raises(ValueError, match=r"config\.json.* outputs/run/checkpoint-10\b"):
+        select_files(Path("outputs/run"))
 
 
 def test_the_hub_is_asked_once(monkeypatch, tmp_path):

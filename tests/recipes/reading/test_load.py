@@ -138,6 +138,14 @@ def test_table_without_a_header_is_reported(load_pairs, files, tmp_path, capsys,
     assert "dev.csv" not in printed
 
 
+def test_the_order_of_columns_without_a_header_is_said(load_pairs, files, tmp_path, capsys):
+    files["train_file"] = [str(write_lines(tmp_path / "train.tsv", "ser\tV;1;SG\tsou", "ir\tV;1;SG\tvou"))]
+    rows = load_pairs(DataArguments(**files))["train"]
+    assert rows[0] == {"source": "ser", "target": "sou", "tags": ["<V>", "<1>", "<SG>"]}
+    assert "train.tsv" in (printed := capsys.readouterr().out)
+    assert "source 'ser', tags 'V;1;SG', target 'sou'" in printed
+
+
 # Reporting
 
 

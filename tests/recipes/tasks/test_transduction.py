@@ -3,7 +3,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.transduction import check_pair, encode_pairs, measure_lengths, nearest_target, tag_tokens
+from atenta.recipes.tasks.transduction import (
+    PAIRS,
+    check_pair,
+    encode_pairs,
+    measure_lengths,
+    nearest_target,
+    tag_tokens,
+)
 from atenta.tokenization.text_windows import GAP
 
 
@@ -89,3 +96,26 @@ def test_the_nearest_target_has_the_fewest_edits_of_units():
     assert nearest_target("k a", targets) == nearest_target("k a", targets, separator="") == "k aːː"
     assert nearest_target("k a z", ["t͡ʃː a z", "k o z e"], separator=" ") == "t͡ʃː a z"
     assert nearest_target("k a z", ["t͡ʃː a z", "k o z e"]) == "k o z e"
+
+
+@pytest.mark.parametrize(
+    ("lines", "second"),
+    [
+        (["ser\tV;1;SG\tsou", "ir\tV;1;SG\tvou", "ver\tV;3\tveem"], "tags"),
+        (["ser\tsou\tV;1;SG", "ir\tvou\tV;1;SG", "ver\tveem\tV;3"], "target"),
+        (["cão\tPL\tcães", "mão\tPL\tmãos"], "tags"),
+        ([f"cão{n}\tpl\tcães{n}" for n in range(20)], "tags"),
+        ([f"cao{n}\tcaes{n}\tpl" for n in range(20)], "target"),
+        (["CASA\tCASAS\tpl", "ASA\tASAS\tpl"], "target"),  # targets in capitals
+        (["I\t1\tN", "II\t2\tN"], "target"),
+        (["cao\tcaes\tN;PL", "mao\tmaos\tN; PL"], "target"),  # malformed tags are refused, and no other order found
+    ],
+)
+def test_tags_in_the_second_column_are_known(lines, second, tmp_path):
+    """As newer data of SIGMORPHON have them: lemma, tags, form."""
+    path = tmp_path / "pairs.tsv"
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    rows = [fields for _, fields in PAIRS.read(str(path))]
+    assert len(rows) == len(lines)
+    for line, fields in zip(lines, rows):
+        assert [fields["source"], fields[second]] == line.split("\t")[:2]

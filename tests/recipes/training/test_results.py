@@ -21,6 +21,7 @@ from atenta.recipes.training.results import (
     describe_training,
     push_run,
     save_run,
+    say_if_equalled,
     table,
     write_metrics,
     write_predictions,
@@ -156,6 +157,41 @@ def test_a_table():
         ["model", "0.9877", "1,234,568", "999.5000"],
     ]
     assert len({len(line) for line in lines}) == 1
+
+
+def test_columns_are_as_wide_as_their_numbers():
+    rows = {"a": {"loss": 12345678901, "f1": 12.345}, "model": {"loss": float("inf"), "f1": 0.5}}
+    head, *lines = table(rows).splitlines()
+    assert {len(head)} == {*map(len, lines)}
+    for name, cells in (("loss", ("12,345,678,901", "inf")), ("f1", ("12.3450", "0.5000"))):
+        ends = {line.index(cell) + len(cell) for line, cell in zip(lines, cells)}
+        assert ends == {head.index(name) + len(name)}
+
+
+@pytest.mark.parametrize(
+    ("name", "worse", "best", "model", "is_said"),
+    [
+        ("exact_match", 0.1, 0.83, 0.79, True),
+        ("exact_match", 0.1, 0.79, 0.83, False),
+        ("exact_match", 0.1, 0.5, 0.5, True),
+        ("character_error_rate", 0.4, 0.02, 0.1, True),
+        ("character_error_rate", 0.4, 0.1, 0.02, False),
+        ("bits_per_character", 6.0, 2.1, 2.0, False),
+    ],
+)
+def test_what_is_as_good_as_a_model_is_said(name, worse, best, model, is_said):
+    """By the first score."""
+    baselines = {"left as it is": {name: worse}, "letters in context": {name: best}}
+    line = say_if_equalled({**baselines, "model": {name: model, "letters_kept": 0.5}}, 300)
+    parts = ["letters in context", f"{best:.4f}", f"{model:.4f}", "--max_steps 600"]
+    assert [part in (line or "") for part in parts] == [is_said] * 4
+
+
+def test_a_model_whose_letters_are_kept_counts():
+    scores = {"left as it is": {"exact_match": 0.5}, "model": {"exact_match": 0.4}}
+    assert "left as it is" in say_if_equalled(scores, 3)
+    assert say_if_equalled({**scores, "model, letters kept": {"exact_match": 0.6}}, 3) is None
+    assert say_if_equalled({"model": {"exact_match": 0.4}}, 3) is None
 
 
 def test_metrics_describe_the_run(tmp_path, monkeypatch):
