@@ -12,6 +12,7 @@ import jiwer
 import sacrebleu
 import sklearn.metrics
 from nervaluate import Evaluator
+from rapidfuzz.distance import LCSseq
 
 from atenta.tokenization.base_letters import strip_accents
 
@@ -164,6 +165,20 @@ def bleu(predictions: Sequence[str], references: Sequence[str]) -> dict[str, flo
     return {"bleu": sacrebleu.BLEU().corpus_score(predictions, [references]).score}
 
 
+def rouge_l(predictions: Sequence[str], references: Sequence[str]) -> dict[str, float]:
+    """Return `rouge_l`: the F1 of the words that output and reference have in common in the same order, 0 to 1.
+
+    This is ROUGE-L (Lin, 2004, "ROUGE: a package for automatic evaluation of summaries", section 3) of whole texts:
+    2 × the longest common subsequence / (words of the output + words of the reference), a mean over texts. The package
+    rouge-score is not used, because its words are of a to z: it would cut `ação` into `a` and `o`. Words are runs of
+    letters and digits, in lower case.
+    """
+    words = [[re.findall(r"\w+", text.lower()) for text in texts] for texts in (predictions, references)]
+    common = [LCSseq.similarity(*both) for both in zip(*words)]
+    shares = [2 * each / max(1, len(one) + len(other)) for each, one, other in zip(common, *words)]
+    return {"rouge_l": sum(shares) / len(shares)}
+
+
 def _check_words(references: Sequence[str]) -> None:
     for index, reference in enumerate(references):
         if not reference.strip():
@@ -304,7 +319,7 @@ def _word_f1(answer: list[str], accepted: list[str]) -> float:
 _Metric = Callable[[Sequence[Any], Sequence[Any]], dict[str, float]]
 _OF_PAIRS: tuple[_Metric, ...] = (
     *(accuracy, macro_f1, exact_match, letters_kept, word_accuracy),
-    *(character_error_rate, word_error_rate, phone_error_rate, chrf, bleu),
+    *(character_error_rate, word_error_rate, phone_error_rate, chrf, bleu, rouge_l),
 )
 
 PAIR_METRICS = [metric.__name__ for metric in _OF_PAIRS]

@@ -11,7 +11,8 @@ from atenta.recipes.samples.languages import brazil_words, language_words, roman
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_phones import portuguese_phones
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts, spoken_texts
-from atenta.recipes.samples.simplification import simpler_sentences
+from atenta.recipes.samples.simplification import simpler_sentences, simplifications
+from atenta.recipes.samples.titles import titles
 
 
 @dataclass(frozen=True)
@@ -241,5 +242,30 @@ SAMPLES = {
         ),
         licence="cc-by-4.0",
         rows=simpler_sentences,
+    ),
+    "simplification": Sample(
+        (
+            "sentences of PorSimplesSent (Leal et al., 2018) and their simpler wordings, CC BY 4.0",
+            "frases do PorSimplesSent (Leal et al., 2018) e suas redações mais simples, CC BY 4.0",
+        ),
+        (
+            "It words Portuguese sentences more simply; it may invent words.",
+            "Escreve frases em português de modo mais simples; pode inventar palavras.",
+        ),
+        licence="cc-by-4.0",
+        rows=simplifications,
+    ),
+    "titles": Sample(
+        (
+            "paragraphs of Brazilian public services, help pages and tutorials and their titles, under their own "
+            "licences (MIT, MPL 2.0, CC BY, CC BY-SA), listed in recipes/data/portugues and portugues_2",
+            "parágrafos de serviços públicos, páginas de ajuda e tutoriais do Brasil e seus títulos, com suas "
+            "licenças (MIT, MPL 2.0, CC BY, CC BY-SA), listadas em recipes/data/portugues e portugues_2",
+        ),
+        (
+            "It writes titles of Portuguese paragraphs; it may invent words.",
+            "Escreve títulos para parágrafos em português; pode inventar palavras.",
+        ),
+        rows=titles,
     ),
 }

@@ -102,7 +102,7 @@ def portuguese_texts() -> dict[str, list[dict[str, str]]]:
             domain = _FURTHER_TESTS[kind]
             rows[domain] += _pairs(cut_into_sentences(path.read_text(encoding="utf-8").splitlines()), domain)
             continue
-        for _, split, part in _parts(path):
+        for _, split, part in file_parts(path):
             of_part = _pairs(part if split == "train" else cut_into_sentences(part), _DOMAINS[kind])
             rows[split] += of_part
             if split == "test":
@@ -113,26 +113,26 @@ def portuguese_texts() -> dict[str, list[dict[str, str]]]:
             rows[split] += _pairs((each for each in sentences if not _OLD_SPELLING.search(each)), "literature")
     speeches = [speech.text for split in SPLITS for scene in read_scenes(split) for speech in scene]
     rows["plays"] = _pairs((each for each in speeches if not _OLD_SPELLING.search(each)), "plays")
-    known = _known_texts(rows["train"])
+    known = known_texts(rows["train"])
     for name in rows.keys() - {"train"}:
-        rows[name] = [row for row in rows[name] if not _is_known(row["source"], known)]
+        rows[name] = [row for row in rows[name] if not is_known(row["source"], known)]
     rows["documents"] = []
     for part in test_parts:
-        if targets := [row["target"] for row in part if not _is_known(row["source"], known)]:
+        if targets := [row["target"] for row in part if not is_known(row["source"], known)]:
             rows["documents"] += _pairs(["\n".join(targets)], part[0]["domain"])
     for line in read_samples("everyday_pt", "test.tsv")[0].splitlines()[1:]:
         group, text = line.split("\t")
         rows.setdefault("groups", []).extend(_pairs([text], group))
 
     further = _further_rows()
-    held_out = _known_texts(row for name in rows.keys() - {"train"} for row in rows[name])
+    held_out = known_texts(row for name in rows.keys() - {"train"} for row in rows[name])
     known |= held_out
-    rows["validation"] += [row for row in further["validation"] if not _is_known(row["source"], known)]
-    held_out |= _known_texts(rows["validation"])
+    rows["validation"] += [row for row in further["validation"] if not is_known(row["source"], known)]
+    held_out |= known_texts(rows["validation"])
     rows["train"] += [
         row
         for row in further["train"]
-        if not any(_is_known(each, held_out) for each in {row["source"], *cut_into_sentences([row["source"]])})
+        if not any(is_known(each, held_out) for each in {row["source"], *cut_into_sentences([row["source"]])})
     ]
     return rows
 
@@ -144,7 +144,7 @@ def _further_rows() -> dict[str, list[dict[str, str]]]:
     for path in sample_files("portugues_2", "*.txt"):
         domain = _DOMAINS[path.stem.partition("-")[0]]
         lines: list[str] = []
-        for index, _, part in _parts(path):
+        for index, _, part in file_parts(path):
             if index in _VALIDATION_PARTS:
                 rows["validation"] += _pairs(cut_into_sentences(part), domain)
             else:
@@ -215,15 +215,15 @@ def portuguese_documents() -> dict[str, list[dict[str, str]]]:
     rows = novels()
     held_out = {run for text in _held_out_texts() for run in _runs_of_words(text)}
     for path in sample_files("portugues", "*-*.txt"):
-        for index, split, part in _parts(path):
+        for index, split, part in file_parts(path):
             if index in (*_VALIDATION_PARTS[1:], *_TEST_PARTS[1:]):
                 continue
-            kept = [line for line in part if len(_WORD.findall(line)) < _RUN or not _is_known(line, held_out)]
+            kept = [line for line in part if len(_WORD.findall(line)) < _RUN or not is_known(line, held_out)]
             rows[split].append({"text": "\n".join(kept)})
     return {split: [row for row in of_split if row["text"]] for split, of_split in rows.items()}
 
 
-def _parts(path: Path) -> Iterator[tuple[int, str, list[str]]]:
+def file_parts(path: Path) -> Iterator[tuple[int, str, list[str]]]:
     """Yield the parts of a file: the index, the split and the lines of each."""
     lines = path.read_text(encoding="utf-8").splitlines()
     for index in range(_PARTS):
@@ -250,15 +250,15 @@ def _runs_of_words(text: str) -> list[str]:
     return [" ".join(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
 
 
-def _known_texts(rows: Iterable[Mapping[str, str]]) -> set[str]:
-    """Return what `_is_known` looks up: the sentences of sources, and their runs of eight words."""
+def known_texts(rows: Iterable[Mapping[str, str]]) -> set[str]:
+    """Return what [`is_known`] looks up: the sentences of sources, and their runs of eight words."""
     known: set[str] = set()
     for row in rows:
         known.update(_runs_of_words(row["source"]), map(str.lower, cut_into_sentences([row["source"]])))
     return known
 
 
-def _is_known(text: str, known: set[str]) -> bool:
+def is_known(text: str, known: set[str]) -> bool:
     """Return whether a text, or half of its runs of eight words, are known."""
     runs = _runs_of_words(text)
     return text.lower() in known or 2 * sum(run in known for run in runs) >= max(1, len(runs))

@@ -1,4 +1,4 @@
-"""A sample of sentences and their simpler wordings: which of two is the simpler one."""
+"""Samples of sentences and their simpler wordings: which of two is the simpler one, and how to word it."""
 
 import random
 from collections.abc import Iterator
@@ -18,6 +18,26 @@ def simpler_sentences() -> dict[str, list[dict[str, Any]]]:
         The rows of each split: `text` and `text_pair` are sentences, `label` is `first` or `second`.
     """
     return {split: [_in_an_order(*texts) for texts in _single_sentences(split)] for split in SPLITS}
+
+
+def simplifications() -> dict[str, list[dict[str, Any]]]:
+    """Return pairs of a sentence, or a few, and a simpler wording, with the level of the rewriting as a tag.
+
+    The levels are ORI-NAT, of a sentence as written, naturally simplified; NAT-STR, of that, strongly simplified; and
+    ORI-STR, of both steps at once. Pairs that do not differ are left out: most are copies, which a model of few pairs
+    learns first. So are those of ORI-STR that were divided, of which the corpus has the longest part alone.
+
+    Returns:
+        The rows of each split: `source`, `target` and `tags`.
+    """
+    return {
+        split: [
+            {"source": source, "target": target, "tags": [f"<{level.replace('>', '-')}>"]}
+            for level, _, divided, source, target in _read(split)
+            if source != target and not (divided == "S" and level == "ORI>STR")
+        ]
+        for split in SPLITS
+    }
 
 
 def _single_sentences(split: str) -> Iterator[tuple[str, str]]:

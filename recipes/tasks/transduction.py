@@ -14,6 +14,8 @@ from transformers import PreTrainedTokenizerBase
 from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.source_metrics import SOURCE_METRICS, beside_sources
+from atenta.recipes.tasks.rewriting import rewriting_baselines
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 # `<`, `>` and `;` are delimiters. A tag with the name of a special or byte token would become that token.
@@ -339,8 +341,9 @@ class PairTask(Task):
     def __init__(self, config: Row | None = None, **options: Any) -> None:
         super().__init__(config, **options)
         self.metrics = self.options.get("metrics") or ("word_accuracy", "exact_match", "character_error_rate")
-        if unknown := [name for name in self.metrics if name not in PAIR_METRICS]:
-            raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(PAIR_METRICS)}.")
+        known = (*PAIR_METRICS, *SOURCE_METRICS)
+        if unknown := [name for name in self.metrics if name not in known]:
+            raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(known)}.")
 
     @property
     def row_format(self) -> RowFormat:
@@ -368,13 +371,25 @@ class PairTask(Task):
         references = [
             nearest_target(text, row.get("targets", [row["target"]]), separator) for text, row in zip(answers, rows)
         ]
-        return scores(self.metrics, predictions=answers, references=references)
+        of_pairs, of_sources = (
+            [name for name in self.metrics if name in each] for each in (PAIR_METRICS, SOURCE_METRICS)
+        )
+        found = scores(of_pairs, predictions=answers, references=references)
+        if of_sources:
+            sources = [row["source"] for row in rows]
+            found |= beside_sources(of_sources, sources=sources, predictions=answers, references=references)
+        return {name: found[name] for name in [*self.metrics, *found] if name in found}
 
     def baselines(self, train: Sequence[Row] | None = None, of_words: bool = False) -> Baselines:
-        """Return those that copy, that look up texts and words and, if all sources are words, that replace letters."""
+        """Return those that copy, that look up texts and words and, if all sources are words, that replace letters.
+
+        With a metric that compares outputs with their sources, there are also those of `rewriting_baselines`.
+        """
         answers: dict[str, Any] = {"left as it is": copy_source}
         if train is not None:
             answers["most frequent in training"] = partial(look_up, train)
+            if not SOURCE_METRICS.keys().isdisjoint(self.metrics):
+                answers |= rewriting_baselines(train)
         if of_words:
             separator = self.options.get("target_separator")
             aligned = align_letters(train, separator)

@@ -14,6 +14,7 @@ from atenta.configuration.configuration_base import AtentaConfig
 from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments
+from atenta.tokenization.alphabet import BYTE_TOKENS, MASK_TOKEN, SPECIAL_TOKENS
 
 _CONFIGURATIONS = {
     "encoder": AtentaEncoderConfig,
@@ -47,7 +48,7 @@ def load_or_create(
         auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
         family: `encoder`, `decoder` or `encoder-decoder`.
         texts: Their characters become the alphabet of a new tokenizer.
-        tags: Tokens for the feature tags of a new tokenizer.
+        tags: Tokens for the feature tags of a new tokenizer; a saved one of this package learns those that it lacks.
         targets: Texts whose units are tokens of a new tokenizer, if there is a `target_separator`.
         target_separator: The text that parts the units of targets.
         min_count: Lowest count of a character in the alphabet of a new tokenizer.
@@ -83,11 +84,31 @@ def load_or_create(
             if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
                 head = {}
             model = load_weights(auto_class, folder, dropout=options.dropout, **head)
+            if isinstance(saved, AtentaEncoderDecoderConfig) and not tokenizer.get_vocab().keys() >= {*tags}:
+                tokenizer = _add_tags(tokenizer, model, tags)
         except (OSError, ValueError) as error:
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
     if options.lora_rank is not None:
         model = add_lora(model, options.lora_rank)
     return tokenizer, model
+
+
+def _add_tags(
+    tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, tags: Sequence[str]
+) -> PreTrainedTokenizerBase:
+    """Return a tokenizer with further tags, after all other tokens, and give the model vectors for them.
+
+    A model that has tags or units already is left as it is: `encode_pairs` says which tag it lacks.
+    """
+    tokens = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
+    if tokens[-1] != MASK_TOKEN:
+        return tokenizer
+    alphabet = tokens[len(SPECIAL_TOKENS) : -1 - len(BYTE_TOKENS)]
+    extended = AtentaTokenizer.from_alphabet(alphabet, family="encoder-decoder", tags=tags)
+    extended.split_special_tokens = tokenizer.split_special_tokens
+    model.resize_token_embeddings(len(extended))
+    model.config.tag_token_ids = extended.convert_tokens_to_ids(list(tags))
+    return extended
 
 
 def add_lora(model: PreTrainedModel, rank: int) -> PeftModel:

@@ -163,6 +163,7 @@ def test_data_that_are_missing_are_named(words, message, tmp_path):
         (["--num_beams", "2", "--num_return_sequences", "3"], "asks for more outputs than --num_beams 2"),
         (["--metrics", "wer"], "--metrics wer: expected some of accuracy"),
         (["--metrics", "chrf", "chrf"], "each of them once"),
+        (["--metrics", "sari", "copied"], "--metrics sari copied: these need the sources"),
         (["--streaming"], "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null"),
         (["--streaming", "--max_steps=-1"], "--streaming reads rows without end: give --max_steps"),
         (["--optim", "adamw_bnb_8bit"], "--optim adamw_bnb_8bit: You need to install"),

@@ -30,6 +30,7 @@ EXAMPLES = {
     "phone_error_rate": TEXTS,
     "chrf": TEXTS,
     "bleu": TEXTS,
+    "rouge_l": TEXTS,
     "bits_per_character": ([1.0, 2.5, 0.5, 10.0, 3.0], TEXTS[1]),
     "tag_accuracy": TAGS,
     "entity_f1": TAGS,
@@ -134,6 +135,8 @@ def test_figures_equal_plain_computations(rows):
         # 3 of 4 words, 1 of 3 pairs; no n-gram of 3 (of 2) or 4 (of 1) words: half a match, then a quarter.
         ("bleu", ["a b x d"], ["a b c d"], 100 * (3 / 4 * 1 / 3 * (1 / 2) / 2 * (1 / 4) / 1) ** (1 / 4)),
         ("bleu", ["Olá, mundo! 1,5"], ["Olá , mundo ! 1,5"], 100),  # tokenisation 13a
+        ("rouge_l", ["a ação é nova"], ["É nova a Ação!"], 2 * 2 / 8),
+        ("rouge_l", ["", "a b c"], ["a", "a c"], (0 + 4 / 5) / 2),  # a mean over texts
         ("tag_accuracy", [["NOUN"], ["DET", "NOUN", "VERB"]], [["VERB"], ["DET", "NOUN", "VERB"]], 3 / 4),
     ],
 )

@@ -29,7 +29,7 @@ FORMATS_OF_ROWS = {
     **{"accents": PAIRS, "romance_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
     **{"novels": DOCUMENTS, "portuguese_documents": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS},
     **{"portuguese": CHARACTER_PAIRS, "portuguese_speech": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
-    "simpler_sentences": LABELLED_TEXTS,
+    **{"simpler_sentences": LABELLED_TEXTS, "simplification": PAIRS, "titles": PAIRS},
 }
 # Of the rows: they are the same on every machine and in every process, whatever the order of its sets.
 DIGESTS = {
@@ -45,6 +45,8 @@ DIGESTS = {
     "portuguese_g2p": "9f892da6b5322297",
     "misspellings": "13649aa562ae33a7",
     "simpler_sentences": "214eddf4c561e218",
+    "simplification": "45cb2cc03b0100d0",
+    "titles": "d8963b8759f94aee",
 }
 # What the splits may not share.
 KEYS = {
@@ -53,6 +55,8 @@ KEYS = {
     "languages": lambda row: row["text"],
     "misspellings": lambda row: row["positive"],
     "simpler_sentences": lambda row: frozenset((row["text"], row["text_pair"])),
+    "simplification": lambda row: row["source"],
+    "titles": lambda row: row["target"].lower(),
     "portuguese_g2p": lambda row: (row["source"], row["tags"][0]),
     "romance_g2p": lambda row: (row["source"], "<pt>" if row["tags"][0] in ("<pt-BR>", "<pt-PT>") else row["tags"][0]),
 }

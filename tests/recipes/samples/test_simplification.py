@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from atenta.recipes.samples import simplification
-from atenta.recipes.samples.simplification import simpler_sentences
+from atenta.recipes.samples.simplification import simpler_sentences, simplifications
 
 ROWS = [
     *(("ORI>NAT", "S", "N", "Complexa.", "Simples."), ("ORI>NAT", "N", "N", "Igual.", "Igual.")),
@@ -24,6 +24,15 @@ def test_pairs_are_of_single_sentences_that_differ(corpus):
     simpler = {"first": "text", "second": "text_pair"}
     for rows in simpler_sentences().values():
         assert [row[simpler[row["label"]]] for row in rows] == ["Simples.", "Longa.", "Fácil."]
+
+
+def test_rewritings_differ_from_their_source_and_have_their_level(corpus):
+    rows = [(row["source"], row["target"], *row["tags"]) for row in simplifications()["test"]]
+    assert rows == [
+        ("Complexa.", "Simples.", "<ORI-NAT>"),
+        ("Longa e una.", "Longa. Una.", "<ORI-NAT>"),
+        ("Simples.", "Fácil.", "<NAT-STR>"),
+    ]
 
 
 def test_the_simpler_sentence_is_first_in_about_half_of_the_pairs(rows_of):

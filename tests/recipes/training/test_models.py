@@ -70,6 +70,26 @@ def test_positions_of_tags_and_of_cross_attention():
             config_of(**changed, model_name_or_path="saved")
 
 
+def test_a_saved_encoder_decoder_gets_tags_after_its_tokens_and_keeps_its_weights(tmp_path):
+    sizes = {name: SIZES[name] for name in list(SIZES)[:3]} | {"encoder_layers": 1, "decoder_layers": 1}
+    family = AutoModelForSeq2SeqLM, "encoder-decoder", TEXTS
+    made, model = load_or_create(TwoStackArguments(**sizes), *family)
+    model.save_pretrained(tmp_path)
+    made.save_pretrained(tmp_path)
+    saved = TwoStackArguments(model_name_or_path=str(tmp_path), dropout=0.0)
+    found, extended = load_or_create(saved, *family, tags=["<V>", "<PL>"])
+    before = len(made)
+    assert found.convert_tokens_to_ids(["<V>", "<PL>"]) == [before, before + 1] == extended.config.tag_token_ids
+    assert extended.config.vocab_size == len(found) == before + 2
+    assert found("abc").input_ids == made("abc").input_ids
+    for one, other in zip(model.state_dict().values(), extended.state_dict().values()):
+        assert torch.equal(one, other[: len(one)])
+    extended.save_pretrained(tmp_path)
+    found.save_pretrained(tmp_path)
+    assert load_or_create(saved, *family, tags=["<V>"])[0].get_vocab() == found.get_vocab()
+    assert len(load_or_create(saved, *family, tags=["<SG>"])[0]) == len(found)  # `encode_pairs` refuses it
+
+
 def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
     saved = tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer()), dropout=0.3)
     saved.save_pretrained(tmp_path)

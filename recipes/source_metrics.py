@@ -1,0 +1,132 @@
+"""Metrics of outputs beside their sources: how much a rewriting keeps, changes and invents.
+
+`SOURCE_METRICS` has them by name. Their figures are of all texts together, in NFC.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
+
+from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.restoration.spellings import WORD, lower_case
+
+_split_13a = Tokenizer13a()
+_ORDERS = (1, 2, 3, 4)  # words in a row that SARI counts
+_SENTENCE_START = re.compile(r"(?:\A|[.!?…:])[\W_]*\Z")
+
+
+def beside_sources(
+    names: Iterable[str], *, sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]
+) -> dict[str, float]:
+    """Return the figures of the named metrics in one dictionary, all of them computed from texts in NFC.
+
+    Args:
+        names: Keys of `SOURCE_METRICS`, such as `sari`.
+        sources: What was rewritten.
+        predictions: One output for each source.
+        references: The right outputs, in the order of the sources.
+
+    Raises:
+        ValueError: If there are no sources, or as many of one as of another are missing.
+    """
+    texts = [[unicodedata.normalize("NFC", text) for text in each] for each in (sources, predictions, references)]
+    if not sources or len({*map(len, texts)}) > 1:
+        raise ValueError(
+            "found {} sources, {} predictions and {} references; expected as many of each, at least one".format(
+                *map(len, texts)
+            )
+        )
+    return {name: SOURCE_METRICS[name](*texts) for name in names}
+
+
+def sari(sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]) -> float:
+    """Return the mean of how well words are added, kept and deleted, 0 to 100.
+
+    This is SARI (Xu et al., 2016, "Optimizing statistical machine translation for text simplification", section 4),
+    with one reference: for n-grams of 1 to 4 words, F1 of those that the output adds to the source and of those that
+    it keeps, and precision of those that it deletes; averaged over the lengths, the three, and all texts. What neither
+    output nor reference does counts as right, as in the later versions of its authors' program. No library on PyPI
+    that is kept well has it. Words are in lower case and separated as by `13a` of sacrebleu, as in EASSE.
+    """
+    texts = ([_words_of_sari(text) for text in each] for each in (sources, predictions, references))
+    return 100 * sum(_sari_of_text(*words) for words in zip(*texts)) / len(sources)
+
+
+def _words_of_sari(text: str) -> list[str]:
+    return _split_13a(text.lower()).split()
+
+
+def _sari_of_text(source: list[str], output: list[str], reference: list[str]) -> float:
+    total = 0.0
+    for order in _ORDERS:
+        before, after, right = (_ngrams(words, order) for words in (source, output, reference))
+        added, to_add = after.keys() - before.keys(), right.keys() - before.keys()
+        kept, to_keep = before & after, before & right
+        deleted, to_delete = before - after, before - right
+        total += _f1(len(added & to_add), len(added), len(to_add))
+        total += _f1((kept & to_keep).total(), kept.total(), to_keep.total())
+        total += _ratio((deleted & to_delete).total(), deleted.total())
+    return total / (3 * len(_ORDERS))
+
+
+def _ngrams(words: list[str], order: int) -> Counter[tuple[str, ...]]:
+    return Counter(zip(*(words[start:] for start in range(order))))
+
+
+def _f1(common: int, found: int, expected: int) -> float:
+    precision, recall = _ratio(common, found), _ratio(common, expected)
+    return 2 * precision * recall / (precision + recall) if common or not (found and expected) else 0.0
+
+
+def _ratio(part: int, whole: int) -> float:
+    return part / whole if whole else 1.0
+
+
+def copied(sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]) -> float:
+    """Return the share of outputs that are their source, 0 to 1."""
+    return sum(map(str.__eq__, predictions, sources)) / len(sources)
+
+
+def length_ratio(sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]) -> float:
+    """Return the characters of the outputs / those of the sources."""
+    return sum(map(len, predictions)) / sum(map(len, sources))
+
+
+def invented(sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]) -> float:
+    """Return the share of outputs with a word, name or number that is invented, as in [`find_invented`], 0 to 1."""
+    return sum(bool(find_invented(*texts)) for texts in zip(sources, predictions)) / len(sources)
+
+
+def find_invented(source: str, output: str) -> list[str]:
+    """Return the words of an output, Portuguese, that its source does not justify.
+
+    They are those that are not in the source, whatever their case, and have a digit, or have a capital inside a
+    sentence, as names, or are not among the 118,000 words that the model of `restore_accents` has read in some fifty
+    million characters. An invented word that happens to be one of these is not found.
+    """
+    known = {lower_case(word) for word in WORD.findall(source)}
+    return [
+        match[0]
+        for match in WORD.finditer(output)
+        if lower_case(match[0]) not in known
+        and (
+            any(map(str.isdigit, match[0]))
+            or (match[0][0].isupper() and not _SENTENCE_START.search(output[: match.start()]))
+            or lower_case(match[0]) not in _frequent_words()
+        )
+    ]
+
+
+@cache
+def _frequent_words() -> frozenset[str]:
+    return frozenset((MODEL_FOLDER / "spellings.txt").read_text(encoding="utf-8").split())
+
+
+SOURCE_METRICS: dict[str, Callable[[Sequence[str], Sequence[str], Sequence[str]], float]] = {
+    metric.__name__: metric for metric in (sari, copied, length_ratio, invented)
+}
+"""The metrics of outputs that need their sources, by name."""

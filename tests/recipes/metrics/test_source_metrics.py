@@ -1,0 +1,64 @@
+"""Metrics of outputs beside their sources, against examples worked by hand."""
+
+import unicodedata
+
+import pytest
+
+from atenta.recipes.source_metrics import SOURCE_METRICS, beside_sources, find_invented
+
+
+def figure(name, source, output, reference="x"):
+    return beside_sources([name], sources=[source], predictions=[output], references=[reference])[name]
+
+
+def test_sari_of_what_is_right_and_of_copies():
+    assert figure("sari", "a b", "a c", "a c") == 100
+    # Kept: 4 words, 3 of them rightly, F1 6/7; 3 pairs, 1 rightly, F1 1/2; longer runs 0. Added: none, though some
+    # should be of each length: 0. Deleted: none, which is right for all lengths.
+    assert figure("sari", "a b c d", "a b c d", "a x c d") == pytest.approx(100 * (6 / 7 + 1 / 2 + 4) / 12)
+
+
+def test_sari_is_a_mean_over_texts():
+    both = beside_sources(
+        ["sari"], sources=["a b", "a b c d"], predictions=["a c", "a b c d"], references=["a c", "a x c d"]
+    )
+    one = figure("sari", "a b c d", "a b c d", "a x c d")
+    assert both == {"sari": pytest.approx((100 + one) / 2)}
+
+
+def test_sari_parts_signs_and_ignores_case():
+    assert figure("sari", "Veio, viu.", "Veio. Viu.", "veio . viu .") == 100
+
+
+def test_copies_and_lengths():
+    texts = {"sources": ["abcd", "ab"], "predictions": ["abcd", "a"], "references": ["x", "x"]}
+    assert beside_sources(["copied", "length_ratio"], **texts) == {"copied": 0.5, "length_ratio": 5 / 6}
+
+
+@pytest.mark.parametrize(
+    ("source", "output", "words"),
+    [
+        ("O ônibus custou 3 reais.", "O ônibus custou 4 reais.", ["4"]),
+        ("Ela veio.", "Ela veio com a mãe. Isso foi bom.", []),  # frequent words, one of them with a capital
+        ("Ela veio.", "Depois Marta veio.", ["Marta"]),  # a name, however frequent
+        ("Marta veio.", "Ontem veio Marta.", []),
+        ("MARTA veio.", "Ontem veio Marta.", []),
+        ("Ela veio.", "Ela dispondou.", ["dispondou"]),
+        ("Ela dispondou.", "Dispondou!", []),
+    ],
+)
+def test_invented_words(source, output, words):
+    assert find_invented(source, output) == words
+    assert figure("invented", source, output) == bool(words)
+
+
+def test_texts_are_compared_in_nfc():
+    source, output = "a ação", unicodedata.normalize("NFD", "a ação")
+    for name in SOURCE_METRICS:
+        assert figure(name, source, output, source) == figure(name, source, source, source)
+
+
+def test_different_numbers_of_texts():
+    for sources in ([], ["a", "b"]):
+        with pytest.raises(ValueError, match=f"{len(sources)} sources, 1 predictions and 1 references"):
+            beside_sources(["sari"], sources=sources, predictions=["a"], references=["a"])
