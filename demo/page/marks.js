@@ -61,10 +61,14 @@ function describeLetters(codes, place) {
 
 /** Return how alternatives of a sign are said and shown: between two words, or after the last one. */
 function describeSigns(codes, place) {
-  const [before, after] = around(codes, place, NO_SPACE, MOST_BESIDE_SIGN);
+  let wordEnd = place;
+  while (wordEnd && !NO_SPACE.test(textOf(codes.subarray(wordEnd - 1, wordEnd)))) wordEnd--;
+  const [word] = around(codes, wordEnd, NO_SPACE, MOST_BESIDE_SIGN);
+  const [, after] = around(codes, place, NO_SPACE, MOST_BESIDE_SIGN);
+  const before = word + textOf(codes.subarray(wordEnd, place));
   const name = (code) => say("sign", { sign: signOf(code) });
   return {
-    phrase: (code) => say("afterWord", { sign: name(code), word: before }),
+    phrase: (code) => say("afterWord", { sign: name(code), word }),
     name,
     parts: (code) => [before, signOf(code), after && ` ${after}`],
   };
