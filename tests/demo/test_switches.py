@@ -70,7 +70,7 @@ def test_capitals_and_punctuation_are_switched_on(open_page):
 
 def test_the_page_says_that_a_model_is_loaded(open_page):
     page, held = open_page(), []
-    page.context.route("**/models/speech/*.onnx", held.append)
+    page.context.route("**/models/speech/*.onnx", lambda route: held.append(route))
     switch(page, "Capitals")
     expect(page.locator("#counts")).to_have_text("Loading the model…")
     expect(page.locator("#restored")).to_have_attribute("aria-busy", "true")
