@@ -18,7 +18,7 @@ from atenta.engines.onnx_export import graphs_of
 from atenta.engines.torch_models import load_model
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.phonemization.spelled_out import ABBREVIATIONS, LETTER_NAMES
-from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
 DEMO = Path(__file__).parent
 TRAINED = DEMO.parent / "outputs" / "accents"
@@ -33,19 +33,24 @@ colorTo: yellow
 sdk: static
 app_file: index.html
 license: apache-2.0
-short_description: Accents and phones of Portuguese, in your browser
+short_description: Accents, punctuation and phones of Portuguese
 ---
 
-Restores the accents of Portuguese text in the browser, and writes its phones. Nothing that is typed is sent anywhere.
+Restores the accents, capitals and punctuation of Portuguese text in the browser, and writes its phones. Nothing that
+is typed is sent anywhere.
 """
 
 
-def build_site(site: Path, trained: Path = TRAINED, phones: Path = PHONES_FOLDER) -> None:
+def build_site(
+    site: Path, trained: Path = TRAINED, phones: Path = PHONES_FOLDER, speech: Path = SPEECH_FOLDER
+) -> None:
     """Write the page, its models, their mistakes and onnxruntime-web into a folder, in place of what it had."""
     if not (trained / "config.json").is_file():
         raise FileNotFoundError(f"{trained} has no model; train it, which takes five minutes: make run")
     if not (phones / "config.json").is_file():
         raise FileNotFoundError(f"{phones} has no model; train it, which takes an hour: make phones-model")
+    if not (speech / "config.json").is_file():
+        raise FileNotFoundError(f"{speech} has no model; train it with recipes/configs/portuguese_speech.yaml")
     if not RUNTIME.is_dir():
         raise FileNotFoundError(f"{RUNTIME} is not there; install onnxruntime-web: npm ci --prefix {DEMO.name}")
     if site.exists() and any(site.iterdir()) and not (site / "onnxruntime").is_dir():
@@ -54,8 +59,9 @@ def build_site(site: Path, trained: Path = TRAINED, phones: Path = PHONES_FOLDER
     shutil.copytree(DEMO / "page", site)
     (site / "README.md").write_text(README, encoding="utf-8")
     _copy(RUNTIME, site / "onnxruntime", *RUNTIME_FILES)
-    tagger, translator, speaker = (site / "models" / name for name in ("tagger", "encoder_decoder", "phones"))
-    _copy(MODEL_FOLDER, tagger, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
+    translator, speaker = (site / "models" / name for name in ("encoder_decoder", "phones"))
+    for folder, name in ((MODEL_FOLDER, "tagger"), (speech, "speech")):
+        _copy(folder, site / "models" / name, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
     _copy(phones, speaker, "config.json", "tokenizer.json", "readings.txt", "onnx/model_int8.onnx")
     spelled_out = {"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES}
     (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")
@@ -79,9 +85,10 @@ def main() -> None:
     parser.add_argument("--site", type=Path, default=DEMO / "site", help="the folder of the page, which is replaced")
     parser.add_argument("--model", type=Path, default=TRAINED, help="the accents encoder-decoder")
     parser.add_argument("--phones", type=Path, default=PHONES_FOLDER, help="the tagger of letters, exported in int8")
+    parser.add_argument("--speech", type=Path, default=SPEECH_FOLDER, help="the tagger of signs, exported in int8")
     options = parser.parse_args()
     try:
-        build_site(options.site, options.model, options.phones)
+        build_site(options.site, options.model, options.phones, options.speech)
     except (FileNotFoundError, FileExistsError) as error:
         sys.exit(str(error))
     print(f"Built {options.site}. See it: python -m http.server --directory {options.site}")

@@ -1,11 +1,12 @@
-// The first tab: accents appear as one types, and doubtful characters can be decided by hand.
+// The first tab: accents, capitals and signs appear as one types, and doubtful ones can be decided by hand.
 
 import { hideAlternatives } from "./alternatives.js";
 import { MOST_MARKS, showMarks } from "./marks.js";
 import { ask, cancel } from "./models.js";
 import { failed, solved } from "./problems.js";
 import { Progress } from "./progress.js";
-import { carried, counted, restored } from "./reading.js";
+import { carried, counted, possible, restored } from "./reading.js";
+import { accentsAlone, onSwitch, switchedOn } from "./switches.js";
 import { duration, format, onLanguage, say } from "./words.js";
 
 const PAUSE = 120; // milliseconds without a key after which the text is read
@@ -13,9 +14,8 @@ const [given, output, counts, slider, sliderValue, copy] =
   ["given", "restored", "counts", "confidence", "confidence-value", "copy"].map((id) => document.getElementById(id));
 const progress = new Progress(document.getElementById("text-progress"), stopReading);
 let reading = null; // what the model said of the text: see reading.js
-let chosen = new Map(); // places → code points that were chosen by hand
+let chosen = new Map(); // places → what was chosen by hand, as in code_points.js
 let timer = 0, isExample = true;
-let isWarm = false; // the first answer includes what the model does only once: its time would mislead
 
 export function startAccents() {
   given.addEventListener("input", () => {
@@ -25,13 +25,22 @@ export function startAccents() {
   });
   slider.addEventListener("input", show);
   copy.addEventListener("click", copyText);
+  onSwitch(() => {
+    clearTimeout(timer);
+    putExample();
+    read();
+  });
   onLanguage(() => {
-    if (isExample && given.value !== say("example")) {
-      given.value = say("example");
-      read();
-    }
+    if (putExample()) read();
     show();
   });
+}
+
+/** Put the example of the language and the switches into the box, if it has one; return whether it changes the text. */
+function putExample() {
+  const example = say(accentsAlone() ? "example" : "spokenExample"), changes = isExample && given.value !== example;
+  if (changes) given.value = example;
+  return changes;
 }
 
 /** Return the lowest probability with which the page changes a character. */
@@ -48,18 +57,19 @@ export function putText(text) {
 
 async function read() {
   progress.start();
+  let isFirst = false; // the first answer of a model includes what it does only once: its time would mislead
   try {
     const text = given.value;
-    const answer = await ask("type", text, (share) => {
-      progress.show(share, text.length);
-      wait();
+    const answer = await ask("type", { text, restored: switchedOn() }, (share) => {
+      if (share === null) isFirst = true;
+      else progress.show(share, text.length);
+      wait(isFirst);
     });
     if (answer === null) return; // a newer text is being read, or none
     progress.stop();
     wait();
-    chosen = carried(reading?.codes, answer.codes, chosen);
-    reading = isWarm ? answer : { ...answer, milliseconds: 0 };
-    isWarm = true;
+    chosen = possible(answer, carried(reading?.codes, answer.codes, chosen));
+    reading = isFirst ? { ...answer, milliseconds: 0 } : answer;
     solved();
     show();
   } catch (error) {
@@ -69,10 +79,19 @@ async function read() {
   }
 }
 
-/** Show that the restored text is that of an earlier one, as long as a long one is read. */
-function wait() {
-  output.setAttribute("aria-busy", progress.shown);
-  copy.disabled = counts.hidden = progress.shown;
+/** Show that the restored text is an earlier one, as long as a model is loaded or a long text is read. */
+function wait(isLoading = false) {
+  const isEarlier = progress.shown || (isLoading && reading !== null);
+  output.setAttribute("aria-busy", isEarlier);
+  copy.disabled = isEarlier;
+  counts.hidden = progress.shown;
+  if (isLoading) tell("loading");
+}
+
+/** Say a phrase of words.js below the text, in each language that is chosen. */
+function tell(key) {
+  counts.dataset.words = key;
+  counts.textContent = say(key);
 }
 
 /** Leave the text in the box as it is, without an answer. */
@@ -85,8 +104,7 @@ function stopReading() {
   reading = null;
   chosen = new Map();
   output.textContent = "";
-  counts.dataset.words = "textCancelled"; // in each language that is chosen
-  counts.textContent = say("textCancelled");
+  tell("textCancelled");
   given.focus();
 }
 
@@ -99,7 +117,8 @@ function show() {
     chosen.set(place, code);
     show();
   });
-  const numbers = counted(reading, now, chosen), time = milliseconds && codes.length && duration(milliseconds / codes.length);
+  const numbers = counted(reading, now, chosen);
+  const time = milliseconds && codes.length && duration(milliseconds / codes.length);
   delete counts.dataset.words;
   counts.textContent = say("counts", { ...numbers, time, marked: numbers.doubtful > MOST_MARKS && MOST_MARKS });
 }

@@ -9,10 +9,10 @@ let leaving = 0;
 
 /**
  * Return a mark. `place` names it in its text, and `label` says it to screen readers; `listed` are the alternatives,
- * `{parts, probability}`: three parts, of which the second is what changes, and a probability, if one is known.
- * `current` is the index of the one that the text has. `choose(index)` is called when somebody decides.
+ * `{parts, probability, name}`: three parts, of which the second is what changes, a probability, if one is known, and
+ * what screen readers say for the parts, if they would not say them. `current` is the index of the one that the text has. `choose(index)` is called when somebody decides.
  */
-export function makeMark({ text, place, label, listed, current, choose }) {
+export function makeMark({ text = "", place, label, listed, current, choose }) {
   const mark = document.createElement("span");
   mark.className = "mark";
   mark.dataset.place = place;
@@ -63,7 +63,7 @@ function showAlternatives(mark, listed, current, choose) {
   clearTimeout(leaving);
   if (shown?.mark === mark) return;
   hideAlternatives();
-  const options = listed.map(({ parts, probability }, index) => {
+  const options = listed.map(({ parts, probability, name }, index) => {
     const option = document.createElement("li"), spelling = document.createElement("span");
     const changes = document.createElement("b"), share = document.createElement("span");
     const bar = document.createElement("meter");
@@ -76,6 +76,7 @@ function showAlternatives(mark, listed, current, choose) {
     bar.setAttribute("aria-hidden", "true");
     share.textContent = probability === undefined ? "—" : percent(probability);
     option.append(spelling, bar, share);
+    if (name) option.setAttribute("aria-label", `${name}, ${share.textContent}`);
     option.addEventListener("pointerdown", (event) => event.preventDefault()); // the mark keeps the focus
     option.addEventListener("click", () => choose(index));
     return option;

@@ -6,13 +6,14 @@ import { ask, cancel } from "./models.js";
 import { failed, problem, solved } from "./problems.js";
 import { Progress } from "./progress.js";
 import { counted, restoredCodes } from "./reading.js";
+import { accentsAlone, onSwitch, switchedOn } from "./switches.js";
 import { onLanguage, say } from "./words.js";
 
 const [input, drop, card, nameLine, state, save, slider] =
   ["file", "drop", "file-card", "file-name", "file-state", "save", "confidence"].map((id) =>
     document.getElementById(id));
 const progress = new Progress(document.getElementById("file-progress"), stopReading);
-let opened = null; // {name, reading} of the last file
+let opened = null; // {name, text, reading} of the last file
 
 export function startFiles() {
   input.addEventListener("change", () => {
@@ -33,6 +34,7 @@ export function startFiles() {
     open(event.dataTransfer.files[0]);
   });
   slider.addEventListener("change", offer);
+  onSwitch(read);
   onLanguage(offer);
 }
 
@@ -44,20 +46,32 @@ async function open(file) {
     return problem(say("notText", { name: file.name }));
   }
   solved();
-  opened = null;
+  opened = { name: file.name, text, reading: null };
   card.hidden = false;
-  save.hidden = true;
   nameLine.textContent = file.name;
+  read();
+}
+
+/** Read the file that is open, if one is, and offer the restored one. */
+async function read() {
+  if (opened === null) return;
+  const { text } = opened;
+  opened.reading = null;
+  save.hidden = true;
   tell("fileReading");
   progress.start();
   try {
-    const reading = await ask("file", text, (share) => progress.show(share, text.length));
-    if (reading === null) return; // another file was opened meanwhile, or none is wanted
+    const reading = await ask("file", { text, restored: switchedOn() }, (share) => {
+      tell(share === null ? "loading" : "fileReading");
+      if (share !== null) progress.show(share, text.length);
+    });
+    if (reading === null) return; // another file was opened meanwhile, or none is wanted, or a switch was turned
     progress.stop();
-    opened = { name: file.name, reading };
+    opened.reading = reading;
     offer();
   } catch (error) {
     progress.stop();
+    opened = null;
     card.hidden = true;
     failed(error);
   }
@@ -65,6 +79,7 @@ async function open(file) {
 
 function stopReading() {
   cancel("file");
+  opened = null;
   progress.stop();
   tell("fileCancelled");
   input.focus();
@@ -72,17 +87,18 @@ function stopReading() {
 
 /** Say a phrase of words.js of the file, in each language that is chosen. */
 function tell(key) {
+  if (state.dataset.words === key) return; // it is said aloud
   state.dataset.words = key;
   state.textContent = say(key);
 }
 
-/** Offer the restored file, with the confidence that the slider asks for. */
+/** Offer the restored file, if it is read, with the confidence that the slider asks for. */
 function offer() {
-  if (opened === null) return;
+  if (!opened?.reading) return;
   const { name, reading } = opened, codes = restoredCodes(reading, minConfidence());
   URL.revokeObjectURL(save.href);
   save.href = URL.createObjectURL(new Blob([textOf(codes)], { type: "text/plain;charset=utf-8" }));
-  save.download = name.replace(/(\.[^.]*)?$/, (ending) => `.${say("suffix")}${ending}`);
+  save.download = name.replace(/(\.[^.]*)?$/, (ending) => `.${say(accentsAlone() ? "suffix" : "restoredSuffix")}${ending}`);
   save.textContent = say("save", { name: save.download });
   delete state.dataset.words;
   state.textContent = say("counts", counted(reading, codes));

@@ -1,30 +1,45 @@
 // Runs the models beside the page, so that typing never waits for them.
 //
-// A request is {id, task, text}; the answers are {id, share} while it goes on, then {id, result}, {id, stale: true} if
-// a newer request for the same task has come meanwhile, or {id, error}. A request without an id cancels its task.
+// A request is {id, task, text}; the answers are {id, share} while it goes on, with null as long as its model is loaded,
+// then {id, result}, {id, stale: true} if a newer request for the same task has come meanwhile, or {id, error}. A request
+// without an id cancels its task.
 // Tasks go on side by side, but a file waits, between two batches, until all that was typed is answered.
 
 import { loadEncoderDecoder } from "./encoder_decoder.js";
 import { loadPhonemizer } from "./phonemizer.js";
-import { loadTagger } from "./tagger.js";
+import { loadTagger, taggerFolder } from "./tagger.js";
 
-const loading = {};
+const loading = {}; // promises of models
+const loaded = new Set();
 const newest = {}; // id of the newest request for each task
 let typed = Promise.resolve(); // settled when what was typed so far is answered
-const load = (name, loader) => (loading[name] ??= loader());
+
+/** Return the model of a name, which is loaded if it is not there yet. */
+async function load(name, loader, goesOn) {
+  if (!loaded.has(name)) goesOn(null);
+  loading[name] ??= loader(name);
+  try {
+    const model = await loading[name];
+    loaded.add(name);
+    return model;
+  } catch (error) {
+    delete loading[name]; // it may be there next time
+    throw error;
+  }
+}
+
+async function restore({ text, restored }, goesOn) {
+  return (await load(taggerFolder(restored), loadTagger, goesOn)).read(text, restored, goesOn);
+}
 
 const tasks = {
-  async type(text, goesOn) {
-    return (await load("tagger", loadTagger)).read(text, goesOn);
-  },
-  async file(text, goesOn) {
-    return (await load("tagger", loadTagger)).read(text, goesOn);
-  },
+  type: restore,
+  file: restore,
   async phones(text, goesOn) {
-    return (await load("phonemizer", loadPhonemizer)).read(text, goesOn);
+    return (await load("phonemizer", loadPhonemizer, goesOn)).read(text, goesOn);
   },
   async write(text, goesOn) {
-    return (await load("encoder-decoder", loadEncoderDecoder)).write(text, goesOn);
+    return (await load("encoder-decoder", loadEncoderDecoder, goesOn)).write(text, goesOn);
   },
 };
 

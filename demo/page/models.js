@@ -20,11 +20,11 @@ worker.addEventListener("error", (event) => {
 });
 
 /**
- * Ask for a task: "type" and "file" are read by the tagger, "write" is written by the encoder-decoder, and "phones",
- * with `{text, variant}` for the text, by the tagger of letters.
+ * Ask for a task: "type" and "file", with `{text, restored}` for the text, are read by a tagger of characters, "write" is
+ * written by the encoder-decoder, and "phones", with `{text, variant}`, by the tagger of letters.
  *
- * Calls `progress(share)` while a text is read. Resolves to the result, or to null if a newer request for the same task
- * has overtaken this one, or `cancel` has ended it.
+ * Calls `progress(share)` while a text is read, with null as long as its model is loaded. Resolves to the result, or to
+ * null if a newer request for the same task has overtaken this one, or `cancel` has ended it.
  */
 export function ask(task, text, progress = () => {}) {
   return new Promise((resolve, reject) => {

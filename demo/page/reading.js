@@ -1,10 +1,11 @@
 // What the model said of a text, in flat arrays: those of a long text go from the worker to the page at once, where an
 // object for each character would stop it for seconds.
 //
-// `codes` are the code points of the text. `places` are those with a choice, in order; `variants` has `width` code
-// points for each of them, the most probable first and 0 where there are no more, and `probabilities` goes with it.
+// `codes` are the code points of the text; where it may end with a sign, NOTHING follows. `places` are those with a
+// choice, in order; `variants` has `width` numbers of code_points.js for each of them, the most probable first and 0 where
+// there are no more, and `probabilities` goes with it.
 
-import { textOf } from "./code_points.js";
+import { NOTHING, textOf } from "./code_points.js";
 
 export const SURE = 0.95; // probability from which a character is not shaded
 
@@ -39,10 +40,10 @@ export function* shownChoices({ places, width, variants, probabilities }, chosen
 export const isDoubtful = ({ variants: [best] }) => best.probability < SURE;
 
 /**
- * Return the code points of the restored text.
+ * Return the numbers of the restored text, which `textOf` turns into it.
  *
  * A character is changed only if the probability of its most likely variant is at least `minConfidence`. `chosen` maps
- * places to the code points that somebody chose there.
+ * places to the numbers that somebody chose there.
  */
 export function restoredCodes(reading, minConfidence = 0, chosen = new Map()) {
   const { codes, places, width, variants, probabilities } = reading;
@@ -57,11 +58,11 @@ export function restoredCodes(reading, minConfidence = 0, chosen = new Map()) {
 /** Return the restored text: see `restoredCodes`. */
 export const restored = (...reading) => textOf(restoredCodes(...reading));
 
-/** Return what the page counts: `{characters, changed, doubtful}`, for code points that `restoredCodes` gave. */
+/** Return what the page counts: `{characters, changed, doubtful}`, for what `restoredCodes` gave. */
 export function counted(reading, answer, chosen = new Map()) {
   const { codes, places, width, probabilities } = reading;
   return {
-    characters: codes.length,
+    characters: codes.length - (codes.at(-1) === NOTHING),
     changed: answer.reduce((count, code, place) => count + (code !== codes[place]), 0),
     doubtful: places.reduce(
       (count, place, index) => count + (probabilities[index * width] < SURE && !chosen.has(place)), 0),
@@ -75,6 +76,15 @@ export function carried(before, after, chosen) {
   let start = 0, end = 0;
   while (start < longest && before[start] === after[start]) start++;
   while (end < longest - start && before.at(-1 - end) === after.at(-1 - end)) end++;
+  if (end === 1 && before.at(-1) === NOTHING) end = 0; // the text has another end
   const kept = [...chosen].filter(([place]) => place < start || place >= before.length - end);
   return new Map(kept.map(([place, choice]) => [place < start ? place : place + shift, choice]));
+}
+
+/** Return the choices that a reading has too: with other switches, a character may become something else. */
+export function possible({ places, width, variants }, chosen) {
+  return new Map([...chosen].filter(([place, code]) => {
+    const index = places.indexOf(place);
+    return index >= 0 && variants.subarray(index * width, (index + 1) * width).includes(code);
+  }));
 }

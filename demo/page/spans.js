@@ -3,7 +3,7 @@
 
 const OVERLAP = 64; // characters
 export const WORD = String.raw`[\p{L}\p{N}_]`;
-const SPACE = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000`;
+export const SPACE = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000`;
 const W = String.raw`\p{L}\p{N}_`; // inside brackets
 const REST = `[^${SPACE}<>"”»]`; // of a URL
 const TOP = "org|net|gov|edu|br|pt|io|dev|html?|py|js|json|txt|csv|md|xml|ya?ml|pdf|docx?|xlsx?|png|jpe?g";

@@ -1,10 +1,10 @@
 // The spellings that training has seen for each word: what the tagger starts from. As restoration/spellings.py.
 
+import { isCapital } from "./character_choices.js";
 import { codePoints, textOf } from "./code_points.js";
 import { WORD } from "./spans.js";
 
 const WORDS = new RegExp(`(${WORD}+)`, "u");
-const UPPERCASE = /^\p{Uppercase}$/u;
 
 /** Return the text in lower case, but for `İ`, which would become two characters. */
 const lowerCase = (text) => text.split("İ").map((part) => part.toLowerCase()).join("İ");
@@ -43,7 +43,7 @@ export class Spellings {
     for (let place = 0; place < given.length; place++) {
       const changed = suggested[place] !== bare[place] && lower[place] === bare[place]; // without a mark of its own
       if (!changed) suggested[place] = given[place];
-      else if (given[place] !== lower[place] && UPPERCASE.test(String.fromCodePoint(given[place]))) {
+      else if (given[place] !== lower[place] && isCapital(String.fromCodePoint(given[place]))) {
         const upper = codePoints(String.fromCodePoint(suggested[place]).toUpperCase());
         if (upper.length === 1) suggested[place] = upper[0];
       }

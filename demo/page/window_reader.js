@@ -2,16 +2,19 @@
 // batches that it makes.
 
 import { BATCH_TOKENS, batchInputs } from "./batches.js";
-import { codePoints, normalized } from "./code_points.js";
+import { choicesOf, RESTORED } from "./character_choices.js";
+import { codePoints, normalized, NOTHING, withoutCharacter } from "./code_points.js";
 import { emptyReading, setChoice } from "./reading.js";
-import { cutWindows, protectedSpans, wordParts } from "./spans.js";
+import { cutWindows, protectedSpans, SPACE, wordParts } from "./spans.js";
+
+const LINE_END = "\n", ENDS_WITH_SPACE = new RegExp(`[${SPACE}]$`);
 
 export class WindowReader {
   #run;
   #config;
   #ids;
   #spellings;
-  #variants; // of each character with a choice: their code points, with the label of each
+  #endsText; // whether a line end may become a sign and a line end, so that a text may end with a sign it lacks
 
   /**
    * `run` maps {input_ids, token_type_ids, attention_mask}, plain arrays of `size` rows, to logits; `config` is the
@@ -19,25 +22,21 @@ export class WindowReader {
    */
   constructor(run, config, ids, spellings) {
     [this.#run, this.#config, this.#ids, this.#spellings] = [run, config, ids, spellings];
-    const labels = new Map(Object.entries(config.id2label).map(([label, character]) => [character, Number(label)]));
-    const ordered = (variants) => [...variants].sort((one, other) => labels.get(one) - labels.get(other));
-    this.#variants = new Map(
-      Object.entries(config.character_variants).map(([character, variants]) => [
-        character.codePointAt(0),
-        ordered(variants).map((variant) => ({ code: variant.codePointAt(0), label: labels.get(variant) })),
-      ]),
-    );
+    this.#endsText = [...config.character_variants[LINE_END] ?? []].some((variant) => variant !== LINE_END);
   }
 
   /**
    * Return the text in NFC as code points, and what the model says of the characters that have a choice: see
-   * reading.js.
+   * reading.js. Of what the model has learnt to restore, only what `restored` names is; see character_choices.js.
    *
    * `goesOn(share)` is awaited after each part of the work with the share of windows that are done; if it returns
    * false, the reading is given up and null is returned.
    */
-  async read(text, goesOn = async () => true) {
-    const began = performance.now(), nfc = normalized(text), codes = codePoints(nfc);
+  async read(text, restored = RESTORED, goesOn = async () => true) {
+    const began = performance.now(), given = normalized(text);
+    const isOpen = this.#endsText && given !== "" && !ENDS_WITH_SPACE.test(given);
+    const nfc = isOpen ? given + LINE_END : given; // the last sign of a text is decided at the line end behind it
+    const codes = codePoints(nfc), choices = choicesOf(this.#config, restored);
     const ids = new Int32Array(codes.length), hints = new Uint8Array(codes.length);
     let place = 0;
     for (const part of wordParts(nfc)) {
@@ -48,14 +47,19 @@ export class WindowReader {
       place += suggestion.hints.length;
       if (place < codes.length && !(await goesOn(0))) return null;
     }
-    const options = Array.from(codes, (code) => this.#variants.get(code));
+    let options = Array.from(codes, (code) => choices.get(code));
     for (const [start, end] of protectedSpans(nfc)) options.fill(undefined, start, end);
-    const reading = emptyReading(codes, options), order = new Uint32Array(codes.length); // of each place with a choice
-    reading.places.forEach((each, index) => { order[each] = index; });
     let windows = cutWindows(codes.length, this.#config.window_length)
       .filter(({ first, last }) => options.slice(first, last).some(Boolean))
       .sort((one, other) => one.end - one.start - (other.end - other.start)); // batches of one length need no padding
     const all = windows.length;
+    options = options.map((each) => (each?.length > 1 ? each : undefined)); // others have a choice with other switches
+    if (isOpen) {
+      codes[codes.length - 1] = NOTHING;
+      options.push(options.pop()?.map((each) => ({ ...each, code: withoutCharacter(each.code) })));
+    }
+    const reading = emptyReading(codes, options), order = new Uint32Array(codes.length); // of each place with a choice
+    reading.places.forEach((each, index) => { order[each] = index; });
     while (windows.length) {
       const longest = windows.at(-1).end - windows.at(-1).start;
       const batch = windows.splice(-Math.max(1, Math.floor(BATCH_TOKENS / (longest + 2))));
@@ -80,10 +84,11 @@ export class WindowReader {
 
   #probabilities(options, logits, from) {
     const temperature = Math.fround(this.#config.confidence_temperature);
-    const scores = options.map(({ label }) => Math.fround(logits[from + label] / temperature));
-    const best = Math.max(...scores);
-    const weights = scores.map((score) => Math.fround(Math.exp(Math.fround(score - best))));
-    const sum = weights.reduce((total, weight) => Math.fround(total + weight), 0);
+    const add = (total, weight) => Math.fround(total + weight);
+    const scores = options.map(({ labels }) => labels.map((label) => Math.fround(logits[from + label] / temperature)));
+    const best = Math.max(...scores.flat());
+    const weights = scores.map((of) => of.map((score) => Math.fround(Math.exp(Math.fround(score - best)))).reduce(add));
+    const sum = weights.reduce(add);
     return options
       .map(({ code }, index) => ({ code, probability: Math.fround(weights[index] / sum) }))
       .sort((one, other) => other.probability - one.probability);

@@ -3,21 +3,29 @@
 import os
 import subprocess
 import sys
+from itertools import chain
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
 
-from atenta import AtentaEncoderDecoderForConditionalGeneration
+from atenta import AtentaEncoderDecoderForConditionalGeneration, Spellings
 from atenta.engines.onnx_export import export_onnx
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.phonemization.readings import save_readings
+from atenta.restoration import portuguese
+from atenta.restoration.character_codes import base_characters
 from support.phones import make_letter_tagger
 from support.saved import save_with_tokenizer
 from support.served import serve
+from support.taggers import make_restorer
 
 DEMO = Path(__file__).parents[2] / "demo"
 PICTURES = os.environ.get("DEMO_PICTURES")  # a folder, for people who want to look
+SIGNS = [",", ".", "?", "!", ":", ";"]
+LETTERS = {each: [each, each.upper()] for each in "bdfghijklmnpqrstuvwxyz"}
+VOWELS = {"a": [*"aAáàâãÁÀÂÃ"], "e": [*"eEéêÉÊ"], "o": [*"oOóôõÓÔÕ"], "c": [*"cCçÇ"], "A": ["A", "Á"]}
+WITH_SIGNS = {each: [each, *(sign + each for sign in SIGNS)] for each in " \n"}
 
 
 @pytest.fixture(scope="session")
@@ -39,20 +47,40 @@ def phones(tmp_path_factory):
     folder = tmp_path_factory.mktemp("phones")
     make_letter_tagger().save_pretrained(folder)
     save_readings(folder, iter([("br", "sede", []), ("pt", "sede", ["s e d ə", "s ɛ d ə"]), ("br", "de", ["d ʒ e"])]))
+    return _export(folder)
+
+
+@pytest.fixture(scope="session")
+def speech(tmp_path_factory):
+    """The folder of the model of `restore_text`; in a clone that has none yet, of one with random weights."""
+    if (portuguese.SPEECH_FOLDER / "config.json").is_file():
+        yield portuguese.SPEECH_FOLDER
+        return
+    folder = tmp_path_factory.mktemp("speech")
+    variants = {**WITH_SIGNS, **VOWELS, **LETTERS}
+    listed = {"joao": ("João",), "nao": ("não",), "voce": ("você", "Você"), "ana": ("Ana",), "esta": ("está", "esta")}
+    spellings = Spellings(base_characters(variants), listed)
+    make_restorer(200, spellings, variants, initializer_range=0.5).save_pretrained(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(portuguese, "SPEECH_FOLDER", _export(folder))
+        yield folder
+
+
+def _export(folder):
     export_onnx(folder)
-    (folder / "onnx" / "model.onnx").rename(
-        folder / "onnx" / "model_int8.onnx"
-    )  # in float32: only its name is asked for
+    onnx = folder / "onnx"
+    (onnx / "model.onnx").rename(onnx / "model_int8.onnx")  # in float32: only its name is asked for
     return folder
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory, translator, phones):
+def site(tmp_path_factory, translator, phones, speech):
     """The folder of the page."""
     if not (DEMO / "node_modules").is_dir():
         pytest.skip("onnxruntime-web is not there: npm ci --prefix demo")
     folder = tmp_path_factory.mktemp("site") / "page"
-    command = [sys.executable, DEMO / "build.py", "--site", folder, "--model", translator, "--phones", phones]
+    models = {"--model": translator, "--phones": phones, "--speech": speech}
+    command = [sys.executable, DEMO / "build.py", "--site", folder, *chain.from_iterable(models.items())]
     subprocess.run(command, check=True, capture_output=True)
     return folder
 

@@ -13,6 +13,7 @@ from atenta import (
     AtentaEncoderModel,
     load_engine,
     restore_accents,
+    restore_text,
 )
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.saved import save_with_tokenizer
@@ -56,6 +57,13 @@ def test_a_tagger_of_characters_restores(app):
     assert restored == restore_accents("Vovo chegou.")
     assert "".join(piece["token"] for piece in marked) == restored
     assert any((piece["class_or_confidence"] or "").endswith("%") for piece in marked)
+
+
+def test_a_tagger_of_signs_shows_what_each_character_becomes(app, speech):
+    text = "voce vem amanha nao sei"
+    ((restored, marked),) = ask(app.make_page(speech), "restore", text, 0)
+    assert restored == restore_text(text)
+    assert "".join(piece["token"] for piece in marked) == restored
 
 
 def test_a_tagger_of_words_tags_each_word(app, tmp_path):

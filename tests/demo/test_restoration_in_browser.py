@@ -1,6 +1,7 @@
-"""The page restores what `restore_accents` restores, character for character."""
+"""The page restores what `restore_accents` and `restore_text` restore, character for character."""
 
 import csv
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -8,23 +9,27 @@ import onnxruntime
 import pytest
 import torch
 
-from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer, restore_accents
+from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer, restore_accents, restore_text
+from atenta.restoration.character_codes import RESTORED
 
 PREDICTIONS = Path(__file__).parents[2] / "restoration" / "portuguese_accents" / "predictions.tsv"
 NEAR = 0.03  # two builds of onnxruntime may round a number of an int8 model up and down, which doubtful ones show
-READ_ALL = """async (texts) => {
-  const [{ loadTagger }, { restored }] = await Promise.all([import("./tagger.js"), import("./reading.js")]);
-  const tagger = await loadTagger(), found = [];
+READ_ALL = """async ([texts, switches]) => {
+  const [{ loadTagger, taggerFolder }, { counted, restored, restoredCodes }] =
+    await Promise.all([import("./tagger.js"), import("./reading.js")]);
+  const tagger = await loadTagger(taggerFolder(switches)), found = [];
   for (const text of texts) {
-    const reading = await tagger.read(text), { places, width, probabilities } = reading;
+    const reading = await tagger.read(text, switches), { places, width, probabilities } = reading;
     found.push({
       text: restored(reading),
       sure: restored(reading, 0.9),
+      characters: counted(reading, restoredCodes(reading)).characters,
       probabilities: Array.from(places, (place, index) => [place, probabilities[index * width]]),
     });
   }
   return found;
 }"""
+SWITCHES = [each for count in (1, 2, 3) for each in combinations(RESTORED, count)]
 NASTY = [
     *("", "a", "\n", "e\u0301 acao nao\u0303", "a\r\nnao\r\n", "\ufeffnao", "a\x1cacao nao\u0085e\u2028voce \xa0la"),
     "İstanbul esta la, ΑΣ ς e ß: NAO É, Acao, ﬁ nao",
@@ -39,6 +44,18 @@ NASTY = [
     "Ela nao está la\u0300. Está là, ja esta acão, ÇA é",
     "_acao_ acao_nao 1acao acao1 d'agua guarda-chuva nao-",
 ]
+SPOKEN = [
+    *(" ", "   ", "\n\n", "voce vem amanha ", "voce vem amanha\r\nnao sei\r\n", "ola\nana\n\nvoce vem", "sim 😀"),
+    *(
+        "veja https://x.com/acao",
+        "fala com joao@example.com",
+        "`codigo`",
+        "e\u0301 ou nao\u0303 a\u0301",
+        "Ja? Sim, ja.",
+    ),
+    "voce vem amanha nao sei se o joao vai poder ir mas eu vou",
+    *("NAO SEI", "ß ω ς İ ﬁ", "e  dois   espacos", "\ttab\u00a0e\u2028linha\x85fim", "😀"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +69,7 @@ def sentences():
 def test_texts_are_restored_as_in_python(open_page, sentences):
     assert len(sentences) >= 300
     texts = [*sentences, *NASTY, "\n".join(sentences[:60])]
-    found = open_page().evaluate(READ_ALL, texts)
+    found = open_page().evaluate(READ_ALL, [texts, ["accents"]])
     for text, of_page in zip(texts, found, strict=True):
         restored = restore_accents(text, return_probabilities=True)
         assert of_page["text"] == restored.text
@@ -60,6 +77,27 @@ def test_texts_are_restored_as_in_python(open_page, sentences):
         np.testing.assert_allclose(probabilities, restored.probabilities[list(places)], atol=NEAR)
         if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
             assert of_page["sure"] == restore_accents(text, min_confidence=0.9)
+
+
+@pytest.mark.parametrize("switches", SWITCHES, ids="_".join)
+def test_capitals_and_signs_are_restored_as_in_python(open_page, sentences, switches):
+    bare = [sentence.lower().replace(",", "").rstrip(".!?") for sentence in sentences[::12]]
+    texts = [*bare, *NASTY, *SPOKEN, "\n".join(bare), " ".join(bare)]
+    options = {name: name in switches for name in RESTORED}
+    found = open_page().evaluate(READ_ALL, [texts, switches])
+    for text, of_page in zip(texts, found, strict=True):
+        restored = restore_text(text, **options, return_probabilities=True)
+        assert of_page["characters"] == len(restored.pieces)
+        places, chances = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
+        probabilities = np.ones(len(restored.pieces) + 1)
+        probabilities[list(places)] = chances
+        # In Python the last character and the sign after it are one piece.
+        probabilities = np.append(probabilities[:-2], probabilities[-2:].min()) if text else probabilities[:0]
+        np.testing.assert_allclose(probabilities, restored.probabilities, atol=NEAR)
+        if restored.probabilities.min(initial=1) > 0.5 + NEAR:
+            assert of_page["text"] == restored.text
+        if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
+            assert of_page["sure"] == restore_text(text, **options, min_confidence=0.9)
 
 
 def test_a_long_text_is_prepared_in_parts_that_end_where_words_end(open_page):
