@@ -204,6 +204,13 @@ def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
     assert found.stderr.count(f"warning: {path}: ") == found.stderr.count("cut -f1") == 1
 
 
+def test_targets_between_sources_and_tags_are_pointed_out(capsys):
+    fields = {"text": "ser\tsou\tV;1;SG", "where": "targets_between.tsv, line 1"}
+    assert text_lines.part_tags(fields, has_tags=True) == ("ser\tsou", ["V", "1", "SG"])
+    assert "targets_between.tsv" in (printed := capsys.readouterr().err)
+    assert "cut -f1,3" in printed
+
+
 @pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
 def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     """The first of each kind and how many there are, also where lines are equal; none for blanks that stay."""
