@@ -114,7 +114,9 @@ def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
 def _score(task: Task, rows: Sequence[Row], options: PredictOptions) -> _Scores:
     """Return the scores of what `atenta predict` answers, next to what needs no model."""
     rows = task.prepare(rows)
-    found = load_predictor(options).predict([{**task.fields(row), "where": row["where"]} for row in rows])
+    predictor = load_predictor(options)
+    found = predictor.predict([{**task.fields(row), "where": row["where"]} for row in rows])
+    predictor.problems.report()
     return task.compare(rows, [task.answer(each) for each in found])
 
 

@@ -4,12 +4,13 @@ from atenta.recipes.terminal import allow_interrupts
 
 import hashlib
 import json
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from atenta.command.predictors import Prediction, PredictOptions, Predictor, load_predictor
+from atenta.command.predictors import Prediction, PredictOptions, Predictor, load_predictor, name_engine
 from atenta.command.text_lines import (
     InputLine,
     LineReader,
@@ -57,6 +58,8 @@ def predict_lines(
         check_output_file(output, resume)
     _check_search(options)
     predictor = load_predictor(options)
+    if sys.stderr.isatty():
+        print(f"Answers by {name_engine(options)}", file=sys.stderr)
     allow_interrupts()
     json_lines = json_lines or predictor.json_fields != ("text",)
     about = {name: value for name, value in vars(options).items() if name not in ("batch_size", "device")}
@@ -76,6 +79,7 @@ def predict_lines(
                 part = list(islice(rest, len(predictions)))
                 results = (_format(*each, found, format, json_lines) for each, found in zip(part, predictions))
                 writer.write("".join(results), part[-1][0])
+        predictor.problems.report()
 
 
 def check_device(name: str | None) -> None:

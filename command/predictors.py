@@ -1,19 +1,20 @@
 """Predictors for each kind of model: they turn lines into texts, labels, tags, answers or filled masks."""
 
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from atenta.command.problems import Problems
 from atenta.command.text_lines import part_tags
 from atenta.engines.engine import Engine, EngineName, choose_engine, load_engine
 from atenta.engines.kinds import KINDS, class_names, kind_of, prompt_separator, saved_options
-from atenta.engines.onnx_models import Quantization
+from atenta.engines.onnx_models import ONNX_FOLDER, Quantization, default_quantization, file_name
 from atenta.engines.saved_model import (
     class_of,
     find_model,
@@ -26,7 +27,7 @@ from atenta.engines.saved_model import (
 )
 from atenta.engines.token_search import log_softmax
 from atenta.generation_options import default_length
-from atenta.tokenization.text_windows import find_problems, join_windows, name_source
+from atenta.tokenization.text_windows import find_problems, join_windows
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ class Predictor:
     record_fields: Sequence[str] = ()
     reads_pairs = False
 
+    @cached_property
+    def problems(self) -> Problems:
+        """What is suspicious about outputs."""
+        return Problems()
+
     def predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         """Return the results for lines, each given by its fields and by `where` it is.
 
@@ -130,7 +136,7 @@ class TextPredictor(Predictor):
     columns = ("output", "score")
     record_fields = ("outputs",)
 
-    def __init__(self, generate: Callable[[list[Mapping[str, Any]]], list[list[tuple[str, float]]]]) -> None:
+    def __init__(self, generate: Callable[[list[Mapping[str, Any]], Problems], list[list[tuple[str, float]]]]) -> None:
         self._generate = generate
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
@@ -140,7 +146,7 @@ class TextPredictor(Predictor):
                 [(text, f"{score:.6f}") for text, score in ranked],
                 {"outputs": [{"text": text, "score": score} for text, score in ranked]},
             )
-            for ranked in self._generate(list(fields))
+            for ranked in self._generate(list(fields), self.problems)
         ]
 
 
@@ -298,6 +304,21 @@ def load_predictor(options: PredictOptions) -> Predictor:
     return load(options, folder)
 
 
+def name_engine(options: PredictOptions) -> str:
+    """Return which engine answers, with its file."""
+    folder = find_model(options.model, with_code=options.trust_remote_code)
+    config = read_config(folder)
+    task = kind_of(config).task if is_ours(config) else None
+    rounded = default_quantization(folder, options.engine) if task == "character-restoration" else None
+    quantization = options.quantization or rounded
+    has_engines = task is not None and "engine" in _SERVED[task][1]
+    if not has_engines or choose_engine(folder, options.engine, quantization) == "torch":
+        return f"torch, with {folder}"
+    names = (file_name(stem, quantization) for stem in ("model", "decoder_model"))
+    file = next(path for path in (folder / ONNX_FOLDER / name for name in names) if path.is_file())
+    return f"onnxruntime, with {file}"
+
+
 def _load_engine(options: PredictOptions, folder: Path) -> Engine:
     return load_engine(folder, options.engine, quantization=options.quantization)
 
@@ -313,7 +334,7 @@ def _load_restorer(options: PredictOptions, folder: Path) -> Predictor:
     if options.min_confidence:
         raise ValueError(f"{options.model} writes the units of words: leave out --min_confidence, of restored texts.")
 
-    def write(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+    def write(fields: list[Mapping[str, Any]], problems: Problems) -> list[list[tuple[str, float]]]:
         written = tagger.write_tagged(*zip(*(part_tags(each, bool(tagger.tags)) for each in fields)))
         return [[(tagger.join(each.units), each.log_probability)] for each in written]
 
@@ -333,7 +354,7 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
     engine = _load_engine(options, folder)
     has_tags, separator = bool(engine.tokenizer.tags), prompt_separator(engine.config)
 
-    def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+    def generate(fields: list[Mapping[str, Any]], problems: Problems) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(part_tags(each, has_tags, is_prompt) for each in fields))
         found = engine.search_windows(
             [text + separator for text in texts],
@@ -343,7 +364,7 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
             **search,
         )
         if not is_prompt:
-            _warn(engine, texts, found, options.keep_letters)
+            _warn(engine, texts, found, options.keep_letters, problems)
         prompts = texts if is_prompt and not separator else [""] * len(texts)
         joined = [join_windows(*each) for each in found]
         return [[(prompt + each.text, each.score) for each in ranked] for prompt, ranked in zip(prompts, joined)]
@@ -351,12 +372,14 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
     return TextPredictor(generate)
 
 
-def _warn(engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool) -> None:
-    """Print what is suspicious about the outputs of an engine, as the pipeline warns of it."""
+def _warn(
+    engine: Any, sources: Sequence[str], found: Sequence[tuple[Any, Any]], keep_letters: bool, problems: Problems
+) -> None:
+    """Add what is suspicious about the outputs of an engine, as the pipeline warns of it."""
     ratios, characters = engine.config.get("length_ratios"), set(engine.tokenizer.tokens)
     for source, (windows, outputs) in zip(sources, found):
         for problem in find_problems(windows, outputs, characters, ratios, keep_letters):
-            print(f"warning: {name_source(source)}: {problem}", file=sys.stderr)
+            problems.add(problem, source)
 
 
 def _pipeline(task: str, options: PredictOptions, folder: Path) -> Any:
@@ -387,7 +410,7 @@ def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
         loaded = make("text2text-generation", ensemble, tokenizer=loaded.tokenizer, device=options.device)
     keep = {"keep_letters": True} if options.keep_letters else {}
 
-    def generate(fields: list[Mapping[str, Any]]) -> list[list[tuple[str, float]]]:
+    def generate(fields: list[Mapping[str, Any]], problems: Problems) -> list[list[tuple[str, float]]]:
         texts = []
         for each in fields:
             text, tags = part_tags(each, bool(loaded.tags))
@@ -396,7 +419,7 @@ def _load_pipeline(options: PredictOptions, folder: Path) -> Predictor:
             warnings.simplefilter("always", UserWarning)  # or equal ones of other lines are left out
             found = loaded(texts, batch_size=options.batch_size, return_scores=True, **keep, **options.generate)
         for warning in warned:
-            print(f"warning: {warning.message}", file=sys.stderr)
+            problems.add(str(warning.message))
         rows = [each if isinstance(each, list) else [each] for each in found]
         return [[(each["generated_text"], each["score"]) for each in ranked] for ranked in rows]
 

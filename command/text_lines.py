@@ -363,6 +363,11 @@ def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False
         return text, []
     if tags is None and "\t" in text:
         text, tags = text.rsplit("\t", 1)
+        if "\t" in text:
+            _warn_once(
+                f"{file}: tabs before the last one are read as part of the texts; of a file of pairs with tags, give "
+                "sources and tags alone (`cut -f1,3`)"
+            )
     if tags is None:
         _warn_once(
             f"{file}: found no tags, and the model was trained with them; expected them after a tab, such as "

@@ -3,6 +3,7 @@
 import json
 import math
 import mmap
+import os
 import re
 from pathlib import Path
 from typing import NamedTuple
@@ -59,6 +60,13 @@ def saved_weights(folder: Path) -> dict[str, SavedTensor]:
     """Return the weights of a saved model by their names, from one file or several. The errors are those of a file."""
     files = sorted(folder.glob("model*.safetensors"))
     return {name: tensor for path in files for name, tensor in read_tensors(path).items()}
+
+
+def let_others_read(path: Path) -> None:
+    """Give a file the mode of any new file: the library safetensors writes one that nobody but its owner reads."""
+    mask = os.umask(0)
+    os.umask(mask)
+    path.chmod(0o666 & ~mask)
 
 
 def count_weights(path: Path) -> int:

@@ -36,6 +36,7 @@ from transformers import (
 )
 
 from atenta.engines.saved_model import find_model, load_config
+from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
@@ -242,13 +243,13 @@ def round_weights(restorer: CharacterRestorer, texts: Sequence[str]) -> dict[str
 
 def halve_weights(path: Path) -> None:
     """Store the rounded weights of a saved model in half precision. The configuration says what they are loaded as."""
-    tensors, mode = load_file(path), path.stat().st_mode
+    tensors = load_file(path)
     save_file(
         {name: each if name.startswith("classifier.") else each.half() for name, each in tensors.items()},
         path,
         metadata={"format": "pt"},
     )
-    path.chmod(mode)  # safetensors writes a file that nobody but its owner reads
+    let_others_read(path)
 
 
 def confidence_of_choices(

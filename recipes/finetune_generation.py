@@ -79,8 +79,12 @@ def main() -> None:
     alphabet = tokenizer.get_vocab().keys()
     prompts = (row["prompt"] for row in splits["test"])
     example = next((each for each in prompts if len(each) < _LONGEST_EXAMPLE and alphabet >= {*each}), None)
+    shown = splits["test"][0]["prompt"] if example is None else example
+    prompt = shown + SEPARATOR
+    rest = sizes.max_length - len(tokenizer(prompt, split_special_tokens=True).input_ids)
+    text = continue_text(trainer.model, tokenizer, prompt, rest, seed=None)
     save_run(trainer, scores=compared, about={"example": example, **describe_data(data, report)})
-    report_saved(trainer, example)
+    report_saved(trainer, shown, text.removeprefix(prompt))
 
 
 def _check_decoder(name: str | None) -> None:

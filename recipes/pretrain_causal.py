@@ -39,6 +39,8 @@ from atenta.recipes.training.logit_reductions import nats_of_texts
 from atenta.recipes.training.results import report_saved, save_run
 from atenta.recipes.training.trainer import check_metric
 
+_START, _CONTINUED = 30, 100  # characters of the test that are continued at the end, and of what follows
+
 
 @dataclass
 class SampleArguments:
@@ -83,8 +85,11 @@ def main() -> None:
     if trainer.is_world_process_zero():
         Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
         print(f"\n{printable(text)}", flush=True)
+    start = splits["test"][0]["text"].strip().partition("\n")[0][:_START]
+    length = min(_CONTINUED, sizes.max_length - len(tokenizer(start).input_ids))
+    continued = continue_text(trainer.model, tokenizer, start, length, seed=None)
     save_run(trainer, scores=compared, about=describe_data(data, report))
-    report_saved(trainer)
+    report_saved(trainer, start, continued, f"--max_new_tokens {length}")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from torch.nn.functional import normalize
 from tqdm import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.reading.file_formats import read_table
 from atenta.recipes.reading.records import BadRow, Record, expect_text
 from atenta.recipes.samples.files import DATA
@@ -205,6 +206,7 @@ def save_index(folder: Path, passages: Dataset, vectors: np.ndarray, sources: Ma
     (folder / _SOURCES_FILE).unlink(missing_ok=True)  # without this file, a partly written index is not loaded
     passages.save_to_disk(folder / _PASSAGES_FOLDER)
     safetensors.numpy.save_file({"vectors": vectors}, folder / _VECTORS_FILE)
+    let_others_read(folder / _VECTORS_FILE)
     (folder / _SOURCES_FILE).write_text(json.dumps(sources, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
 
 

@@ -60,20 +60,23 @@ def n_best_columns(outputs: Sequence[Sequence[GeneratedText]]) -> dict[str, list
 
 
 def continue_text(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, prompt: str, max_new_tokens: int, *, seed: int
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, prompt: str, max_new_tokens: int, *, seed: int | None
 ) -> str:
-    """Return the prompt followed by text sampled at temperature 0.8, up to the end of a document.
+    """Return the prompt followed by text up to the end of a document, sampled at temperature 0.8 or the most probable.
 
     Args:
         model: A decoder.
         tokenizer: Its tokenizer, which puts `<bos>` before the prompt.
         prompt: May be empty.
-        max_new_tokens: Maximum number of sampled tokens.
-        seed: Seed of the sampling.
+        max_new_tokens: Maximum number of further tokens.
+        seed: Seed of the sampling; None for the most probable token each time, as in `atenta predict`.
     """
-    set_seed(seed)
+    search: dict[str, Any] = {"do_sample": False}
+    if seed is not None:
+        set_seed(seed)
+        search = {"do_sample": True, "temperature": 0.8, "top_k": 0}
     inputs = tokenizer(prompt, return_tensors="pt", split_special_tokens=True).to(model.device)
     max_length = inputs.input_ids.shape[1] + max_new_tokens
     with torch.inference_mode():
-        ids = model.eval().generate(**inputs, do_sample=True, temperature=0.8, top_k=0, max_length=max_length)
+        ids = model.eval().generate(**inputs, **search, max_length=max_length)
     return tokenizer.batch_decode(ids, skip_special_tokens=True)[0]

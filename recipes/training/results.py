@@ -154,10 +154,12 @@ def save_run(
     trainer.run.end()
 
 
-def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | None = None) -> None:
+def report_saved(
+    trainer: RecipeTrainer, text: str | None = None, output: str | None = None, options: str = ""
+) -> None:
     """Print where the model is and, for a text that it can read by itself, the command that predicts its output.
 
-    If something without a model scored as well on the test, it is said before.
+    The command may have further options. If something without a model scored as well on the test, it is said before.
     """
     if not trainer.is_world_process_zero():
         return
@@ -167,7 +169,8 @@ def report_saved(trainer: RecipeTrainer, text: str | None = None, output: str | 
         print(f"{equalled}\n", flush=True)
     print(f"Saved in {folder}", flush=True)
     if text is not None:
-        command = f"atenta predict {_quote(folder)} {'-- ' * text.startswith('-')}{_quote(text)}"
+        before = f"{options} ".lstrip() + "-- " * text.startswith("-")
+        command = f"atenta predict {_quote(folder)} {before}{_quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 

@@ -28,6 +28,7 @@ from transformers import (
 from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import EvalLoopOutput, PredictionOutput, RemoveColumnsCollator
 
+from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.batching import BucketBatchSampler, check_budget, mask_some
 from atenta.recipes.training.checkpoints import (
@@ -340,6 +341,8 @@ class RecipeTrainer(Trainer):
         super().save_model(output_dir, _internal_call)
         if self.args.should_save:
             (folder / TRAINING_ARGS_NAME).unlink(missing_ok=True)
+            for path in folder.glob("*.safetensors"):  # of an adapter
+                let_others_read(path)
 
 
 class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):

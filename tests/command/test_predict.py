@@ -35,7 +35,8 @@ from atenta import (
 )
 from atenta.command import predict, predictors, text_lines
 from atenta.command.main import app
-from atenta.command.predictors import TextPredictor
+from atenta.command.predictors import PredictOptions, TextPredictor, name_engine
+from atenta.command.problems import Problems
 from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.exported import save_lively
@@ -176,6 +177,22 @@ def test_warnings_are_lines(folders):
     assert len(printed.stdout.splitlines()) == 1
 
 
+def test_problems_of_many_lines_are_counted(folders, tmp_path):
+    path = lines_of(tmp_path / "lines.txt", "z日ser\n" * 600)
+    warned = run("predict", folders[0], "--files", path).stderr.splitlines()
+    assert sum("training did not have" in line for line in warned) == 2
+    assert "in all, 600 lines have characters that training did not have" in warned[-1]
+
+
+def test_the_engine_that_answers_is_named(tmp_path):
+    folder = tmp_path / "model"
+    save_with_tokenizer(AtentaEncoderForTokenClassification, folder, num_hidden_layers=1)
+    assert name_engine(PredictOptions(str(folder))) == f"torch, with {folder}"
+    export_onnx(folder)
+    assert name_engine(PredictOptions(str(folder))) == f"onnxruntime, with {folder / 'onnx' / 'model.onnx'}"
+    assert name_engine(PredictOptions(str(folder), engine="torch")) == f"torch, with {folder}"
+
+
 @pytest.mark.parametrize("engine", ["torch", "onnx"])
 def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
     """Once for each file, by a model without tags."""
@@ -187,17 +204,27 @@ def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
     assert found.stderr.count(f"warning: {path}: ") == found.stderr.count("cut -f1") == 1
 
 
+def test_targets_between_sources_and_tags_are_pointed_out(capsys):
+    fields = {"text": "ser\tsou\tV;1;SG", "where": "targets_between.tsv, line 1"}
+    assert text_lines.part_tags(fields, has_tags=True) == ("ser\tsou", ["V", "1", "SG"])
+    assert "targets_between.tsv" in (printed := capsys.readouterr().err)
+    assert "cut -f1,3" in printed
+
+
 @pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
 def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
-    """One for each line, also where lines are equal, and none for blanks that stay as they are."""
+    """The first of each kind and how many there are, also where lines are equal; none for blanks that stay."""
     folder = save(tmp_path, 1, **options)
     texts = ["z日ser", 'um "dia"', "ver", "", "z日ser", "  ver  ser ", "ver ser ver ser", " \t"]
     printed = run("predict", folder, *texts).stderr.splitlines()
     lines = [line for line in printed if line.startswith("warning: ") and "found no tags" not in line]
-    assert sum("z日ser" in line for line in lines) >= 2
+    assert sum("z日ser" in line for line in lines) >= 1
+    assert "2 lines have characters that training did not have" in lines[-1]
     engine = load_engine(folder, "torch")
     capsys.readouterr()  # bars of the model that was saved
-    predictors._warn(engine, texts, engine.search_windows(texts), keep_letters=False)
+    problems = Problems()
+    predictors._warn(engine, texts, engine.search_windows(texts), False, problems)
+    problems.report()
     assert capsys.readouterr().err.splitlines() == lines
 
 

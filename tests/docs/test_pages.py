@@ -139,6 +139,16 @@ def test_the_folders_of_a_page_are_made_on_it(page):
             assert made >= set(re.findall(r"outputs/\w+", line)), line
 
 
+@pytest.mark.parametrize("page", ["README.md", "README.pt.md"])
+def test_the_readme_goes_from_pairs_of_ones_own_to_a_server(page):
+    text = (ROOT / page).read_text(encoding="utf-8")
+    block, rest = re.search(r"^```bash\n([^`]*train pairs[^`]*)```\n(.*)", text, re.MULTILINE | re.DOTALL).groups()
+    commands = re.findall(r"(?:^|&& )(?:atenta|transformers) (\w+)", block, re.MULTILINE)
+    assert commands == ["train", "predict", "evaluate", "export", "train", "export", "serve"]
+    assert "--position_embedding_type sinusoidal" in rest[:800]
+    assert len(text.splitlines()) < 200
+
+
 @pytest.mark.parametrize("language", LAST_SECTIONS)
 def test_the_picture_of_the_readme_is_what_the_model_answers(language):
     """But for the probabilities, which an engine or a processor rounds in its own way."""

@@ -11,6 +11,8 @@ from transformers import (
     AutoModelForCausalLM,
 )
 
+from atenta import load_engine
+from atenta.recipes.reading.records import printable
 from atenta.recipes.training import report_misspelt
 from support.recipe_cases import (
     CASES,
@@ -203,7 +205,9 @@ def test_speeches(trained):
     assert tokenizer.apply_chat_template([{"role": "user", "content": "a"}], tokenize=False) == "<bos>a\n"
     assert model.config.task_specific_params["text-generation"]["separator"] == "\n"
     first = TEST_PROMPTS[0][0]
-    assert f"atenta predict {run.folder} {shlex.quote(first)}" in run.done.stdout  # which adds the separator
+    _, _, answer = run.done.stdout.partition(f"$ atenta predict {run.folder} {shlex.quote(first)}\n")
+    generated = load_engine(run.folder, "torch").generate(f"{first}\n")  # the command adds the separator
+    assert answer == printable(generated) + "\n"
     assert rf'generate("{first}\n", ' in (run.folder / "README.md").read_text(encoding="utf-8")
     characters = sum(len(answer) for _, answer in TEST_PROMPTS)
     found = read_metrics(run.folder)["test"]["model"]

@@ -1,6 +1,7 @@
 """Pre-training: what its scores count, what the models can be used for, and fine-tuning that starts from them."""
 
 import math
+import re
 from collections import Counter
 
 import pytest
@@ -15,7 +16,8 @@ from transformers import (
     GPT2LMHeadModel,
 )
 
-from atenta import AtentaPairVotesForCausalLM
+from atenta import AtentaPairVotesForCausalLM, load_engine
+from atenta.recipes.reading.records import printable
 from support.recipe_cases import CASES, TEST_VERSES, VERSES, refused_files, write_files
 from support.recipes import (
     assert_complete,
@@ -134,6 +136,12 @@ def test_the_score_of_packed_texts_is_that_of_single_ones_and_a_sample_is_shown(
     assert sample in run.done.stdout
     assert sample.startswith("Ora ")
     assert len("Ora ") < len(sample) <= len("Ora ") + 20
+    start = TEST_VERSES[0][:30]
+    command = rf"\n\$ atenta predict {run.folder} --max_new_tokens (\d+) '(.*)'\n(.*)\Z"
+    length, prompt, continued = re.search(command, run.done.stdout, re.DOTALL).groups()
+    assert prompt == start
+    engine = load_engine(run.folder, "torch")
+    assert continued == printable(start + engine.generate(start, max_new_tokens=int(length))) + "\n"
 
 
 def test_streamed_training_texts_are_not_cached(tmp_path):

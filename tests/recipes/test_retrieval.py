@@ -159,6 +159,7 @@ def test_an_index_replaces_another_and_nothing_else(tmp_path):
     save_index(tmp_path, PASSAGES.select([2]), VECTORS[:1], SOURCES)
     assert load_index(tmp_path)[0]["text"] == ["três"]
     assert text.read_text(encoding="utf-8") == "um"
+    assert {path.stat().st_mode for path in tmp_path.iterdir() if path.is_file()} == {text.stat().st_mode}
 
 
 def test_recall_is_the_share_of_queries_that_find_a_passage():

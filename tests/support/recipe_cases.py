@@ -206,6 +206,7 @@ CASES = {
         _not_a_decoder,
         options={"sample_by": "paragraph", "max_length": 128, "prompt": "Ora ", "sample_length": 20},
         refused={"sample_length": 0},
+        command=True,
     ),
     "finetune_classification": Case(
         "AutoModelForSequenceClassification",

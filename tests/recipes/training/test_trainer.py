@@ -237,6 +237,8 @@ def test_lora_trains_low_ranks_and_leaves_a_plain_model(tmp_path):
     trainer.fit(None)
     trainer.save_model()
     assert not list(tmp_path.glob("adapter*"))
+    saved = [*tmp_path.rglob("*.safetensors")]  # of checkpoints too, which have the adapter
+    assert {path.stat().st_mode for path in saved} == {(tmp_path / "config.json").stat().st_mode}
     plain, report = AutoModelForSeq2SeqLM.from_pretrained(tmp_path, output_loading_info=True)
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]
