@@ -75,7 +75,7 @@ def test_only_texts_are_ignored_in_the_comparison():
 
 def test_every_page_exists_in_both_languages():
     assert {path.name for path in (DOCS / "pt").glob("*.md")} == set(PAGES)
-    assert [int(page.split("_")[0]) for page in NOTEBOOKS] == list(range(11))
+    assert [int(page.split("_")[0]) for page in NOTEBOOKS] == list(range(12))
 
 
 @pytest.mark.parametrize("page", PAGES)
