@@ -12,22 +12,23 @@ def figure(name, source, output, reference="x"):
 
 
 def test_sari_of_what_is_right_and_of_copies():
-    assert figure("sari", "a b", "a c", "a c") == 100
-    # Kept: 4 words, 3 of them rightly, F1 6/7; 3 pairs, 1 rightly, F1 1/2; longer runs 0. Added: none, though some
-    # should be of each length: 0. Deleted: none, which is right for all lengths.
-    assert figure("sari", "a b c d", "a b c d", "a x c d") == pytest.approx(100 * (6 / 7 + 1 / 2 + 4) / 12)
+    assert figure("sari", "a b c d e", "a b c d f", "a b c d f") == 100
+    # Kept: 4 words, 3 of them rightly, F1 6/7; 3 pairs, 1 rightly, F1 1/2; longer runs none. A copy adds and deletes
+    # nothing.
+    assert figure("sari", "a b c d", "a b c d", "a x c d") == pytest.approx(100 * (6 / 7 + 1 / 2) / 12)
 
 
-def test_sari_is_a_mean_over_texts():
-    both = beside_sources(
-        ["sari"], sources=["a b", "a b c d"], predictions=["a c", "a b c d"], references=["a c", "a x c d"]
-    )
-    one = figure("sari", "a b c d", "a b c d", "a x c d")
-    assert both == {"sari": pytest.approx((100 + one) / 2)}
+def test_sari_is_of_all_texts_together():
+    texts = {"sources": ["a b", "c d"], "predictions": ["a x", "c"], "references": ["a x", "c x"]}
+    # Of words: two are kept, both rightly; one is added of two; b and d are deleted, rightly. Of pairs: a x is added,
+    # and c x should be; a b and c d are deleted, rightly.
+    assert beside_sources(["sari"], **texts)["sari"] == pytest.approx(100 * (1 + 2 / 3 + 1 + 2 / 3 + 1) / 12)
 
 
 def test_sari_parts_signs_and_ignores_case():
-    assert figure("sari", "Veio, viu.", "Veio. Viu.", "veio . viu .") == 100
+    assert figure("sari", "Veio, viu.", "Veio. Viu.", "veio . viu .") == figure(
+        "sari", "v , w .", "v . w .", "v . w ."
+    )
 
 
 def test_copies_and_lengths():
