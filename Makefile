@@ -11,10 +11,11 @@ OLDEST_ENVIRONMENT := .venv-oldest/.installed
 PYTEST := -m pytest --numprocesses $(WORKERS) --dist worksteal  # neighbours share fixtures
 
 ACCENTS_MODEL := outputs/portuguese_accents
+SPEECH_MODEL := outputs/portuguese_speech
 PHONES_MODEL := outputs/portuguese_phones
 RECIPES := seq2seq pretrain_causal pretrain_masked pretrain_denoising finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run demo hub-check accents-model phones-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
+.PHONY: help run demo hub-check accents-model speech-model phones-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -34,6 +35,26 @@ accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put i
 		print(*(row["source"] for row in portuguese_texts()["train"]), sep="\n")' > $(ACCENTS_MODEL)/train_sources.txt
 	.venv/bin/python recipes/export.py restoration/portuguese_accents --quantization int8 \
 		--texts $(ACCENTS_MODEL)/train_sources.txt
+
+# It starts from the model of `restore_accents`, without the n-grams and the last block, so that it is small.
+speech-model: $(ENVIRONMENT)  ## train the model of `restore_text` and put it into the package: an hour
+	.venv/bin/python -c 'from atenta import AtentaEncoderConfig, AtentaEncoderModel, AtentaTokenizer; \
+		accents, blocks = "restoration/portuguese_accents", "outputs/speech_trunk"; \
+		config = AtentaEncoderConfig.from_pretrained(accents); \
+		config.update({"downsampling_layers": 3} | dict.fromkeys( \
+			["ngram_sizes", "character_variants", "spellings_file", "window_length", "task_specific_params"])); \
+		AtentaEncoderModel.from_pretrained(accents, config=config).save_pretrained(blocks); \
+		AtentaTokenizer.from_pretrained(accents).save_pretrained(blocks)'
+	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
+		recipes/finetune_characters.py --config portuguese_speech.yaml --model_name_or_path outputs/speech_trunk \
+		--card_title "Portuguese that was dictated"
+	mkdir -p restoration/portuguese_speech/onnx
+	.venv/bin/python -c 'from atenta.recipes.samples.portuguese_texts import spoken_texts; \
+		print(*(row["source"] for row in spoken_texts()["train"]), sep="\n")' > $(SPEECH_MODEL)/train_sources.txt
+	.venv/bin/python recipes/export.py $(SPEECH_MODEL) --quantization int8 --texts $(SPEECH_MODEL)/train_sources.txt
+	cd $(SPEECH_MODEL) && cp config.json spellings.txt tokenizer.json tokenizer_config.json README.md metrics.json \
+		learning_curve.png scores_by_length.png reliability.png $(CURDIR)/restoration/portuguese_speech
+	cp $(SPEECH_MODEL)/onnx/model_int8.onnx restoration/portuguese_speech/onnx
 
 phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into the package: an hour
 	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \

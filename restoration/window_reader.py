@@ -131,6 +131,8 @@ class WindowReader:
             labels = np.take_along_axis(options, best, 1)[:, 0]
             sure = probability >= min_confidence
             output[places[sure]] = self.codes.labels[labels[sure]]
+        if self.codes.ends_text:
+            _move_before_returns(output, probabilities, borders)
         answers = []
         for (start, end), ends in zip(pairwise(borders), is_open):
             pieces = text = join_characters(output[start:end])
@@ -218,6 +220,18 @@ class WindowReader:
         attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
         decides = inside & (places >= first) & (places < last)
         return (input_ids, hints[places] * inside, attention_mask), places, decides
+
+
+def _move_before_returns(output: np.ndarray, probabilities: np.ndarray, borders: Sequence[int]) -> None:
+    """Move signs that are between the two characters of a line end, `\\r\\n`, before both, in place."""
+    ends = np.flatnonzero(
+        (output[:-1, 0] == ord("\r")) & ((output[1:, 0] == ord("\n")) | (output[1:, 1] == ord("\n")))
+    )
+    ends = np.setdiff1d(ends + 1, borders) - 1  # those of one text
+    probabilities[ends], probabilities[ends + 1] = probabilities[ends + 1], 1
+    ends = ends[output[ends + 1, 1] != NOTHING]
+    output[ends, 1], output[ends, 0] = output[ends, 0], output[ends + 1, 0]
+    output[ends + 1, 0], output[ends + 1, 1] = output[ends + 1, 1], NOTHING
 
 
 def run_in_torch(model: "PreTrainedModel") -> Run:

@@ -19,7 +19,7 @@ export function showMarks(element, reading, minConfidence, chosen, choose) {
   let written = 0, marks = 0;
   for (const choice of shownChoices(reading, chosen)) {
     if (marks++ === MOST_MARKS) break;
-    const { place } = choice, text = textOf([codes[place]]), lineEnd = text.endsWith("\n") ? "\n" : "";
+    const { place } = choice, text = textOf([codes[place]]), lineEnd = /[\r\n]?$/.exec(text)[0];
     const mark = markOf(choice, codes, reading.codes, minConfidence, chosen, choose);
     mark.textContent = text.slice(0, text.length - lineEnd.length); // a line end would leave nothing to point at
     pieces.push(textOf(codes.subarray(written, place)), mark, lineEnd);

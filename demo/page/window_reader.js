@@ -66,6 +66,7 @@ export class WindowReader {
       await this.#readBatch(batch, longest + 2, ids, hints, options, reading, order);
       if (!(await goesOn(1 - windows.length / all))) return null;
     }
+    moveBeforeReturns(reading);
     return { ...reading, milliseconds: performance.now() - began };
   }
 
@@ -93,4 +94,16 @@ export class WindowReader {
       .map(({ code }, index) => ({ code, probability: Math.fround(weights[index] / sum) }))
       .sort((one, other) => other.probability - one.probability);
   }
+}
+
+/** Move choices at the second character of a line end, `\r\n`, to the first, so that a sign comes before both. */
+function moveBeforeReturns({ codes, places, width, variants }) {
+  const [carriageReturn, lineFeed] = [13, 10];
+  places.forEach((place, index) => {
+    if (codes[place] !== lineFeed || codes[place - 1] !== carriageReturn) return;
+    places[index]--;
+    for (let each = index * width; each < (index + 1) * width; each++) {
+      if (variants[each]) variants[each] += carriageReturn - lineFeed;
+    }
+  });
 }

@@ -1,0 +1,116 @@
+"""The model of dictated Portuguese that comes with the package: what it keeps, what is switched off, its figures."""
+
+import unicodedata
+import zlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from atenta import restore_accents, restore_text
+from atenta.command.main import app
+from atenta.recipes.samples.portuguese_texts import MARKS, spoken_texts
+from atenta.recipes.tasks.punctuation import most_frequent_marks, score_marks
+from atenta.restoration.portuguese import SPEECH_FOLDER
+from atenta.tokenization.base_letters import strip_accents
+from support.clean_process import run_function
+
+HEARD = "voce vem amanha nao sei se o joao vai poder ir mas eu vou"
+
+
+def test_accents_capitals_and_signs_are_restored():
+    assert restore_text(HEARD) == "Você vem amanhã? Não sei se o João vai poder ir, mas eu vou."
+    assert restore_text([HEARD, ""])[1] == ""
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.text(max_size=200))
+def test_all_that_a_text_has_is_kept_over_all_of_unicode(text):
+    restored = restore_text(text, return_probabilities=True)
+    given_text = unicodedata.normalize("NFC", text)
+    assert len(restored.pieces) == len(restored.probabilities) == len(given_text)
+    for place, (before, piece) in enumerate(zip(given_text, restored.pieces)):
+        if len(piece) > 1:  # a sign before white space, or after the last character
+            sign, piece = (piece[0], piece[1:]) if before.isspace() else (piece[-1], piece[:-1])
+            assert sign in MARKS
+            assert before.isspace() or place == len(given_text) - 1
+        assert piece == before or (before.isascii() and strip_accents(piece).lower() == before.lower())
+
+
+def test_marks_capitals_and_signs_that_a_text_has_are_kept():
+    written = "A Ana, que mora em Évora, disse: «Vou à praia!» E foi?"
+    for text in (written, "RIO DE JANEIRO, 3,5 km; Sr. Silva", "https://exemplo.com/acao e joao@x.pt"):
+        for before, piece in zip(text, restore_text(text, return_probabilities=True).pieces):
+            assert before in piece or (before.islower() and before.isascii()) or strip_accents(piece) == before
+    assert "https://exemplo.com/acao" in restore_text("veja https://exemplo.com/acao e joao@x.pt")
+
+
+def test_a_sign_comes_before_a_line_end_of_two_characters():
+    restored = restore_text("voce vem amanha\r\nnao sei se o joao vai", return_probabilities=True)
+    assert restored.text == "Você vem amanhã?\r\nNão sei se o João vai."
+    assert restored.pieces[15:17] == ["?\r", "\n"]
+    assert restored.probabilities[16] == 1
+
+
+@pytest.mark.parametrize(
+    ("switches", "restored"),
+    [
+        ({"capitals": False, "punctuation": False}, restore_accents(HEARD)),
+        ({"punctuation": False}, "Você vem amanhã Não sei se o João vai poder ir mas eu vou"),
+        ({"accents": False, "punctuation": False}, "Voce vem amanha Nao sei se o Joao vai poder ir mas eu vou"),
+        ({"accents": False, "capitals": False}, "voce vem amanha? nao sei se o joao vai poder ir, mas eu vou."),
+    ],
+)
+def test_each_kind_of_change_can_be_switched_off(switches, restored):
+    assert restore_text(HEARD, **switches) == restored
+    names = [name for name in ("capitals", "punctuation") if switches.get(name, True)]
+    flags = [*(f"--{name}" for name in names), *(["--no_accents"] if "accents" in switches else [])]
+    found = CliRunner().invoke(app, ["restore", HEARD, *flags])
+    assert (found.exit_code, found.stdout) == (0, f"{restored}\n")
+
+
+def test_nothing_to_restore_is_refused():
+    with pytest.raises(ValueError, match="accents, capitals and punctuation"):
+        restore_text(HEARD, accents=False, capitals=False, punctuation=False)
+    assert CliRunner().invoke(app, ["restore", HEARD, "--no_accents"]).exit_code == 1
+
+
+def test_doubtful_changes_are_left_out():
+    for text in (HEARD, "bom dia tudo bem com voce"):
+        sure = restore_text(text, min_confidence=0.9, return_probabilities=True)
+        changes = zip(text[:-1], sure.pieces, sure.probabilities)  # the last one is a letter's and a sign's
+        assert all(piece == before or probability >= 0.9 for before, piece, probability in changes)
+
+
+@pytest.fixture(scope="module")
+def spoken():
+    return spoken_texts()
+
+
+@pytest.mark.slow
+def test_more_is_right_than_with_the_most_frequent_marks(spoken):
+    rows = spoken["test"][::10]
+    model = score_marks(rows, restore_text([row["source"] for row in rows]))
+    counts = score_marks(rows, most_frequent_marks(spoken["train"], rows))
+    for each in ("capital", "comma", "period", "question"):  # others are too rare here
+        assert model[f"{each}_f1"] > counts[f"{each}_f1"]
+
+
+def _restore_without_torch(text):
+    import sys
+
+    sys.modules |= dict.fromkeys(("torch", "transformers"))
+    from atenta import restore_text
+
+    print(restore_text(text))
+
+
+def test_neither_torch_nor_transformers_is_needed(tmp_path):
+    printed = run_function(_restore_without_torch, HEARD, home=tmp_path, with_package=True)
+    assert printed == f"{restore_text(HEARD)}\n"
+
+
+def test_the_model_is_small():
+    files = [path for path in SPEECH_FOLDER.rglob("*") if path.suffix in {".onnx", ".txt", ".json"}]
+    assert sum(len(zlib.compress(path.read_bytes(), 9)) for path in files) < 4_000_000  # of a wheel
