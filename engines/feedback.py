@@ -1,10 +1,11 @@
-"""Messages besides answers: the progress of long work, and texts that may be meant as files."""
+"""Messages besides answers: the progress of long work, texts that may be meant as files, and errors of libraries."""
 
 import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
@@ -36,3 +37,24 @@ def warn_of_files(texts: Iterable[Any], stacklevel: int = 3) -> None:
             f'Path({name!r}).read_text(encoding="utf-8").',
             stacklevel=stacklevel,
         )
+
+
+@contextmanager
+def loading_errors(folder: Path, part: str) -> Iterator[None]:
+    """Turn what a library raises for a damaged file into one line with the folder and the part of the model."""
+    try:
+        yield
+    except BaseException as error:  # each library has errors of its own, and that of tokenizers may be a panic of Rust
+        is_of_library = isinstance(error, Exception) or type(error).__name__ == "PanicException"
+        if not is_of_library or isinstance(error, FileNotFoundError):
+            raise
+        raise ValueError(
+            f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"
+        ) from None
+
+
+def describe_error(error: BaseException) -> str:
+    """Return what an error of a library says, on one line and with escapes for what is not printable."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    text = text if len(text) <= 300 else f"{text[:299]}…"
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

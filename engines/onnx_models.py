@@ -15,11 +15,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from .feedback import describe_error
 from .kinds import class_names, kind_of
 from .saved_model import (
     CONFIG,
     check_inside,
-    describe_error,
     learned_positions,
     read_config,
     read_saved,

@@ -10,17 +10,16 @@ import math
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..generation_options import is_whole
+from .feedback import describe_error, loading_errors
+from .saved_tensors import SavedTensor, is_id, saved_weights
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
-
-    from .saved_tensors import SavedTensor
 
 CONFIG = "config.json"
 AS_SAVED = "expected it as the model was saved"
@@ -202,11 +201,6 @@ def learned_positions(config: Mapping[str, Any]) -> int | None:
     return config["max_position_embeddings"]
 
 
-def is_id(value: Any) -> bool:
-    """Return whether a value is a whole number that may be the id of a token, or a size."""
-    return is_whole(value, 0, sys.maxsize)
-
-
 def _is_positive(value: Any) -> bool:
     return type(value) in (int, float) and 0 < value < math.inf
 
@@ -326,7 +320,6 @@ def load_weights(
     from transformers.utils import logging
 
     from ..modeling.modeling_base import check_weights, prepare_generation
-    from .saved_tensors import saved_weights
 
     if not any(folder.glob("*.safetensors")):
         pickles = sorted(path.name for path in folder.glob("*.bin"))
@@ -363,7 +356,7 @@ def load_weights(
     return model.eval()
 
 
-def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, "SavedTensor"], trust_remote_code: bool) -> None:
+def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, SavedTensor], trust_remote_code: bool) -> None:
     """Check that saved weights have the sizes of the configuration, before memory is taken for those."""
     import torch
     from transformers.initialization import no_init_weights
@@ -379,31 +372,10 @@ def _check_shapes(model_class: Any, folder: Path, saved: Mapping[str, "SavedTens
             raise ValueError(f"{name} has the sizes {saved[name].shape}, and by {CONFIG} {[*weight.shape]}")
 
 
-def _check_types(model: "PreTrainedModel", folder: Path, saved: Mapping[str, "SavedTensor"]) -> None:
+def _check_types(model: "PreTrainedModel", folder: Path, saved: Mapping[str, SavedTensor]) -> None:
     """Check that the weights that are numbers with a fraction are saved as such: transformers converts the others."""
     for name, weight in model.state_dict().items():
         if name in saved and weight.is_floating_point() and not saved[name].dtype.startswith(("F", "BF")):
             raise ValueError(
                 f"{folder}/model.safetensors is damaged: {name} is of type {saved[name].dtype}; {AS_SAVED}"
             )
-
-
-@contextmanager
-def loading_errors(folder: Path, part: str) -> Iterator[None]:
-    """Turn what a library raises for a damaged file into one line with the folder and the part of the model."""
-    try:
-        yield
-    except BaseException as error:  # each library has errors of its own, and that of tokenizers may be a panic of Rust
-        is_of_library = isinstance(error, Exception) or type(error).__name__ == "PanicException"
-        if not is_of_library or isinstance(error, FileNotFoundError):
-            raise
-        raise ValueError(
-            f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"
-        ) from None
-
-
-def describe_error(error: BaseException) -> str:
-    """Return what an error of a library says, on one line and with escapes for what is not printable."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    text = text if len(text) <= 300 else f"{text[:299]}…"
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)

@@ -5,10 +5,12 @@ import math
 import mmap
 import os
 import re
+import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from .saved_model import is_id, loading_errors
+from ..generation_options import is_whole
+from .feedback import loading_errors
 
 
 class SavedTensor(NamedTuple):
@@ -60,6 +62,11 @@ def saved_weights(folder: Path) -> dict[str, SavedTensor]:
     """Return the weights of a saved model by their names, from one file or several. The errors are those of a file."""
     files = sorted(folder.glob("model*.safetensors"))
     return {name: tensor for path in files for name, tensor in read_tensors(path).items()}
+
+
+def is_id(value: Any) -> bool:
+    """Return whether a value is a whole number that may be the id of a token, or a size."""
+    return is_whole(value, 0, sys.maxsize)
 
 
 def let_others_read(path: Path) -> None:

@@ -12,7 +12,8 @@ import numpy as np
 from tokenizers import Encoding, Tokenizer
 
 from ..tokenization.text_checks import Texts, list_of_texts
-from .saved_model import AS_SAVED, loading_errors, read_saved
+from .feedback import loading_errors
+from .saved_model import AS_SAVED, read_saved
 
 _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 _CHARACTER_DECODER = {"type": "Sequence", "decoders": [{"type": "ByteFallback"}, {"type": "Fuse"}]}
