@@ -85,7 +85,8 @@ def main() -> None:
     if trainer.is_world_process_zero():
         Path(training.output_dir, "sample.txt").write_text(text, encoding="utf-8")
         print(f"\n{printable(text)}", flush=True)
-    start = splits["test"][0]["text"].strip().partition("\n")[0][:_START]
+    fitting = sizes.max_length // 5  # a character has at most four tokens; some positions are left to continue in
+    start = splits["test"][0]["text"].strip().partition("\n")[0][: min(_START, fitting)]
     length = min(_CONTINUED, sizes.max_length - len(tokenizer(start).input_ids))
     continued = continue_text(trainer.model, tokenizer, start, length, seed=None)
     save_run(trainer, scores=compared, about=describe_data(data, report))
