@@ -6,11 +6,12 @@
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
+from atenta.recipes.metrics import scores
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.restoration.spellings import WORD, lower_case
 
@@ -19,13 +20,13 @@ _ORDERS = (1, 2, 3, 4)  # words in a row that SARI counts
 _SENTENCE_START = re.compile(r"(?:\A|[.!?…:])[\W_]*\Z")
 
 
-def beside_sources(
-    names: Iterable[str], *, sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]
+def score_texts(
+    names: Sequence[str], *, sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]
 ) -> dict[str, float]:
     """Return the figures of the named metrics in one dictionary, all of them computed from texts in NFC.
 
     Args:
-        names: Keys of `SOURCE_METRICS`, such as `sari`.
+        names: Keys of `SOURCE_METRICS`, such as `sari`, and members of `PAIR_METRICS` of [`metrics`], such as `chrf`.
         sources: What was rewritten.
         predictions: One output for each source.
         references: The right outputs, in the order of the sources.
@@ -40,7 +41,11 @@ def beside_sources(
                 *map(len, texts)
             )
         )
-    return {name: SOURCE_METRICS[name](*texts) for name in names}
+    found = scores(
+        [name for name in names if name not in SOURCE_METRICS], predictions=predictions, references=references
+    )
+    found |= {name: SOURCE_METRICS[name](*texts) for name in names if name in SOURCE_METRICS}
+    return {name: found[name] for name in [*names, *found] if name in found}
 
 
 def sari(sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]) -> float:

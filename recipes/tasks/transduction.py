@@ -11,10 +11,10 @@ from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.metrics import PAIR_METRICS, scores
+from atenta.recipes.metrics import PAIR_METRICS
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
-from atenta.recipes.source_metrics import SOURCE_METRICS, beside_sources
+from atenta.recipes.source_metrics import SOURCE_METRICS, score_texts
 from atenta.recipes.tasks.rewriting import rewriting_baselines
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
@@ -371,14 +371,8 @@ class PairTask(Task):
         references = [
             nearest_target(text, row.get("targets", [row["target"]]), separator) for text, row in zip(answers, rows)
         ]
-        of_pairs, of_sources = (
-            [name for name in self.metrics if name in each] for each in (PAIR_METRICS, SOURCE_METRICS)
-        )
-        found = scores(of_pairs, predictions=answers, references=references)
-        if of_sources:
-            sources = [row["source"] for row in rows]
-            found |= beside_sources(of_sources, sources=sources, predictions=answers, references=references)
-        return {name: found[name] for name in [*self.metrics, *found] if name in found}
+        sources = [row["source"] for row in rows]
+        return score_texts(self.metrics, sources=sources, predictions=answers, references=references)
 
     def baselines(self, train: Sequence[Row] | None = None, of_words: bool = False) -> Baselines:
         """Return those that copy, that look up texts and words and, if all sources are words, that replace letters.

@@ -15,11 +15,11 @@ from peft import PeftModel
 from transformers import DataCollatorForSeq2Seq, EvalPrediction, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
-from atenta.recipes.metrics import PAIR_METRICS, scores
+from atenta.recipes.metrics import PAIR_METRICS
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import Rows
 from atenta.recipes.reading.records import printable
-from atenta.recipes.source_metrics import SOURCE_METRICS
+from atenta.recipes.source_metrics import SOURCE_METRICS, score_texts
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
 from atenta.recipes.training.results import compare, compare_by_length, save_run
 from atenta.recipes.training.runs import Run
@@ -43,7 +43,7 @@ class DecodingArguments:
     metrics: Annotated[
         list[str],
         Mark.AFTER_TRAINING,
-        "metrics of recipes/metrics.py, or for the test alone of source_metrics.py, that score the outputs",
+        "metrics of recipes/metrics.py or source_metrics.py that score the outputs",
     ] = field(default_factory=lambda: ["exact_match", "character_error_rate"])
     num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL, "width of the beam search on the test set; 1 is greedy"] = 1
     num_return_sequences: Annotated[
@@ -61,21 +61,11 @@ class DecodingArguments:
         unfit = [name for name in self.metrics if name not in known or self.metrics.count(name) > 1]
         if unfit or not self.metrics:
             raise ValueError(f"--metrics {' '.join(unfit)}: expected some of {', '.join(known)}, each of them once.")
-        if not self.during_training:
-            raise ValueError(
-                f"--metrics {' '.join(self.metrics)}: these need the sources, which evaluations during training lack; "
-                f"expected one of {', '.join(PAIR_METRICS)} besides."
-            )
         if self.num_return_sequences > self.num_beams:
             raise ValueError(
                 f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
                 f"{self.num_beams} can find: raise --num_beams."
             )
-
-    @property
-    def during_training(self) -> list[str]:
-        """The metrics of evaluations during training: those that need no sources."""
-        return [name for name in self.metrics if name in PAIR_METRICS]
 
 
 def train_to_generate(
@@ -94,7 +84,8 @@ def train_to_generate(
     model.generation_config.max_length = 2 * longest  # the default is 20
     model.generation_config.num_beams = 1  # also of a model that was saved with beams
     training.predict_with_generate = True
-    check_metric(training, scores(search.during_training, predictions=["a"], references=["a"]))
+    training.include_for_metrics = ["inputs"]  # some metrics need the sources
+    check_metric(training, score_texts(search.metrics, sources=["a"], predictions=["a"], references=["a"]))
     validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
     validation = validation.select(_shortest_first(validation))
     trainer = Seq2SeqRecipeTrainer(
@@ -103,7 +94,7 @@ def train_to_generate(
         tokenizer,
         {**encoded, "validation": validation},
         collator,
-        partial(score_generated, tokenizer=tokenizer, metrics=search.during_training),
+        partial(score_generated, tokenizer=tokenizer, metrics=search.metrics),
         length_columns=length_columns,
     )
     trainer.fit(run)
@@ -114,12 +105,12 @@ def train_to_generate(
 def score_generated(
     evaluated: EvalPrediction, tokenizer: PreTrainedTokenizerBase, metrics: Sequence[str]
 ) -> dict[str, float]:
-    """Score generated ids, (texts, length), against the labels; both are padded with `<pad>` or -100."""
-    predictions, references = (
+    """Score generated ids, (texts, length), against the labels; all are padded with `<pad>` or -100."""
+    sources, predictions, references = (
         tokenizer.batch_decode(np.where(ids < 0, tokenizer.pad_token_id, ids), skip_special_tokens=True)
-        for ids in (evaluated.predictions, evaluated.label_ids)
+        for ids in (evaluated.inputs, evaluated.predictions, evaluated.label_ids)
     )
-    return scores(metrics, predictions=predictions, references=references)
+    return score_texts(metrics, sources=sources, predictions=predictions, references=references)
 
 
 def decode_encoded(

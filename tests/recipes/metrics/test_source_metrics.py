@@ -4,11 +4,11 @@ import unicodedata
 
 import pytest
 
-from atenta.recipes.source_metrics import SOURCE_METRICS, beside_sources, find_invented
+from atenta.recipes.source_metrics import SOURCE_METRICS, find_invented, score_texts
 
 
 def figure(name, source, output, reference="x"):
-    return beside_sources([name], sources=[source], predictions=[output], references=[reference])[name]
+    return score_texts([name], sources=[source], predictions=[output], references=[reference])[name]
 
 
 def test_sari_of_what_is_right_and_of_copies():
@@ -22,7 +22,7 @@ def test_sari_is_of_all_texts_together():
     texts = {"sources": ["a b", "c d"], "predictions": ["a x", "c"], "references": ["a x", "c x"]}
     # Of words: two are kept, both rightly; one is added of two; b and d are deleted, rightly. Of pairs: a x is added,
     # and c x should be; a b and c d are deleted, rightly.
-    assert beside_sources(["sari"], **texts)["sari"] == pytest.approx(100 * (1 + 2 / 3 + 1 + 2 / 3 + 1) / 12)
+    assert score_texts(["sari"], **texts)["sari"] == pytest.approx(100 * (1 + 2 / 3 + 1 + 2 / 3 + 1) / 12)
 
 
 def test_sari_parts_signs_and_ignores_case():
@@ -33,7 +33,7 @@ def test_sari_parts_signs_and_ignores_case():
 
 def test_copies_and_lengths():
     texts = {"sources": ["abcd", "ab"], "predictions": ["abcd", "a"], "references": ["x", "x"]}
-    assert beside_sources(["copied", "length_ratio"], **texts) == {"copied": 0.5, "length_ratio": 5 / 6}
+    assert score_texts(["copied", "length_ratio"], **texts) == {"copied": 0.5, "length_ratio": 5 / 6}
 
 
 @pytest.mark.parametrize(
@@ -62,4 +62,4 @@ def test_texts_are_compared_in_nfc():
 def test_different_numbers_of_texts():
     for sources in ([], ["a", "b"]):
         with pytest.raises(ValueError, match=f"{len(sources)} sources, 1 predictions and 1 references"):
-            beside_sources(["sari"], sources=sources, predictions=["a"], references=["a"])
+            score_texts(["sari"], sources=sources, predictions=["a"], references=["a"])
