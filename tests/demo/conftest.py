@@ -27,6 +27,8 @@ LETTERS = {each: [each, each.upper()] for each in "bdfghijklmnpqrstuvwxyz"}
 VOWELS = {"a": [*"aAáàâãÁÀÂÃ"], "e": [*"eEéêÉÊ"], "o": [*"oOóôõÓÔÕ"], "c": [*"cCçÇ"], "A": ["A", "Á"]}
 WITH_SIGNS = {each: [each, *(sign + each for sign in SIGNS)] for each in " \n"}
 
+expect.set_options(timeout=60_000)  # milliseconds, not 5,000: a busy machine loads a model in more
+
 
 @pytest.fixture(scope="session")
 def translator(tmp_path_factory):
