@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from .checker import CheckedFiles
 from .findings import Finding
+from .settings import CONFIGURATION
 
 Format = Literal["text", "json", "github", "sarif"]
 _RULE = "missing-accent"
@@ -85,7 +86,12 @@ def _escaped(text: str, more: str = "") -> str:
 
 
 def _sarif(checked: CheckedFiles, version: str) -> dict:
-    rule = {"id": _RULE, "shortDescription": {"text": "A Portuguese word lacks an accent."}}
+    rule = {
+        "id": _RULE,
+        "shortDescription": {"text": "A Portuguese word lacks an accent."},
+        "fullDescription": {"text": "A Portuguese word lacks one or more of its accents, or a cedilla."},
+        "help": {"text": f"Run `atenta check --write`. A word that is right belongs in the `words` of {CONFIGURATION}."},
+    }
     driver = {"name": "atenta check", "version": version, "rules": [rule]}
     results = [_result(path, finding) for path, finding in _all(checked)]
     run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
@@ -101,7 +107,7 @@ def _result(path: Path, finding: Finding) -> dict:
         "ruleId": _RULE,
         "level": "warning",
         "message": {"text": f"{finding.before} → {finding.after}"},
-        "rank": 100 * finding.confidence,
+        "rank": round(100 * finding.confidence, 4),
         "locations": [{"physicalLocation": {"artifactLocation": artifact, "region": region}}],
         "fixes": [{"artifactChanges": [{"artifactLocation": artifact, "replacements": [replacement]}]}],
     }

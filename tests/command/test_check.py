@@ -1,10 +1,12 @@
 """The command `atenta check`: its formats, its exit status, and what it writes."""
 
 import json
+import os
 import re
 import subprocess
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 import yaml
@@ -64,7 +66,10 @@ def test_formats_for_programs(file):
     assert location["region"] == {"startLine": 3, "startColumn": 3, "endLine": 3, "endColumn": 13}
     (change,) = result["fixes"][0]["artifactChanges"]
     assert change["replacements"][0]["insertedContent"]["text"] == "informação"
-    assert result["ruleId"] == of_run["tool"]["driver"]["rules"][0]["id"]
+    (rule,) = of_run["tool"]["driver"]["rules"]
+    assert result["ruleId"] == rule["id"]
+    for required in ("shortDescription", "fullDescription", "help"):  # by GitHub's code scanning
+        assert rule[required]["text"]
 
     annotated = run(".", "--format", "github", code=1)
     expected = "::warning file=a%2Cb.md,line=3,col=3,endColumn=13,title=atenta check::informacao → informação (0.99)"
@@ -107,5 +112,29 @@ def test_hook_and_action_run_the_command():
     without_torch = (ROOT / "docs" / "en" / "without_torch.md").read_text(encoding="utf-8")
     needed = re.search(r"^pip install (numpy .+)$", without_torch, re.MULTILINE)[1]
     assert f"--quiet {needed}\n" in installing
-    assert 'atenta" check --format github $PATHS' in checking
     assert action["inputs"].keys() == {"paths"}
+
+
+def test_the_action_annotates_ten_words_and_its_summary_has_all(file, tmp_path):
+    """The step that checks, run as GitHub's runner does."""
+    (tmp_path / "runner" / "atenta" / "bin").mkdir(parents=True)
+    (tmp_path / "runner" / "atenta" / "bin" / "atenta").symlink_to(Path(sys.executable).with_name("atenta"))
+    *_, step = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
+    assert step["env"] == {"PATHS": "${{ inputs.paths }}"}
+
+    def run_step(paths):
+        summary = tmp_path / "summary.md"
+        summary.write_text("")
+        given = {"RUNNER_TEMP": str(tmp_path / "runner"), "GITHUB_STEP_SUMMARY": str(summary), "PATHS": paths}
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(command, capture_output=True, env=os.environ | given, encoding="utf-8")
+        return done.returncode, done.stdout, summary.read_text(encoding="utf-8")
+
+    status, annotations, summary = run_step(".")
+    assert status == 1
+    assert "::warning file=a%2Cb.md,line=3,col=3," in annotations
+    assert len(annotations.splitlines()) == summary.count(" → ")
+    assert f"{file}:3:3 informacao → informação 0.99" in summary.splitlines()
+    (tmp_path / file).write_text(RIGHT, encoding="utf-8")
+    assert run_step(".") == (0, "", "")
+    assert run_step("nada.md") == (2, "", "")
