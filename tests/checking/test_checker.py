@@ -1,6 +1,7 @@
 """Checks of files: what is found, what is written, the cache, names of the tree, and processes."""
 
 import random
+import unicodedata
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,6 +13,7 @@ from atenta.checking.checker import check_files, write_findings
 from atenta.checking.findings import Finding
 from atenta.checking.language import portuguese_blocks
 from atenta.checking.settings import Settings
+from atenta.checking.text_files import decode
 from atenta.recipes.samples.files import DATA
 from atenta.tokenization.base_letters import strip_accents
 from support.prose_files import CODE, make_files
@@ -24,6 +26,7 @@ def _lines(name):
 SENTENCES = _lines("cotidiano")[:12]
 BARE = "A informacao nao chegou, e a situacao nao mudou."
 RIGHT = "A informação não chegou, e a situação não mudou."
+MARKED = "áàâãéêíóôõúüçÁÀÂÃÉÊÍÓÔÕÚÜÇ"
 
 
 def write_and_check(folder, **texts):
@@ -113,9 +116,39 @@ def test_after_writing_nothing_is_found(tmp_path, lines, numbers):
     write_findings(write_and_check(tmp_path, **{"a.md": text}), Settings(tmp_path))
     written = (tmp_path / "a.md").read_text(encoding="utf-8")
     assert len(written) == len(text)
-    assert all(after in (before, *"áàâãéêíóôõúüç".upper(), *"áàâãéêíóôõúüç") for before, after in zip(text, written))
+    assert all(after in (before, *MARKED) for before, after in zip(text, written))
     assert strip_accents(written) == strip_accents(text)
     assert not check_files([tmp_path / "a.md"], Settings(tmp_path)).findings
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.sampled_from(sorted(make_files(SENTENCES))),
+    st.sampled_from(["\n", "\r\n", "\r"]),
+    st.sampled_from(["utf-8", "utf-8-sig", "utf-16"]),
+    st.sampled_from(["NFC", "NFD"]),
+    st.lists(st.sampled_from(SENTENCES), min_size=2, max_size=5),
+    st.randoms(),
+)
+def test_bytes_of_any_file_change_by_marks_of_prose_only(tmp_path, name, line_end, encoding, form, sentences, numbers):
+    less = [" ".join(numbers.choice((word, strip_accents(word))) for word in each.split()) for each in sentences]
+    text = unicodedata.normalize(form, make_files(less)[name])
+    before = text.replace("\n", line_end).encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(before)
+    checked = check_files([path], Settings(tmp_path), processes=1)
+    assert path.read_bytes() == before
+    write_findings(checked, Settings(tmp_path))
+    given, written = decode(before), decode(path.read_bytes())
+    assert written[1:] == given[1:]
+    assert strip_accents(written.text) == strip_accents(given.text)
+    old, new = (unicodedata.normalize("NFC", each.text) for each in (given, written))
+    assert all(after in (letter, *MARKED) for letter, after in zip(old, new, strict=True))
+    assert written.text.count(CODE) == given.text.count(CODE)
+    for code in (f"nao e {CODE}", f"{CODE} nao", f"nao {CODE}"):
+        assert new.count(code) == old.count(code)
+    if unicodedata.normalize("NFC", text) != text:
+        assert unicodedata.is_normalized("NFD", written.text)
 
 
 def test_settings_decide_what_counts(tmp_path):
