@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from .blocks import NOWHERE, Piece
 from .html import html_pieces
 
-FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)^(?:---|\.\.\.)[ \t]*$", re.DOTALL | re.MULTILINE)
+FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are no markup
 

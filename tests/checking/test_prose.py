@@ -88,6 +88,13 @@ def test_any_text_is_read_in_its_places(ending, pieces):
     prose_of(f"a{ending}", "".join(pieces))
 
 
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("close", ["---", "..."])
+def test_keys_of_front_matter_are_not_read(line_end, close):
+    lines = ["---", "um: dois tres", "quatro: cinco", close, "", "# seis", ""]
+    assert [" ".join(text.split()) for text in prose_of("a.md", line_end.join(lines))] == ["dois tres", "seis"]
+
+
 def test_modules_of_mdx_are_code():
     assert prose_of("a.mdx", "import a from './b'\n\num dois\n") == ["um dois"]
 
