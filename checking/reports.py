@@ -90,7 +90,9 @@ def _sarif(checked: CheckedFiles, version: str) -> dict:
         "id": _RULE,
         "shortDescription": {"text": "A Portuguese word lacks an accent."},
         "fullDescription": {"text": "A Portuguese word lacks one or more of its accents, or a cedilla."},
-        "help": {"text": f"Run `atenta check --write`. A word that is right belongs in the `words` of {CONFIGURATION}."},
+        "help": {
+            "text": f"Run `atenta check --write`. A word that is right belongs in the `words` of {CONFIGURATION}."
+        },
     }
     driver = {"name": "atenta check", "version": version, "rules": [rule]}
     results = [_result(path, finding) for path, finding in _all(checked)]

@@ -108,7 +108,7 @@ def test_hook_and_action_run_the_command():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "atenta check"
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-    installing, checking = (step["run"] for step in action["runs"]["steps"])
+    installing, _ = (step["run"] for step in action["runs"]["steps"])
     without_torch = (ROOT / "docs" / "en" / "without_torch.md").read_text(encoding="utf-8")
     needed = re.search(r"^pip install (numpy .+)$", without_torch, re.MULTILINE)[1]
     assert f"--quiet {needed}\n" in installing
