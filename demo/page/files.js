@@ -1,6 +1,6 @@
 // A text file that is opened or dropped: it is restored as it is, line ends and all, and saved under a new name.
 
-import { minConfidence } from "./accents_tab.js";
+import { minConfidence } from "./text_tab.js";
 import { textOf } from "./code_points.js";
 import { ask, cancel } from "./models.js";
 import { failed, problem, solved } from "./problems.js";
@@ -30,7 +30,7 @@ export function startFiles() {
     drop.hidden = true;
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
-    document.getElementById("accents-tab").click();
+    document.getElementById("text-tab").click();
     open(event.dataTransfer.files[0]);
   });
   slider.addEventListener("change", offer);

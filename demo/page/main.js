@@ -1,6 +1,6 @@
 // Starts the page: its languages, its tabs, and what each of them shows.
 
-import { startAccents } from "./accents_tab.js";
+import { startText } from "./text_tab.js";
 import { startAttention } from "./attention_tab.js";
 import { startFiles } from "./files.js";
 import { startMistakes } from "./mistakes.js";
@@ -35,7 +35,7 @@ tabs.forEach((tab, index) => {
   });
 });
 
-startAccents();
+startText();
 startFiles();
 startMistakes();
 startAttention();

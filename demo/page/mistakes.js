@@ -1,6 +1,6 @@
 // Sentences of a test that the model gets wrong, beside the box; demo/mistakes.py computes them when the page is built.
 
-import { putText } from "./accents_tab.js";
+import { putText } from "./text_tab.js";
 import { failed } from "./problems.js";
 import { onLanguage, say } from "./words.js";
 

@@ -254,7 +254,7 @@ def test_a_mistake_is_put_into_the_box(open_page, site):
     page = open_page()
     all_, right = (sum(group[key] for group in found["groups"]) for key in ("all", "right"))
     expect(page.locator("#score")).to_have_text(
-        f"Of the {all_} sentences of the test, {right} come out right (by group)"
+        f"Accents: {right} of the {all_} sentences of the test come out right (by group)"
     )
     page.locator("#score").press("Enter")
     group = found["groups"][0]
@@ -280,10 +280,10 @@ def test_the_second_tab_shows_what_a_written_character_read(open_page):
     page.on("request", lambda request: requested.append(request.url))
     type_text(page, "Nao e facil.")
     assert requested == []  # the second model is loaded when its tab is opened
-    page.locator("#accents-tab").focus()
+    page.locator("#text-tab").focus()
     page.keyboard.press("ArrowRight")
     expect(page.get_by_role("tab", name="Attention")).to_be_focused()
-    expect(page.locator("#accents")).to_be_hidden()
+    expect(page.locator("#text")).to_be_hidden()
     expect(page.locator("#lines [data-source]")).to_have_count(len("A acao comecou amanha, nao e facil") + 1)
     expect(page.locator("#line-time")).to_have_text(re.compile(r"^\d+ characters?"))  # the first time is no time
     page.locator("#line").fill("nao e")
@@ -299,10 +299,10 @@ def test_the_second_tab_shows_what_a_written_character_read(open_page):
 def test_the_language_is_the_browser_s_and_can_be_switched(open_page):
     page = open_page(locale="pt-BR")
     expect(page.locator("html")).to_have_attribute("lang", "pt-BR")
-    expect(page.get_by_role("tab", selected=True)).to_have_text("Acentos")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Texto")
     page.get_by_role("button", name="English").click()
     expect(page.locator("html")).to_have_attribute("lang", "en")
-    expect(page.get_by_role("tab", selected=True)).to_have_text("Accents")
+    expect(page.get_by_role("tab", selected=True)).to_have_text("Text")
     expect(page.locator("#counts")).to_contain_text("doubtful")
 
 
@@ -311,7 +311,7 @@ def test_the_loaded_page_needs_no_network(open_page):
     page.locator("#attention-tab").click()
     expect(page.locator("#line-time")).not_to_be_empty()
     page.context.set_offline(True)
-    page.locator("#accents-tab").click()
+    page.locator("#text-tab").click()
     type_text(page, "Nao e facil.")
     page.locator("#attention-tab").click()
     page.locator("#line").fill("nao")

@@ -17,7 +17,7 @@ let reading = null; // what the model said of the text: see reading.js
 let chosen = new Map(); // places → what was chosen by hand, as in code_points.js
 let timer = 0, isExample = true;
 
-export function startAccents() {
+export function startText() {
   given.addEventListener("input", () => {
     isExample = false;
     clearTimeout(timer);
