@@ -13,6 +13,7 @@ from results.rows import Row
 _PORTUGUESE = {
     "task | measure | model | without a model | published | weights | minutes of a run | target": "tarefa | medida | "
     "modelo | sem modelo | publicado | pesos | minutos de uma execução | meta",
+    "{label}, 0 to {most}": "{label}, 0 a {most}",
     "not run": "não executada",
     "not run: needs data that are not shipped": "não executada: precisa de dados à parte",
     "Data that are not shipped": "Dados à parte",

@@ -71,7 +71,7 @@ def _table(rows: Sequence[Row], folder: Path, language: str) -> str:
             published = [each for each in row.published if each.get("figure_of", 0) == index]
             cells = [
                 row.task[language],
-                figure["label"][language],
+                _describe_score(figure, language),
                 describe_spread(values, len(row.seeds), language) if values else why_not,
                 number_text(mean(baseline), language) if baseline else "",
                 "; ".join(_describe_published(each, language) for each in published),
@@ -83,6 +83,12 @@ def _table(rows: Sequence[Row], folder: Path, language: str) -> str:
                 cells[0] = cells[5] = cells[6] = ""
             lines.append(cells)
     return f"{markdown_table(lines, 'llrrrrrl')}\n\n{_describe_total(all_runs, language)}"
+
+
+def _describe_score(figure: Mapping[str, Any], language: str) -> str:
+    label = figure["label"][language]
+    most = figure.get("out_of")
+    return say("{label}, 0 to {most}", language, label=label, most=most) if most else label
 
 
 def _describe_total(runs: Iterable[Mapping[str, Any]], language: str) -> str:
@@ -119,8 +125,9 @@ def _errors(rows: Sequence[Row], folder: Path, language: str) -> Iterator[Measur
         own, others = (figures_of(runs, row, figure, answers) for answers in (row.answers, row.baseline))
         published = [each["figure"] for each in row.published if each.get("figure_of", 0) == 0]
         if not is_error(figure):
-            own, others, published = ([1 - value for value in values] for values in (own, others, published))
-            label = f"1 − {label}"
+            most = figure.get("out_of", 1)
+            own, others, published = ([1 - value / most for value in values] for values in (own, others, published))
+            label = f"1 − {label}" if most == 1 else f"1 − {label} / {most}"
         yield Measured(f"{row.task[language]}\n{label}", own, others, published, figure["score"].startswith("bits"))
 
 

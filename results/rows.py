@@ -24,9 +24,9 @@ class Row:
             folder of data that are not shipped, `{outputs}` for that of the models, `{seed}` for the seed.
         seeds: The seeds that it is run with.
         quick: Whether a run takes less than five minutes on two cores.
-        figures: The scores in the table: `score` in metrics.json, `label`, `error` if 1 − score is shown, the `test`
-            set if it is not `test`, and the `target`, the worst figure that reaches it. None: a step that other rows
-            start from, which is not in the table.
+        figures: The scores in the table: `score` in metrics.json, `label`, `error` if 1 − score is shown, `out_of` if
+            the highest score is not 1, the `test` set if it is not `test`, and the `target`, the worst figure that
+            reaches it. None: a step that other rows start from, which is not in the table.
         answers: Which of the answers in metrics.json is the model's.
         baseline: The answer in metrics.json that is made without a model; `None` if there is none.
         ensemble_of: Another row, whose models are scored together instead of a training.

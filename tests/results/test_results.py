@@ -397,6 +397,20 @@ def test_pictures_are_the_same_each_time(tmp_path):
         assert (tmp_path / f"a{number}.svg").read_bytes() == (tmp_path / f"b{number}.svg").read_bytes()
 
 
+def test_scores_of_100_are_drawn_as_shares(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("results.pages.draw_errors", lambda path, tasks, language: drawn.extend(tasks))
+    row = {"task": both("A"), "command": "recipe.py"}
+    row["figures"] = [{"score": "sari", "out_of": 100, "label": both("SARI")}]
+    write(tmp_path / "rows.yaml", [row | {"name": name} for name in "ab"])
+    run = {"test": {"model": {"sari": 40.0}}, "run": {"command": "recipe.py", "versions": {}}}
+    for name in "ab":
+        (tmp_path / f"{name}-42.json").write_text(json.dumps(run), encoding="utf-8")
+    write_tables(list(read_rows(tmp_path / "rows.yaml").values()), tmp_path, tmp_path)
+    assert drawn[0] == Measured("A\n1 − SARI / 100", [0.6], [], [])
+    assert "| SARI, 0 to 100 | 40.000 |" in (tmp_path / "README.md").read_text(encoding="utf-8")
+
+
 ROW = {"name": "a", "task": {}, "command": "recipe.py"}
 
 
