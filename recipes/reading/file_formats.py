@@ -164,12 +164,12 @@ def _names_in(first: _Cells, names: Sequence[str]) -> set[str]:
 
 def _without_blank_end(path: str | Path, units: _Numbered) -> _Numbered:
     """Leave out the blank lines at the end of a file; any other one is a bad row."""
-    blank = []
+    blank: list[int] = []
     for number, unit in units:
         if unit:
             for line in blank:
                 yield line, BadRow(f"{path}, line {line}", "found a blank line; expected a row: delete the line")
-            blank = []
+            blank.clear()
             yield number, unit
         else:
             blank.append(number)
