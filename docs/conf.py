@@ -86,6 +86,7 @@ scripts = (
     "attention_steps.js",
     "attention_lab.js",
     "backprop.js",
+    "block.js",
     "pronoun_model.js",
     "training_lab.js",
     "exercises.js",
