@@ -5,8 +5,8 @@ import torch
 from torch.nn.functional import layer_norm
 
 TEXTS, LENGTH, WIDTH, INNER = 3, 5, 8, 12
-SHAPES = {name: (WIDTH, WIDTH) for name in ("query", "key", "value", "output")}
-SHAPES |= {name: (1, WIDTH) for name in ("gain1", "shift1", "gain2", "shift2", "downBias")}
+SHAPES = dict.fromkeys(("query", "key", "value", "output"), (WIDTH, WIDTH))
+SHAPES |= dict.fromkeys(("gain1", "shift1", "gain2", "shift2", "downBias"), (1, WIDTH))
 SHAPES |= {"up": (WIDTH, INNER), "upBias": (1, INNER), "down": (INNER, WIDTH)}
 RUN = """([given, options]) => {
   const { x, dy, ...w } = Object.fromEntries(Object.entries(given).map(([name, rows]) => [name, Matrix.from(rows)]));
@@ -17,7 +17,7 @@ RUN = """([given, options]) => {
 
 
 def attend(x, w, heads, is_causal):
-    """Return the output and the weights of self-attention, (texts, length, width) and (texts, heads, length, length)."""
+    """Return the output of self-attention and its weights, (texts, heads, length, length)."""
     query, key, value = (
         (x @ w[name]).unflatten(-1, (heads, -1)).transpose(1, 2) for name in ("query", "key", "value")
     )
