@@ -13,9 +13,10 @@ PYTEST := -m pytest --numprocesses $(WORKERS) --dist worksteal  # neighbours sha
 ACCENTS_MODEL := outputs/portuguese_accents
 SPEECH_MODEL := outputs/portuguese_speech
 PHONES_MODEL := outputs/portuguese_phones
+PAGE_MODEL := outputs/page_model
 RECIPES := seq2seq pretrain_causal pretrain_masked pretrain_denoising finetune_classification finetune_tagging finetune_qa finetune_generation
 
-.PHONY: help run demo hub-check accents-model speech-model phones-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
+.PHONY: help run demo hub-check accents-model speech-model phones-model page-model recipes results results-full pretrain-finetune bench test test-slow test-oldest fuzz kill-test docs lint format suites clean
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -71,6 +72,11 @@ phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into 
 	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \
 		learning_curve.png scores_by_length.png $(CURDIR)/phonemization/portuguese_phones
 	cp $(PHONES_MODEL)/onnx/model_int8.onnx phonemization/portuguese_phones/onnx
+
+page-model: $(ENVIRONMENT)  ## train the encoder-decoder of the site's laboratory and put it into its page
+	.venv/bin/python docs/page_data.py pairs outputs/page_pairs
+	.venv/bin/python recipes/seq2seq.py --config docs/page_model.yaml --output_dir $(PAGE_MODEL)
+	.venv/bin/python docs/page_data.py weights $(PAGE_MODEL)
 
 demo: $(ENVIRONMENT)  ## build the demo, demo/site: a page with the models in the browser; after `make run`
 	npm ci --prefix demo --silent

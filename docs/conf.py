@@ -86,8 +86,11 @@ scripts = (
     "attention_steps.js",
     "attention_lab.js",
     "backprop.js",
+    "block.js",
     "pronoun_model.js",
     "training_lab.js",
+    "accents_model.js",
+    "decoding_lab.js",
     "exercises.js",
 )
 html_js_files = [(script, {"defer": "defer"}) for script in scripts]

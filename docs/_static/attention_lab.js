@@ -34,7 +34,7 @@ const LAB_WORDS = isPortuguese ? {
     count ? `${count} printed numbers are wrong (struck out). Which was the first slip?` : "All printed numbers are right.",
 };
 const INPUTS = ["x", "W_Q", "W_K", "W_V"], STEPS = ["Q", "K", "V", "scores", "scaled", "masked", "weights", "output"];
-const SVG_TAGS = ["svg", "path", "line", "text"];
+const SVG_TAGS = ["svg", "path", "line", "rect", "text"];
 const STEP_SIZE = 0.1, PIXELS = 8; // by which a number changes, and how far it is dragged for it
 
 const labNumber = (value, fewest = 0) => Number.isNaN(value) ? "–" : Math.abs(value) === Infinity ? "−∞" :

@@ -39,10 +39,10 @@ function makeSentences() {
   return { train: all.slice(0, 1800), held: all.slice(1800) };
 }
 
-/** Return the sines and cosines of document 3, (length, WIDTH). */
-function sinusoids(length) {
-  return new Matrix(length, WIDTH).map((_, at) => {
-    const column = at % WIDTH, angle = Math.floor(at / WIDTH) / 10000 ** ((column - (column % 2)) / WIDTH);
+/** Return the sines and cosines of document 3, (length, width). */
+function sinusoids(length, width = WIDTH) {
+  return new Matrix(length, width).map((_, at) => {
+    const column = at % width, angle = Math.floor(at / width) / 10000 ** ((column - (column % 2)) / width);
     return column % 2 ? Math.cos(angle) : Math.sin(angle);
   });
 }
