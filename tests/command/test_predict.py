@@ -29,7 +29,6 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
-    AtentaTokenizer,
     load_engine,
     restore_accents,
 )
@@ -40,30 +39,15 @@ from atenta.command.problems import Problems
 from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.exported import save_lively
-from support.models import double_model
-from support.saved import save_with_tokenizer
+from support.saved import save_pairs, save_with_tokenizer
 
 SOURCES = ["ser\tPL", "ver", 'um "dia"']
-
-
-def save(folder, seed, alphabet='abcdefimrsuv "', **options):
-    """Save a tiny encoder-decoder in float64 with its tokenizer, as a recipe does."""
-    tokenizer = AtentaTokenizer.from_texts([alphabet], family="encoder-decoder", tags=["<PL>"])
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1}
-    model = double_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
-    with torch.no_grad():  # bytes that are not valid text would be replaced in the output
-        model.lm_head.bias[[i for token, i in tokenizer.get_vocab().items() if token.startswith("<")]] = -100
-        model.lm_head.bias[tokenizer.eos_token_id] = 0.5
-    model.generation_config.max_length = 8
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
 
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
-    return [save(folder / "first", 1), save(folder / "second", 2, hidden_size=24)]
+    return [save_pairs(folder / "first", 1), save_pairs(folder / "second", 2, hidden_size=24)]
 
 
 def run(*arguments, code=0):
@@ -163,7 +147,7 @@ def test_an_ensemble_is_scored_by_its_outputs(folders, tmp_path):
 
 
 def test_members_with_other_vocabularies_are_refused(folders, tmp_path):
-    other = save(tmp_path / "other", 1, alphabet='abcdefimrsuw "')
+    other = save_pairs(tmp_path / "other", 1, alphabet='abcdefimrsuw "')
     assert "id of the token" in refusal("predict", folders[0], "ser", "--ensemble", other)
 
 
@@ -214,7 +198,7 @@ def test_targets_between_sources_and_tags_are_pointed_out(capsys):
 @pytest.mark.parametrize("options", [{}, {"window_length": 9, "length_ratios": [1.0, 1.0]}], ids=["whole", "windows"])
 def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     """The first of each kind and how many there are, also where lines are equal; none for blanks that stay."""
-    folder = save(tmp_path, 1, **options)
+    folder = save_pairs(tmp_path, 1, **options)
     texts = ["z日ser", 'um "dia"', "ver", "", "z日ser", "  ver  ser ", "ver ser ver ser", " \t"]
     printed = run("predict", folder, *texts).stderr.splitlines()
     lines = [line for line in printed if line.startswith("warning: ") and "found no tags" not in line]
@@ -337,7 +321,7 @@ def test_an_output_in_use_is_refused(folders, tmp_path, monkeypatch):
 
 
 def test_other_lines_or_another_model_are_noticed_when_it_goes_on(tmp_path, monkeypatch):
-    folder = save(tmp_path / "model", 1)
+    folder = save_pairs(tmp_path / "model", 1)
     path, output = lines_of(tmp_path / "lines.txt", "ser\nver\n"), tmp_path / "output"
     arguments = ("predict", folder, "--files", path, "--output", output)
     with monkeypatch.context() as patch:
@@ -346,7 +330,7 @@ def test_other_lines_or_another_model_are_noticed_when_it_goes_on(tmp_path, monk
         run(*arguments, code=130)
     lines_of(path, "sem\nver\n")
     assert "The first 1 lines are not those that the output was made from" in refusal(*arguments, "--resume")
-    save(folder, 2)
+    save_pairs(folder, 2)
     assert "was begun with files of the models=" in refusal(*arguments, "--resume")
 
 
@@ -375,14 +359,6 @@ def test_a_model_of_others(tmp_path):
         assert [each["text"] for each in json.loads(line)["outputs"]] == [each["generated_text"] for each in ranked]
     assert "runs in torch: leave out the engine" in refusal("predict", tmp_path, "a", "--engine", "onnx")
     assert "keep_letters=True needs a model of atenta" in refusal("predict", tmp_path, "a", "--keep_letters")
-
-
-def test_engines_write_as_long_outputs_where_the_model_says_nothing(tmp_path):
-    save_lively(AtentaEncoderDecoderForConditionalGeneration, tmp_path, encoder_layers=1, decoder_layers=1)
-    export_onnx(tmp_path)
-    by_torch, by_onnx = (run("predict", tmp_path, "abc", "--engine", name).stdout for name in ("torch", "onnx"))
-    assert by_torch == by_onnx
-    assert len(by_torch) > 21  # what `generate` writes by default
 
 
 def test_texts_without_the_tags_of_training_are_pointed_out_once(folders, tmp_path):
@@ -443,23 +419,14 @@ def test_a_pair_for_a_model_of_single_texts_is_named(tmp_path, model_class, fiel
     assert reason.startswith(f"{path}, line 2: found the text_pair 'rua'")
 
 
-def test_tags_are_read_at_the_first_character_of_each_word(tmp_path):
+def test_tags_have_a_line_for_each_word(tmp_path):
     names = {"id2label": {0: "O", 1: "B-LOC"}, "label2id": {"O": 0, "B-LOC": 1}}
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, **names)
     text = "em São  Paulo 日本 ."
-    words = text.split()
-    (outputs,) = load_engine(tmp_path, "torch").predict([" ".join(words)])
-    tokens = AtentaTokenizer.from_pretrained(tmp_path)(" ".join(words), return_offsets_mapping=True)
-    starts = [len(" ".join([*words[:index], ""])) for index in range(len(words))]
-    offsets = tokens["offset_mapping"]
-    firsts = [next(i for i, (start, end) in enumerate(offsets) if start == place < end) for place in starts]
-    expected = [names["id2label"][int(outputs["logits"][first].argmax())] for first in firsts]
     (found,) = map(json.loads, run("predict", tmp_path, text, "--format", "jsonl").stdout.splitlines())
-    assert found["words"] == words
-    assert found["tags"] == expected
-    assert (
-        run("predict", tmp_path, text, "").stdout == "".join(f"{w}\t{t}\n" for w, t in zip(words, expected)) + "\n\n"
-    )
+    assert found["words"] == text.split()
+    lines = "".join(f"{word}\t{tag}\n" for word, tag in zip(found["words"], found["tags"], strict=True))
+    assert run("predict", tmp_path, text, "").stdout == f"{lines}\n\n"
 
 
 def test_characters_are_restored(tmp_path):
@@ -593,6 +560,7 @@ def test_saved_options_are_refused_at_every_door(exported, tmp_path, kind, name,
     [
         {},
         {"eos_token_id": None},
+        {"max_length": None, "max_new_tokens": None},
         {"eos_token_id": [2, *range(262, 268)], "num_beams": 2},
         {"length_penalty": -2, "num_beams": 3},
         {"length_penalty": 10, "num_beams": 3},
@@ -601,15 +569,17 @@ def test_saved_options_are_refused_at_every_door(exported, tmp_path, kind, name,
 )
 def test_saved_options_have_the_same_effect_in_both_engines(exported, tmp_path, options):
     folder = shutil.copytree(exported / "pairs", tmp_path / "model")
-    save_options(folder, max_length=40, **options)
+    save_options(folder, **{"max_length": 40, **options})
     texts = ("abc", "cabeça", "a e o.")
     by_torch, by_onnx = (run("predict", folder, *texts, "--engine", name).stdout for name in ("torch", "onnx"))
     assert by_torch == by_onnx
     assert all(by_torch.splitlines())
+    if "max_length" in options:
+        assert max(map(len, by_torch.splitlines())) > 21  # what `generate` writes by default
 
 
 def test_the_model_may_sample_by_itself(tmp_path):
-    folder = save(tmp_path, 1)
+    folder = save_pairs(tmp_path, 1)
     save_options(folder, do_sample=True)
     run("predict", folder, "ser", "--temperature", ".5")
     assert "do_sample=True with num_beams=2" in refusal("predict", folder, "ser", "--num_beams", 2)

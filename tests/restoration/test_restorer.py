@@ -22,7 +22,6 @@ from transformers import (
 )
 
 from atenta import (
-    AtentaEncoderConfig,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForTokenClassification,
     AtentaTokenizer,
@@ -383,22 +382,6 @@ def test_other_models_are_refused(tmp_path, monkeypatch):
     for name in ("../nope", str(tmp_path / "nope"), "a/b/c", "config.json"):  # no names on the Hub
         with pytest.raises(FileNotFoundError, match=r"found no config\.json there"):
             CharacterRestorer.from_pretrained(name)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"character_variants": {"a": "aá"}}, "window_length"),
-        ({"character_variants": {"ab": "aá"}, "window_length": 8}, "'ab'.*expected one character"),
-        ({"character_variants": {"a": "ax"}, "window_length": 8}, "'ax'.*labels"),
-        ({"character_variants": {"a": ["a", "aá"]}, "window_length": 8}, "'aá'.*labels"),
-        ({"character_variants": {"a": []}, "window_length": 8}, r"'a': \[\].*one or more"),
-        ({"window_length": 0}, "window_length=0"),
-    ],
-)
-def test_configurations_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(Exception, match=message):
-        AtentaEncoderConfig(id2label={0: "a", 1: "á"}, **options)
 
 
 def test_texts_and_confidence_are_checked(restorer, exported):

@@ -121,7 +121,7 @@ def test_the_longest_row_over_the_budget_is_named(name, tmp_path):
     message = refusal(
         name, tmp_path, *[each for pair in named.items() for each in (f"--{pair[0]}", pair[1])], *arguments
     )
-    assert re.match(r"train, row \d, which begins with '.*frase longa.*': found \d+ tokens; expected at most", message)
+    assert re.match(r"train, row [01], which begins with '.*frase longa.*': found \d+ tokens; .* 1 of the 2", message)
     assert "--max_tokens_per_batch 8" in message
     assert not list((tmp_path / "refused").glob("*.yaml"))
 

@@ -139,14 +139,6 @@ def test_a_stream_is_repeated(tmp_path):
     assert set(seen) - {"largest"} == {str(row["input_ids"]) for row in rows}
 
 
-def test_a_text_over_the_budget_is_refused_before_training(tmp_path):
-    with pytest.raises(
-        SystemExit, match=r"^train, row 3, .*: found 22 tokens; .*--max_tokens_per_batch 20, .* 2 of the 4"
-    ):
-        trainer_of(tmp_path, {"train": PAIRS}, max_tokens_per_batch=20).fit(None)
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_caller_s_arguments_are_unchanged(tmp_path):
     training = RecipeArguments(
         output_dir=str(tmp_path),
