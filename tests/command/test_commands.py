@@ -19,16 +19,11 @@ from atenta.command.main import app
 from atenta.command.recipe_commands import RECIPES
 from atenta.recipes.metrics import scores
 from atenta.restoration.portuguese import MODEL_FOLDER
+from support.command import run
 from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
 
 COMMANDS = ["train", "predict", "restore", "check", "phonemize", "evaluate", "info", "show", "export", "push"]
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(app, [str(each) for each in arguments])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
 
 
 def run_process(*arguments, **options):

@@ -4,7 +4,6 @@ import json
 
 import pytest
 from transformers import pipeline
-from typer.testing import CliRunner
 
 from atenta import (
     AtentaDecoderForCausalLM,
@@ -13,8 +12,8 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
 )
-from atenta.command.main import app
 from atenta.engines.onnx_export import export_onnx
+from support.command import run
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
@@ -29,9 +28,7 @@ CONTEXTS = [
 def evaluate(folder, file, *arguments, code=0):
     """Return the scores of a model, or why there are none."""
     output = file.with_suffix(".scores")
-    given = ["evaluate", folder, "--test_file", file, "--output", output, *arguments]
-    result = CliRunner().invoke(app, list(map(str, given)))
-    assert result.exit_code == code, (result.output, result.exception)
+    result = run("evaluate", folder, "--test_file", file, "--output", output, *arguments, code=code)
     return str(result.exception) if code else json.loads(output.read_text(encoding="utf-8"))["test"]
 
 

@@ -328,16 +328,7 @@ def replace_spellings(folder, replace):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        (None, {"engine": "tensorrt"}, "engine='tensorrt'; expected 'auto', 'onnx' or 'torch'"),
-        (None, {"engine": "torch", "quantization": "int8"}, "quantization='int8'.*engine='torch'"),
         (None, {"engine": "onnx", "dtype": torch.float32}, "engine='onnx' does not have dtype"),
-        (lambda folder: shutil.rmtree(folder / "onnx"), {"engine": "onnx"}, r"model\.onnx.*atenta export"),
-        (lambda folder: (folder / "onnx/model.onnx").write_bytes(b"ONNX"), {}, r"cannot read .*model\.onnx"),
-        (
-            lambda folder: edit_config(folder, id2label=dict(enumerate("aáàâãcçeéêAÁEü"))),
-            {"engine": "onnx"},
-            "(logits of 13|id2label)",
-        ),
         (lambda folder: (folder / "config.json").write_bytes(b"{"), {}, r"config\.json is damaged"),
         (
             lambda folder: edit_config(folder, character_variants=None),
