@@ -19,10 +19,7 @@ from support.saved import save_with_tokenizer
 
 WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
-CONTEXTS = [
-    "Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.",
-    "Eça nasceu na Póvoa, e Pessoa em Lisboa.",
-]
+CONTEXTS = ["Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.", "Eça nasceu na Póvoa, e Pessoa em Lisboa."]
 
 
 def evaluate(folder, file, *arguments, code=0):
@@ -60,12 +57,7 @@ def relations(folder):
 
 
 def questions(folder):
-    asked = [
-        (0, "Quando?", "1839"),
-        (0, "Onde?", "no Ceará"),
-        (1, "Quem?", "Pessoa"),
-        (1, "Onde?", "na Póvoa"),
-    ]
+    asked = [(0, "Quando?", "1839"), (0, "Onde?", "no Ceará"), (1, "Quem?", "Pessoa"), (1, "Onde?", "na Póvoa")]
     rows = [
         {
             "id": str(number),

@@ -6,12 +6,7 @@ import json
 
 import pytest
 import torch
-from transformers import (
-    ByT5Tokenizer,
-    T5Config,
-    T5ForConditionalGeneration,
-    pipeline,
-)
+from transformers import ByT5Tokenizer, T5Config, T5ForConditionalGeneration, pipeline
 
 from atenta import (
     AtentaDecoderForCausalLM,

@@ -5,9 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from transformers import (
-    pipeline,
-)
+from transformers import pipeline
 
 from atenta import (
     AtentaDecoderForCausalLM,
@@ -176,11 +174,7 @@ def test_a_reader_that_has_enough_ends_the_command_quietly(folders, tmp_path):
     assert done.returncode == 1
 
 
-@pytest.mark.parametrize(
-    ("format", "chunk", "stop_after"),
-    [("text", 2, 3), ("tsv", 1, 3), ("jsonl", 2, 3)],
-    ids=str,
-)
+@pytest.mark.parametrize(("format", "chunk", "stop_after"), [("text", 2, 3), ("tsv", 1, 3), ("jsonl", 2, 3)], ids=str)
 def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, format, chunk, stop_after):
     path = write_text(tmp_path / "lines.txt", "ser\tPL\n\nver\r\nser ver\n" * 2)
     arguments = ("predict", folders[0], "--files", path, "--format", format, "--num_beams", 2)

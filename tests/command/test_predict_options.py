@@ -4,10 +4,7 @@ import json
 import shutil
 
 import pytest
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForSeq2SeqLM,
-)
+from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from atenta import (
     AtentaDecoderForCausalLM,

@@ -7,9 +7,7 @@ import shlex
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import (
-    AutoModelForCausalLM,
-)
+from transformers import AutoModelForCausalLM
 
 from atenta import load_engine
 from atenta.recipes.reading.records import printable

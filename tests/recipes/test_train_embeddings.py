@@ -30,16 +30,7 @@ from atenta.recipes.train_embeddings import (
     compare_searches,
 )
 from support.recipe_cases import NAMES, TEST_NAMES, misspelt, refused_files
-from support.recipes import (
-    load,
-    read_metrics,
-    read_predictions,
-    refusal,
-    run_here,
-    run_recorded,
-    tiny,
-    write_lines,
-)
+from support.recipes import load, read_metrics, read_predictions, refusal, run_here, run_recorded, tiny, write_lines
 from support.saved import save_with_tokenizer
 
 NAME = "train_embeddings"

@@ -286,8 +286,7 @@ _OF_ANY: dict[str, Damage] = {
     "auto_map of everything": _ALL_CODE,
     "auto_map of an unknown type": _config(**_EVIL_TYPE),
     "auto_map of a type named like ours": _both(
-        _config(**_EVIL_TYPE | {"model_type": "atenta_evil"}),
-        _tokenizer(auto_map=_auto_map(), tokenizer_class="Evil"),
+        _config(**_EVIL_TYPE | {"model_type": "atenta_evil"}), _tokenizer(auto_map=_auto_map(), tokenizer_class="Evil")
     ),
     "auto_map of an unknown type with our class": _config(model_type="atenta_evil", auto_map=_auto_map()),
     "auto_map without a type": _both(_config(model_type=None, auto_map=_auto_map()), _ALL_CODE),

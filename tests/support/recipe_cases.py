@@ -231,11 +231,7 @@ CASES = {
         "AutoModelForTokenClassification",
         {"most frequent tag of each word"},
         "precision",
-        {
-            "train.conll": conll(TAGGED * 4),
-            "validation.conll": conll(TAGGED),
-            "test.conll": conll(TEST_TAGGED),
-        },
+        {"train.conll": conll(TAGGED * 4), "validation.conll": conll(TAGGED), "test.conll": conll(TEST_TAGGED)},
         ("bad.conll", "Rio B-LOC\nbelo\n", ", line 2: found 1 column(s) in 'belo'"),
         _not_an_encoder,
         (["words", "output", "gold"], [" ".join(tag for _, tag in sentence) for sentence in TEST_TAGGED]),
@@ -250,11 +246,7 @@ CASES = {
         "AutoModelForQuestionAnswering",
         {"random span", "most similar sentence"},
         "exact_match",
-        {
-            "train.json": squad(QUESTIONS * 2),
-            "validation.json": squad(QUESTIONS[:2]),
-            "test.json": squad(QUESTIONS),
-        },
+        {"train.json": squad(QUESTIONS * 2), "validation.json": squad(QUESTIONS[:2]), "test.json": squad(QUESTIONS)},
         (
             "bad.json",
             squad([(QUESTIONS[0][0], 0, {"1839": 3}), QUESTIONS[1], ("Que fez?", 0, {"nasceu": 3})]),

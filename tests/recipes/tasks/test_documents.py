@@ -112,11 +112,7 @@ def test_file_without_text(write, sample_by, content):
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
-        lambda: cut_documents({"text": [TEXT]}, "page"),
-        lambda: DocumentArguments(sample_by="page"),
-    ],
+    "function", [lambda: cut_documents({"text": [TEXT]}, "page"), lambda: DocumentArguments(sample_by="page")]
 )
 def test_unknown_unit(function):
     with pytest.raises(ValueError, match="--sample_by page: expected document, paragraph, line or sentence"):

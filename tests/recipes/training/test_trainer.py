@@ -12,11 +12,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq, TrainerCallback
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
-from atenta import (
-    AtentaDecoderForCausalLM,
-    AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderForPreTraining,
-)
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderForPreTraining
 from atenta.recipes.training import RecipeArguments, RecipeTrainer, start_run
 from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, read_data, step_of
 from atenta.recipes.training.models import add_lora
