@@ -110,6 +110,7 @@ WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20}
 METRICS = {"metrics": ["character_error_rate", "chrf"], "metric_for_best_model": "character_error_rate"}
 BEAMS = {**METRICS, "num_beams": 3}
 PHONES = {"metrics": ["phone_error_rate"], "metric_for_best_model": "phone_error_rate", "num_beams": 3}
+SEVERAL = {"several_targets": True, "target_separator": " "}
 RELATIONS = {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"}
 COUNTS = {"min_variant_count": 1, "min_character_count": 1, "min_spelling_count": 1}
 STRIPPED = {**COUNTS, "strip": ["case"], "sample_by": "line"}
@@ -134,23 +135,13 @@ def test_a_decoder_of_prompts_of_an_earlier_version_is_scored_alike(tmp_path):
         pytest.param("finetune_classification", labelled, {"max_steps": 40}, id="labels"),
         pytest.param("finetune_classification", paired, {"max_steps": 40}, id="labels of pairs"),
         pytest.param("finetune_tagging", entities, {}, id="entities"),
-        pytest.param(
-            "finetune_tagging",
-            relations,
-            {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"},
-            id="another column",
-        ),
+        pytest.param("finetune_tagging", relations, RELATIONS, id="another column"),
         pytest.param("finetune_qa", questions, WINDOWS, id="questions"),
         pytest.param("finetune_qa", questions, WINDOWS | {"align_to_words": False}, id="parts of words"),
         pytest.param("finetune_characters", accents, COUNTS, id="characters"),
         pytest.param("finetune_characters", texts, STRIPPED, id="stripped texts"),
         pytest.param("seq2seq", tagged_pairs, BEAMS, id="tags and beams"),
-        pytest.param(
-            "seq2seq",
-            pronunciations,
-            {**PHONES, "several_targets": True, "target_separator": " "},
-            id="several targets",
-        ),
+        pytest.param("seq2seq", pronunciations, PHONES | SEVERAL, id="several targets"),
         pytest.param("seq2seq", sentences, BEAMS, id="windows"),
         pytest.param("pretrain_causal", texts, {"sample_by": "line", "max_length": 16}, id="lines"),
         pytest.param("pretrain_causal", tables, {"sample_by": "paragraph", "max_length": 16}, id="paragraphs"),
