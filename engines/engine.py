@@ -432,18 +432,18 @@ def choose_engine(folder: Path, engine: EngineName, quantization: Quantization |
         raise ValueError(f"quantization={quantization!r}; expected 'int8', or None for float32.")
     if engine == "torch" and quantization:
         raise ValueError(f"quantization={quantization!r} is for ONNX files; leave it out with engine='torch'.")
-    files = [folder / ONNX_FOLDER / file_name(stem, quantization) for stem in ("model", "decoder_model")]
-    has_files = any(map(Path.is_file, files))
+    files, names = folder / ONNX_FOLDER, [file_name(stem, quantization) for stem in ("model", "decoder_model")]
+    has_files = any((files / name).is_file() for name in names)
+    only_files = any(files.glob("*.onnx")) and not any(folder.glob("*.safetensors"))
     has_onnx, has_torch = (find_spec(package) is not None for package in ("onnxruntime", "torch"))
     if engine != "torch" and has_files and has_onnx:
         return "onnx"
-    if engine == "torch" or (engine == "auto" and quantization is None and has_torch):
+    if engine == "torch" or (engine == "auto" and quantization is None and has_torch and not only_files):
         if not has_torch:
             raise ImportError(f"engine='torch' needs torch and transformers: {INSTALL['torch']}")
         return "torch"
-    if not has_files:
-        raise FileNotFoundError(
-            f"{files[0].parent} has no {files[0].name} and no {files[1].name}: write them with torch installed, "
-            f"{export_command(files[0])}"
-        )
-    raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
+    if has_files or (only_files and not has_onnx):
+        raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
+    raise FileNotFoundError(
+        f"{files} has no {' and no '.join(names)}: write them with torch installed, {export_command(files / names[0])}"
+    )

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..engines.engine import EngineName
+from ..engines.feedback import warn_of_files
 from ..engines.onnx_models import Quantization
 from ..engines.saved_model import find_model
 from ..generation_options import is_whole
@@ -153,9 +154,11 @@ class Phonemizer:
             ValueError: If there is no such variant, or a text has a lone surrogate.
 
         Warns:
-            UserWarning: As in [`Phonemizer.read`].
+            UserWarning: As in [`Phonemizer.read`], or if a text names a file.
         """
-        read = self.read([texts] if isinstance(texts, str) else texts, variant)
+        given = [texts] if isinstance(texts, str) else texts
+        read = self.read(given, variant)
+        warn_of_files(given)
         found = [
             each.join(punctuation=punctuation, word_separator=word_separator, phone_separator=phone_separator)
             for each in read

@@ -50,7 +50,7 @@ def phonemize(
         FileNotFoundError: If this installation has no such model.
 
     Warns:
-        UserWarning: As in [`Phonemizer.read`].
+        UserWarning: As in [`Phonemizer.phonemize`].
     """
     with _LOADING:  # two threads would load it twice
         phonemizer = load_portuguese_phones()

@@ -88,7 +88,7 @@ def read_table(
     if rows := _rows_of_cells(path):
         records = _read_cells(path, rows, columns, optional, order)
     elif suffix == ".jsonl":
-        records = _rows(path, _without_blank_end(read_lines(path)), partial(_json_fields, columns=columns))
+        records = _rows(path, _without_blank_end(path, read_lines(path)), partial(_json_fields, columns=columns))
     elif suffix == ".parquet":
         records = _read_parquet(path, columns, optional)
     else:
@@ -110,9 +110,9 @@ def lacks_header(path: str | Path, columns: Sequence[str]) -> bool:
 def _rows_of_cells(path: str | Path) -> _Numbered[_Cells] | None:
     """Return the rows of a tsv or csv file; None for another file."""
     if Path(path).suffix in (".tsv", ".txt") or is_pipe(path):
-        lines = _without_blank_end(read_lines(path))
+        lines = _without_blank_end(path, read_lines(path))
         return ((number, line if isinstance(line, BadRow) else line.split("\t")) for number, line in lines)
-    return _without_blank_end(_read_csv(path)) if Path(path).suffix == ".csv" else None
+    return _without_blank_end(path, _read_csv(path)) if Path(path).suffix == ".csv" else None
 
 
 def _read_cells(
@@ -162,14 +162,17 @@ def _names_in(first: _Cells, names: Sequence[str]) -> set[str]:
     return {cell.strip().casefold() for cell in first}.intersection(names)
 
 
-def _without_blank_end(units: _Numbered) -> _Numbered:
-    """Leave out the blank lines at the end of a file; any other one is a row, which its reader finds malformed."""
-    waiting = []
+def _without_blank_end(path: str | Path, units: _Numbered) -> _Numbered:
+    """Leave out the blank lines at the end of a file; any other one is a bad row."""
+    blank = []
     for number, unit in units:
-        waiting.append((number, unit))
         if unit:
-            yield from waiting
-            waiting = []
+            for line in blank:
+                yield line, BadRow(f"{path}, line {line}", "found a blank line; expected a row: delete the line")
+            blank = []
+            yield number, unit
+        else:
+            blank.append(number)
 
 
 def _read_csv(path: str | Path) -> _Numbered[_Cells]:

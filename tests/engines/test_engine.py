@@ -384,6 +384,16 @@ def test_a_missing_engine_is_named(missing, engine, message, decoder_folder, mon
         load_engine(decoder_folder, engine)
 
 
+@pytest.mark.parametrize("left", ["decoder_model.onnx", "decoder_model_int8.onnx"])
+def test_onnx_files_without_weights_ask_for_onnxruntime(left, decoder_folder, tmp_path, monkeypatch):
+    folder = shutil.copytree(decoder_folder, tmp_path / "model")
+    (folder / "model.safetensors").unlink()
+    (folder / ONNX_FOLDER / "decoder_model.onnx").rename(folder / ONNX_FOLDER / left)
+    monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name == "onnxruntime" else name)
+    with pytest.raises(ImportError, match="need onnxruntime"):
+        load_engine(folder)
+
+
 @pytest.mark.parametrize("name", ENGINES)
 def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder):
     decoder, translator = (engines[family, name] for family in FAMILIES)

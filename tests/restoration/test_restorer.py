@@ -234,6 +234,10 @@ def test_auto_takes_onnxruntime_where_it_can(folder, monkeypatch):
     np.testing.assert_allclose(rounded[0].probabilities, exact[0].probabilities, atol=0.1)
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     assert isinstance(load(folder).model, torch.nn.Module)
+    weights = (folder / "model.safetensors").rename(folder / "elsewhere")
+    with pytest.raises(ImportError, match="need onnxruntime"):
+        load(folder)
+    weights.rename(folder / "model.safetensors")
     monkeypatch.undo()
     shutil.rmtree(folder / "onnx")
     assert isinstance(load(folder).model, torch.nn.Module)

@@ -77,14 +77,14 @@ DEEP = "[" * 200 + "]" * 200
     [
         (".tsv", "a", 1, "1 column(s) in ['a']"),
         (".tsv", "a\tb\tV", 1, "3 column(s)"),
-        (".tsv", "", 1, "1 column(s) in ['']"),
+        (".tsv", "", 1, "a blank line"),
         (".tsv", b"a\tb\xe3o", 1, r"0xE3 after 'a\tb'; expected UTF-8"),
         (".tsv", b"a\tb\xed\xa0\x80", 1, "0xED"),  # a surrogate
         (".csv", "a;b", 1, "1 column(s) in ['a;b']"),
         (".csv", '"a"b,c', 1, "malformed CSV"),
         (".csv", b"a,b\xe3o", 1, "0xE3"),
         (".csv", b'"a"\0,b', 1, "NUL"),
-        (".csv", "", 1, "0 column(s)"),
+        (".csv", "", 1, "a blank line"),
         (".jsonl", '{"source": "a"', 1, "JSON object"),
         (".jsonl", '["a", "b"]', 1, "JSON object"),
         (".jsonl", '{"source": "a"}', 1, "source, target"),
@@ -94,7 +94,7 @@ DEEP = "[" * 200 + "]" * 200
         (".jsonl", '{"source": "a", "target": "b", "n": ' + "9" * 5_000 + "}", 1, "5000 digits"),
         (".jsonl", '{"source": "a", "target": "b", "source": "c"}', 1, "the key 'source' more than once"),
         (".jsonl", '{"source": "a", "target": "b", "n": [{"m": 1, "m": 1}]}', 1, "the key 'm' more than once"),
-        (".jsonl", "", 1, "JSON object"),
+        (".jsonl", "", 1, "a blank line"),
         (".conll", "a O\nTURMA\nb O\n", 2, "1 column(s) in 'TURMA'"),
         (".conll", b"a O\nCAPIT\xc3 O\n", 2, "0xC3"),
         (".conll", "a O\na X O\n", 2, "3 column(s) in 'a X O'"),
@@ -179,9 +179,11 @@ def test_first_row_that_may_be_a_malformed_header(write, suffix, gap, first):
     path = write(f"table{suffix}", as_bytes(first).replace(b"|", gap) + b"\na" + gap + b"b\n")
     with pytest.raises(BadRow) as error:
         read(path)
-    parts = [] if isinstance(first, bytes) else [str(first.split("|"))] if first else []
-    expected = ["UTF-8"] if isinstance(first, bytes) else ["expected ", "source, target, optionally tags"]
-    assert_bad(error.value, f"{path}, line 1", *parts, *expected)
+    if isinstance(first, bytes):
+        expected = ["UTF-8"]
+    else:
+        expected = [str(first.split("|")), "source, target, optionally tags"] if first else ["a blank line"]
+    assert_bad(error.value, f"{path}, line 1", *expected)
 
 
 def test_csv_rows_over_several_lines(write):
