@@ -1,5 +1,6 @@
 """The commands besides `predict`: help, recipes, accents, scores, descriptions, pictures, exports and pushes."""
 
+import io
 import json
 import os
 import re
@@ -15,7 +16,7 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     restore_accents,
 )
-from atenta.command.main import app
+from atenta.command.main import app, main
 from atenta.command.recipe_commands import RECIPES
 from atenta.recipes.metrics import scores
 from atenta.restoration.portuguese import MODEL_FOLDER
@@ -160,14 +161,18 @@ def test_a_pipe_has_the_first_format_of_its_rows(tmp_path, pipe_of):
     assert run("evaluate", tmp_path, "--test_file", pipe_of("Era uma vez")).stdout.startswith("1 rows of /dev/fd/")
 
 
-def test_scores_are_written_for_a_file_whose_name_is_not_utf_8(tmp_path):
+def test_scores_are_written_for_a_file_whose_name_is_not_utf_8(tmp_path, monkeypatch):
     file, output = tmp_path / "rows\udcff.tsv", tmp_path / "scores.json"
     try:
         file.write_text("A acao\tA ação\n", encoding="utf-8")
     except OSError:
         pytest.skip("this file system has no such names")
-    done = run_process("evaluate", MODEL_FOLDER, "--test_file", file, "--output", output)
-    assert done.returncode == 0, done.stderr
+    words = ["evaluate", str(MODEL_FOLDER), "--test_file", str(file), "--output", str(output)]
+    monkeypatch.setattr(sys, "argv", ["atenta", *words])
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert not ended.value.code
     assert json.loads(output.read_bytes())["run"]["test_file"] == str(file)
 
 
