@@ -40,22 +40,6 @@ def words(checked):
     return [(each.before, each.after) for findings in checked.findings.values() for each in findings]
 
 
-def test_files_of_each_type_change_by_marks_of_prose_only(tmp_path):
-    files = make_files([strip_accents(each) for each in SENTENCES])
-    checked = write_and_check(tmp_path, **files)
-    assert {path.name for path in checked.findings} == set(files)
-    assert CODE not in {before for before, _ in words(checked)}
-    write_findings(checked, Settings(tmp_path))
-    for name, text in files.items():
-        with (tmp_path / name).open(encoding="utf-8", newline="") as file:
-            written = file.read()
-        assert strip_accents(written) == text
-        assert written.count(CODE) == text.count(CODE)
-        assert sum(map(str.__ne__, written, text)) > 20
-    again = check_files([tmp_path / name for name in files], Settings(tmp_path), processes=1)
-    assert not again.findings
-
-
 def test_marks_taken_away_are_found_again_and_no_others(tmp_path):
     numbers = random.Random(1)
     lines = [line for name in ("cotidiano", "guia-codigo-aberto") for line in _lines(name)[12:52]]
@@ -149,6 +133,7 @@ def test_bytes_of_any_file_change_by_marks_of_prose_only(tmp_path, name, line_en
         assert new.count(code) == old.count(code)
     if unicodedata.normalize("NFC", text) != text:
         assert unicodedata.is_normalized("NFD", written.text)
+    assert not check_files([path], Settings(tmp_path), processes=1).findings
 
 
 def test_settings_decide_what_counts(tmp_path):

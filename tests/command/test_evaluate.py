@@ -4,7 +4,6 @@ import json
 
 import pytest
 from transformers import pipeline
-from typer.testing import CliRunner
 
 from atenta import (
     AtentaDecoderForCausalLM,
@@ -13,25 +12,20 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
 )
-from atenta.command.main import app
 from atenta.engines.onnx_export import export_onnx
+from support.command import run
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
 WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E eu vos direi no entanto", "que para ouvi-las"]
-CONTEXTS = [
-    "Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.",
-    "Eça nasceu na Póvoa, e Pessoa em Lisboa.",
-]
+CONTEXTS = ["Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.", "Eça nasceu na Póvoa, e Pessoa em Lisboa."]
 
 
 def evaluate(folder, file, *arguments, code=0):
     """Return the scores of a model, or why there are none."""
     output = file.with_suffix(".scores")
-    given = ["evaluate", folder, "--test_file", file, "--output", output, *arguments]
-    result = CliRunner().invoke(app, list(map(str, given)))
-    assert result.exit_code == code, (result.output, result.exception)
+    result = run("evaluate", folder, "--test_file", file, "--output", output, *arguments, code=code)
     return str(result.exception) if code else json.loads(output.read_text(encoding="utf-8"))["test"]
 
 
@@ -63,12 +57,7 @@ def relations(folder):
 
 
 def questions(folder):
-    asked = [
-        (0, "Quando?", "1839"),
-        (0, "Onde?", "no Ceará"),
-        (1, "Quem?", "Pessoa"),
-        (1, "Onde?", "na Póvoa"),
-    ]
+    asked = [(0, "Quando?", "1839"), (0, "Onde?", "no Ceará"), (1, "Quem?", "Pessoa"), (1, "Onde?", "na Póvoa")]
     rows = [
         {
             "id": str(number),
@@ -121,6 +110,7 @@ WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20}
 METRICS = {"metrics": ["character_error_rate", "chrf"], "metric_for_best_model": "character_error_rate"}
 BEAMS = {**METRICS, "num_beams": 3}
 PHONES = {"metrics": ["phone_error_rate"], "metric_for_best_model": "phone_error_rate", "num_beams": 3}
+SEVERAL = {"several_targets": True, "target_separator": " "}
 RELATIONS = {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"}
 COUNTS = {"min_variant_count": 1, "min_character_count": 1, "min_spelling_count": 1}
 STRIPPED = {**COUNTS, "strip": ["case"], "sample_by": "line"}
@@ -145,23 +135,13 @@ def test_a_decoder_of_prompts_of_an_earlier_version_is_scored_alike(tmp_path):
         pytest.param("finetune_classification", labelled, {"max_steps": 40}, id="labels"),
         pytest.param("finetune_classification", paired, {"max_steps": 40}, id="labels of pairs"),
         pytest.param("finetune_tagging", entities, {}, id="entities"),
-        pytest.param(
-            "finetune_tagging",
-            relations,
-            {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"},
-            id="another column",
-        ),
+        pytest.param("finetune_tagging", relations, RELATIONS, id="another column"),
         pytest.param("finetune_qa", questions, WINDOWS, id="questions"),
         pytest.param("finetune_qa", questions, WINDOWS | {"align_to_words": False}, id="parts of words"),
         pytest.param("finetune_characters", accents, COUNTS, id="characters"),
         pytest.param("finetune_characters", texts, STRIPPED, id="stripped texts"),
         pytest.param("seq2seq", tagged_pairs, BEAMS, id="tags and beams"),
-        pytest.param(
-            "seq2seq",
-            pronunciations,
-            {**PHONES, "several_targets": True, "target_separator": " "},
-            id="several targets",
-        ),
+        pytest.param("seq2seq", pronunciations, PHONES | SEVERAL, id="several targets"),
         pytest.param("seq2seq", sentences, BEAMS, id="windows"),
         pytest.param("pretrain_causal", texts, {"sample_by": "line", "max_length": 16}, id="lines"),
         pytest.param("pretrain_causal", tables, {"sample_by": "paragraph", "max_length": 16}, id="paragraphs"),

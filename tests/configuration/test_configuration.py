@@ -162,7 +162,18 @@ def test_values_out_of_range_are_named(config_class, name, value):
 
 TAGGER = {"id2label": {0: "a", 1: "á"}, "window_length": 8}
 POOLED = {"downsampling_rate": 4}
-NO_VARIANTS = ({}, "a", {"a": 5}, {"a": ["ab"]}, {"a": []}, {"a": [5]}, {"a": ""}, {"a": "ã"}, {"\ud800": "a"})
+NO_VARIANTS = (
+    {},
+    "a",
+    {"ab": "aá"},
+    {"a": 5},
+    {"a": ["ab"]},
+    {"a": []},
+    {"a": [5]},
+    {"a": ""},
+    {"a": "ã"},
+    {"\ud800": "a"},
+)
 
 
 @pytest.mark.parametrize(

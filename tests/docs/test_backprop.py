@@ -5,12 +5,7 @@ import pytest
 import torch
 from playwright.sync_api import expect
 
-from atenta import (
-    AtentaDecoderConfig,
-    AtentaDecoderForCausalLM,
-    AtentaPairVotesConfig,
-    AtentaPairVotesForCausalLM,
-)
+from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 
 BLOCK = "model.layers.0"
 # Where the package keeps what pronoun_model.js calls by its short name.

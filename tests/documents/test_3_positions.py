@@ -15,9 +15,7 @@ def test_table_of_sinusoidal_positions():
     """Five positions of width 4 are printed correctly."""
     example = worked_example("3/sinusoidal-positions")
     config = AtentaDecoderConfig(
-        hidden_size=example.inputs["d_model"],
-        num_attention_heads=1,
-        position_embedding_theta=example.inputs["theta"],
+        hidden_size=example.inputs["d_model"], num_attention_heads=1, position_embedding_theta=example.inputs["theta"]
     )
     table = SinusoidalPositions(config)(torch.arange(example.inputs["tokens"])[None])[0].double()
     assert_close(table, example.exact["table"], LAST_DIGIT)

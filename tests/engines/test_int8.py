@@ -16,6 +16,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.engines.engine import load_engine
+from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_quantization import round_weights
 from atenta.recipes import export
 from support.exported import CHARACTERS, save_head, save_lively
@@ -40,15 +41,20 @@ def draw_texts(count, seed):
 
 @pytest.fixture(scope="module", params=KINDS, ids=lambda kind: f"{kind[0].__name__}-{'texts' if kind[1] else 'alone'}")
 def exported(request, tmp_path_factory):
-    """The folder of a model that the command has exported in int8, and whether it has read texts for it."""
+    """The folder of a model that is exported in int8, by the command if it reads texts for it."""
     model_class, calibrated = request.param
     folder = tmp_path_factory.mktemp("int8")
-    if model_class in (TRANSLATOR, AtentaDecoderForCausalLM):
-        save_lively(model_class, folder, **ALL_LAYOUTS[5 if model_class is TRANSLATOR else 2])
+    if model_class is TRANSLATOR:
+        save_lively(model_class, folder, **ALL_LAYOUTS[5], encoder_layers=1, decoder_layers=1)
+    elif model_class is AtentaDecoderForCausalLM:
+        save_lively(model_class, folder, **ALL_LAYOUTS[2], num_hidden_layers=1)
     else:
         save_head(model_class, folder)
-    texts = ["--texts", str(write_lines(folder / "texts.txt", *draw_texts(50, seed=0)))] if calibrated else []
-    export.main([str(folder), "--quantization", "int8", *texts])
+    if calibrated:
+        texts = write_lines(folder / "texts.txt", *draw_texts(50, seed=0))
+        export.main([str(folder), "--quantization", "int8", "--texts", str(texts)])
+    else:
+        export_onnx(folder, "int8")
     return folder
 
 

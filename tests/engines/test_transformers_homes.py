@@ -79,8 +79,7 @@ def assert_same(model, made):
 
 
 @pytest.mark.parametrize(
-    ("model_class", "layout", "home"),
-    [pytest.param(*row, id=f"{row[2]}-{layout_name(row[1])}") for row in ROWS],
+    ("model_class", "layout", "home"), [pytest.param(*row, id=f"{row[2]}-{layout_name(row[1])}") for row in ROWS]
 )
 def test_a_home_computes_the_same(model_class, layout, home):
     model = double_model(model_class, **layout)

@@ -96,10 +96,13 @@ def test_a_saved_folder_loads_without_trust_where_the_package_is(auto_class, mod
     for reference in auto_map.values():
         assert f"{reference.partition('.')[0]}.py" in files
     assert type(AutoConfig.from_pretrained(tmp_path)) is model_class.config_class
-    loaded = getattr(transformers, auto_class).from_pretrained(tmp_path)
-    assert type(loaded) is model_class
     inputs = inputs_for(model_class)
-    torch.testing.assert_close(outputs(loaded, inputs), outputs(model, inputs), rtol=0, atol=0)
+    for options in ({}, {"device_map": {"": "cpu"}}):
+        load = getattr(transformers, auto_class).from_pretrained
+        loaded, report = load(tmp_path, output_loading_info=True, **options)
+        assert not any(report.values())
+        assert type(loaded) is model_class
+        torch.testing.assert_close(outputs(loaded, inputs), outputs(model, inputs), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("config_class", FAMILIES)

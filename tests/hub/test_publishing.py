@@ -130,10 +130,7 @@ def test_the_readings_beside_a_model_of_phones_are_sent(hub, folder):
     assert hub.storage.files(REPOSITORY)["readings.txt"].decode() == "br\tde\td ʒ ɪ\n"
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["*", ".env", "options.yaml", "../words.txt", "onnx/a.txt", "", 3],
-)
+@pytest.mark.parametrize("name", ["*", ".env", "options.yaml", "../words.txt", "onnx/a.txt", "", 3])
 def test_spellings_of_another_name_are_refused(name, hub, restorer):
     config = json.loads((restorer / "config.json").read_text(encoding="utf-8"))
     (restorer / "config.json").write_text(json.dumps(config | {"spellings_file": name}), encoding="utf-8")

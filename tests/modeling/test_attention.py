@@ -67,12 +67,3 @@ def test_dropout_acts_in_training_only(attn_implementation):
     assert torch.equal(model(ids)[0], model(ids)[0])
     model.train()
     assert not torch.allclose(model(ids)[0], model(ids)[0], atol=1e-3)
-
-
-def test_heads_may_have_any_width():
-    model = tiny_model(AtentaDecoderModel, head_dim=6)
-    layer = model.layers[0].self_attn
-    assert layer.q_proj.weight.shape == (4 * 6, 32)
-    assert layer.o_proj.weight.shape == (32, 4 * 6)
-    assert layer.scaling == 6**-0.5
-    assert model(texts())[0].shape == (3, 9, 32)

@@ -39,18 +39,6 @@ def output(model):
     return model(**inputs_for(type(model)))[0]
 
 
-@every_model
-def test_saved_as_safetensors_and_loaded_the_same(model_class, tmp_path):
-    model = double_model(model_class)
-    model.save_pretrained(tmp_path)
-    assert not [file.name for file in tmp_path.iterdir() if file.suffix in {".bin", ".pt", ".pth", ".pkl"}]
-    assert (tmp_path / "model.safetensors").is_file()
-    for options in ({}, {"device_map": {"": "cpu"}}):
-        loaded, report = model_class.from_pretrained(tmp_path, output_loading_info=True, **options)
-        assert not any(report.values())
-        assert_equal(output(loaded), output(model))
-
-
 def private_names_of_torch(source):
     """Return the private names of torch in a source: modules, names that are imported, and attributes."""
     found = []

@@ -143,15 +143,6 @@ def test_the_attention_of_all_blocks_is_chosen_together():
             assert_equal(model(ids, attention_mask=mask).logits[mask.bool()], expected)
 
 
-@torch.no_grad()
-def test_a_saved_model_answers_as_before(tmp_path):
-    model, ids = tagger(tiny_model, norm_first=True), texts(2, 9)
-    model.save_pretrained(tmp_path)
-    loaded = AtentaEncoderForTokenClassification.from_pretrained(tmp_path)
-    assert torch.equal(loaded(ids).logits, model(ids).logits)
-    assert {name: getattr(loaded.config, name) for name in OPTIONS} == OPTIONS
-
-
 def one_block_each(**options):
     return tagger(downsampling_layers=1, position_embedding_type="rotary", norm_first=True, **options)
 

@@ -116,21 +116,6 @@ def test_a_padded_text_is_classified_as_unpadded(model_class, layout, side, mask
 
 @every_layout
 @every_language_model
-def test_inputs_embeds_equal_input_ids(model_class, layout):
-    model, inputs = double_model(model_class, **layout), inputs_for(model_class)
-    embedded = {
-        name.replace("input_ids", "inputs_embeds"): side.embeddings.embed_tokens(inputs[name])
-        for name, side in zip(
-            inputs, (model.get_encoder(), model.get_decoder()) if len(inputs) == 2 else [model.model]
-        )
-    }
-    assert embedded.keys().isdisjoint(inputs)
-    with torch.no_grad():
-        assert_equal(model(**embedded).logits, model(**inputs).logits)
-
-
-@every_layout
-@every_language_model
 @pytest.mark.parametrize("use_reentrant", [False, True])
 def test_gradient_checkpointing_changes_neither_loss_nor_gradients(model_class, layout, use_reentrant):
     inputs = inputs_for(model_class)
@@ -171,15 +156,6 @@ def test_given_position_ids_equal_counted_ones(model_class, layout):
     assert_equal(given[mask.bool()], logits(model, ids, mask)[mask.bool()])
     others = logits(model, ids, mask, **{name: counted * 3 + 1})
     assert not torch.allclose(given, others, atol=1e-3)
-
-
-@every_language_model
-def test_order_is_seen_through_positions_alone(model_class):
-    """Without positions, attention to both sides would see a set of characters."""
-    model = double_model(model_class)
-    ids = texts(1, 6)
-    swapped = ids[:, [1, 0, 2, 3, 4, 5]]
-    assert not torch.allclose(logits(model, ids)[:, -1], logits(model, swapped)[:, -1], atol=1e-4)
 
 
 @every_layout

@@ -7,7 +7,6 @@ from torch import nn
 from atenta import (
     AtentaDecoderForSequenceClassification,
     AtentaDecoderModel,
-    AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderDecoderModel,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
@@ -32,17 +31,6 @@ def test_classifier_dropout(model_class):
     assert torch.equal(model(ids).logits, model(ids).logits)
     model.train()
     assert not torch.equal(model(ids).logits, model(ids).logits)
-
-
-@pytest.mark.parametrize(("encoder_layers", "decoder_layers"), [(1, 3), (3, 1)])
-def test_encoder_and_decoder_may_differ_in_depth(encoder_layers, decoder_layers):
-    depths = {"encoder_layers": encoder_layers, "decoder_layers": decoder_layers}
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, **depths)
-    outputs = model(**inputs_for(type(model)), output_hidden_states=True)
-    assert len(outputs.encoder_hidden_states) == encoder_layers + 1
-    assert len(outputs.decoder_hidden_states) == decoder_layers + 1
-    assert len(outputs.past_key_values.self_attention_cache.layers) == decoder_layers
-    assert model.generate(texts(), max_new_tokens=4, min_new_tokens=4).shape == (3, 5)
 
 
 def test_hidden_states_end_with_the_output():

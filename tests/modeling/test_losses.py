@@ -147,8 +147,7 @@ def test_trainer_smooths_the_labels_that_are_predicted(model_class, smoothing, t
     if model.config.is_encoder_decoder:  # as the collator does, because the Trainer removes the labels
         batch["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(batch["labels"])
     trainer = Trainer(
-        model,
-        TrainingArguments(str(tmp_path), label_smoothing_factor=smoothing, report_to="none", use_cpu=True),
+        model, TrainingArguments(str(tmp_path), label_smoothing_factor=smoothing, report_to="none", use_cpu=True)
     )
     logits = model(**batch).logits
     logits, labels = aligned(model, logits, batch["labels"])

@@ -58,16 +58,6 @@ def test_only_the_distance_between_target_and_source_counts():
     assert (one - expected).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_the_encoders_output_may_be_given(side):
-    model, target = rotary_model(), texts()
-    source, mask = pad(texts(3, 7, seed=3), [3, 7, 1], side)
-    with torch.no_grad():
-        encoded = model.get_encoder()(input_ids=source, attention_mask=mask)
-        given = model(encoder_outputs=encoded, attention_mask=mask, decoder_input_ids=target).logits
-    assert_equal(given, logits(model, source, target, attention_mask=mask))
-
-
 def test_the_default_and_saved_configurations_of_earlier_versions(tmp_path):
     assert AtentaEncoderDecoderConfig(**ROTARY).rotary_cross_attention
     assert not AtentaEncoderDecoderConfig().rotary_cross_attention

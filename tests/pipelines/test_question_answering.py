@@ -81,23 +81,6 @@ def test_the_shapes_are_those_of_transformers_4(answer):
     assert len({(each["start"], each["end"]) for each in several}) == 4
 
 
-def test_answers_of_windows_lie_in_the_whole_text(answer):
-    """Marks stay with their letters, and answers are whole words unless asked otherwise."""
-    for align_to_words in (False, True):
-        options = {"top_k": 50, "max_seq_len": 80, "doc_stride": 30, "align_to_words": align_to_words}
-        found = answer(question=QUESTION, context=CONTEXT, **options)
-        assert max(each["end"] for each in found) > 300
-        for each in found:
-            text, before, after = each["answer"], CONTEXT[: each["start"]], CONTEXT[each["end"] :]
-            assert text == CONTEXT[each["start"] : each["end"]]
-            assert not text.startswith("\u0301")
-            assert not after.startswith("\u0301")
-            if align_to_words:
-                assert text == text.strip()
-                assert not (text[0].isalnum() and before[-1:].isalnum())
-                assert not (text[-1].isalnum() and after[:1].isalnum())
-
-
 def test_the_score_is_a_product_of_probabilities(answer):
     context = "Rio"
     inputs = answer.tokenizer([QUESTION], [context], return_tensors="pt")

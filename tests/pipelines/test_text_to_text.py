@@ -14,33 +14,18 @@ from transformers import (
     pipeline,
 )
 
-from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer, load_engine
+from atenta import AtentaDecoderForCausalLM, load_engine
 from atenta.recipes.decoding.ensemble import Ensemble
 from support.clean_process import run_function
-from support.models import double_model
-from support.saved import save_with_tokenizer
+from support.saved import save_pairs, save_with_tokenizer
 
 SOURCES = ["ser\tPL", "ver", 'um "dia"', "a"]
 TEXTS = ["ser ver ser ver ser\n\n ver", "", "  ", "ser"]
 
 
-def save(folder, seed=1, tags=("<PL>",), **options):
-    """Save a tiny model in float64 with its tokenizer, as a recipe does."""
-    tokenizer = AtentaTokenizer.from_texts(['abcdefimrsuv "\n'], family="encoder-decoder", tags=list(tags))
-    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1}
-    model = double_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
-    with torch.no_grad():  # bytes that are not valid text would be replaced in the output
-        model.lm_head.bias[[i for token, i in tokenizer.get_vocab().items() if token.startswith("<")]] = -100
-        model.lm_head.bias[tokenizer.eos_token_id] = 0.5
-    model.generation_config.max_length = 8
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    return save(tmp_path_factory.mktemp("models") / "first")
+    return save_pairs(tmp_path_factory.mktemp("models") / "first")
 
 
 @pytest.fixture(autouse=True)
@@ -106,7 +91,7 @@ def test_tags_follow_a_tab(folder):
 
 
 def test_long_texts_are_cut_joined_and_equal_to_the_engine(tmp_path):
-    folder = save(tmp_path / "model", window_length=9, length_ratios=[1.0, 1.0])
+    folder = save_pairs(tmp_path / "model", window_length=9, length_ratios=[1.0, 1.0])
     pipe = load(folder)
     locked = [each["generated_text"] for each in pipe(TEXTS, keep_letters=True)]
     assert locked == TEXTS
@@ -125,7 +110,7 @@ def test_only_letters_that_are_allowed_give_outputs(folder):
 
 
 def test_an_ensemble_is_a_model(folder, tmp_path):
-    first, second = load(folder), load(save(tmp_path / "second", seed=2, hidden_size=24))
+    first, second = load(folder), load(save_pairs(tmp_path / "second", seed=2, hidden_size=24))
     ensemble = Ensemble([first.model, second.model]).eval()
     together = pipeline("text2text-generation", ensemble, tokenizer=first.tokenizer, device="cpu")
     texts = together(SOURCES, num_beams=3, batch_size=4)
@@ -138,7 +123,7 @@ def test_an_ensemble_is_a_model(folder, tmp_path):
 
 
 def test_what_is_suspicious_is_warned_of(tmp_path):
-    pipe = load(save(tmp_path / "model", window_length=9, length_ratios=[1.0, 1.0]))
+    pipe = load(save_pairs(tmp_path / "model", window_length=9, length_ratios=[1.0, 1.0]))
     with pytest.warns(UserWarning, match="'z日ser': training did not have 'z', '日', which the model may get wrong"):
         pipe("z日ser")
     with pytest.warns(UserWarning, match=r"'ver ver.*': in the part '.*', the output is cut off at 3 tokens"):

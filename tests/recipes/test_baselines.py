@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.recipes.baselines import (
-    most_frequent_character,
-    ngram_characters,
-    uniform_characters,
-    unigram_characters,
-)
+from atenta.recipes.baselines import most_frequent_character, ngram_characters, uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.tasks.characters import most_frequent_spelling

@@ -101,8 +101,7 @@ def test_lener_br(file, sizes):
 
 
 @pytest.mark.parametrize(
-    ("split", "sizes"),
-    [("train", (295, 1361, 33051)), ("validation", (61, 285, 6928)), ("test", (61, 300, 7268))],
+    ("split", "sizes"), [("train", (295, 1361, 33051)), ("validation", (61, 285, 6928)), ("test", (61, 300, 7268))]
 )
 def test_bosque(split, sizes):
     """The files are CoNLL-U with four columns, and their words make up the text of the sentence."""

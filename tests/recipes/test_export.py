@@ -126,10 +126,7 @@ def test_the_tags_of_a_text_follow_it_after_a_tab():
 def test_another_model_is_compared_by_its_outputs_and_files_of_other_weights_are_deleted(models, run, tmp_path):
     folder, texts = models / "tagger", write_lines(tmp_path / "texts.txt", "ação", "", "a b")
     lines = run(folder, "--quantization", "int8", "--texts", texts)
-    assert lines[:2] == [
-        f"Exporting {folder}, calibrated with 3 texts",
-        "Comparing onnxruntime with torch on 3 texts",
-    ]
+    assert lines[:2] == [f"Exporting {folder}, calibrated with 3 texts", "Comparing onnxruntime with torch on 3 texts"]
     engines = [load_engine(folder, "onnx", quantization="int8"), load_engine(folder, "torch")]
     rounded, exact = (engine.predict(["ação", "", "a b"]) for engine in engines)
     classes = [[each["logits"].argmax(-1).tolist() for each in found] for found in (rounded, exact)]

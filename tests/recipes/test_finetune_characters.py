@@ -8,16 +8,7 @@ from transformers import AutoModelForTokenClassification
 from atenta import AtentaEncoderForMaskedLM, CharacterRestorer
 from atenta.tokenization.base_letters import strip_accents
 from support.recipe_cases import ACCENTED, CASES, TEST_ACCENTED, refused_files, write_files
-from support.recipes import (
-    assert_picture,
-    load,
-    read_metrics,
-    read_predictions,
-    refusal,
-    run_here,
-    tiny,
-    write_lines,
-)
+from support.recipes import assert_picture, load, read_metrics, read_predictions, refusal, run_here, tiny, write_lines
 from support.saved import save_with_tokenizer
 
 NAME = "finetune_characters"

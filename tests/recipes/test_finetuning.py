@@ -7,9 +7,7 @@ import shlex
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
-from transformers import (
-    AutoModelForCausalLM,
-)
+from transformers import AutoModelForCausalLM
 
 from atenta import load_engine
 from atenta.recipes.reading.records import printable
@@ -17,7 +15,6 @@ from atenta.recipes.training import report_misspelt
 from support.recipe_cases import (
     CASES,
     CONTEXTS,
-    PROMPTS,
     QUESTIONS,
     TEST_LABELS,
     TEST_PROMPTS,
@@ -169,19 +166,10 @@ def test_wrong_offsets_of_answers_are_corrected_or_left_out(tmp_path, capsys):
         assert [row["where"] for row in csv.DictReader(file, delimiter="\t")] == [f"{wrong}, question question 2"]
 
 
-def test_a_table_of_questions(tmp_path):
-    question, context, answers = QUESTIONS[0]
-    row = {"id": "1", "context": CONTEXTS[context], "question": question}
-    row["answers"] = {"text": list(answers), "answer_start": list(answers.values())}
-    table = write_jsonl(tmp_path / "table.jsonl", [row])
-    options = {"train_file": table, "validation_file": table, **WINDOWS, "max_steps": 1, "eval_steps": 1}
-    run_here("finetune_qa", tmp_path, *tiny("finetune_qa", output_dir=tmp_path / "model", **options))
-    assert [row["question"] for row in read_predictions(tmp_path / "model")] == [question]
-
-
 @pytest.mark.parametrize(
     ("name", "max_length", "message"),
     [
+        ("seq2seq", 6, "train, row 3: found 7 tokens"),  # tags, text and <eos>
         ("finetune_classification", 7, "found 8 tokens in an input; expected at most 7"),
         ("finetune_qa", 30, "raise --max_length or lower --stride"),  # no room for the context
         ("finetune_generation", 26, "found 27 tokens in the prompt 'Bom dia!'"),
@@ -235,22 +223,6 @@ def test_a_pre_trained_decoder_learns_to_answer(trained, tmp_path, lora):
         assert all(torch.allclose(before[name], after[name], atol=1e-6) for name in before) is (rate < 1e-6)
         bits.append(read_metrics(folder)["test"]["model"]["bits_per_character"])
     assert bits[1] < bits[0]
-
-
-def test_a_malformed_row_of_a_data_set_is_named_by_its_number(tmp_path):
-    data = tmp_path / "data"
-    data.mkdir()
-    rows = [{"prompt": prompt, "answer": answer} for prompt, answer in PROMPTS]
-    write_jsonl(data / "train.jsonl", [*rows, {"prompt": " ", "answer": "Sim."}])
-    write_jsonl(data / "validation.jsonl", rows)
-    reason = refusal("finetune_generation", tmp_path, "--dataset_name", data)
-    assert reason.startswith(f"{data}, split train, row 4: found an empty prompt")
-
-
-def test_a_table_with_other_columns_is_refused(tmp_path):
-    table = write_jsonl(tmp_path / "rows.jsonl", [{"question": "Vens?", "answer": "Já vou!"}])
-    words = refused_files("finetune_generation", tmp_path, table)
-    assert "expected a JSON object with prompt, answer" in refusal("finetune_generation", tmp_path, *words)
 
 
 def test_the_decoder_of_the_sample_is_missed_before_the_data_are_read(tmp_path, monkeypatch):

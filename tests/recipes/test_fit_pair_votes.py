@@ -162,9 +162,3 @@ def test_an_output_folder_that_is_a_file_is_refused_before_anything_is_read(tmp_
     for folder in (file, file / "folder"):
         with pytest.raises(SystemExit, match=f"--output_dir {folder}: expected a folder to write in"):
             run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", output_dir=folder))
-
-
-def test_missing_texts_are_named(tmp_path):
-    options = {"train_file": "nowhere.txt", "validation_file": "nowhere.txt", "output_dir": tmp_path / "model"}
-    with pytest.raises(SystemExit, match=r"nowhere\.txt"):
-        run_here(NAME, tmp_path, *arguments(**options))

@@ -153,12 +153,6 @@ def test_streamed_training_texts_are_not_cached(tmp_path):
     assert_complete(tmp_path / "model", "AutoModelForCausalLM", CASES["pretrain_causal"].baselines)
 
 
-def test_an_unknown_unit_is_refused_before_texts_are_read(tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        run_here("pretrain_causal", tmp_path, "--sample_by", "page", "--train_file", "nowhere.txt")
-    assert "--sample_by page: expected document, paragraph, line or sentence" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("kind", ["atenta_pair_votes", "gpt2"])
 def test_a_model_without_the_options_of_ours_is_refused(kind, tmp_path):
     """They predict the next token too, but their configuration has no `dropout`, which recipes set."""

@@ -112,12 +112,6 @@ def test_recall_is_that_of_the_cosines(searched, given):
     assert COMBINED not in scores  # the encoder was not trained to search
 
 
-def test_a_given_weight_combines_both(searched, given, tmp_path):
-    run_here(NAME, tmp_path, *arguments(**given, model_weight=0, output_dir=tmp_path / "index"))
-    scores = read_metrics(tmp_path / "index")["test"]
-    assert scores[COMBINED] == scores["n-grams (TF-IDF)"]
-
-
 @pytest.mark.parametrize(
     "metrics",
     [

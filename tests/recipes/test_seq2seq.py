@@ -146,25 +146,6 @@ def test_a_tag_unknown_to_a_saved_model_is_named(trained, tmp_path):
     assert "no tag <GER>" in refusal(NAME, tmp_path, *options)
 
 
-def test_a_pair_that_is_too_long_is_refused_before_training(tmp_path, capsys):
-    long = write_lines(tmp_path / "long.tsv", "a\tb\tV;PL", "abcdefg\tb\tV;PL")  # tags, text and <eos>
-    reason = refusal(NAME, tmp_path, "--train_file", long, "--validation_file", long, "--max_length", 9)
-    assert "train, row 1: found 10 tokens" in reason
-    assert "longer than 9 tokens" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--train_file", "x.tsv", "--validation_file", "x.tsv"], "x.tsv: No such file or directory"),
-        (["--validation_file", __file__], "Give --train_file"),
-        (["--sample", "nothing"], "--sample of accents, novels"),
-    ],
-)
-def test_data_that_are_missing_are_named(words, message, tmp_path):
-    assert message in refusal(NAME, tmp_path, *words)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

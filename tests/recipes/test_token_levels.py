@@ -99,8 +99,7 @@ def test_scores_are_per_character_or_word(name, score, count):
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("characters", 16 * math.log(len(set("".join(TRAIN))) + 1)), ("words", 6 * math.log(8))],
+    ("name", "expected"), [("characters", 16 * math.log(len(set("".join(TRAIN))) + 1)), ("words", 6 * math.log(8))]
 )
 def test_the_uniform_baseline_has_the_alphabet_or_the_vocabulary(name, expected):
     level = LEVELS[name]

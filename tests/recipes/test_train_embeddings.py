@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModel, AutoTokenizer
+from transformers import AutoModel
 
-from atenta import AtentaEncoderModel, load_engine
+from atenta import load_engine
 from atenta.engines.onnx_export import export_onnx
 from atenta.recipes.retrieval import (
     ALL,
@@ -26,21 +26,10 @@ from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
 from atenta.recipes.train_embeddings import (
     EmbeddingArguments,
     add_hard_negatives,
-    as_sentence_transformer,
     compare_searches,
 )
 from support.recipe_cases import NAMES, TEST_NAMES, misspelt, refused_files
-from support.recipes import (
-    load,
-    read_metrics,
-    read_predictions,
-    refusal,
-    run_here,
-    run_recorded,
-    tiny,
-    write_lines,
-)
-from support.saved import save_with_tokenizer
+from support.recipes import load, read_metrics, read_predictions, refusal, run_here, run_recorded, tiny, write_lines
 
 NAME = "train_embeddings"
 PASSAGES = [*NAMES, "machado", *TEST_NAMES]
@@ -149,13 +138,6 @@ def test_options_without_meaning_are_refused(words, message, tmp_path, capsys):
     with pytest.raises(SystemExit):
         run_here(NAME, tmp_path, *tiny(NAME, metric_for_best_model="loss"), *words)
     assert message in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_the_engine_gives_the_vectors_of_sentence_transformers(tmp_path):
-    model, texts = save_with_tokenizer(AtentaEncoderModel, tmp_path), ["Bom dia!", "Ó"]
-    expected = as_sentence_transformer(model, AutoTokenizer.from_pretrained(tmp_path), 100).encode(texts)
-    found = load_engine(tmp_path, "torch").predict(texts)
-    np.testing.assert_allclose([each["last_hidden_state"].mean(0) for each in found], expected, atol=1e-5)
 
 
 def test_hard_negatives_look_like_the_passage_and_are_others():

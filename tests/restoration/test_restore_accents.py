@@ -79,13 +79,13 @@ def held_out():
         return [row["source"] for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)][::10]
 
 
-@pytest.mark.parametrize("threads", [1, 3])
-def test_an_answer_does_not_depend_on_the_texts_beside_it(held_out, threads, monkeypatch):
-    monkeypatch.setattr("atenta.restoration.restorer.count_cores", lambda: threads)
-    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER, engine="onnx")
+def test_an_answer_does_not_depend_on_the_texts_beside_it_nor_on_threads(held_out, monkeypatch):
     assert len(held_out) > 500
-    alone = {text: restorer.restore([text])[0] for text in held_out}
-    for seed, size in enumerate((len(held_out), 37)):
+    alone = {}
+    for seed, (threads, size) in enumerate(((1, len(held_out)), (1, 37), (3, len(held_out)), (3, 37))):
+        monkeypatch.setattr("atenta.restoration.restorer.count_cores", lambda threads=threads: threads)
+        restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER, engine="onnx")
+        alone = alone or {text: restorer.restore([text])[0] for text in held_out}
         shuffled = random.Random(seed).sample(held_out, len(held_out))
         for start in range(0, len(shuffled), size):
             batch = shuffled[start : start + size]
@@ -96,8 +96,9 @@ def test_an_answer_does_not_depend_on_the_texts_beside_it(held_out, threads, mon
 
 def test_two_commands_restore_the_same(held_out):
     commands = (["restore"], ["predict", str(MODEL_FOLDER)])
-    restored, predicted = (CliRunner().invoke(app, [*command, "--", *held_out]).stdout for command in commands)
-    assert restored.count("\n") == len(held_out)
+    texts = held_out[::5]
+    restored, predicted = (CliRunner().invoke(app, [*command, "--", *texts]).stdout for command in commands)
+    assert restored.count("\n") == len(texts) > 100
     assert predicted == restored
 
 

@@ -22,7 +22,6 @@ from transformers import (
 )
 
 from atenta import (
-    AtentaEncoderConfig,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForTokenClassification,
     AtentaTokenizer,
@@ -333,16 +332,7 @@ def replace_spellings(folder, replace):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        (None, {"engine": "tensorrt"}, "engine='tensorrt'; expected 'auto', 'onnx' or 'torch'"),
-        (None, {"engine": "torch", "quantization": "int8"}, "quantization='int8'.*engine='torch'"),
         (None, {"engine": "onnx", "dtype": torch.float32}, "engine='onnx' does not have dtype"),
-        (lambda folder: shutil.rmtree(folder / "onnx"), {"engine": "onnx"}, r"model\.onnx.*atenta export"),
-        (lambda folder: (folder / "onnx/model.onnx").write_bytes(b"ONNX"), {}, r"cannot read .*model\.onnx"),
-        (
-            lambda folder: edit_config(folder, id2label=dict(enumerate("aáàâãcçeéêAÁEü"))),
-            {"engine": "onnx"},
-            "(logits of 13|id2label)",
-        ),
         (lambda folder: (folder / "config.json").write_bytes(b"{"), {}, r"config\.json is damaged"),
         (
             lambda folder: edit_config(folder, character_variants=None),
@@ -387,22 +377,6 @@ def test_other_models_are_refused(tmp_path, monkeypatch):
     for name in ("../nope", str(tmp_path / "nope"), "a/b/c", "config.json"):  # no names on the Hub
         with pytest.raises(FileNotFoundError, match=r"found no config\.json there"):
             CharacterRestorer.from_pretrained(name)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"character_variants": {"a": "aá"}}, "window_length"),
-        ({"character_variants": {"ab": "aá"}, "window_length": 8}, "'ab'.*expected one character"),
-        ({"character_variants": {"a": "ax"}, "window_length": 8}, "'ax'.*labels"),
-        ({"character_variants": {"a": ["a", "aá"]}, "window_length": 8}, "'aá'.*labels"),
-        ({"character_variants": {"a": []}, "window_length": 8}, r"'a': \[\].*one or more"),
-        ({"window_length": 0}, "window_length=0"),
-    ],
-)
-def test_configurations_that_do_not_fit_are_refused(options, message):
-    with pytest.raises(Exception, match=message):
-        AtentaEncoderConfig(id2label={0: "a", 1: "á"}, **options)
 
 
 def test_texts_and_confidence_are_checked(restorer, exported):

@@ -148,7 +148,9 @@ _QUESTIONS = (
 )
 _NAMES = "anchor\tpositive|ab\tabc|cb\tcab|ce\tcea|oe\toeb"
 _PREDICT = ("predict", "FOLDER")
+_MODEL = ("--model", "FOLDER", "--output_dir", "OUTPUT")
 
+_SEARCH = "--model_name_or_path FOLDER --query ao --text_folder PASSAGES --output_dir OUTPUT --overwrite_output_dir"
 _SEQ2SEQ = _command(
     *("train", "seq2seq", "--model_name_or_path", "FOLDER", "--train_file", _PAIRS, "--validation_file", f"v{_PAIRS}"),
     *("--output_dir", "OUTPUT", *_STEPS.split()),
@@ -180,15 +182,9 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "info": ("texts", _command("info", "FOLDER")),
     "info restorer": ("restorer", _command("info", "FOLDER", "--json")),
     "export": ("tagger", _until(torch.onnx, "export", _command("export", "FOLDER"))),
-    "show attention": (
-        "decoder",
-        _command("show", "attention", "--model", "FOLDER", "--text", "aoe", "--output_dir", "OUTPUT"),
-    ),
-    "show decoding": (
-        "texts",
-        _command("show", "decoding", "--model", "FOLDER", "--text", "aoe", "--output_dir", "OUTPUT"),
-    ),
-    "show positions": ("masked", _command("show", "positions", "--model", "FOLDER", "--output_dir", "OUTPUT")),
+    "show attention": ("decoder", _command("show", "attention", *_MODEL, "--text", "aoe")),
+    "show decoding": ("texts", _command("show", "decoding", *_MODEL, "--text", "aoe")),
+    "show positions": ("masked", _command("show", "positions", *_MODEL)),
     "push": ("texts", _command("push", "FOLDER", "tester/texts", "--replace")),
     "push restorer": ("restorer", _command("push", "FOLDER", "tester/restorer", "--replace")),
     "train seq2seq": ("texts", _until(transformers.Trainer, "train", _SEQ2SEQ)),
@@ -199,21 +195,7 @@ OF_KIND: dict[str, tuple[str, Door]] = {
     "page restorer": ("restorer", _page),
     "page tagger": ("tagger", _page),
     "page decoder": ("decoder", _page),
-    "search.py": (
-        "masked",
-        _script(
-            "search",
-            "--model_name_or_path",
-            "FOLDER",
-            "--query",
-            "ao",
-            "--text_folder",
-            "PASSAGES",
-            "--output_dir",
-            "OUTPUT",
-            "--overwrite_output_dir",
-        ),
-    ),
+    "search.py": ("masked", _script("search", *_SEARCH.split())),
     "measure_gender.py": ("decoder", _script("measure_gender", "--model", "FOLDER")),
     "train_embeddings.py": ("masked", _until(transformers.Trainer, "train", _EMBEDDINGS)),
     "AutoConfig": ("texts", _auto("AutoConfig")),

@@ -8,7 +8,6 @@ import pickle
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +16,10 @@ import torch
 from onnx.external_data_helper import set_external_data
 from safetensors.torch import load_file, save_file
 
-from atenta import (
-    AtentaDecoderForCausalLM,
-    AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderForMaskedLM,
-    AtentaEncoderForQuestionAnswering,
-    AtentaEncoderForTokenClassification,
-)
+from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.engines.onnx_export import export_onnx
-from atenta.restoration.spellings import Spellings
-from support.exported import save_head, save_lively
-from support.models import LAYOUTS
-from support.taggers import BASES, make_restorer
+from support.exported import save_lively
+from support.small_models import SMALL_MODELS
 from support.watched import SECRET, Box
 
 _CODE = """import pathlib
@@ -56,25 +47,15 @@ Damage = Callable[[Path, Box], None]
 def save_honest(box: Box, *kinds: str) -> None:
     """Save a small model of each kind, or of these, in `honest` of a box, and what hostile folders point to."""
     for kind in kinds or _HONEST:
-        _HONEST[kind](box.root / "honest" / kind)
+        SMALL_MODELS[_HONEST[kind]].save(box.root / "honest" / kind)
         if kind not in ("questions", "masked"):
             export_onnx(box.root / "honest" / kind)
     save_lively(AtentaEncoderDecoderForConditionalGeneration, box.outside / "other", encoder_layers=1)
 
 
-def _save_restorer(folder: Path) -> None:
-    spellings = Spellings(BASES, {"nao": ("não",)})
-    make_restorer(spellings=spellings, num_hidden_layers=1).save_pretrained(folder)
-
-
-_SMALL = {"hidden_size": 32, "intermediate_size": 48, "initializer_range": 0.2}
-_HONEST: dict[str, Callable[[Path], Any]] = {
-    "texts": partial(save_lively, AtentaEncoderDecoderForConditionalGeneration, encoder_layers=1, decoder_layers=1),
-    "decoder": partial(save_lively, AtentaDecoderForCausalLM, **LAYOUTS[1], num_hidden_layers=1),
-    "tagger": partial(save_head, AtentaEncoderForTokenClassification, **_SMALL),
-    "questions": partial(save_head, AtentaEncoderForQuestionAnswering),
-    "masked": partial(save_head, AtentaEncoderForMaskedLM),
-    "restorer": _save_restorer,
+_HONEST = {  # by the names that doors use
+    **{"texts": "pairs", "decoder": "decoder", "tagger": "tags", "questions": "questions", "masked": "masked"},
+    "restorer": "characters",
 }
 
 
@@ -305,8 +286,7 @@ _OF_ANY: dict[str, Damage] = {
     "auto_map of everything": _ALL_CODE,
     "auto_map of an unknown type": _config(**_EVIL_TYPE),
     "auto_map of a type named like ours": _both(
-        _config(**_EVIL_TYPE | {"model_type": "atenta_evil"}),
-        _tokenizer(auto_map=_auto_map(), tokenizer_class="Evil"),
+        _config(**_EVIL_TYPE | {"model_type": "atenta_evil"}), _tokenizer(auto_map=_auto_map(), tokenizer_class="Evil")
     ),
     "auto_map of an unknown type with our class": _config(model_type="atenta_evil", auto_map=_auto_map()),
     "auto_map without a type": _both(_config(model_type=None, auto_map=_auto_map()), _ALL_CODE),

@@ -38,11 +38,7 @@ ENCODERS = (
 DECODERS = (AtentaDecoderModel, AtentaDecoderForCausalLM, AtentaDecoderForSequenceClassification)
 ENCODER_DECODERS = (AtentaEncoderDecoderModel, AtentaEncoderDecoderForConditionalGeneration)
 # One class of each family, with an output layer over the vocabulary.
-LANGUAGE_MODELS = (
-    AtentaEncoderForMaskedLM,
-    AtentaDecoderForCausalLM,
-    AtentaEncoderDecoderForConditionalGeneration,
-)
+LANGUAGE_MODELS = (AtentaEncoderForMaskedLM, AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration)
 GENERATORS = (AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration)
 
 CONFIGS = (AtentaEncoderConfig, AtentaDecoderConfig, AtentaEncoderDecoderConfig)

@@ -138,7 +138,8 @@ class Case:
 
 
 def _targets_and_outputs(rows: Sequence[Mapping[str, str]]) -> tuple[list[dict[str, str]], list[str]]:
-    return [{"target": row["gold"]} for row in rows], [row["output 1"] for row in rows]
+    of_rows = [{"source": row["source"], "target": row["gold"]} for row in rows]
+    return of_rows, [row.get("output 1", row.get("output", "")) for row in rows]
 
 
 _verses = lines(*(line for verse in VERSES * 4 for line in (verse, "")))
@@ -231,11 +232,7 @@ CASES = {
         "AutoModelForTokenClassification",
         {"most frequent tag of each word"},
         "precision",
-        {
-            "train.conll": conll(TAGGED * 4),
-            "validation.conll": conll(TAGGED),
-            "test.conll": conll(TEST_TAGGED),
-        },
+        {"train.conll": conll(TAGGED * 4), "validation.conll": conll(TAGGED), "test.conll": conll(TEST_TAGGED)},
         ("bad.conll", "Rio B-LOC\nbelo\n", ", line 2: found 1 column(s) in 'belo'"),
         _not_an_encoder,
         (["words", "output", "gold"], [" ".join(tag for _, tag in sentence) for sentence in TEST_TAGGED]),
@@ -250,11 +247,7 @@ CASES = {
         "AutoModelForQuestionAnswering",
         {"random span", "most similar sentence"},
         "exact_match",
-        {
-            "train.json": squad(QUESTIONS * 2),
-            "validation.json": squad(QUESTIONS[:2]),
-            "test.json": squad(QUESTIONS),
-        },
+        {"train.json": squad(QUESTIONS * 2), "validation.json": squad(QUESTIONS[:2]), "test.json": squad(QUESTIONS)},
         (
             "bad.json",
             squad([(QUESTIONS[0][0], 0, {"1839": 3}), QUESTIONS[1], ("Que fez?", 0, {"nasceu": 3})]),
@@ -309,9 +302,7 @@ CASES = {
         ("bad.tsv", "a\tb\nno tab here\n", ", line 2: found 1 column"),
         (AtentaEncoderForTokenClassification, "an encoder of pretrain_masked.py, or a model of this recipe"),
         (["source", "tags", "gold", "output"], [phones for _, phones, _ in TEST_SPOKEN]),
-        score=lambda rows: PairTask(metrics=["exact_match", "phone_error_rate"]).score(
-            [{"target": row["gold"]} for row in rows], [row["output"] for row in rows]
-        ),
+        score=lambda rows: PairTask(metrics=["exact_match", "phone_error_rate"]).score(*_targets_and_outputs(rows)),
         options=_LEARNING
         | {"max_length": 32, "metrics": ["exact_match", "phone_error_rate"], "several_targets": False},
         refused={"min_piece_count": 0},

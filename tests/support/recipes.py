@@ -29,6 +29,9 @@ _SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 32, 
 _STACKS = {
     **{name: {"encoder_layers": 1, "decoder_layers": 1} for name in ("seq2seq", "pretrain_denoising")},
     "finetune_generation": {"num_hidden_layers": 1, "model_name_or_path": "null"},  # by default, a saved decoder
+    "finetune_characters": {
+        **{"num_hidden_layers": 1, "downsampling_size": 32, "downsampling_heads": 2, "downsampling_layers": 1}
+    },
 }
 _TRAINING = {
     **{"max_steps": 4, "warmup_steps": 1, "learning_rate": 1e-2, "logging_steps": 1},

@@ -1,11 +1,13 @@
 """Tiny models saved with the tokenizer of their family, as by a recipe."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
+import torch
 from transformers import PreTrainedModel
 
-from atenta import AtentaTokenizer
-from support.models import tiny_model
+from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
+from support.models import double_model, tiny_model
 
 
 def save_with_tokenizer(model_class: type[PreTrainedModel], folder: Path, **options) -> PreTrainedModel:
@@ -16,3 +18,19 @@ def save_with_tokenizer(model_class: type[PreTrainedModel], folder: Path, **opti
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return model
+
+
+def save_pairs(
+    folder: Path, seed: int = 1, alphabet: str = 'abcdefimrsuv "\n', tags: Sequence[str] = ("<PL>",), **options
+) -> Path:
+    """Save a tiny encoder-decoder in float64 with its tokenizer, as a recipe does, and return the folder."""
+    tokenizer = AtentaTokenizer.from_texts([alphabet], family="encoder-decoder", tags=list(tags))
+    sizes = {"vocab_size": len(tokenizer), "hidden_size": 16, "encoder_layers": 1, "decoder_layers": 1}
+    model = double_model(AtentaEncoderDecoderForConditionalGeneration, seed, **(sizes | options))
+    with torch.no_grad():  # bytes that are not valid text would be replaced in the output
+        model.lm_head.bias[[i for token, i in tokenizer.get_vocab().items() if token.startswith("<")]] = -100
+        model.lm_head.bias[tokenizer.eos_token_id] = 0.5
+    model.generation_config.max_length = 8
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder

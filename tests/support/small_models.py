@@ -82,11 +82,7 @@ SMALL_MODELS = {
         onnx=True,
     ),
     "tags": _head(
-        AtentaEncoderForTokenClassification,
-        "AutoModelForTokenClassification",
-        "token-classification",
-        "abc ce",
-        _TAGS,
+        AtentaEncoderForTokenClassification, "AutoModelForTokenClassification", "token-classification", "abc ce", _TAGS
     ),
     "questions": _head(
         AtentaEncoderForQuestionAnswering,

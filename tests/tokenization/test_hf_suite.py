@@ -11,9 +11,6 @@ from support.hf_suites import OneReport, import_suite
 common = import_suite("test_tokenization_common")
 backend = import_suite("test_tokenizers_backend_mixin")
 
-WITHOUT_WORDS = "expects words, but for the tokenizer of this family a text is one word"
-SPLITS_SPECIAL_TOKENS = "expects special tokens in a text to be read, but this family splits them"
-
 
 def tokens_of(text):
     """Yield the tokens of a text by the documents' rule, without the tokenizer."""
@@ -56,25 +53,19 @@ class EncoderSuite(Suite, unittest.TestCase):
     family = "encoder"
 
 
-class DecoderSuite(Suite, unittest.TestCase):
+class SuiteOfOneWord(Suite):
+    @unittest.skip("expects words, but for the tokenizer of this family a text is one word")
+    def test_alignment_methods(self):
+        pass
+
+    @unittest.skip("expects special tokens in a text to be read, but this family splits them")
+    def test_tokenize_special_tokens(self):
+        pass
+
+
+class DecoderSuite(SuiteOfOneWord, unittest.TestCase):
     family = "decoder"
 
-    @unittest.skip(WITHOUT_WORDS)
-    def test_alignment_methods(self):
-        pass
 
-    @unittest.skip(SPLITS_SPECIAL_TOKENS)
-    def test_tokenize_special_tokens(self):
-        pass
-
-
-class EncoderDecoderSuite(Suite, unittest.TestCase):
+class EncoderDecoderSuite(SuiteOfOneWord, unittest.TestCase):
     family = "encoder-decoder"
-
-    @unittest.skip(WITHOUT_WORDS)
-    def test_alignment_methods(self):
-        pass
-
-    @unittest.skip(SPLITS_SPECIAL_TOKENS)
-    def test_tokenize_special_tokens(self):
-        pass

@@ -10,10 +10,7 @@ from rapidfuzz.distance import Levenshtein
 
 from atenta.recipes.metrics import METRICS, scores
 
-TEXTS = (
-    ["não é", "la vai", "", "a b c d e", "ação"],
-    ["não é", "lá vai ele", "vi", "a b x d e f", "acção"],
-)
+TEXTS = (["não é", "la vai", "", "a b c d e", "ação"], ["não é", "lá vai ele", "vi", "a b x d e f", "acção"])
 LABELS = (["é", "é", "b", "c", "b"], ["é", "b", "b", "é", "b"])
 TAGS = (
     [["B-LEI", "O"], ["O"], ["B-LEI", "I-LEI", "O"], [], ["B-É", "I-É"]],

@@ -33,8 +33,7 @@ from support.models import assert_close, named, tiny_model
 
 TEXTS = ["casa", "o rei"]
 every_family = pytest.mark.parametrize(
-    "model_class",
-    named([AtentaEncoderModel, AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration]),
+    "model_class", named([AtentaEncoderModel, AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration])
 )
 
 LONG_TEXT = "O coração de São Paulo não é só a Avenida Paulista, é a Sé."

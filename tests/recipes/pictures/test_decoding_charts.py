@@ -162,13 +162,7 @@ def test_a_dropped_candidate_is_not_marked_as_allowed():
     assert "result" not in table  # the search has not ended
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {},
-        {"num_beams": 3, "suppress_tokens": list(range(len(TOKENIZER) // 2))},
-    ],
-)
+@pytest.mark.parametrize("options", [{}, {"num_beams": 3, "suppress_tokens": list(range(len(TOKENIZER) // 2))}])
 def test_many_candidates_and_long_texts_fit_the_screen(options):
     steps = steps_of(num_candidates=12, max_new_tokens=25, eos_token_id=None, **options)
     lines = decoding_table(steps, TOKENIZER).splitlines()

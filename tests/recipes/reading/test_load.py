@@ -1,7 +1,6 @@
 """Loading, reporting and encoding of rows, for files and for the sample data."""
 
 from functools import partial
-from pathlib import Path
 
 import datasets
 import pytest
@@ -59,14 +58,8 @@ def as_lists(splits):
 # Loading
 
 
-def test_rows_of_files(load_pairs, files, tmp_path):
-    splits = load_pairs(DataArguments(**files))
-    assert splits["train"].to_list() == [
-        {"source": "ser", "target": "sou", "tags": []},
-        {"source": "ver", "target": "vês", "tags": []},
-    ]
-    assert splits["test"].to_list() == splits["validation"].to_list()
-    assert describe_data(DataArguments(**files)) == {"data": "train.tsv, dev.tsv"}  # without the folder
+def test_data_are_described_without_their_folder(files, tmp_path):
+    assert describe_data(DataArguments(**files)) == {"data": "train.tsv, dev.tsv"}
     of_hub = {"data": "someone/pairs", "datasets": ["someone/pairs"]}
     assert describe_data(DataArguments(dataset_name="someone/pairs")) == of_hub
     assert describe_data(DataArguments(dataset_name=str(tmp_path))) == {"data": tmp_path.name}
@@ -124,8 +117,6 @@ def test_malformed_row(load_pairs, files, training, tmp_path):
     files["train_file"] = [str(write_lines(tmp_path / "b\n\x1bad.tsv", "ser\tsou", " \tvês"))]
     with pytest.raises(SystemExit, match=r"b\\n\\x1bad\.tsv, line 2: found an empty source"):
         load_pairs(DataArguments(**files))
-    assert len(load_pairs(DataArguments(**files, skip_bad_rows=True))["train"]) == 1
-    assert "line 2" in Path(training.output_dir, "bad_rows.tsv").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("suffix", "gap"), [("csv", ","), ("txt", "\t")])

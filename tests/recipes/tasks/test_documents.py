@@ -1,6 +1,5 @@
 """Documents: cut out of texts, cut to a length, encoded and packed."""
 
-import tracemalloc
 from functools import partial
 from itertools import pairwise
 
@@ -113,24 +112,11 @@ def test_file_without_text(write, sample_by, content):
 
 
 @pytest.mark.parametrize(
-    "function",
-    [
-        lambda: cut_documents({"text": [TEXT]}, "page"),
-        lambda: DocumentArguments(sample_by="page"),
-    ],
+    "function", [lambda: cut_documents({"text": [TEXT]}, "page"), lambda: DocumentArguments(sample_by="page")]
 )
 def test_unknown_unit(function):
     with pytest.raises(ValueError, match="--sample_by page: expected document, paragraph, line or sentence"):
         function()
-
-
-def test_large_file_is_read_document_by_document(write):
-    path = write(f"{'a' * 5_000}\n\n" * 1_000)
-    tracemalloc.start()
-    assert sum(1 for _ in read_documents(path, "paragraph")) == 1_000
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < path.stat().st_size / 20
 
 
 # Texts of a length
@@ -205,17 +191,6 @@ def test_document_is_encoded_from_bos_to_eos(text):
     assert encode_documents({"text": [text]}, DECODER) == {"text": [text], "input_ids": [expected]}
     (row,) = packed([text], 99)
     assert row["input_ids"].tolist() == expected
-
-
-def test_document_continues_in_the_next_row():
-    a, b, c, d = DECODER.convert_tokens_to_ids(list("abcd"))
-    first, second = rows_of(["a", "bcd"], 5)
-    assert first == {
-        "input_ids": [BOS, a, EOS, BOS, b],
-        "position_ids": [0, 1, 2, 0, 1],
-        "labels": [-100, a, EOS, -100, b],
-    }
-    assert second == {"input_ids": [b, c, d, EOS], "position_ids": [0, 1, 2, 3], "labels": [-100, c, d, EOS]}
 
 
 @given(documents, block_sizes)

@@ -5,14 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaEncoderConfig, AtentaTokenizer
-from atenta.recipes.tasks.letters import (
-    Alignment,
-    LetterTask,
-    choose_marks,
-    count_unit,
-    encode_letters,
-    join_units,
-)
+from atenta.recipes.tasks.letters import Alignment, LetterTask, choose_marks, count_unit, encode_letters, join_units
 from atenta.restoration.character_codes import CharacterCodes
 
 UNITS = {"a": ("x",), "b": ("y", "t͡ʃ"), "c": (), "d": ("z",)}  # what the letters of random words become

@@ -195,18 +195,7 @@ def test_answers_with_combining_marks_are_complete(row, stride):
         assert read == answer or not clean
 
 
-def test_best_span_is_ordered_in_the_context_and_short_enough():
-    row = row_of("abcdef", 0, 1, question="q")
-    windows = windows_of([row], 20, 5)
-    logits = np.zeros((2, 1, 12))
-    logits[0, 0, [0, 1, 6]] = 9, 9, 5  # <bos>, the question, and d
-    logits[1, 0, [5, 8, 10, 11]] = 7, 3, 99, 99  # the token before d, f, <eos>, padding
-    assert answers_from_logits(*logits, windows, [row], max_answer_length=3) == ["def"]
-    logits[1, 0, 6] = 3
-    assert answers_from_logits(*logits, windows, [row], max_answer_length=2) == ["d"]
-
-
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", range(5))
 def test_best_span_equals_exhaustive_search(seed):
     generator = np.random.default_rng(seed)
     context = "o céu azul de outono"

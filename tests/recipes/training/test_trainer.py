@@ -4,6 +4,7 @@ import copy
 import re
 import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 import torch
@@ -12,11 +13,7 @@ from torch.nn.functional import cross_entropy
 from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq, TrainerCallback
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
-from atenta import (
-    AtentaDecoderForCausalLM,
-    AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderForPreTraining,
-)
+from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderForPreTraining
 from atenta.recipes.training import RecipeArguments, RecipeTrainer, start_run
 from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, read_data, step_of
 from atenta.recipes.training.models import add_lora
@@ -137,14 +134,6 @@ def test_a_stream_is_repeated(tmp_path):
     trainer = fitted(trainer_of(tmp_path, stream, options=options, max_steps=9, per_device_train_batch_size=2))
     assert trainer.state.global_step == len(losses(trainer)) == 9
     assert set(seen) - {"largest"} == {str(row["input_ids"]) for row in rows}
-
-
-def test_a_text_over_the_budget_is_refused_before_training(tmp_path):
-    with pytest.raises(
-        SystemExit, match=r"^train, row 3, .*: found 22 tokens; .*--max_tokens_per_batch 20, .* 2 of the 4"
-    ):
-        trainer_of(tmp_path, {"train": PAIRS}, max_tokens_per_batch=20).fit(None)
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_caller_s_arguments_are_unchanged(tmp_path):
@@ -350,8 +339,8 @@ def test_masked_inputs_are_those_of_training_alone(tmp_path):
 
 
 def test_the_loss_is_logged_before_a_checkpoint_is_written(tmp_path):
-    trainer = trainer_of(tmp_path, {"train": PAIRS}, logging_steps=4, save_strategy="steps", save_steps=3, max_steps=6)
-    trainer.fit(None)
+    saving = {"save_strategy": "steps", "save_steps": 3, "max_steps": 6}
+    trainer = fitted(trainer_of(tmp_path, {"train": PAIRS}, logging_steps=4, **saving))
     assert [entry["step"] for entry in trainer.state.log_history if "loss" in entry] == [3, 4, 6]
 
 
@@ -363,8 +352,7 @@ def test_predictions_are_not_scored(tmp_path):
         per_device_eval_batch_size=3,
     )
     compute_metrics = trainer.compute_metrics
-    predicted = trainer.predict(PAIRS)
-    assert len(predicted.label_ids) == len(PAIRS)
+    assert len(trainer.predict(PAIRS).label_ids) == len(PAIRS)
     assert trainer.compute_metrics is compute_metrics
 
 
@@ -395,8 +383,7 @@ def test_there_are_bars_only_on_a_terminal(tmp_path, capsys, monkeypatch, termin
 )
 def test_a_warm_up_that_the_run_does_not_reach_is_said(tmp_path, capsys, schedule, steps, is_reached):
     options = {"lr_scheduler_type": schedule, "warmup_steps": 4, "max_steps": steps, "learning_rate": 0.02}
-    trainer = trainer_of(tmp_path, {"train": PAIRS}, **options)
-    trainer.fit(None)
+    trainer = fitted(trainer_of(tmp_path, {"train": PAIRS}, **options))
     rates = [entry["learning_rate"] for entry in trainer.state.log_history if "learning_rate" in entry]
     assert (max(rates) == 0.02) is is_reached
     printed = capsys.readouterr().out
@@ -413,31 +400,23 @@ def test_checkpoints_hold_no_pickled_options(tmp_path):
     }
 
 
-def test_damaged_weights_are_not_averaged(tmp_path, monkeypatch):
-    trainer = scored_trainer(tmp_path, 0.1, 0.5, 0.4, max_steps=3, average_last_checkpoints=3)
-    train = trainer.train
-
-    def train_and_damage(**options):
-        train(**options)
-        (tmp_path / "checkpoint-2" / "model.safetensors").write_bytes(b"")
-
-    monkeypatch.setattr(trainer, "train", train_and_damage)
-    with pytest.raises(SystemExit, match=r"checkpoint-2 is damaged \(model\.safetensors has 0 bytes instead of"):
-        trainer.fit(None)
-
-
-def test_a_damaged_best_checkpoint_is_not_loaded(tmp_path, monkeypatch):
-    trainer = scored_trainer(tmp_path, 0.1, 0.5, 0.4, max_steps=3, load_best_model_at_end=True)
+@pytest.mark.parametrize(
+    ("option", "damaging", "named"),
+    [
+        ({"average_last_checkpoints": 3}, lambda path: path.write_bytes(b""), r"safetensors has 0 bytes instead of"),
+        ({"load_best_model_at_end": True}, Path.unlink, r"safetensors is missing\), and the run ends"),
+    ],
+)
+def test_damaged_weights_are_neither_averaged_nor_loaded(tmp_path, monkeypatch, option, damaging, named):
+    trainer = scored_trainer(tmp_path, 0.1, 0.5, 0.4, max_steps=3, **option)
     finalize = trainer._finalize_training
 
     def damage(*arguments):
-        (tmp_path / "checkpoint-2" / "model.safetensors").unlink()
+        damaging(tmp_path / "checkpoint-2" / "model.safetensors")
         return finalize(*arguments)
 
     monkeypatch.setattr(trainer, "_finalize_training", damage)
-    with pytest.raises(
-        SystemExit, match=r"checkpoint-2 is damaged \(model\.safetensors is missing\), and the run ends"
-    ):
+    with pytest.raises(SystemExit, match=rf"checkpoint-2 is damaged \(model\.{named}"):
         trainer.fit(None)
 
 
