@@ -89,6 +89,8 @@ scripts = (
     "block.js",
     "pronoun_model.js",
     "training_lab.js",
+    "small_transformer.js",
+    "transformer_lab.js",
     "accents_model.js",
     "decoding_lab.js",
     "exercises.js",

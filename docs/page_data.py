@@ -1,7 +1,8 @@
-"""The data of the model that the laboratory computes in the page: its pairs, and its weights as a script.
+"""Data of the models that the laboratory computes in the page: pairs, and weights and a novel's text as scripts.
 
-`python docs/page_data.py pairs FOLDER` writes pairs to train it, and `python docs/page_data.py weights FOLDER` puts
-the model that was trained on them into `_static`. `make page-model` runs both.
+`python docs/page_data.py pairs FOLDER` writes pairs to train the encoder-decoder, and with `weights FOLDER` it puts
+the model that was trained on them into `_static`. `make page-model` runs both. With `novel docs/_static` it writes what
+the Transformer that is trained in the page reads.
 """
 
 import base64
@@ -9,6 +10,7 @@ import json
 import random
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import takewhile
 from pathlib import Path
@@ -31,6 +33,12 @@ _LETTERS = "a-záàâãéêíóôõúç"
 _WORDS = re.compile(rf"(?<![\w-])[{_LETTERS}]+(?: [{_LETTERS}]+)*(?![\w-])")
 _SOURCES = {"portugues": "conversa-common-voice.txt", "portugues_2": "conversa-tatoeba*.txt"}
 _BYTE = re.compile("<0x..>")  # a token that no text of the page needs
+NOVEL_LENGTH, HELD_LENGTH, LEAST_TIMES = 120_000, 3_000, 5  # characters, and how often one must come to be kept
+_NOVEL_HEAD = """\
+// Beginnings of Dom Casmurro and Casa Velha, by Machado de Assis (public domain), by `python docs/page_data.py novel`.
+"use strict";
+
+const NOVEL = """
 _HEAD = """\
 // The weights of the page's model of accents, in 8 bits, by `make page-model`; its texts are in docs/sources.md.
 // Each matrix is its levels, from -127 to 127, times the scale of their column; accents_model.js unpacks them.
@@ -143,7 +151,29 @@ def write_weights(folder: Path) -> None:
     (STATIC / "accents_weights.js").write_text(f"{_HEAD}{json.dumps(saved, ensure_ascii=False)};\n", encoding="utf-8")
 
 
-COMMANDS: dict[str, Callable[[Path], None]] = {"pairs": write_pairs, "weights": write_weights}
+def write_novel(folder: Path) -> None:
+    """Write `novel.js`: the beginnings of *Dom Casmurro*, to learn from, and of *Casa Velha*, to measure on.
+
+    Rare characters, of numbers and footnotes, are left out of both.
+    """
+    [train], [held] = (
+        read_samples("machado/train", "domCasmurro.txt"),
+        read_samples("machado/validation", "casaVelha.txt"),
+    )
+    times = Counter(train[:NOVEL_LENGTH])
+    kept = {
+        part: "".join(character for character in text if times[character] >= LEAST_TIMES)
+        for part, text in {"train": train[:NOVEL_LENGTH], "held": held[:HELD_LENGTH]}.items()
+    }
+    text = json.dumps(kept, ensure_ascii=False)
+    (folder / "novel.js").write_text(f"{_NOVEL_HEAD}{text};\n", encoding="utf-8")
+
+
+COMMANDS: dict[str, Callable[[Path], None]] = {
+    "pairs": write_pairs,
+    "weights": write_weights,
+    "novel": write_novel,
+}
 
 if __name__ == "__main__":
     COMMANDS[sys.argv[1]](Path(sys.argv[2]))

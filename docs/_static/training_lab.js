@@ -33,51 +33,56 @@ const trainingNumber = (value, options) => new Intl.NumberFormat(document.docume
 const percent = (share) => trainingNumber(share, { style: "percent" });
 const lossText = (loss) => trainingNumber(loss, { minimumFractionDigits: 3, maximumFractionDigits: 3 });
 
-/** A curve over the steps, from 0 to 1 (what is higher leaves at the top), with the lines that it has to beat. */
+/**
+ * Curves over the steps, from 0 to `most` (what is higher leaves at the top), with the lines that they have to beat.
+ *
+ * `baselines` are pairs of a value and its label by their kinds, which laboratory.css colours, as it does those of `curves`.
+ */
 class TrainingChart {
   static width = 330; // of the drawing, in its own units, which are pixels on a phone
   static height = 186;
   static frame = { left: 38, right: 322, top: 12, bottom: 150 };
 
-  constructor(title, write, baselines) {
+  constructor(title, write, baselines, { most = 1, mostSteps = MOST_STEPS, curves = ["validation"] } = {}) {
     const { left, right, bottom } = TrainingChart.frame, words = TRAINING_WORDS;
-    Object.assign(this, { title, write });
+    Object.assign(this, { title, write, most, mostSteps });
     const level = (value, kind) => labElement("line", { x1: left, x2: right, y1: this.#y(value), y2: this.#y(value), class: kind });
     const text = (label, x, y, anchor, kind = "") => labElement("text", { x, y, "text-anchor": anchor, class: kind }, label);
-    const heights = [0, 0.5, 1].flatMap((value) => [level(value, "grid"), text(write(value), left - 5, this.#y(value) + 4, "end")]);
-    const steps = [0, MOST_STEPS / 2, MOST_STEPS].map((step) => text(step, this.#x(step), bottom + 16, step === MOST_STEPS ? "end" : "middle"));
-    const lines = Object.entries(baselines).flatMap(([kind, value], order) => // the first is named above it, the second below
-      [level(value, kind), text(words[kind], right - 2, this.#y(value) + (order ? 13 : -5), "end", kind)]);
-    this.curve = labElement("path");
+    const heights = [0, most / 2, most].flatMap((value) => [level(value, "grid"), text(write(value), left - 5, this.#y(value) + 4, "end")]);
+    const steps = [0, mostSteps / 2, mostSteps].map((step) => text(step, this.#x(step), bottom + 16, step === mostSteps ? "end" : "middle"));
+    const lines = Object.entries(baselines).flatMap(([kind, [value, name]]) => // one is named above it, the other below
+      [level(value, kind), text(name, right - 2, this.#y(value) + (kind === "pairs" ? 13 : -5), "end", kind)]);
+    this.curves = Object.fromEntries(curves.map((kind) => [kind, labElement("path", { class: kind })]));
     this.svg = labElement("svg", { viewBox: `0 0 ${TrainingChart.width} ${TrainingChart.height}`, role: "img" },
-      ...heights, ...steps, text(words.steps, (left + right) / 2, bottom + 30, "middle"), ...lines, this.curve);
+      ...heights, ...steps, text(words.steps, (left + right) / 2, bottom + 30, "middle"), ...lines, ...Object.values(this.curves));
     this.figure = labElement("figure", {}, labElement("figcaption", {}, title), this.svg);
   }
 
   #x(step) {
     const { left, right } = TrainingChart.frame;
-    return left + (right - left) * step / MOST_STEPS;
+    return left + (right - left) * step / this.mostSteps;
   }
 
   #y(value) {
     const { top, bottom } = TrainingChart.frame;
-    return bottom - (bottom - top) * value;
+    return bottom - (bottom - top) * value / this.most;
   }
 
   clear() {
-    this.points = [];
+    this.points = Object.fromEntries(Object.keys(this.curves).map((kind) => [kind, []]));
+    for (const curve of Object.values(this.curves)) curve.setAttribute("d", "");
   }
 
-  add(step, value) {
-    const last = this.points.at(-1);
-    if (last?.value > 1 && value < 1) { // where the curve comes in from above
-      const share = (last.value - 1) / (last.value - value);
-      this.points.push({ step: last.step + (step - last.step) * share, value: 1 });
+  add(step, value, kind = "validation") {
+    const points = this.points[kind], last = points.at(-1), { most } = this;
+    if (last?.value > most && value < most) { // where the curve comes in from above
+      const share = (last.value - most) / (last.value - value);
+      points.push({ step: last.step + (step - last.step) * share, value: most });
     }
-    this.points.push({ step, value });
-    const drawn = this.points.filter((point) => point.value <= 1);
+    points.push({ step, value });
+    const drawn = points.filter((point) => point.value <= most);
     const path = drawn.map((point) => `${this.#x(point.step).toFixed(1)} ${this.#y(point.value).toFixed(1)}`).join("L");
-    this.curve.setAttribute("d", path && `M${path}`);
+    this.curves[kind].setAttribute("d", path && `M${path}`);
     this.svg.setAttribute("aria-label", TRAINING_WORDS.chart(this.title, this.write(value)));
   }
 }
@@ -87,10 +92,11 @@ class TrainingLab {
     const words = TRAINING_WORDS;
     this.sentences = makeSentences();
     const three = countVotes(this.sentences, 1), pairs = countVotes(this.sentences);
+    const lines = (figure) => ({ three: [three[figure], words.three], pairs: [pairs[figure], words.pairs] });
     this.charts = {
       loss: new TrainingChart(words.loss, (value) => trainingNumber(value, { minimumFractionDigits: 1, maximumFractionDigits: 3 }),
-        { three: three.loss, pairs: pairs.loss }),
-      accuracy: new TrainingChart(words.accuracy, percent, { three: three.accuracy, pairs: pairs.accuracy }),
+        lines("loss")),
+      accuracy: new TrainingChart(words.accuracy, percent, lines("accuracy")),
     };
     const shown = PRONOUNS.flatMap((pronoun) => this.sentences.held.filter(({ target }) => VOCABULARY[target] === pronoun).slice(0, 2));
     this.rows = [null, ...shown].map((sentence) => ({ sentence, line: labElement("div", { class: "sentence", lang: "pt-BR" }) }));
