@@ -1,8 +1,8 @@
 """Data of the models that the laboratory computes in the page: pairs, and weights and a novel's text as scripts.
 
 `python docs/page_data.py pairs FOLDER` writes pairs to train the encoder-decoder, and with `weights FOLDER` it puts
-the model that was trained on them into `_static`. `make page-model` runs both. With `novel docs/_static` it writes what
-the Transformer that is trained in the page reads.
+the model that was trained on them into `_static`. `make page-model` runs both. With `novel docs/_static` it
+writes what the Transformer that is trained in the page reads.
 """
 
 import base64
