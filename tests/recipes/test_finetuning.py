@@ -169,7 +169,7 @@ def test_wrong_offsets_of_answers_are_corrected_or_left_out(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("name", "max_length", "message"),
     [
-        ("seq2seq", 6, "train, row 3: found 7 tokens"),  # tags, text and <eos>
+        ("seq2seq", 7, "train, row 3: found 8 tokens"),  # tags, text and <eos>
         ("finetune_classification", 7, "found 8 tokens in an input; expected at most 7"),
         ("finetune_qa", 30, "raise --max_length or lower --stride"),  # no room for the context
         ("finetune_generation", 26, "found 27 tokens in the prompt 'Bom dia!'"),

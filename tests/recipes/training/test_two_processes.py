@@ -64,6 +64,7 @@ def run(folder: Path, processes: int, rank: int, checkpoint: Path | None = None)
         eval_steps=4,
         resume_from_checkpoint=checkpoint and str(checkpoint),
         predict_with_generate=True,
+        include_for_metrics=["inputs"],
     )
     trainer.fit(start_run(trainer.args))
     decoded = decode_n_best(
