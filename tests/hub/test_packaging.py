@@ -83,12 +83,14 @@ def test_wheel(source, install_and_use, tmp_path):
         "atenta/recipes/option_table.yaml",
         "atenta/recipes/pictures/attention_page.html",
     }
-    model = {"config.json", "metrics.json", "model.safetensors", "README.md", "spellings.txt"}
-    model |= {"tokenizer.json", "tokenizer_config.json", "onnx/model_int8.onnx"}
-    others |= {f"atenta/restoration/portuguese_accents/{name}" for name in model}
-    model = {"config.json", "metrics.json", "README.md", "readings.txt"}
-    model |= {"tokenizer.json", "tokenizer_config.json", "onnx/model_int8.onnx"}
-    others |= {f"atenta/phonemization/portuguese_phones/{name}" for name in model}
+    model = {"config.json", "metrics.json", "README.md", "tokenizer.json", "tokenizer_config.json"}
+    model |= {"onnx/model_int8.onnx"}
+    for folder, own in (
+        ("restoration/portuguese_accents", {"model.safetensors", "spellings.txt"}),
+        ("restoration/portuguese_speech", {"spellings.txt"}),
+        ("phonemization/portuguese_phones", {"readings.txt"}),
+    ):
+        others |= {f"atenta/{folder}/{name}" for name in model | own}
     assert names == modules | settings | others | {"atenta_command.py"}
 
 

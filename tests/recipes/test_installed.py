@@ -50,8 +50,8 @@ def test_the_wheel_holds_configurations_and_no_data(wheel):
         for name in names
         if name.endswith((".txt", ".tsv", ".conll", ".conllu", ".json"))
         and ".dist-info/" not in name
-        # the models of `restore_accents` and `phonemize`
-        and not name.startswith(("atenta/restoration/portuguese_accents/", "atenta/phonemization/portuguese_phones/"))
+        # the models of `restore_accents`, `restore_text` and `phonemize`
+        and not name.startswith(("atenta/restoration/portuguese_", "atenta/phonemization/portuguese_phones/"))
     ]
 
 
