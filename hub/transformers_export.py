@@ -75,7 +75,8 @@ def export_transformers(folder: str | os.PathLike, destination: str | os.PathLik
         reopened = load_weights(auto_class, unfinished, dtype=torch.float32)
         differences = _compare(model, tokenizer, reopened, load_tokenizer(unfinished))
         card.save(unfinished / CARD)
-        shutil.copytree(unfinished, destination, dirs_exist_ok=True)
+        # Not `copy2`: the library safetensors writes a file that nobody but its owner reads.
+        shutil.copytree(unfinished, destination, dirs_exist_ok=True, copy_function=shutil.copyfile)
     return TransformersExport(type(made).__name__, differences)
 
 

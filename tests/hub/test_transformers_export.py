@@ -88,6 +88,8 @@ def test_a_folder_has_no_code_and_opens_everywhere(exported, model_class, layout
     configs = [json.loads((copy / name).read_text(encoding="utf-8")) for name in names if name.endswith(".json")]
     assert not any("auto_map" in config or "custom_pipelines" in config for config in configs)
     assert set(select_files(copy).sent) == names
+    modes = {path.stat().st_mode for path in copy.iterdir()}
+    assert len(modes) == 1, "the weights too can be read by a server that is another user"
 
     # As `transformers serve` opens a folder: it knows no other classes.
     config = AutoConfig.from_pretrained(copy)
