@@ -192,7 +192,7 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
     if best is None or model is None or sign * best[1] < sign * model[1]:
         return None
     return (
-        f"“{best[0]}”, without a model, has the {name.replace('_', ' ')} {best[1]:.4f} on the test, and the "
+        f"“{best[0]}”, without a model, scores {best[1]:.4f} in {name.replace('_', ' ')} on the test, and the "
         f"{model[0]} {model[1]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
     )
 
