@@ -78,9 +78,13 @@ def format_description(name: str, described: Mapping[str, Any]) -> str:
         found.append(("alphabet", f"{len(characters):,} characters: {characters[:_SHOWN_CHARACTERS]}{more}"))
     for key in ("tags", "labels", "restores"):
         values = described.get(key, [])
-        names = [" → ".join(each) for each in values.items()] if isinstance(values, dict) else values
-        if names:
-            found.append((key, name_some(names)))
+        if isinstance(values, dict):  # a text is its characters; what a list has may be longer, or white space
+            values = [
+                f"{key!r} → {' '.join(map(repr, each))}" if isinstance(each, list) else f"{key} → {each}"
+                for key, each in values.items()
+            ]
+        if values:
+            found.append((key, name_some(values)))
     for answer, scores in described.get("scores", {}).items():
         if isinstance(scores, dict):
             numbers = {key: value for key, value in scores.items() if isinstance(value, int | float)}

@@ -19,7 +19,7 @@ from atenta import (
 from atenta.command.main import app, main
 from atenta.command.recipe_commands import RECIPES
 from atenta.recipes.metrics import scores
-from atenta.restoration.portuguese import MODEL_FOLDER
+from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 from support.command import run
 from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
@@ -317,6 +317,7 @@ def test_a_description_is_from_the_files_alone(tmp_path):
     assert "AtentaEncoderForTokenClassification, encoder" in printed
     assert "5,878,312" in printed
     assert "model_int8.onnx" in printed
+    assert "'b' → 'b' 'B', " in run("info", SPEECH_FOLDER).stdout
     (tmp_path / "model.safetensors").write_bytes(b"\x00")
     assert "cannot load the model.safetensors" in str(run("info", tmp_path, code=1).exception)
 
