@@ -85,7 +85,7 @@ demo: $(ENVIRONMENT)  ## build the demo, demo/site: a page with the models in th
 hub-check: demo  ## use, export, push and show the models of `make run` and of the package: a few minutes
 	PYTHONPATH=tests .venv/bin/python tests/support/hub_check.py
 
-recipes: $(ENVIRONMENT)  ## run every recipe on its sample data: half an hour on two cores
+recipes: $(ENVIRONMENT)  ## run the recipes on their sample data, but the two longest: about an hour on two cores
 	for recipe in $(RECIPES); do .venv/bin/python recipes/$$recipe.py || exit; done
 	.venv/bin/python recipes/fit_pair_votes.py --overwrite_output_dir
 	.venv/bin/python recipes/train_embeddings.py
