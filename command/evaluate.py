@@ -61,7 +61,7 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
         if isinstance(task, LikelihoodTask)
         else _score(task, rows, options)
     )
-    print(f"{len(rows):,} rows of {test_file}\n\n{table(compared)}", flush=True)
+    print(f"{len(rows):,} row{'s' * (len(rows) != 1)} of {test_file}\n\n{table(compared)}", flush=True)
     if output is not None:
         about = {
             "model": options.model,
