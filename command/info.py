@@ -80,8 +80,8 @@ def format_description(name: str, described: Mapping[str, Any]) -> str:
         values = described.get(key, [])
         if isinstance(values, dict):  # a text is its characters; what a list has may be longer, or white space
             values = [
-                f"{key!r} → {' '.join(map(repr, each))}" if isinstance(each, list) else f"{key} → {each}"
-                for key, each in values.items()
+                f"{one!r} → {' '.join(map(repr, each))}" if isinstance(each, list) else f"{one} → {each}"
+                for one, each in values.items()
             ]
         if values:
             found.append((key, name_some(values)))

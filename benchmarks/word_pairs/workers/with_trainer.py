@@ -126,7 +126,7 @@ def train_bart(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
         encoder_ffn_dim=inner,
         decoder_ffn_dim=inner,
         dropout=sizes["dropout"],
-        init_std=sizes["initializer_range"],  # with the default, narrow models learn nothing for minutes
+        init_std=sizes["initializer_range"],  # with the default, models this narrow learn nothing in two minutes
         max_position_embeddings=_LONGEST,
         pad_token_id=tokenizer.pad_token_id,
         bos_token_id=tokenizer.bos_token_id,
