@@ -7,7 +7,7 @@ from typing import Any
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import FILES, SPLITS, novels, sample_files
-from atenta.recipes.samples.languages import brazil_words, language_words, romance_words
+from atenta.recipes.samples.languages import brazil_words, language_words, low_resource_words, romance_words
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_phones import portuguese_phones
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts, spoken_texts
@@ -156,6 +156,21 @@ SAMPLES = {
         "cc-by-sa-3.0",
         example="coração",
         rows=romance_words,
+    ),
+    "low_resource_g2p": Sample(
+        (
+            "SIGMORPHON 2021 task 1, low resource, 800 words of each language, CC BY-SA 3.0",
+            "tarefa 1 do SIGMORPHON 2021, poucos recursos, 800 palavras de cada língua, CC BY-SA 3.0",
+        ),
+        (
+            "It writes the phones of words of Adyghe, Greek, Italian, Khmer, Latvian, Maltese, Romanian and Slovene.",
+            "Escreve os fones de palavras do adigue, do grego, do italiano, do khmer, do letão, do maltês, do romeno e "
+            "do esloveno.",
+        ),
+        None,
+        "cc-by-sa-3.0",
+        example="buongiorno",
+        rows=low_resource_words,
     ),
     "brazil_g2p": Sample(
         (

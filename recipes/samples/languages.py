@@ -1,13 +1,16 @@
-"""Samples of words of several languages: which of three it is, and the phones of Portuguese and its neighbours."""
+"""Samples of words of several languages: which of three it is, and the phones of those with a tag each."""
 
 import random
 from collections import Counter
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
 from atenta.recipes.samples.files import FILES, SPLITS, first_cells, read_samples
 
-_NAMES = {"pt-BR": "Brazil", "pt-PT": "Portugal", "gl": "Galician", "es": "Spanish", "it": "Italian", "fr": "French"}
+_ROMANCE = {"pt-BR": "Brazil", "pt-PT": "Portugal", "gl": "Galician", "es": "Spanish", "it": "Italian", "fr": "French"}
+_EIGHT = {"ady": "Adyghe", "el": "Greek", "it": "Italian", "km": "Khmer"}
+_EIGHT |= {"lv": "Latvian", "mt": "Maltese", "ro": "Romanian", "sl": "Slovene"}
 
 
 def lowercase_words(text: str) -> list[str]:
@@ -57,6 +60,16 @@ def language_words() -> dict[str, list[dict[str, Any]]]:
     return {split: rows[split] for split in SPLITS}
 
 
+def _tagged_words(folder: str, names: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    rows: dict[str, list[dict[str, Any]]] = {}
+    for split in SPLITS:
+        cells = (line.split("\t") for line in read_samples(folder, f"{split}.tsv")[0].splitlines())
+        rows[split] = [{"source": word, "target": phones, "tags": [f"<{tag}>"]} for word, phones, tag in cells]
+    for tag, name in names.items():
+        rows[name] = [row for row in rows["test"] if row["tags"] == [f"<{tag}>"]]
+    return rows
+
+
 def romance_words() -> dict[str, list[dict[str, Any]]]:
     """Return words and their phones in the splits `train`, `validation` and `test`, and the tests of each language.
 
@@ -66,13 +79,15 @@ def romance_words() -> dict[str, list[dict[str, Any]]]:
     Returns:
         The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<pt-BR>`.
     """
-    rows: dict[str, list[dict[str, Any]]] = {}
-    for split in SPLITS:
-        cells = (line.split("\t") for line in read_samples("g2p_romance", f"{split}.tsv")[0].splitlines())
-        rows[split] = [{"source": word, "target": phones, "tags": [f"<{tag}>"]} for word, phones, tag in cells]
-    for tag, name in _NAMES.items():
-        rows[name] = [row for row in rows["test"] if row["tags"] == [f"<{tag}>"]]
-    return rows
+    return _tagged_words("g2p_romance", _ROMANCE)
+
+
+def low_resource_words() -> dict[str, list[dict[str, Any]]]:
+    """Return words of eight languages and their phones, 800 of each in `train`, and the tests of each language.
+
+    The tag, such as `mt`, says which language a word is of. The rows are as those of [`romance_words`].
+    """
+    return _tagged_words("g2p_low", _EIGHT)
 
 
 def brazil_words() -> dict[str, list[dict[str, Any]]]:

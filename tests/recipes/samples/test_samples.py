@@ -26,7 +26,7 @@ FORMATS_OF_FILES = {
     **{"lener_br": TAGGED, "bosque": TAGGED, "faquad": QUESTIONS},
 }
 FORMATS_OF_ROWS = {
-    **{"accents": PAIRS, "romance_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
+    **{"accents": PAIRS, "romance_g2p": PAIRS, "low_resource_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
     **{"novels": DOCUMENTS, "portuguese_documents": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS},
     **{"portuguese": CHARACTER_PAIRS, "portuguese_speech": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
     **{"simpler_sentences": LABELLED_TEXTS, "simplification": PAIRS, "titles": PAIRS},
@@ -41,6 +41,7 @@ DIGESTS = {
     "portuguese_speech": "2c702e087b87d1a6",
     "portuguese_documents": "ca9b42727353e0bb",
     "romance_g2p": "e4db6a7940b376bf",
+    "low_resource_g2p": "dda3eefc0a534bf0",
     "brazil_g2p": "7e7fc55a28ffb464",
     "portuguese_g2p": "9f892da6b5322297",
     "misspellings": "13649aa562ae33a7",
