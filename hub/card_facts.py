@@ -17,14 +17,13 @@ from ..engines.kinds import Kind, kind_of_class, prompt_separator
 from ..engines.saved_model import AS_SAVED, CONFIG, class_of, load_config, read_config, read_saved
 from ..engines.saved_tensors import count_weights
 from ..phonemization.letter_tagger import writes_units
-from .card_words import CardLanguage
+from .card_words import CardLanguage, less_is_better
 
 METRICS = "metrics.json"
 WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
 _DESCRIPTION = "card"  # what `metrics.json` has for the card beyond the scores
 _FEWEST_TEXTS = 20  # of a group whose score is called the worst: those of fewer texts differ by chance
 _MOST_DIGITS = 40  # of a whole number that a card states
-_LOWER_IS_BETTER = ("error_rate", "bits_per", "perplexity", "loss")
 _NUMBER: TypeAlias = int | float
 Text: TypeAlias = str | dict[str, str]
 """A text in one language, or in each of the languages of cards."""
@@ -279,7 +278,7 @@ class CardFacts:
         return best, others[best], own
 
     def _badness(self, figure: float) -> float:
-        return figure if any(each in (self.metric or "") for each in _LOWER_IS_BETTER) else -figure
+        return figure if less_is_better(self.metric or "") else -figure
 
 
 def _registered_classes() -> dict[str, type[PreTrainedModel]]:

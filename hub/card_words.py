@@ -101,6 +101,11 @@ def in_language(text: str | Mapping[str, str] | None, language: CardLanguage) ->
     return text.get(language, text.get("en")) if isinstance(text, Mapping) else text
 
 
+def less_is_better(score: str) -> bool:
+    """Return whether a score counts what is wrong or not known, by its name, such as `character_error_rate`."""
+    return any(each in score for each in ("error_rate", "bits_per", "perplexity", "loss"))
+
+
 def format_number(value: float, language: CardLanguage, decimals: int = 4) -> str:
     """Return a number with the separators of the language; an integer has no decimals, nor has 1,000 or more."""
     whole = isinstance(value, int) or abs(value) >= 1000

@@ -48,11 +48,6 @@ def scores(names: Iterable[str], *, predictions: Sequence[Any], references: Sequ
     return {key: value for name in names for key, value in METRICS[name](predictions, references).items()}
 
 
-def less_is_better(score: str) -> bool:
-    """Return whether a score counts what is wrong or not known, by its name, such as `character_error_rate`."""
-    return score.endswith(("error_rate", "per_character", "per_masked_character", "perplexity", "loss"))
-
-
 def _in_nfc(value: Any) -> Any:
     """Return a text, or all texts of a sequence, in NFC, so that accented letters compare equal in every encoding."""
     if isinstance(value, str):

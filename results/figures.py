@@ -6,8 +6,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from atenta.hub.card_words import with_separators
-from atenta.recipes.metrics import less_is_better
+from atenta.hub.card_words import less_is_better, with_separators
 from results.rows import Row
 
 _PORTUGUESE = {

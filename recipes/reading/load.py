@@ -30,8 +30,14 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
             if not data.named():
                 sample = _sample(data)
                 if sample.rows:
-                    made = sample.rows().items()
-                    return {name: datasets.Dataset.from_list(list(rows), row_format.features) for name, rows in made}
+                    made = sample.rows()
+                    if missing := row_format.features.keys() - (columns := made["train"][0].keys()):
+                        raise ValueError(
+                            f"--sample {data.sample} is of another task: it has the columns {', '.join(columns)}, and "
+                            f"lacks {', '.join(sorted(missing))}."
+                        )
+                    made = {name: list(rows) for name, rows in made.items()}
+                    return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}
                 files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
                 data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
             elif training.process_index == 0:

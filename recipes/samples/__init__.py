@@ -164,8 +164,8 @@ SAMPLES = {
         ),
         (
             "It writes the phones of words of Adyghe, Greek, Italian, Khmer, Latvian, Maltese, Romanian and Slovene.",
-            "Escreve os fones de palavras do adigue, do grego, do italiano, do khmer, do letão, do maltês, do romeno e "
-            "do esloveno.",
+            "Escreve os fones de palavras do adigue, do grego, do italiano, do khmer, do letão, do maltês, do romeno "
+            "e do esloveno.",
         ),
         None,
         "cc-by-sa-3.0",

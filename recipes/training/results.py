@@ -20,8 +20,8 @@ from atenta.engines.onnx_models import ONNX_FOLDER, check_export
 from atenta.hub.card import write_model_card
 from atenta.hub.card_command import describe_command, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package
+from atenta.hub.card_words import less_is_better
 from atenta.hub.publishing import PushError, push_folder
-from atenta.recipes.metrics import less_is_better
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable

@@ -15,16 +15,12 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from atenta.command.recipe_commands import RECIPES as COMMANDS
 from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.training.parsing import parse_arguments
 from support.option_table import parsed_by
 
-RECIPES = (
-    *("seq2seq", "pretrain_causal", "pretrain_masked", "pretrain_denoising", "finetune_characters"),
-    "finetune_letters",
-    "finetune_classification",
-    *("finetune_generation", "finetune_qa", "finetune_tagging", "fit_pair_votes"),
-)
+RECIPES = [name for name in COMMANDS if name != "pairs"]  # which has options of its own
 # Launchers set the rank. The others are replaced by what they stand for: `all`, `none`, another name, a full path.
 REPLACED = {"local_rank", "report_to", "optim", "gradient_checkpointing", "torch_compile", "output_dir"}
 FILLED_IN = {"eval_steps", "metric_for_best_model", "greater_is_better"}  # by transformers, where they are null

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rapidfuzz.distance import Levenshtein
 
+from atenta.hub.card_words import less_is_better
 from atenta.recipes.metrics import METRICS, scores
 
 TEXTS = (["não é", "la vai", "", "a b c d e", "ação"], ["não é", "lá vai ele", "vi", "a b x d e f", "acção"])
@@ -63,6 +64,17 @@ def test_figures_are_plain_numbers(name):
     for value in figures(name, *EXAMPLES[name]).values():
         assert type(value) in {int, float}
         assert math.isfinite(value)
+
+
+@every_metric
+def test_its_name_says_whether_less_is_better(name):
+    """A card and a recipe that took it the wrong way would call the worse system the better one."""
+    predictions, references = EXAMPLES[name]
+    best = {"bits_per_character": [0.0] * 5, "squad": TEXTS[1]}.get(name, references)
+    for score, figure in figures(name, best, references).items():
+        other = figures(name, predictions, references)[score]
+        assert figure != other
+        assert (figure < other) == less_is_better(score)
 
 
 @every_metric

@@ -106,6 +106,11 @@ def test_sample_made_of_files(load_pairs, monkeypatch, files, tmp_path, capsys):
     assert as_lists(splits) == as_lists(load_pairs(DataArguments(**files)))
 
 
+def test_sample_of_another_task(load_pairs):
+    with pytest.raises(SystemExit, match=r"--sample languages .*text, text_pair, label, .* source, tags, target"):
+        load_pairs(DataArguments(sample="languages"))
+
+
 @pytest.mark.parametrize("sample", [None, "nothing"])
 def test_no_data(load_pairs, sample):
     with pytest.raises(SystemExit, match=r"--train_file and --validation_file, or --dataset_name, .*accents.*faquad"):

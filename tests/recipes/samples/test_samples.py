@@ -26,7 +26,8 @@ FORMATS_OF_FILES = {
     **{"lener_br": TAGGED, "bosque": TAGGED, "faquad": QUESTIONS},
 }
 FORMATS_OF_ROWS = {
-    **{"accents": PAIRS, "romance_g2p": PAIRS, "low_resource_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
+    **{"accents": PAIRS, "romance_g2p": PAIRS, "brazil_g2p": PAIRS, "portuguese_g2p": PAIRS},
+    "low_resource_g2p": PAIRS,
     **{"novels": DOCUMENTS, "portuguese_documents": DOCUMENTS, "plays": PROMPTS, "languages": LABELLED_TEXTS},
     **{"portuguese": CHARACTER_PAIRS, "portuguese_speech": CHARACTER_PAIRS, "misspellings": TEXT_PAIRS},
     **{"simpler_sentences": LABELLED_TEXTS, "simplification": PAIRS, "titles": PAIRS},
