@@ -34,7 +34,8 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
                     if missing := row_format.features.keys() - (columns := made["train"][0].keys()):
                         raise ValueError(
                             f"--sample {data.sample} is of another task: it has the columns {', '.join(columns)}, and "
-                            f"lacks {', '.join(sorted(missing))}."
+                            f"lacks {', '.join(sorted(missing))}. Name one of this task, or --train_file and "
+                            "--validation_file."
                         )
                     made = {name: list(rows) for name, rows in made.items()}
                     return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}
