@@ -17,8 +17,9 @@ import numpy as np
 import torch
 
 from atenta import AtentaTokenizer, CharacterRestorer
+from atenta.engines.choice import ONNX_FOLDER, Quantization
 from atenta.engines.onnx_export import export_onnx
-from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization
+from atenta.engines.onnx_models import OnnxGenerator, OnnxHead
 from atenta.engines.search_options import SearchOptions
 from atenta.engines.text_ids import TextIds
 from atenta.engines.token_search import search_tokens

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, Quantization
+from atenta.engines.choice import ONNX_FOLDER, Quantization
+from atenta.engines.onnx_models import OnnxGenerator
 from atenta.engines.search_options import SearchOptions
 from atenta.engines.token_search import search_tokens
 

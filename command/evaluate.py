@@ -10,8 +10,8 @@ from typing import Any
 from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
-from atenta.command.predict import PredictOptions, load_predictor
-from atenta.engines.kinds import prompt_separator
+from atenta.command.served_models import PredictOptions, load_predictor
+from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import BadRow
@@ -28,11 +28,14 @@ from atenta.recipes.token_levels import LEVELS, nats_by_decoder, nats_by_votes, 
 from atenta.recipes.training.results import table
 
 _Scores = dict[str, dict[str, float]]
-# The first that is of a model scores it.
-_TASKS: tuple[type[Task], ...] = (
-    *(PairTask, LetterTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask),
-    *(PromptTask, DocumentTask),
-)
+# What scores each kind of model.
+_TASKS: dict[str, type[Task]] = {"pair-votes": DocumentTask} | {
+    task.kind: task
+    for task in (
+        *(PairTask, LetterTask, RestorationTask, ClassificationTask, TaggingTask, QuestionTask),
+        *(PromptTask, DocumentTask),
+    )
+}
 
 
 def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[str], output: Path | None) -> None:
@@ -79,7 +82,7 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
     config = read_config(folder)
     of_model: type[Task] | None = PairTask
     if is_ours(config):
-        of_model = next((task for task in _TASKS if task.is_of(config)), None)
+        of_model = _TASKS.get(kind_of(config).name)
     if metrics and of_model is not PairTask:
         raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
     if of_model is None:
@@ -90,7 +93,7 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
     if issubclass(of_model, LikelihoodTask):
         if options.generate or options.keep_letters or options.min_confidence:
             raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
-        if options.engine == "onnx" or options.quantization:
+        if options.is_exported:
             raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
     return PairTask(config, metrics=metrics) if metrics else of_model(config)
 

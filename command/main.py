@@ -12,6 +12,7 @@ import typer
 from atenta.command.recipe_commands import PASSED_ON, RecipeCommand, export, import_with_extra, show, train
 from atenta.command.standard_streams import errors_in_a_line, standard_streams
 from atenta.command.text_lines import printable_lines
+from atenta.engines.choice import IN_TORCH, EngineName, Quantization
 
 app = typer.Typer(
     help="Character-level Transformers: train them, use them, look inside, publish them.",
@@ -24,11 +25,9 @@ app = typer.Typer(
 Model = Annotated[str, typer.Argument(help="Folder of a saved model, or its name on the Hub.")]
 Texts = Annotated[list[str] | None, typer.Argument(help="Texts. Default: the lines of standard input.")]
 Files = Annotated[list[Path] | None, typer.Option("--files", metavar="FILE", help="UTF-8 file of lines; repeatable.")]
-EngineOption = Annotated[
-    Literal["auto", "onnx", "torch"], typer.Option("--engine", help="auto: onnxruntime if the model is exported.")
-]
-Quantization = Annotated[
-    Literal["int8"] | None, typer.Option("--quantization", help="Use the ONNX files that were exported so.")
+EngineOption = Annotated[EngineName, typer.Option("--engine", help="auto: onnxruntime if the model is exported.")]
+QuantizationOption = Annotated[
+    Quantization | None, typer.Option("--quantization", help="Use the ONNX files that were exported so.")
 ]
 Device = Annotated[
     str | None, typer.Option("--device", metavar="NAME", help="Device of torch, such as cpu or cuda:0.")
@@ -115,7 +114,7 @@ def predict(
     min_confidence: Confidence = 0.0,
     ensemble: Ensemble = None,
     engine: EngineOption = "auto",
-    quantization: Quantization = None,
+    quantization: QuantizationOption = None,
     device: Device = None,
     batch_size: BatchSize = 32,
     trust_remote_code: TrustRemoteCode = False,
@@ -146,7 +145,8 @@ def predict(
         "top_p": top_p,
     }
     with errors_in_a_line():
-        from atenta.command.predict import PredictOptions, check_device, predict_lines
+        from atenta.command.predict import check_device, predict_lines
+        from atenta.command.served_models import PredictOptions
 
         check_device(device)
         options = PredictOptions(
@@ -227,7 +227,7 @@ def phonemize(
     ] = 1,
     punctuation: Annotated[bool, typer.Option("--punctuation", help="Keep what is between words.")] = False,
     engine: EngineOption = "auto",
-    quantization: Quantization = None,
+    quantization: QuantizationOption = None,
 ) -> None:
     """Write texts as phones: a line for each line, words parted by spaces.
 
@@ -325,7 +325,7 @@ def evaluate(
     keep_letters: KeepLetters = False,
     min_confidence: Confidence = 0.0,
     engine: EngineOption = "auto",
-    quantization: Quantization = None,
+    quantization: QuantizationOption = None,
     device: Device = None,
     batch_size: BatchSize = 32,
     ensemble: Ensemble = None,
@@ -341,7 +341,8 @@ def evaluate(
             raise FileNotFoundError(f"{test_file}: found {found}; expected a file")
         find_model(model, with_code=trust_remote_code)
         module = import_with_extra("atenta.command.evaluate", "recipes")
-        from atenta.command.predict import PredictOptions, check_device
+        from atenta.command.predict import check_device
+        from atenta.command.served_models import PredictOptions
 
         allow_interrupts()
         check_device(device)
@@ -417,10 +418,10 @@ def _check_sources(texts: list[str] | None, files: list[Path] | None) -> None:
 
 
 def _check_one_engine(engine: str, quantization: str | None, device: str | None, ensemble: list[str] | None) -> None:
-    of_onnx = f"--quantization {quantization}" if quantization else "--engine onnx" if engine == "onnx" else None
+    exported = f"--quantization {quantization}" if quantization else f"--engine {engine}" * (engine not in IN_TORCH)
     of_torch = "--engine torch" if engine == "torch" else "--ensemble" if ensemble else "--device" if device else None
-    if of_onnx and of_torch:
-        raise typer.BadParameter(f"found {of_onnx}, which is of onnxruntime, and {of_torch}, of torch: give one.")
+    if exported and of_torch:
+        raise typer.BadParameter(f"found {exported}, which is not of torch, and {of_torch}, which is: give one.")
 
 
 def main() -> None:

@@ -11,8 +11,7 @@ from typing import Any
 
 from atenta import PhonemizedText, PhonemizedWord, Phonemizer
 from atenta.command.text_lines import LineReader, chunks_of, print_results
-from atenta.engines.engine import EngineName
-from atenta.engines.onnx_models import Quantization
+from atenta.engines.choice import EngineName, Quantization
 from atenta.phonemization.portuguese_words import PHONES_FOLDER, check_phones_folder
 from atenta.phonemization.readings import STRESS, plain_word
 

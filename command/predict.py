@@ -10,7 +10,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from atenta.command.predictors import Prediction, PredictOptions, Predictor, load_predictor, name_engine
+from atenta.command.predictors import Prediction, Predictor
+from atenta.command.served_models import PredictOptions, load_predictor, name_engine
 from atenta.command.text_lines import (
     InputLine,
     LineReader,

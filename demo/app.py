@@ -34,9 +34,9 @@ def make_page(folder: Path) -> gr.Interface:
     pages = {
         "character-restoration": restoration_page,
         "token-classification": tagging_page,
-        "text-generation": generation_page,
+        **dict.fromkeys(("text-generation", "prompt-answering", "pair-votes"), generation_page),
     }
-    page = pages.get(kind_of(config).task)
+    page = pages.get(kind_of(config).name)
     if page is None:
         raise ValueError(f"{folder} has a model of {class_of(config)}; expected a decoder or a tagger.")
     return page(folder)

@@ -6,10 +6,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import chain, islice
-from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, assert_never, runtime_checkable
 
 import numpy as np
 
@@ -25,16 +23,15 @@ from ..tokenization.text_windows import (
     join_windows,
     possible_outputs,
 )
+from .choice import ONNX_FOLDER, EngineName, Quantization, choose_engine, file_name
 from .feedback import progress, warn_of_files
-from .onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization, count_cores, export_command, file_name
+from .onnx_models import OnnxGenerator, OnnxHead, count_cores
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
 from .text_ids import TextIds
 from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
 
-EngineName = Literal["auto", "onnx", "torch"]
 _BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
-INSTALL = {"onnx": 'pip install "atenta[onnx]"', "torch": "pip install atenta"}
 
 
 @runtime_checkable
@@ -207,12 +204,8 @@ class Engine:
         found: list[list[GeneratedText]] = [[]] * len(encoded)
 
         def search_batch(numbers: list[int]) -> None:
-            inputs = self._inputs([encoded[number] for number in numbers], search, keep_letters)
-            limits = inputs["limits"]
-            if self._longest is not None:  # a text that has ended must not be read on beside others beyond its limit
-                read = 1 if self._reads_sources else inputs["attention_mask"].sum(-1)
-                inputs["limits"] = np.minimum(limits, self._longest + 1 - read)
-            for number, limit, outputs in zip(numbers, limits, search_tokens(generator.begin(), **inputs)):
+            inputs, wanted = self._inputs([encoded[number] for number in numbers], search, keep_letters)
+            for number, limit, outputs in zip(numbers, wanted, search_tokens(generator.begin(), **inputs)):
                 decoded = [
                     GeneratedText(
                         self.tokenizer.decode(each.token_ids),
@@ -224,10 +217,7 @@ class Engine:
                 ]
                 found[number] = possible_outputs(decoded, search.length_penalty)
                 if any(not each.finished and each.tokens < limit for each in found[number]):
-                    raise ValueError(
-                        f"An output needs more than the {self._longest} positions that this model has learned "
-                        "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
-                    )
+                    raise self._lacks_positions()
 
         self._side_by_side(search_batch, batches_of_similar_length(encoded, size))
         return found
@@ -245,7 +235,8 @@ class Engine:
 
         Raises:
             TypeError: As in [`Engine.generate`].
-            ValueError: As in [`Engine.generate`], or with beams.
+            ValueError: As in [`Engine.generate`], or with beams; while it is read, if the output needs more positions
+                than the model has learned.
         """
         generator, search = self._generator(keep_letters), self._search_options({"num_beams": 1} | options)
         list_of_texts([text])
@@ -255,13 +246,21 @@ class Engine:
             windows = cut_text(text, self._window_length and self._window_length - 1, self._characters)
         encoded = self._encode([part for part, gap in windows])
         inputs = [self._inputs([of_text + ids], search, keep_letters) for ids in encoded]
-        first = stream_tokens(generator.begin(), **inputs[0])  # refuses beams now, not when it is first asked
-        found = chain([first], (stream_tokens(generator.begin(), **each) for each in inputs[1:]))
+        first = stream_tokens(generator.begin(), **inputs[0][0])  # refuses beams now, not when it is first asked
+        found = chain([first], (stream_tokens(generator.begin(), **each) for each, _ in inputs[1:]))
+
+        def limited(token_ids: Iterator[int], limit: int, wanted: int) -> Iterator[int]:
+            count = 0
+            for token_id in token_ids:
+                count += 1
+                yield token_id
+            if count == limit < wanted:
+                raise self._lacks_positions()
 
         def stream_windows() -> Iterator[str]:
-            for (part, gap), token_ids in zip(windows, found):
+            for (part, gap), token_ids, (each, wanted) in zip(windows, found, inputs):
                 if part or not self._reads_sources:
-                    yield from self.tokenizer.stream(token_ids)
+                    yield from self.tokenizer.stream(limited(token_ids, each["limits"].item(), wanted.item()))
                 yield from gap
 
         return stream_windows()
@@ -353,21 +352,31 @@ class Engine:
         saved = {"eos_token_id": self.tokenizer.eos_token_id} | dict(self._generation_config)
         return SearchOptions.from_saved(saved, **options)
 
-    def _inputs(self, encoded: Sequence[Sequence[int]], search: SearchOptions, keep_letters: bool) -> dict[str, Any]:
-        """Return the arguments of a search over some texts."""
+    def _inputs(
+        self, encoded: Sequence[Sequence[int]], search: SearchOptions, keep_letters: bool
+    ) -> tuple[dict[str, Any], np.ndarray]:
+        """Return the arguments of a search over some texts, and the limits that the positions of the model may lower.
+
+        A text that has ended would otherwise be read on beside others, beyond what the model has learned.
+        """
         input_ids, attention_mask = self.tokenizer.pad(encoded, "right" if self._reads_sources else "left")
         limits = search.new_token_limits([1 if self._reads_sources else len(ids) for ids in encoded])
         lock = None
         if keep_letters:
             lock = LetterLock(self._base_letters, self.tokenizer.special_ids, self.tokenizer.eos_token_id, input_ids)
             limits = np.maximum(limits, lock.lengths)
-        return {
-            "input_ids": input_ids,
-            "attention_mask": attention_mask,
-            "options": search,
-            "limits": limits,
-            "lock": lock,
-        }
+        wanted = limits
+        if self._longest is not None:
+            read = 1 if self._reads_sources else attention_mask.sum(-1)
+            limits = np.minimum(limits, self._longest + 1 - read)
+        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "options": search, "lock": lock}
+        return {**inputs, "limits": limits}, wanted
+
+    def _lacks_positions(self) -> ValueError:
+        return ValueError(
+            f"An output needs more than the {self._longest} positions that this model has learned "
+            "(max_position_embeddings). Shorten the text, or lower max_new_tokens."
+        )
 
 
 def load_engine(
@@ -400,50 +409,27 @@ def load_engine(
         raise ValueError(
             f"{folder}/config.json: model_type is {config.get('model_type')!r:.60}; expected one of atenta."
         )
-    name = choose_engine(folder, engine, quantization)
     generation_config = read_generation_config(folder)
     check_saved_options(generation_config, config, str(folder))
     tokenizer = TextIds(folder)
     tokenizer.check_model(config)
     model: Head | Generator
-    if name == "onnx":
-        files = folder / ONNX_FOLDER
-        is_head = (files / file_name("model", quantization)).is_file()
-        model = OnnxHead(files, quantization) if is_head else OnnxGenerator(files, config, quantization)
-        batches_at_once = threads or count_cores()
-    else:
-        import torch
+    match name := choose_engine(folder, engine, quantization):
+        case "onnx":
+            files = folder / ONNX_FOLDER
+            is_head = (files / file_name("model", quantization)).is_file()
+            model = OnnxHead(files, quantization) if is_head else OnnxGenerator(files, config, quantization)
+            batches_at_once = threads or count_cores()
+        case "torch":
+            import torch
 
-        from .torch_models import TorchGenerator, TorchHead, load_model
+            from .torch_models import TorchGenerator, TorchHead, load_model
 
-        if threads is not None:
-            torch.set_num_threads(threads)
-        loaded = load_model(folder)
-        model = TorchGenerator(loaded) if loaded.can_generate() else TorchHead(loaded)
-        batches_at_once = 1
+            if threads is not None:
+                torch.set_num_threads(threads)
+            loaded = load_model(folder)
+            model = TorchGenerator(loaded) if loaded.can_generate() else TorchHead(loaded)
+            batches_at_once = 1
+        case _:
+            assert_never(name)
     return Engine(name, model, tokenizer, config, generation_config, batches_at_once)
-
-
-def choose_engine(folder: Path, engine: EngineName, quantization: Quantization | None) -> Literal["onnx", "torch"]:
-    """Return the engine to use for the model of a folder. Arguments and errors are those of [`load_engine`]."""
-    if engine not in ("auto", "onnx", "torch"):
-        raise ValueError(f"engine={engine!r}; expected 'auto', 'onnx' or 'torch'.")
-    if quantization not in (None, "int8"):
-        raise ValueError(f"quantization={quantization!r}; expected 'int8', or None for float32.")
-    if engine == "torch" and quantization:
-        raise ValueError(f"quantization={quantization!r} is for ONNX files; leave it out with engine='torch'.")
-    files, names = folder / ONNX_FOLDER, [file_name(stem, quantization) for stem in ("model", "decoder_model")]
-    has_files = any((files / name).is_file() for name in names)
-    only_files = any(files.glob("*.onnx")) and not any(folder.glob("*.safetensors"))
-    has_onnx, has_torch = (find_spec(package) is not None for package in ("onnxruntime", "torch"))
-    if engine != "torch" and has_files and has_onnx:
-        return "onnx"
-    if engine == "torch" or (engine == "auto" and quantization is None and has_torch and not only_files):
-        if not has_torch:
-            raise ImportError(f"engine='torch' needs torch and transformers: {INSTALL['torch']}")
-        return "torch"
-    if has_files or (only_files and not has_onnx):
-        raise ImportError(f"The ONNX files of {folder} need onnxruntime: {INSTALL['onnx']}")
-    raise FileNotFoundError(
-        f"{files} has no {' and no '.join(names)}: write them with torch installed, {export_command(files / names[0])}"
-    )

@@ -23,16 +23,8 @@ from transformers import PreTrainedModel
 from ..modeling import modeling_decoder, modeling_encoder_decoder
 from ..modeling.attention import MultiHeadAttention
 from ..modeling.positions import source_positions
-from .onnx_models import (
-    FORMAT,
-    FORMAT_KEY,
-    ONNX_FOLDER,
-    Quantization,
-    check_export,
-    file_name,
-    key_value_names,
-    made_of,
-)
+from .choice import ONNX_FOLDER, Quantization, file_name
+from .onnx_models import FORMAT, FORMAT_KEY, check_export, key_value_names, made_of
 from .onnx_quantization import round_calibrated, round_weights
 from .torch_models import load_model, named_outputs
 

@@ -9,12 +9,12 @@ import os
 import re
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
+from .choice import Quantization, export_command, file_name
 from .feedback import describe_error
 from .kinds import class_names, kind_of
 from .saved_model import (
@@ -27,7 +27,6 @@ from .saved_model import (
 from .saved_tensors import SavedTensor, saved_weights
 from .token_search import TokenModel
 
-ONNX_FOLDER = "onnx"  # in the folder of a saved model
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs
 WEIGHTS_KEY = "atenta_weights"  # the `weights_digest` of the model that a file was made of
 _CONFIG_KEY, _VOCABULARY_KEY = "atenta_config", "atenta_vocabulary"  # digests of the other files that it was made of
@@ -40,22 +39,6 @@ _IN_GRAPHS_IF_SET = ("downsampling_heads",)  # newer ones, which must not change
 _INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
 _OF_CLASSES = ("text-classification", "token-classification", "character-restoration")  # tasks with names of classes
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
-Quantization = Literal["int8"]
-
-
-def file_name(stem: str, quantization: Quantization | None) -> str:
-    """Return the name of an ONNX file: `model.onnx`, or `model_int8.onnx`."""
-    return f"{stem}_{quantization}.onnx" if quantization else f"{stem}.onnx"
-
-
-def default_quantization(folder: Path, engine: str) -> Quantization | None:
-    """Return `"int8"` if a saved model has no other ONNX files and `engine` may run them, otherwise `None`."""
-    has_float, has_int8 = (
-        any((folder / ONNX_FOLDER / file_name(stem, kind)).is_file() for stem in ("model", "decoder_model"))
-        for kind in (None, "int8")
-    )
-    may_run = engine == "onnx" or (engine == "auto" and find_spec("onnxruntime") is not None)
-    return "int8" if has_int8 and not has_float and may_run else None
 
 
 def weights_digest(folder: Path) -> str:
@@ -180,11 +163,6 @@ def check_export(path: Path) -> None:
         # The files of earlier versions name their weights alone.
         if entry != digest and (entry or key == WEIGHTS_KEY):
             raise ValueError(f"{path} was not made of {files[key]} in {folder}. {again}")
-
-
-def export_command(path: Path) -> str:
-    """Return the command that writes an ONNX file of a saved model."""
-    return f"atenta export {path.parent.parent}" + (" --quantization int8" if path.stem.endswith("_int8") else "")
 
 
 class OnnxHead:

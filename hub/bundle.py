@@ -15,7 +15,7 @@ from transformers import PreTrainedConfig
 
 from .. import registration  # not its names: it is half imported if it is what imports transformers first
 from ..configuration.configuration_base import AtentaConfig, SavedCode
-from ..engines.kinds import kind_of_class
+from ..engines.kinds import kind_of
 
 PACKAGE = __package__.partition(".")[0]
 
@@ -33,8 +33,7 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     auto_map = {name: f"{_stem(each.__module__)}.{each.__name__}" for name, each in classes.items()}
     modules = {each.__module__ for each in classes.values()}
     registered = {each.__name__ for each in models.values()}
-    restores = bool(getattr(config, "character_variants", None))
-    kinds = [kind_of_class(name, restores=restores) for name in config.architectures or [] if name in registered]
+    kinds = [kind_of(config.to_dict(), name) for name in config.architectures or [] if name in registered]
     pipelines: dict[str, dict[str, Any]] = {
         kind.task: {"impl": registration.PIPELINES[kind.task], "pt": [kind.auto_class]}
         for kind in kinds

@@ -13,10 +13,9 @@ from transformers import PreTrainedConfig, PreTrainedModel
 
 from .. import registration  # not its names: it is half imported if it is what imports transformers first
 from ..configuration.configuration_base import AtentaConfig
-from ..engines.kinds import Kind, kind_of_class, prompt_separator
+from ..engines.kinds import Kind, kind_of
 from ..engines.saved_model import AS_SAVED, CONFIG, class_of, load_config, read_config, read_saved
 from ..engines.saved_tensors import count_weights
-from ..phonemization.letter_tagger import writes_units
 from .card_words import CardLanguage, less_is_better
 
 METRICS = "metrics.json"
@@ -66,18 +65,13 @@ class ModelFacts:
 
     @property
     def restores(self) -> bool:
-        """Whether the model is a tagger that restores characters."""
+        """Whether the model is a tagger of characters."""
         return self.kind.task == "character-restoration"
 
     @property
     def writes_units(self) -> bool:
         """Whether it is such a tagger, and writes the units of words, such as their phones, instead."""
-        return self.restores and writes_units(self.config)
-
-    @property
-    def answers_prompts(self) -> bool:
-        """Whether it is a decoder that was trained on prompts and answers."""
-        return bool(prompt_separator(self.config.to_dict()))
+        return self.kind.name == "letters-to-units"
 
     @property
     def generates(self) -> bool:
@@ -109,7 +103,7 @@ class ModelFacts:
         weights = weight_files(folder)
         return cls(
             class_name=class_name,
-            kind=kind_of_class(registered.__name__, restores=bool(getattr(config, "character_variants", None))),
+            kind=kind_of(config.to_dict(), registered.__name__),
             config=config,
             parameters=sum(map(count_weights, weights)),
             megabytes=sum(path.stat().st_size for path in weights) / 1e6,

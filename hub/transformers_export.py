@@ -16,7 +16,7 @@ import torch
 import transformers
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from ..engines.kinds import kind_of_class
+from ..engines.kinds import auto_class_of
 from ..engines.saved_model import find_model, load_tokenizer, load_weights, read_saved
 from ..engines.torch_models import load_model, named_outputs
 from ..engines.transformers_homes import to_home
@@ -71,7 +71,7 @@ def export_transformers(folder: str | os.PathLike, destination: str | os.PathLik
     with TemporaryDirectory() as place:
         unfinished = Path(place, "model")
         _save(made, tokenizer, unfinished)
-        auto_class = getattr(transformers, kind_of_class(type(model).__name__).auto_class)
+        auto_class = getattr(transformers, auto_class_of(type(model).__name__))
         reopened = load_weights(auto_class, unfinished, dtype=torch.float32)
         differences = _compare(model, tokenizer, reopened, load_tokenizer(unfinished))
         card.save(unfinished / CARD)

@@ -11,7 +11,6 @@ import numpy as np
 from ..engines.kinds import saved_options
 from ..restoration.restorer import CharacterRestorer
 
-TASK = "character-restoration"  # whose saved options the tagger reads
 _FORBIDDEN = -1000.0  # a logarithm of no probability: in float64, exp gives 0
 _Ranked = list[tuple[float, tuple[int, ...]]]  # sums of logarithms and the labels that they are of, best first
 
@@ -34,7 +33,8 @@ def writes_units(config: Any) -> bool:
 
 
 def _options(config: Any) -> Mapping[str, Any]:
-    return saved_options({"task_specific_params": getattr(config, "task_specific_params", None)}, TASK)
+    saved = {"task_specific_params": getattr(config, "task_specific_params", None)}
+    return saved_options(saved, "character-restoration")
 
 
 class LetterTagger:

@@ -9,9 +9,8 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from ..engines.engine import EngineName
+from ..engines.choice import EngineName, Quantization
 from ..engines.feedback import warn_of_files
-from ..engines.onnx_models import Quantization
 from ..engines.saved_model import find_model
 from ..generation_options import is_whole
 from ..restoration.restorer import CharacterRestorer

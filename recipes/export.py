@@ -21,9 +21,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.engine import Engine, load_engine
 from atenta.engines.kinds import kind_of, prompt_separator
-from atenta.engines.onnx_models import ONNX_FOLDER
 from atenta.engines.saved_model import find_model, learned_positions, read_generation_config
 from atenta.engines.search_options import SearchOptions
 from atenta.restoration.restorer import CharacterRestorer

@@ -130,7 +130,7 @@ def main() -> None:
     tokenizer, model = _create_tagger(sizes, characters, rows["train"], variants)
     variants = model.config.character_variants  # a saved tagger keeps its own
     task = RestorationTask(model.config.to_dict(), strip=characters.strip, sample_by=data.sample_by)
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     if not any(each in variants for row in rows["validation"] for each in row["source"]):
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)

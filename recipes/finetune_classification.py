@@ -52,7 +52,7 @@ def main() -> None:
     labels = model.config.id2label  # a saved classifier keeps its labels
     has_pairs = any(row["text_pair"] is not None for row in chain(*splits.values()))
     task = ClassificationTask(text_pairs=has_pairs)
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     if len(labels) < 2:
         raise SystemExit(f"Found the label {labels[0]!r} alone in all rows; expected at least two to tell apart.")
     columns = ["text", "text_pair"] if has_pairs else ["text"]

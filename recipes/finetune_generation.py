@@ -58,7 +58,7 @@ def main() -> None:
     encode = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)
     model.generation_config.max_length = sizes.max_length  # the default is 20
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     collator = DataCollatorForSeq2Seq(tokenizer)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:

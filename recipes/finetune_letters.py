@@ -120,7 +120,7 @@ def main() -> None:
                 "expected an encoder of pretrain_masked.py, or a model of this recipe"
             )
         task = LetterTask(model.config.to_dict(), **scored_by)
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     report = report_rows(
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
     )

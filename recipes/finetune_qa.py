@@ -64,7 +64,7 @@ def main() -> None:
         max_answer_len=data.max_answer_length,
         align_to_words=data.align_to_words,
     )
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     report = report_rows(splits, training, ["question", "context"], tokenizer)
     encode = partial(encode_questions, tokenizer=tokenizer, max_length=sizes.max_length, stride=data.stride)
     windows = encode_rows(splits, training, encode, data.preprocessing_num_workers)

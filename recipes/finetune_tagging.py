@@ -64,7 +64,7 @@ def main() -> None:
             "encoder of pretrain_masked.py, or a model of this recipe"
         )
     tags = model.config.id2label  # a saved tagger keeps its tags
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     report = report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)
     encode = partial(encode_tagged, tokenizer=tokenizer, label2id=model.config.label2id)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)

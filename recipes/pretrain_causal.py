@@ -68,7 +68,7 @@ def main() -> None:
     packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
     model.generation_config.max_length = sizes.max_length  # the default is 20
     task = DocumentTask(sample_by=data.sample_by, block_size=sizes.max_length)
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:

@@ -71,7 +71,7 @@ def main() -> None:
     mask = partial(mask_once, tokenizer=tokenizer, **masking)
     encoded |= encode_rows(held_out, training, mask, data.preprocessing_num_workers)
     task = PairTask(metrics=search.metrics, denoising=True)
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     collator = DenoisingCollator(tokenizer, model, **masking)
     # The source, which is made with the batch, is never longer than the text.
     lengths = ("labels", "labels")

@@ -108,7 +108,7 @@ def main() -> None:
     scored_by = {"metrics": search.metrics, "several_targets": pairs.several_targets}
     scored_by |= {"target_separator": pairs.target_separator}
     task = PairTask(**scored_by)
-    model.config.task_specific_params = {task.kind: task.options}
+    model.config.task_specific_params = task.task_specific_params
     collator = DataCollatorForSeq2Seq(tokenizer, model)
     trainer = train_to_generate(run, model, training, tokenizer, encoded, collator, search)
 

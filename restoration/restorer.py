@@ -5,13 +5,13 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from ..engines.engine import EngineName, choose_engine
+from ..engines.choice import ONNX_FOLDER, EngineName, Quantization, choose_engine, default_quantization
 from ..engines.feedback import progress
-from ..engines.onnx_models import ONNX_FOLDER, OnnxHead, Quantization, count_cores, default_quantization
+from ..engines.onnx_models import OnnxHead, count_cores
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
 from ..engines.text_ids import TextIds
 from ..tokenization.spellings_file import HUB_OPTIONS
@@ -146,15 +146,19 @@ class CharacterRestorer(WindowReader):
         if engine == "auto" and kwargs and quantization is None:
             engine = "torch"
         quantization = quantization or default_quantization(folder, engine)
-        if choose_engine(folder, engine, quantization) == "torch":
-            from transformers import AutoModelForTokenClassification
+        match name := choose_engine(folder, engine, quantization):
+            case "torch":
+                from transformers import AutoModelForTokenClassification
 
-            in_torch = load_weights(AutoModelForTokenClassification, folder, **kwargs)
-            return cls(in_torch, load_tokenizer(folder), load_spellings(in_torch.config))
-        if kwargs:
-            raise ValueError(f"engine='onnx' does not have {', '.join(kwargs)}; expected engine='torch' with it.")
-        model = OnnxTagger(folder, quantization)
-        return cls(model, TextIds(folder), load_spellings(model.config))
+                in_torch = load_weights(AutoModelForTokenClassification, folder, **kwargs)
+                return cls(in_torch, load_tokenizer(folder), load_spellings(in_torch.config))
+            case "onnx":
+                if kwargs:
+                    raise ValueError(f"engine='onnx' does not have {', '.join(kwargs)}; expected engine='torch'.")
+                model = OnnxTagger(folder, quantization)
+                return cls(model, TextIds(folder), load_spellings(model.config))
+            case _:
+                assert_never(name)
 
     def _progress(self, windows: int) -> AbstractContextManager[Callable[[int], object]]:
         return progress(windows, "window")

@@ -282,7 +282,6 @@ class LikelihoodTask(Task):
         predicted: The column with what is predicted.
     """
 
-    kind = "text-generation"
     predicted: ClassVar[str]
 
     def texts(self, rows: Iterable[Row]) -> list[str]:
@@ -315,6 +314,7 @@ class DocumentTask(LikelihoodTask):
     Its options are `sample_by`, the unit of a document, and `block_size`, the tokens of a packed row.
     """
 
+    kind = "text-generation"
     predicted = "text"
 
     @property

@@ -10,8 +10,6 @@ from unicodedata import is_normalized
 
 from datasets import Features, List, Value
 
-from atenta.engines.kinds import saved_options
-from atenta.phonemization.letter_tagger import TASK
 from atenta.recipes.tasks.task import Baselines, Row
 from atenta.recipes.tasks.transduction import PairTask, align_letters, divide, letters_in_context
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
@@ -94,12 +92,7 @@ class LetterTask(PairTask):
     each tag that precedes a word, `unique_unit`, and `unique_unit_counts` as in [`count_unit`].
     """
 
-    kind = TASK
-
-    @classmethod
-    def is_of(cls, config: Row) -> bool:
-        """Return whether a saved tagger writes units, rather than restored texts."""
-        return super().is_of(config) and "tag_characters" in saved_options(config, cls.kind)
+    kind = "letters-to-units"
 
     @property
     def marks(self) -> dict[str, str]:

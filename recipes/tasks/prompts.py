@@ -6,11 +6,9 @@ from typing import Any
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.engines.kinds import prompt_separator
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.tasks.documents import LikelihoodTask
-from atenta.recipes.tasks.task import Row
 
 SEPARATOR = "\n"  # between prompt and answer, in new models; it is saved with them
 # A chat as a prompt and its answer are in training. Earlier messages are lines of the prompt.
@@ -79,10 +77,6 @@ class PromptTask(LikelihoodTask):
     Its options are `separator`, which parts prompts from answers, and `max_length`, the maximum tokens of a row.
     """
 
+    kind = "prompt-answering"
     rows = PROMPTS
     predicted = "answer"
-
-    @classmethod
-    def is_of(cls, config: Row) -> bool:
-        """Return whether a decoder was trained on prompts."""
-        return super().is_of(config) and bool(prompt_separator(config))

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from atenta.engines.kinds import class_names, kind_of, saved_options
+from atenta.engines.kinds import KINDS, class_names, saved_options
 from atenta.recipes.reading import RowFormat
 
 Row = Mapping[str, Any]
@@ -16,7 +16,7 @@ class Task:
     """A task, with which a recipe scores its model, and `atenta evaluate` a saved one.
 
     Attributes:
-        kind: The task of the models that answer, in `engines/kinds.py`.
+        kind: The name of the kind of models that answer, in `engines/kinds.py`.
         rows: The format of the rows' files.
         columns: What a model reads of a row, if a line of `atenta predict` has fields of the same names.
         config: The model's `config.json`; empty for a task without a model yet.
@@ -30,12 +30,14 @@ class Task:
     def __init__(self, config: Row | None = None, **options: Any) -> None:
         """Take the options that were saved with a model, and others instead of them."""
         self.config = config or {}
-        self.options: dict[str, Any] = {**saved_options(self.config, self.kind), **options}
+        self.options: dict[str, Any] = {**saved_options(self.config, KINDS[self.kind].task), **options}
 
-    @classmethod
-    def is_of(cls, config: Row) -> bool:
-        """Return whether this is the task of a saved model; tasks of one kind tell their models by what was saved."""
-        return kind_of(config).task == cls.kind
+    @property
+    def task_specific_params(self) -> dict[str, dict[str, Any]]:
+        """The options, as they are saved in the model's configuration, with the kind if others have its head too."""
+        kind = KINDS[self.kind]
+        has_others = any(each.head == kind.head and each is not kind for each in KINDS.values())
+        return {kind.task: self.options | ({"kind": kind.name} if has_others else {})}
 
     @property
     def row_format(self) -> RowFormat:

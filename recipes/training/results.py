@@ -16,7 +16,8 @@ from typing import Any
 import psutil
 import torch
 
-from atenta.engines.onnx_models import ONNX_FOLDER, check_export
+from atenta.engines.choice import ONNX_FOLDER
+from atenta.engines.onnx_models import check_export
 from atenta.hub.card import write_model_card
 from atenta.hub.card_command import describe_command, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package

@@ -13,7 +13,7 @@ from .configuration.configuration_decoder import AtentaDecoderConfig
 from .configuration.configuration_encoder import AtentaEncoderConfig
 from .configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
 from .configuration.configuration_pair_votes import AtentaPairVotesConfig
-from .engines.kinds import KINDS, kind_of_class
+from .engines.kinds import KINDS, auto_class_of
 from .import_hook import call_after_import
 from .modeling.modeling_decoder import (
     AtentaDecoderForCausalLM,
@@ -49,8 +49,7 @@ _MODELS: dict[type[PreTrainedConfig], tuple[type[PreTrainedModel], ...]] = {
     AtentaPairVotesConfig: (AtentaPairVotesForCausalLM,),
 }
 AUTO_CLASSES: dict[type[PreTrainedConfig], dict[str, type[PreTrainedModel]]] = {
-    config_class: {kind_of_class(each.__name__).auto_class: each for each in models}
-    for config_class, models in _MODELS.items()
+    config_class: {auto_class_of(each.__name__): each for each in models} for config_class, models in _MODELS.items()
 }
 # Their pre-training has no head of its own.
 AUTO_CLASSES[AtentaDecoderConfig]["AutoModelForPreTraining"] = AtentaDecoderForCausalLM

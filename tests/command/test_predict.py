@@ -19,8 +19,8 @@ from atenta import (
     restore_accents,
 )
 from atenta.command import predictors, text_lines
-from atenta.command.predictors import PredictOptions, name_engine
 from atenta.command.problems import Problems
+from atenta.command.served_models import PredictOptions, name_engine
 from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.command import refusal, run, write_text

@@ -15,12 +15,16 @@ import atenta
 from atenta import (
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,
+    AtentaEncoderForTokenClassification,
     CharacterRestorer,
     Spellings,
     load_engine,
 )
 from atenta.command.main import app
+from atenta.engines.kinds import kind_of
 from atenta.engines.onnx_export import export_onnx
+from atenta.hub.card import make_card
+from atenta.recipes.tasks.tagging import TaggingTask
 from support.saved import save_with_tokenizer
 from support.small_models import SMALL_MODELS
 from support.taggers import BASES, make_restorer
@@ -217,3 +221,21 @@ def test_outputs_that_are_no_numbers_are_no_answers(tmp_path, kind):
     if kind == "pairs":
         with pytest.raises(ValueError, match="outputs of the model are not finite"):
             pipeline("text2text-generation", str(folder))(model.text)
+
+
+@pytest.mark.parametrize("name", ["finetuned-letters", 3])
+def test_a_kind_that_is_not_known_is_refused_by_name(name, tmp_path):
+    """Such a model has a head of other kinds, whose answers would be wrong."""
+    save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path / "model")
+    config = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
+    config["task_specific_params"] = {"token-classification": {"kind": name}}
+    (tmp_path / "model" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for door in (CHARACTER_DOORS["predict"], evaluate, make_card):
+        with pytest.raises((SystemExit, ValueError), match=f"kind of AtentaEncoderForTokenClassification is {name!r}"):
+            door(tmp_path / "model")
+
+
+def test_a_tagger_of_words_that_began_as_a_restorer_says_so(tmp_path):
+    model = make_restorer().model
+    model.config.task_specific_params = TaggingTask().task_specific_params
+    assert kind_of(model.config.to_dict(), type(model).__name__).name == "token-classification"

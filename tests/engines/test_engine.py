@@ -15,9 +15,10 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
 from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassification
-from atenta.engines import engine as engine_module
+from atenta.engines import choice
+from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.engine import load_engine
-from atenta.engines.onnx_models import FORMAT, FORMAT_KEY, ONNX_FOLDER, OnnxTexts
+from atenta.engines.onnx_models import FORMAT, FORMAT_KEY, OnnxTexts
 from atenta.engines.torch_models import load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
@@ -310,7 +311,7 @@ def test_the_engine_is_chosen(folders, tmp_path, monkeypatch):
     assert repr(load_engine(folder)) == "<Engine: AtentaDecoderForCausalLM in onnx>"
     copy = shutil.copytree(folder, tmp_path / "model", ignore=shutil.ignore_patterns(ONNX_FOLDER))
     assert load_engine(copy).name == "torch"
-    monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name == "onnxruntime" else name)
+    monkeypatch.setattr(choice, "find_spec", lambda name: None if name == "onnxruntime" else name)
     assert load_engine(folder).name == "torch"
 
 
@@ -346,7 +347,7 @@ def write_onnx(folder, format=None):
         ),
         (lambda folder: write_onnx(folder, "0"), {}, ValueError, f"_model.onnx has format 0; expected {FORMAT}"),
         (write_onnx, {}, ValueError, f"_model.onnx has format None; expected {FORMAT}.*: atenta export FOLDER"),
-        (None, {"engine": "tensorflow"}, ValueError, "engine='tensorflow'; expected 'auto', 'onnx' or 'torch'"),
+        (None, {"engine": "tensorflow"}, ValueError, "engine='tensorflow'; expected .*'auto', 'onnx', 'torch'"),
         (None, {"quantization": "int4"}, ValueError, "quantization='int4'; expected 'int8'"),
         (None, {"engine": "torch", "quantization": "int8"}, ValueError, "quantization='int8' .*engine='torch'"),
         (None, {"threads": "2"}, ValueError, "threads='2'; expected 1 or more"),
@@ -379,7 +380,7 @@ def test_both_files_of_an_encoder_decoder_are_needed(encoder_decoder_folder, tmp
     ],
 )
 def test_a_missing_engine_is_named(missing, engine, message, decoder_folder, monkeypatch):
-    monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name in missing else name)
+    monkeypatch.setattr(choice, "find_spec", lambda name: None if name in missing else name)
     with pytest.raises(ImportError, match=re.escape(message)):
         load_engine(decoder_folder, engine)
 
@@ -389,7 +390,7 @@ def test_onnx_files_without_weights_ask_for_onnxruntime(left, decoder_folder, tm
     folder = shutil.copytree(decoder_folder, tmp_path / "model")
     (folder / "model.safetensors").unlink()
     (folder / ONNX_FOLDER / "decoder_model.onnx").rename(folder / ONNX_FOLDER / left)
-    monkeypatch.setattr(engine_module, "find_spec", lambda name: None if name == "onnxruntime" else name)
+    monkeypatch.setattr(choice, "find_spec", lambda name: None if name == "onnxruntime" else name)
     with pytest.raises(ImportError, match="need onnxruntime"):
         load_engine(folder)
 

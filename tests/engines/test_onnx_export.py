@@ -17,8 +17,9 @@ from atenta import (
     AtentaPairVotesForCausalLM,
     load_engine,
 )
+from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.onnx_export import export_onnx
-from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, made_of, weights_digest
+from atenta.engines.onnx_models import OnnxGenerator, OnnxHead, made_of, weights_digest
 from atenta.engines.torch_models import TorchGenerator, load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from support.exported import every_head, save_head, save_lively

@@ -21,7 +21,7 @@ import atenta
 import atenta.command.evaluate
 import atenta.command.info
 import atenta.command.predict
-import atenta.command.predictors
+import atenta.command.served_models
 import atenta.hub.publishing
 import atenta.recipes.export
 import atenta.recipes.measure_gender

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaEncoderConfig, AtentaTokenizer
+from atenta.engines.kinds import kind_of
 from atenta.recipes.tasks.letters import Alignment, LetterTask, choose_marks, count_unit, encode_letters, join_units
 from atenta.restoration.character_codes import CharacterCodes
 
@@ -115,12 +116,15 @@ def test_a_saved_model_says_that_it_writes_units():
     saved = {
         "architectures": ["AtentaEncoderForTokenClassification"],
         "character_variants": {"a": ["a "]},
-        "task_specific_params": {task.kind: task.options},
+        "task_specific_params": task.task_specific_params,
     }
-    assert LetterTask.is_of(saved)
+    assert kind_of(saved).name == LetterTask.kind
     assert LetterTask(saved).mark(pair("casa", "", "x", "br")) == "21casa"
+    # Earlier versions saved no name of a kind.
+    assert kind_of({**saved, "task_specific_params": {"character-restoration": task.options}}).name == LetterTask.kind
     options = {name: value for name, value in task.options.items() if name != "tag_characters"}
-    assert not LetterTask.is_of({**saved, "task_specific_params": {task.kind: options}})
+    restored = {**saved, "task_specific_params": {"character-restoration": options}}
+    assert kind_of(restored).name == "character-restoration"
 
 
 def test_letters_in_context_are_a_baseline_of_aligned_pairs():
