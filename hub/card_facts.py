@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from huggingface_hub.dataclasses import type_validator
-from transformers import PreTrainedConfig, PreTrainedModel
 
-from .. import registration  # not its names: it is half imported if it is what imports transformers first
-from ..configuration.configuration_base import AtentaConfig
 from ..engines.kinds import Kind, kind_of
-from ..engines.saved_model import AS_SAVED, CONFIG, class_of, load_config, read_config, read_saved
+from ..engines.saved_model import AS_SAVED, CONFIG, class_of, is_ours, load_config, read_config, read_saved
 from ..engines.saved_tensors import count_weights
 from .card_words import CardLanguage, less_is_better
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedConfig, PreTrainedModel
 
 METRICS = "metrics.json"
 WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
@@ -53,7 +53,7 @@ class ModelFacts:
 
     class_name: str
     kind: Kind
-    config: PreTrainedConfig
+    config: "PreTrainedConfig"
     parameters: int
     megabytes: float
     characters: int | None
@@ -79,7 +79,7 @@ class ModelFacts:
         return self.kind.task in ("text-generation", "text2text-generation")
 
     @classmethod
-    def read(cls, folder: str | Path, model: PreTrainedModel | None = None) -> Self:
+    def read(cls, folder: str | Path, model: "PreTrainedModel | None" = None) -> Self:
         """Read the facts from a saved model's folder; `model` is what was saved there, if its class is a user's own.
 
         Raises:
@@ -96,7 +96,7 @@ class ModelFacts:
             config, registered = load_config(folder), _registered_classes().get(class_name)
         else:
             config, class_name, registered = model.config, type(model).__name__, registered_class(model)
-        if registered is None or not isinstance(config, AtentaConfig):
+        if registered is None:
             raise ValueError(
                 f"{folder / CONFIG}: architectures has {class_name}; expected a class of this package or a subclass."
             )
@@ -275,11 +275,13 @@ class CardFacts:
         return figure if less_is_better(self.metric or "") else -figure
 
 
-def _registered_classes() -> dict[str, type[PreTrainedModel]]:
+def _registered_classes() -> dict[str, "type[PreTrainedModel]"]:
+    from .. import registration  # which imports transformers, and that this module
+
     return {each.__name__: each for models in registration.AUTO_CLASSES.values() for each in models.values()}
 
 
-def registered_class(model: PreTrainedModel) -> type[PreTrainedModel] | None:
+def registered_class(model: "PreTrainedModel") -> "type[PreTrainedModel] | None":
     """Return the class of this package that a model is of; `None` for other models, such as a user's own."""
     registered = {*_registered_classes().values()}
     return next((each for each in type(model).__mro__ if each in registered), None)
@@ -292,8 +294,7 @@ def is_of_this_package(folder: str | Path) -> bool:
         ValueError: If that file is damaged.
     """
     path = Path(folder) / CONFIG
-    types = [config_class.model_type for config_class in registration.AUTO_CLASSES]
-    return path.is_file() and read_saved(path).get("model_type") in types
+    return path.is_file() and is_ours(read_saved(path))
 
 
 def weight_files(folder: Path) -> list[Path]:

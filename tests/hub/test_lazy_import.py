@@ -83,6 +83,7 @@ def load_after(statements: str, folder: str) -> None:
 ORDERS = {
     "ours last": "import transformers; from transformers import AutoModel; import atenta",
     "the card": "from atenta.hub.card import write_model_card",
+    "its facts": "from atenta.hub.card_facts import CardFacts; import transformers",
     "another package": "import atenta, peft",  # imports transformers while it is itself half imported
     "a module that prints, as under -OO": (
         "import atenta, sys; sys.meta_path.insert(0, type('Printing', (), {'find_spec': staticmethod("
