@@ -22,7 +22,6 @@ from atenta.engines.choice import (
     EngineName,
     Quantization,
     choose_engine,
-    default_quantization,
     first_files,
 )
 from atenta.engines.engine import Engine, load_engine
@@ -116,9 +115,8 @@ def name_engine(options: PredictOptions) -> str:
     kind = kind_of(config) if is_ours(config) else None
     if kind is None or "engine" not in _SERVED[kind.name][1]:
         return f"torch, with {folder}"
-    rounded = default_quantization(folder, options.engine) if kind.task == "character-restoration" else None
-    quantization = options.quantization or rounded
-    match name := choose_engine(folder, options.engine, quantization):
+    name, quantization = choose_engine(folder, options.engine, options.quantization)
+    match name:
         case "torch":
             return f"torch, with {folder}"
         case "onnx":
@@ -158,7 +156,7 @@ def _load_text_engine(options: PredictOptions, folder: Path) -> Predictor:
     is_prompt = kind_of(read_config(folder)).task == "text-generation"
     search: Mapping[str, Any] = options.generate
     if not is_prompt:
-        if choose_engine(folder, options.engine, options.quantization) == "torch":
+        if choose_engine(folder, options.engine, options.quantization)[0] == "torch":
             return _load_pipeline(options, folder)
         if options.ensemble or options.device:
             raise ValueError(f"--{'ensemble' if options.ensemble else 'device'} needs --engine torch.")

@@ -25,36 +25,40 @@ def first_files(folder: Path, quantization: Quantization | None) -> list[Path]:
     return [folder / ONNX_FOLDER / file_name(stem, quantization) for stem in ("model", "decoder_model")]
 
 
+def _has_files(folder: Path, quantization: Quantization | None) -> bool:
+    return any(path.is_file() for path in first_files(folder, quantization))
+
+
 def export_command(path: Path) -> str:
     """Return the command that writes an ONNX file of a saved model."""
     return f"atenta export {path.parent.parent}" + (" --quantization int8" if path.stem.endswith("_int8") else "")
 
 
-def default_quantization(folder: Path, engine: EngineName) -> Quantization | None:
-    """Return `"int8"` if a saved model has no other ONNX files and `engine` may run them, otherwise `None`."""
-    has_float, has_int8 = (any(path.is_file() for path in first_files(folder, kind)) for kind in (None, "int8"))
-    may_run = engine == "onnx" or (engine == "auto" and find_spec("onnxruntime") is not None)
-    return "int8" if has_int8 and not has_float and may_run else None
+def choose_engine(
+    folder: Path, engine: EngineName, quantization: Quantization | None
+) -> tuple[ChosenEngine, Quantization | None]:
+    """Return the engine to use for the model of a folder, and which of its ONNX files: int8 if there are no others.
 
-
-def choose_engine(folder: Path, engine: EngineName, quantization: Quantization | None) -> ChosenEngine:
-    """Return the engine to use for the model of a folder. Arguments and errors are those of `load_engine`."""
+    Arguments and errors are those of `load_engine`.
+    """
     if engine not in get_args(EngineName):
         raise ValueError(f"engine={engine!r}; expected one of {', '.join(map(repr, get_args(EngineName)))}.")
     if quantization not in (None, *get_args(Quantization)):
         raise ValueError(f"quantization={quantization!r}; expected 'int8', or None for float32.")
     if engine == "torch" and quantization:
         raise ValueError(f"quantization={quantization!r} is for ONNX files; leave it out with engine='torch'.")
-    files = first_files(folder, quantization)
-    has_files = any(path.is_file() for path in files)
-    only_files = any((folder / ONNX_FOLDER).glob("*.onnx")) and not any(folder.glob("*.safetensors"))
     has_onnx, has_torch = (find_spec(package) is not None for package in ("onnxruntime", "torch"))
+    may_run = engine == "onnx" or (engine == "auto" and has_onnx)
+    if quantization is None and may_run and not _has_files(folder, None) and _has_files(folder, "int8"):
+        quantization = "int8"
+    files, has_files = first_files(folder, quantization), _has_files(folder, quantization)
+    only_files = any((folder / ONNX_FOLDER).glob("*.onnx")) and not any(folder.glob("*.safetensors"))
     if engine != "torch" and has_files and has_onnx:
-        return "onnx"
+        return "onnx", quantization
     if engine == "torch" or (engine == "auto" and quantization is None and has_torch and not only_files):
         if not has_torch:
             raise ImportError(f"engine='torch' needs torch and transformers: {_INSTALL['torch']}")
-        return "torch"
+        return "torch", None
     if has_files or (only_files and not has_onnx):
         raise ImportError(f"The ONNX files of {folder} need onnxruntime: {_INSTALL['onnx']}")
     raise FileNotFoundError(

@@ -391,7 +391,7 @@ def load_engine(
     Args:
         folder: folder of a saved model; or its name on the Hub; for onnxruntime, with the files of `atenta export`.
         engine: `"onnx"`, `"torch"`, or `"auto"`: onnxruntime if it is installed and has its files, else torch.
-        quantization: `"int8"` for the ONNX files that were exported so; by default those in float32.
+        quantization: `"int8"` for the ONNX files that were exported so; by default those in float32, if there are any.
         threads: number of threads. In onnxruntime, each generates for some of the texts; by default, as many as the
             process has cores. In torch, they share each product; by default, its own setting.
 
@@ -414,7 +414,8 @@ def load_engine(
     tokenizer = TextIds(folder)
     tokenizer.check_model(config)
     model: Head | Generator
-    match name := choose_engine(folder, engine, quantization):
+    name, quantization = choose_engine(folder, engine, quantization)
+    match name:
         case "onnx":
             files = folder / ONNX_FOLDER
             is_head = (files / file_name("model", quantization)).is_file()

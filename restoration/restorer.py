@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, assert_never
 
 import numpy as np
 
-from ..engines.choice import ONNX_FOLDER, EngineName, Quantization, choose_engine, default_quantization
+from ..engines.choice import ONNX_FOLDER, EngineName, Quantization, choose_engine
 from ..engines.feedback import progress
 from ..engines.onnx_models import OnnxHead, count_cores
 from ..engines.saved_model import AS_SAVED, class_of, find_model, load_tokenizer, load_weights, read_config
@@ -145,8 +145,8 @@ class CharacterRestorer(WindowReader):
         read_tagger_config(folder)
         if engine == "auto" and kwargs and quantization is None:
             engine = "torch"
-        quantization = quantization or default_quantization(folder, engine)
-        match name := choose_engine(folder, engine, quantization):
+        name, quantization = choose_engine(folder, engine, quantization)
+        match name:
             case "torch":
                 from transformers import AutoModelForTokenClassification
 

@@ -18,7 +18,7 @@ from atenta import (
     load_engine,
     restore_accents,
 )
-from atenta.command import predictors, text_lines
+from atenta.command import served_models, text_lines
 from atenta.command.problems import Problems
 from atenta.command.served_models import PredictOptions, name_engine
 from atenta.engines.onnx_export import export_onnx
@@ -123,7 +123,7 @@ def test_an_engine_has_the_warnings_of_the_pipeline(tmp_path, capsys, options):
     engine = load_engine(folder, "torch")
     capsys.readouterr()  # bars of the model that was saved
     problems = Problems()
-    predictors._warn(engine, texts, engine.search_windows(texts), False, problems)
+    served_models._warn(engine, texts, engine.search_windows(texts), False, problems)
     problems.report()
     assert capsys.readouterr().err.splitlines() == lines
 
