@@ -421,7 +421,7 @@ def _check_one_engine(engine: str, quantization: str | None, device: str | None,
     exported = f"--quantization {quantization}" if quantization else f"--engine {engine}" * (engine not in IN_TORCH)
     of_torch = "--engine torch" if engine == "torch" else "--ensemble" if ensemble else "--device" if device else None
     if exported and of_torch:
-        raise typer.BadParameter(f"found {exported}, which is not of torch, and {of_torch}, which is: give one.")
+        raise typer.BadParameter(f"found {exported}, which torch does not run, and {of_torch}: give one of them.")
 
 
 def main() -> None:

@@ -104,6 +104,14 @@ def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
     assert found.stderr.count(f"warning: {path}: ") == found.stderr.count("cut -f1") == 1
 
 
+@pytest.mark.parametrize("head", [AtentaEncoderForSequenceClassification, AtentaEncoderForTokenClassification])
+def test_rows_of_a_table_are_pointed_out(head, tmp_path):
+    """Once for each file, by a model that labels or tags texts."""
+    save_with_tokenizer(head, tmp_path, num_hidden_layers=1)
+    path = write_text(tmp_path / "rows.tsv", "text\tlabel\numa casa\tnome\n")
+    assert run("predict", tmp_path, "--files", path).stderr.count(f"warning: {path}: tabs are read") == 1
+
+
 def test_targets_between_sources_and_tags_are_pointed_out(capsys):
     fields = {"text": "ser\tsou\tV;1;SG", "where": "targets_between.tsv, line 1"}
     assert text_lines.part_tags(fields, has_tags=True) == ("ser\tsou", ["V", "1", "SG"])

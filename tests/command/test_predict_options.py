@@ -35,9 +35,9 @@ from support.saved import save_pairs, save_with_tokenizer
             ["ser", "--format", "text", "--num_beams", "2", "--num_return_sequences", "2"],
             "--format text has one result",
         ),
-        (["ser", "--engine", "torch", "--quantization", "int8"], "--quantization int8, which is of onnxruntime"),
-        (["ser", "--engine", "onnx", "--ensemble", "b"], "--engine onnx, which is of onnxruntime, and --ensemble"),
-        (["ser", "--quantization", "int8", "--device", "cpu"], "and --device, of torch"),
+        (["ser", "--engine", "torch", "--quantization", "int8"], "--quantization int8, which torch does not run"),
+        (["ser", "--engine", "onnx", "--ensemble", "b"], "--engine onnx, which torch does not run, and --ensemble"),
+        (["ser", "--quantization", "int8", "--device", "cpu"], "and --device: give one"),
     ],
 )
 def test_unclear_options_are_refused_before_the_model_is_loaded(arguments, message):
