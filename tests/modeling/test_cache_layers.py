@@ -16,9 +16,9 @@ from support.models import (
     GENERATORS,
     assert_equal,
     double_model,
+    every_generator,
     every_layout,
     inputs_for,
-    named,
     pad,
     texts,
     tiny_config,
@@ -170,9 +170,6 @@ def test_only_empty_dynamic_layers_are_replaced():
     assert [type(layer) for layer in filled.layers] == [DynamicLayer, GrowingLayer]
     assert {type(layer) for layer in offloading.layers} == {DynamicLayer}
     assert {type(layer) for layer in static.layers} == {StaticLayer}
-
-
-every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
 
 
 def dynamic_cache(model, lazy=False):

@@ -17,21 +17,15 @@ from atenta.modeling.attention import MultiHeadAttention
 from atenta.modeling.block import FeedForward
 from atenta.registration import AUTO_CLASSES, PIPELINES
 from support.models import (
-    DECODERS,
-    ENCODER_DECODERS,
-    ENCODERS,
-    LANGUAGE_MODELS,
     assert_close,
     assert_equal,
     double_model,
+    every_language_model,
     every_layout,
+    every_model,
     inputs_for,
-    named,
     tiny_model,
 )
-
-every_model = pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
-every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 
 
 @torch.no_grad()
