@@ -22,7 +22,7 @@ from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, mad
 from atenta.engines.torch_models import TorchGenerator, load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from support.exported import every_head, save_head, save_lively
-from support.models import ALL_LAYOUTS, GENERATORS, all_layouts, layout_name, named, pad, texts, tiny_model
+from support.models import ALL_LAYOUTS, GENERATORS, GROUPS, all_layouts, layout_name, named, pad, texts, tiny_model
 from support.recomputed import RecomputedModel
 from support.wheels import ROOT
 
@@ -57,6 +57,12 @@ def assert_same_head(folder, tolerance=1e-4):
                 np.testing.assert_allclose(actual[name][real], value.numpy()[real], atol=tolerance, rtol=0)
 
 
+def assert_exported_head(folder, model_class, tolerance=1e-4, **options):
+    tiny_model(model_class, **options).save_pretrained(folder)
+    export_onnx(folder)
+    assert_same_head(folder, tolerance)
+
+
 def edit_json(path, **changes):
     """Change values of a file, and return what they were."""
     saved = json.loads(path.read_bytes())
@@ -71,10 +77,7 @@ def test_every_head(model_class, head_folder):
 
 def test_ngrams_that_segments_share(tmp_path):
     options = {"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "conv_kernel_size": 3}
-    model = tiny_model(AtentaEncoderForTokenClassification, **options)
-    model.save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    assert_same_head(tmp_path)
+    assert_exported_head(tmp_path, AtentaEncoderForTokenClassification, **options)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +85,8 @@ def test_ngrams_that_segments_share(tmp_path):
 )
 def test_groups_of_characters(layout, tmp_path):
     """In float32 as in torch, and in int8 with all products before the head rounded."""
-    options = {"downsampling_rate": 4, "downsampling_size": 32, "downsampling_heads": 2, "downsampling_layers": 2}
-    model = tiny_model(AtentaEncoderForTokenClassification, num_hidden_layers=1, num_labels=3, **layout, **options)
-    model.save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    assert_same_head(tmp_path, tolerance=1e-5)
+    options = GROUPS | {"downsampling_size": 32, "num_hidden_layers": 1, "num_labels": 3}
+    assert_exported_head(tmp_path, AtentaEncoderForTokenClassification, tolerance=1e-5, **layout, **options)
     (path,) = export_onnx(tmp_path, "int8")
     products = products_of(path)
     assert len(products["UINT8"]) == 2 + 1 + 2 * 4 + 1 + 4  # mixing, pooling, blocks on groups, spreading, last block
@@ -167,9 +167,7 @@ def test_every_layout_of_generators(model_class, layout, tmp_path):
     "model_class", named([AtentaEncoderForTokenClassification, AtentaDecoderForSequenceClassification])
 )
 def test_every_layout_of_heads(model_class, layout, tmp_path):
-    tiny_model(model_class, num_labels=3, num_hidden_layers=1, **layout).save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    assert_same_head(tmp_path)
+    assert_exported_head(tmp_path, model_class, num_labels=3, num_hidden_layers=1, **layout)
 
 
 @pytest.fixture
