@@ -109,7 +109,7 @@ def test_feature_tags_come_before_a_text(name, engines, folders):
     assert engine.generate(["a", "caco"], tags=[[], [tag]], max_new_tokens=20)[1] == expected
     assert "".join(engine.stream("caco", tags=[tag], max_new_tokens=20)) == expected
     assert engine.generate("caco", max_new_tokens=20) != expected
-    with pytest.raises(ValueError, match=f"Found the tag 'SG'; expected some of {tag}"):
+    with pytest.raises(ValueError, match=f"'SG'.*{tag}"):
         engine.generate("caco", tags=[tag, "SG"])
     for tags in ([[tag]], [tag, tag], tag):
         with pytest.raises(ValueError, match="expected one for each text"):
@@ -271,7 +271,7 @@ def test_learned_positions_are_a_limit(name, engines, head_folder):
         lambda: decoder.generate(["a", longest + "a"], max_new_tokens=1),
         lambda: head.predict(["a", "a" * 63]),
     ):
-        with pytest.raises(ValueError, match="64 positions that this model has learned") as refused:
+        with pytest.raises(ValueError, match="64 positions") as refused:
             call()
         assert "\n" not in str(refused.value)
 

@@ -222,9 +222,9 @@ def test_int8_files_of_an_encoder_decoder(tmp_path):
 
 def test_examples_that_nothing_reads_are_refused(tagger_files, decoder_folder):
     folder = tagger_files[1].parents[1]
-    with pytest.raises(ValueError, match="calibration is for quantization='int8'"):
+    with pytest.raises(ValueError, match=r"calibration.*quantization='int8'"):
         export_onnx(folder, calibration=examples_of(folder))
-    with pytest.raises(ValueError, match="has a model that generates; calibration is for other models") as refused:
+    with pytest.raises(ValueError, match=r"generates.*calibration") as refused:
         export_onnx(decoder_folder, "int8", examples_of(decoder_folder))
     assert str(decoder_folder) in str(refused.value)
 
@@ -252,7 +252,7 @@ def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_pat
     files = [folder / ONNX_FOLDER / path.name for path in tagger_files]
     source, target = files if quantization else reversed(files)
     source.replace(target)
-    with pytest.raises(ValueError, match="in float32; expected int8" if quantization else "in int8; expected float32"):
+    with pytest.raises(ValueError, match="float32.*int8" if quantization else "int8.*float32"):
         OnnxHead(target.parent, quantization)
 
 
@@ -325,8 +325,8 @@ def test_weights_are_the_same_however_they_are_saved(tmp_path):
 
 def test_other_models_are_refused(tmp_path):
     for model_class, message in (
-        (AtentaPairVotesForCausalLM, "of class AtentaPairVotesForCausalLM; expected an encoder, a decoder"),
-        (AtentaEncoderDecoderModel, "of class AtentaEncoderDecoderModel; expected .* with an output layer"),
+        (AtentaPairVotesForCausalLM, "AtentaPairVotesForCausalLM.* an encoder, a decoder"),
+        (AtentaEncoderDecoderModel, "AtentaEncoderDecoderModel.* output layer"),
     ):
         tiny_model(model_class).save_pretrained(tmp_path)
         with pytest.raises(ValueError, match=message) as refused:
