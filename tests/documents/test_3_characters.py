@@ -1,8 +1,6 @@
 """Document 3, characters, tokens and padding."""
 
-import os
 import string
-import subprocess
 import sys
 
 import pytest
@@ -12,6 +10,7 @@ from transformers import AutoTokenizer
 from atenta import DEFAULT_ALPHABET, AtentaEncoderModel, AtentaTokenizer
 from support.documents import worked_example
 from support.models import tiny_model
+from support.ranks import run
 
 ALPHABET = worked_example("3/tokens").inputs["alphabet"]
 ANIMALS = ["gato", "elefante", "peixe", "pássaro", "cão"]
@@ -79,10 +78,8 @@ def test_a_batch_of_texts_is_padded_and_embedded():
 
 def order_of_a_set(seed):
     """Return the alphabet in the order of a set, in a new Python process with the given seed of its hashes."""
-    command = [sys.executable, "-c", "import sys; print(*set(sys.argv[1]), sep='', end='')", ALPHABET]
-    return subprocess.run(
-        command, env=os.environ | {"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
-    ).stdout
+    code = "import sys; print(*set(sys.argv[1]), sep='', end='')"
+    return run(sys.executable, "-c", code, ALPHABET, environment={"PYTHONHASHSEED": seed})
 
 
 def test_the_order_of_a_set_changes_from_process_to_process(tmp_path):

@@ -18,7 +18,7 @@ from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassificat
 from atenta.engines import choice
 from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.engine import load_engine
-from atenta.engines.onnx_models import FORMAT, FORMAT_KEY, OnnxTexts
+from atenta.engines.onnx_models import FORMAT, FORMAT_KEY
 from atenta.engines.torch_models import load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
@@ -110,7 +110,7 @@ def test_feature_tags_come_before_a_text(name, engines, folders):
     assert engine.generate(["a", "caco"], tags=[[], [tag]], max_new_tokens=20)[1] == expected
     assert "".join(engine.stream("caco", tags=[tag], max_new_tokens=20)) == expected
     assert engine.generate("caco", max_new_tokens=20) != expected
-    with pytest.raises(ValueError, match=f"Found the tag 'SG'; expected some of {tag}"):
+    with pytest.raises(ValueError, match=f"'SG'.*{tag}"):
         engine.generate("caco", tags=[tag, "SG"])
     for tags in ([[tag]], [tag, tag], tag):
         with pytest.raises(ValueError, match="expected one for each text"):
@@ -180,16 +180,8 @@ def test_samples_are_those_of_the_seed_in_both_engines(family, engines):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_many_beams_of_long_outputs(family, folders, engines, monkeypatch):
-    """The cache makes room several times, and texts are dropped on the way."""
-    calls = []
-    for method in ("keep", "_make_room"):
-        original = getattr(OnnxTexts, method)
-        monkeypatch.setattr(
-            OnnxTexts,
-            method,
-            lambda self, argument, original=original, method=method: calls.append(method) or original(self, argument),
-        )
+def test_many_beams_of_long_outputs(family, folders, engines):
+    """The cache has hundreds of places, and at first room for 80; texts are dropped on the way."""
     texts = [text * times for text, times in zip(TEXTS, (8, 1, 20, 2, 9, 4, 16, 1))]
     # What ends an output at a place of its own, whatever the weights: its source's end, or its prompt's length.
     options = {"keep_letters": True} if family == "encoder-decoder" else {"max_length": 60}
@@ -199,10 +191,9 @@ def test_many_beams_of_long_outputs(family, folders, engines, monkeypatch):
     for ours, others in zip(found, theirs):
         assert [one.text for one in ours] == [one.text for one in others]
         assert [one.score for one in ours] == pytest.approx([one.score for one in others], abs=1e-4)
-    assert calls.count("_make_room") > 3
-    assert calls.count("keep") > 2
-    assert "_make_room" in calls[: calls.index("keep")]
-    assert "_make_room" in calls[calls.index("keep") :]
+    lengths = [len(outputs[0].text) for outputs in found]
+    assert len(set(lengths)) > 3
+    assert max(lengths) > 35  # of ten beams each
 
 
 @one_of_each
@@ -281,7 +272,7 @@ def test_learned_positions_are_a_limit(name, engines, head_folder):
         lambda: decoder.generate(["a", longest + "a"], max_new_tokens=1),
         lambda: head.predict(["a", "a" * 63]),
     ):
-        with pytest.raises(ValueError, match="64 positions that this model has learned") as refused:
+        with pytest.raises(ValueError, match="64 positions") as refused:
             call()
         assert "\n" not in str(refused.value)
 
@@ -399,22 +390,23 @@ def test_onnx_files_without_weights_ask_for_onnxruntime(left, decoder_folder, tm
 def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder):
     decoder, translator = (engines[family, name] for family in FAMILIES)
     head = load_engine(head_folder(AtentaEncoderForTokenClassification), name)
-    calls = [
-        (lambda: head.generate("a"), ValueError, "ForTokenClassification does not generate text; use `predict`"),
-        (lambda: head.stream("a"), ValueError, "ForTokenClassification does not generate text; use `predict`"),
-        (lambda: decoder.predict(["a"]), ValueError, "AtentaDecoderForCausalLM generates text .*; use `generate`"),
-        (lambda: decoder.generate("a", keep_letters=True), ValueError, "keep_letters=True needs a source"),
-        (lambda: decoder.generate("a", num_beam=2), ValueError, "There is no option num_beam; did you mean num_beams"),
-        (lambda: decoder.generate("a", batch_size="4"), ValueError, "batch_size='4'; expected 1 or more"),
-        (lambda: translator.generate("a", keep_letters="no"), ValueError, "keep_letters='no'; expected True or False"),
-        (lambda: decoder.n_best("a"), TypeError, "`texts` is 'a' .* expected a list or tuple of str"),
-        (lambda: decoder.generate([1]), TypeError, re.escape("`texts[0]` is 1 (int), expected a str")),
-        (lambda: translator.generate("\ud800"), ValueError, "lone surrogate"),
-        (lambda: translator.stream("a", num_beams=2), ValueError, "One text can be streamed"),
-        (lambda: translator.stream(["a"]), TypeError, "expected a str"),
-        (lambda: head.predict(["a"], ["a", "b"]), ValueError, "Found 1 texts and 2 text_pairs"),
+    calls = [  # and names that the error must have
+        (lambda: head.generate("a"), ValueError, ["AtentaEncoderForTokenClassification", "`predict`"]),
+        (lambda: head.stream("a"), ValueError, ["AtentaEncoderForTokenClassification", "`predict`"]),
+        (lambda: decoder.predict(["a"]), ValueError, ["AtentaDecoderForCausalLM", "`generate`"]),
+        (lambda: decoder.generate("a", keep_letters=True), ValueError, ["keep_letters=True"]),
+        (lambda: decoder.generate("a", num_beam=2), ValueError, ["num_beam", "num_beams"]),
+        (lambda: decoder.generate("a", batch_size="4"), ValueError, ["batch_size='4'"]),
+        (lambda: translator.generate("a", keep_letters="no"), ValueError, ["keep_letters='no'", "True", "False"]),
+        (lambda: decoder.n_best("a"), TypeError, ["`texts`", "'a'", "list"]),
+        (lambda: decoder.generate([1]), TypeError, ["`texts[0]`", "1 (int)", "str"]),
+        (lambda: translator.generate("\ud800"), ValueError, ["surrogate"]),
+        (lambda: translator.stream("a", num_beams=2), ValueError, ["num_beams", "2"]),
+        (lambda: translator.stream(["a"]), TypeError, ["['a']", "str"]),
+        (lambda: head.predict(["a"], ["a", "b"]), ValueError, ["1 texts", "2 text_pairs"]),
     ]
-    for call, error, message in calls:
-        with pytest.raises(error, match=message) as refused:
+    for call, error, names in calls:
+        with pytest.raises(error) as refused:
             call()
+        assert [name for name in names if name not in str(refused.value)] == []
         assert "\n" not in str(refused.value)

@@ -23,7 +23,7 @@ from atenta.engines.onnx_models import OnnxGenerator, OnnxHead, made_of, weights
 from atenta.engines.torch_models import TorchGenerator, load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from support.exported import every_head, save_head, save_lively
-from support.models import ALL_LAYOUTS, GENERATORS, all_layouts, layout_name, named, pad, texts, tiny_model
+from support.models import ALL_LAYOUTS, GENERATORS, GROUPS, all_layouts, layout_name, named, pad, texts, tiny_model
 from support.recomputed import RecomputedModel
 from support.wheels import ROOT
 
@@ -58,6 +58,12 @@ def assert_same_head(folder, tolerance=1e-4):
                 np.testing.assert_allclose(actual[name][real], value.numpy()[real], atol=tolerance, rtol=0)
 
 
+def assert_exported_head(folder, model_class, tolerance=1e-4, **options):
+    tiny_model(model_class, **options).save_pretrained(folder)
+    export_onnx(folder)
+    assert_same_head(folder, tolerance)
+
+
 def edit_json(path, **changes):
     """Change values of a file, and return what they were."""
     saved = json.loads(path.read_bytes())
@@ -72,10 +78,7 @@ def test_every_head(model_class, head_folder):
 
 def test_ngrams_that_segments_share(tmp_path):
     options = {"shared_ngram_sizes": [1, 3], "ngram_sizes": [2], "conv_kernel_size": 3}
-    model = tiny_model(AtentaEncoderForTokenClassification, **options)
-    model.save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    assert_same_head(tmp_path)
+    assert_exported_head(tmp_path, AtentaEncoderForTokenClassification, **options)
 
 
 @pytest.mark.parametrize(
@@ -83,11 +86,8 @@ def test_ngrams_that_segments_share(tmp_path):
 )
 def test_groups_of_characters(layout, tmp_path):
     """In float32 as in torch, and in int8 with all products before the head rounded."""
-    options = {"downsampling_rate": 4, "downsampling_size": 32, "downsampling_heads": 2, "downsampling_layers": 2}
-    model = tiny_model(AtentaEncoderForTokenClassification, num_hidden_layers=1, num_labels=3, **layout, **options)
-    model.save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    assert_same_head(tmp_path, tolerance=1e-5)
+    options = GROUPS | {"downsampling_size": 32, "num_hidden_layers": 1, "num_labels": 3}
+    assert_exported_head(tmp_path, AtentaEncoderForTokenClassification, tolerance=1e-5, **layout, **options)
     (path,) = export_onnx(tmp_path, "int8")
     products = products_of(path)
     assert len(products["UINT8"]) == 2 + 1 + 2 * 4 + 1 + 4  # mixing, pooling, blocks on groups, spreading, last block
@@ -168,9 +168,7 @@ def test_every_layout_of_generators(model_class, layout, tmp_path):
     "model_class", named([AtentaEncoderForTokenClassification, AtentaDecoderForSequenceClassification])
 )
 def test_every_layout_of_heads(model_class, layout, tmp_path):
-    tiny_model(model_class, num_labels=3, num_hidden_layers=1, **layout).save_pretrained(tmp_path)
-    export_onnx(tmp_path)
-    assert_same_head(tmp_path)
+    assert_exported_head(tmp_path, model_class, num_labels=3, num_hidden_layers=1, **layout)
 
 
 @pytest.fixture
@@ -225,9 +223,9 @@ def test_int8_files_of_an_encoder_decoder(tmp_path):
 
 def test_examples_that_nothing_reads_are_refused(tagger_files, decoder_folder):
     folder = tagger_files[1].parents[1]
-    with pytest.raises(ValueError, match="calibration is for quantization='int8'"):
+    with pytest.raises(ValueError, match=r"calibration.*quantization='int8'"):
         export_onnx(folder, calibration=examples_of(folder))
-    with pytest.raises(ValueError, match="has a model that generates; calibration is for other models") as refused:
+    with pytest.raises(ValueError, match=r"generates.*calibration") as refused:
         export_onnx(decoder_folder, "int8", examples_of(decoder_folder))
     assert str(decoder_folder) in str(refused.value)
 
@@ -255,7 +253,7 @@ def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_pat
     files = [folder / ONNX_FOLDER / path.name for path in tagger_files]
     source, target = files if quantization else reversed(files)
     source.replace(target)
-    with pytest.raises(ValueError, match="in float32; expected int8" if quantization else "in int8; expected float32"):
+    with pytest.raises(ValueError, match="float32.*int8" if quantization else "int8.*float32"):
         OnnxHead(target.parent, quantization)
 
 
@@ -328,8 +326,8 @@ def test_weights_are_the_same_however_they_are_saved(tmp_path):
 
 def test_other_models_are_refused(tmp_path):
     for model_class, message in (
-        (AtentaPairVotesForCausalLM, "of class AtentaPairVotesForCausalLM; expected an encoder, a decoder"),
-        (AtentaEncoderDecoderModel, "of class AtentaEncoderDecoderModel; expected .* with an output layer"),
+        (AtentaPairVotesForCausalLM, "AtentaPairVotesForCausalLM.* an encoder, a decoder"),
+        (AtentaEncoderDecoderModel, "AtentaEncoderDecoderModel.* output layer"),
     ):
         tiny_model(model_class).save_pretrained(tmp_path)
         with pytest.raises(ValueError, match=message) as refused:

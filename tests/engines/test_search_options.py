@@ -1,7 +1,6 @@
 """The options of a search, compared with those of `generate`, and what is refused."""
 
 import json
-import re
 
 import pytest
 from transformers import GenerationConfig
@@ -41,43 +40,42 @@ def test_limits_count_what_generate_counts():
     assert SearchOptions(max_length=12, max_new_tokens=5).new_token_limits([1, 30]).tolist() == [5, 5]
     saved = {"max_length": 12}
     assert SearchOptions.from_saved(saved, max_new_tokens=40).new_token_limits([30]).tolist() == [40]
-    with pytest.raises(ValueError, match="prompt of length 12; expected less than max_length=12"):
+    with pytest.raises(ValueError, match=r"\b12\b.*max_length=12"):
         SearchOptions(max_length=12).new_token_limits([4, 12])
 
 
 @pytest.mark.parametrize(
-    ("saved", "options", "message"),
+    ("saved", "options", "named"),
     [
-        ({}, {"num_beam": 2}, "no option num_beam; did you mean num_beams?"),
-        ({}, {"zzz": 2}, "no option zzz; expected some of max_length, max_new_tokens"),
-        ({}, {"max_new_tokens": 2.5}, "max_new_tokens is 2.5; expected a whole number"),
-        ({}, {"num_beams": True}, "num_beams is True; expected a whole number from 1"),
-        ({}, {"length_penalty": float("inf")}, "length_penalty is inf; expected a number"),
-        ({}, {"num_beams": 2, "early_stopping": 1}, 'early_stopping is 1; expected True, False or "never"'),
-        ({}, {"do_sample": "yes"}, "do_sample is 'yes'; expected True or False"),
-        ({}, {"do_sample": True, "temperature": 1e-40}, "temperature is 1e-40; expected a number above 0, from 1e-30"),
-        ({}, {"do_sample": True, "top_k": -1}, "top_k is -1; expected a whole number, 0 for all"),
-        ({}, {"do_sample": True, "top_p": 1.5}, "top_p is 1.5; expected a number from 0 to 1"),
-        ({}, {"eos_token_id": [2, None]}, "eos_token_id is [2, None]; expected an id or a list of ids"),
-        ({}, {"seed": -1}, "seed is -1; expected a whole number, 0 or more"),
-        (
-            {},
-            {"num_return_sequences": 3, "num_beams": 2},
-            "num_return_sequences=3 asks for more outputs than num_beams=2",
-        ),
-        ({"do_sample": True}, {"num_beams": 2}, "do_sample=True with num_beams=2 asks for sampling in beam search"),
-        ({"repetition_penalty": 1.2}, {}, "repetition_penalty=1.2 is set, which this search does not have"),
-        ({}, {"min_p": 0.1}, "min_p=0.1 is set, which this search does not have: give min_p=0 to"),
-        ({"new_in_transformers": True}, {}, "new_in_transformers=True is set"),
-        ({"max_new_tokens": 5}, {"max_length": 9}, "max_length=9 has no effect beside max_new_tokens=5"),
-        ({}, {"temperature": 0.5}, "temperature=0.5 has no effect without sampling: give do_sample=True"),
-        ({}, {"early_stopping": True}, "early_stopping=True has no effect without beams: raise num_beams"),
+        ({}, {"num_beam": 2}, "num_beam num_beams"),
+        ({}, {"zzz": 2}, "zzz max_length max_new_tokens"),
+        ({}, {"max_new_tokens": 2.5}, "max_new_tokens 2.5"),
+        ({}, {"num_beams": True}, "num_beams True 1"),
+        ({}, {"length_penalty": float("inf")}, "length_penalty inf"),
+        ({}, {"num_beams": 2, "early_stopping": 1}, 'early_stopping 1 True False "never"'),
+        ({}, {"do_sample": "yes"}, "do_sample 'yes' True False"),
+        ({}, {"do_sample": True, "temperature": 1e-40}, "temperature 1e-40 1e-30"),
+        ({}, {"do_sample": True, "top_k": -1}, "top_k -1 0"),
+        ({}, {"do_sample": True, "top_p": 1.5}, "top_p 1.5 0 1"),
+        ({}, {"eos_token_id": [2, None]}, "eos_token_id [2, None]"),
+        ({}, {"seed": -1}, "seed -1 0"),
+        ({}, {"num_return_sequences": 3, "num_beams": 2}, "num_return_sequences=3 num_beams=2"),
+        ({"do_sample": True}, {"num_beams": 2}, "do_sample=True num_beams=2"),
+        ({"repetition_penalty": 1.2}, {}, "repetition_penalty=1.2"),
+        ({}, {"min_p": 0.1}, "min_p=0.1 min_p=0"),
+        ({"new_in_transformers": True}, {}, "new_in_transformers=True"),
+        ({"max_new_tokens": 5}, {"max_length": 9}, "max_length=9 max_new_tokens=5"),
+        ({}, {"temperature": 0.5}, "temperature=0.5 do_sample=True"),
+        ({}, {"early_stopping": True}, "early_stopping=True num_beams"),
     ],
     ids=str,
 )
-def test_options_that_are_refused(saved, options, message):
-    with pytest.raises(ValueError, match=f"(?-s:^.*{re.escape(message)}.*$)"):  # in one line
+def test_options_that_are_refused(saved, options, named):
+    """By names, values and advice, in one line."""
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 (the names are checked)
         SearchOptions.from_saved(saved, **options)
+    assert [name for name in named.split() if name not in str(refused.value)] == []
+    assert "\n" not in str(refused.value)
 
 
 def test_what_the_file_sets_for_another_search_is_left_aside():

@@ -5,7 +5,7 @@ import unicodedata
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from transformers import AutoTokenizer
 
@@ -30,30 +30,24 @@ def both(request, tmp_path_factory):
     return TextIds(folder), AutoTokenizer.from_pretrained(folder)
 
 
-@pytest.mark.parametrize("pairs", [None, TEXTS[::-1]])
-def test_padded_inputs(both, pairs):
+@given(st.lists(st.tuples(st.text(), st.text()), min_size=1, max_size=3), st.sampled_from(["left", "right"]))
+@example([*zip(TEXTS, TEXTS[::-1])], "left")
+def test_ids_and_padded_inputs(both, rows, side):
     text_ids, tokenizer = both
-    expected = tokenizer(TEXTS, pairs, padding=True, return_tensors="np")
-    inputs = text_ids.inputs(TEXTS, pairs)
-    assert list(inputs) == text_ids.model_input_names == tokenizer.model_input_names
-    for name, array in inputs.items():
-        assert array.dtype == np.int64
-        np.testing.assert_array_equal(array, expected[name])
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_padding_on_a_side(both, side):
-    text_ids, tokenizer = both
-    expected = tokenizer(TEXTS, padding=True, padding_side=side, return_tensors="np")
-    input_ids, attention_mask = text_ids.pad(text_ids.encode(TEXTS), side)
+    assert text_ids.encode([]) == []
+    texts, pairs = map(list, zip(*rows))
+    for others in (None, pairs):
+        expected = tokenizer(texts, others, padding=True, return_tensors="np")
+        inputs = text_ids.inputs(texts, others)
+        assert list(inputs) == text_ids.model_input_names == tokenizer.model_input_names
+        for name, array in inputs.items():
+            assert array.dtype == np.int64
+            np.testing.assert_array_equal(array, expected[name])
+    assert text_ids.encode(texts) == tokenizer(texts).input_ids
+    expected = tokenizer(texts, padding=True, padding_side=side, return_tensors="np")
+    input_ids, attention_mask = text_ids.pad(text_ids.encode(texts), side)
     np.testing.assert_array_equal(input_ids, expected.input_ids)
     np.testing.assert_array_equal(attention_mask, expected.attention_mask)
-
-
-@given(st.lists(st.text(), max_size=3))
-def test_ids_over_all_of_unicode(both, texts):
-    text_ids, tokenizer = both
-    assert text_ids.encode(texts) == (tokenizer(texts).input_ids if texts else [])
 
 
 @given(st.lists(st.integers(0, 500)))

@@ -254,9 +254,9 @@ def test_a_stream_has_the_tokens_of_the_search(models, options):
 @pytest.mark.parametrize(
     ("number", "options", "message"),
     [
-        (1, {"num_beams": 2}, "expected 1 as num_beams, found 2"),
-        (1, {"do_sample": True, "num_return_sequences": 3}, "expected 1 as num_return_sequences, found 3"),
-        (2, {}, "expected 1 as the number of texts, found 2"),
+        (1, {"num_beams": 2}, "1 as num_beams.*2"),
+        (1, {"do_sample": True, "num_return_sequences": 3}, "1 as num_return_sequences.*3"),
+        (2, {}, "1 as the number of texts.*2"),
     ],
 )
 def test_what_cannot_be_streamed_is_refused_at_once(number, options, message):
@@ -341,5 +341,5 @@ def test_a_lock_excludes_what_the_processor_excludes():
 
 @pytest.mark.parametrize("num_beams", [1, 2])
 def test_an_end_outside_the_vocabulary_is_refused(models, num_beams):
-    with pytest.raises(ValueError, match=r"eos_token_id=\[2, 12\] is not in the vocabulary of 12 tokens"):
+    with pytest.raises(ValueError, match=r"eos_token_id=\[2, 12\].* 12 "):
         search(models[0], *batch_for(models[0]), eos_token_id=[2, 12], num_beams=num_beams)

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 import atenta
 from atenta import AtentaEncoderForTokenClassification
 from atenta.engines.engine import load_engine
+from support.ranks import run
 
 NEEDED = ("numpy", "numpy.libs", "onnxruntime", "tokenizers", "lazy_loader")
 TEXTS = ["a cao", "", "ab\u0303 o 日"]
@@ -60,15 +60,8 @@ def test_answers_are_those_of_this_process(packages, encoder_decoder_folder, hea
         without = shutil.ignore_patterns("*.py", "*.safetensors")
         shutil.copytree(folder, tmp_path / "models" / name, ignore=without)
     arguments = [packages, tmp_path / "models", json.dumps(TEXTS), json.dumps(SEARCH)]
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", "-W", "ignore", "-c", ANSWER, *map(str, arguments)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    name, generated, streamed, logits, refused = json.loads(done.stdout)
+    printed = run(sys.executable, "-I", "-S", "-W", "ignore", "-c", ANSWER, *arguments, cwd=tmp_path)
+    name, generated, streamed, logits, refused = json.loads(printed)
     assert name == "onnx"
     generator = load_engine(encoder_decoder_folder, "torch")
     assert generated == generator.generate(TEXTS, **SEARCH)

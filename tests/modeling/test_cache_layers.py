@@ -4,6 +4,8 @@ import copy
 
 import pytest
 import torch
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import scaled_dot_product_attention
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
@@ -16,9 +18,9 @@ from support.models import (
     GENERATORS,
     assert_equal,
     double_model,
+    every_generator,
     every_layout,
     inputs_for,
-    named,
     pad,
     texts,
     tiny_config,
@@ -122,25 +124,22 @@ def repeated(counts, length=5):
     return tuple(each.repeat_interleave(torch.tensor(counts), 0) for each in states(length, batch=len(counts)))
 
 
-@pytest.mark.parametrize(
-    ("counts", "sharing"),
-    [([3, 3], 3), ([1, 1, 1], 1), ([2, 3], 1), ([4], 4), ([1], 1), ([2, 2, 2], 2), ([1, 2, 2], 1)],
-    ids=str,
-)
-def test_rows_that_share_a_source_are_counted(counts, sharing):
+@settings(max_examples=25)
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=4))
+def test_rows_that_share_a_source_are_counted(counts):
     layer = SourceLayer()
     layer.update(*repeated(counts))
-    assert layer.sharing() == sharing
-    layer.values = layer.values.clone()
-    layer.values[0] += 1  # equal keys, different values
-    assert layer.sharing() == (1 if sum(counts) > 1 else sharing)
+    assert layer.sharing() == (counts[0] if len(set(counts)) == 1 else 1)
+    if sum(counts) > 1:
+        layer.values = layer.values.clone()
+        layer.values[0] += 1  # equal keys, different values
+        assert layer.sharing() == 1
 
 
-@pytest.mark.parametrize(
-    "beam_idx",
-    [[0, 1, 2, 3, 4, 5], [2, 0, 0, 5, 5, 3], [3, 4, 5, 0, 1, 2], [0, 0, 0, 0, 0, 0], [5, 1], [2, 1, 0]],
-    ids=str,
-)
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=6))
+@example([2, 0, 0, 5, 5, 3])
+@example([3, 4, 5, 0, 1, 2])
 def test_sources_are_reordered_only_between_texts(beam_idx):
     ours, theirs = SourceLayer(), DynamicLayer()
     ours.update(*repeated([3, 3])), theirs.update(*repeated([3, 3]))
@@ -170,9 +169,6 @@ def test_only_empty_dynamic_layers_are_replaced():
     assert [type(layer) for layer in filled.layers] == [DynamicLayer, GrowingLayer]
     assert {type(layer) for layer in offloading.layers} == {DynamicLayer}
     assert {type(layer) for layer in static.layers} == {StaticLayer}
-
-
-every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
 
 
 def dynamic_cache(model, lazy=False):

@@ -4,18 +4,15 @@ import pytest
 import torch
 
 from support.models import (
-    DECODERS,
-    ENCODER_DECODERS,
-    ENCODERS,
-    GENERATORS,
-    LANGUAGE_MODELS,
     LAYOUTS,
     assert_close,
     assert_equal,
     double_model,
+    every_generator,
+    every_language_model,
+    every_model,
     inputs_for,
     masked,
-    named,
     one_block,
     pad,
     texts,
@@ -38,14 +35,14 @@ def one_graph(model, backend="eager"):
 # Graphs compute positions, and modules look them up. Both are in float32, hence the tolerance of 1e-5.
 
 
-@pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+@every_model
 def test_every_model_is_one_graph(model_class):
     model, inputs = one_block(model_class), masked(inputs_for(model_class))
     with torch.no_grad():
         assert_close(one_graph(model)(**inputs)[0], model(**inputs)[0])
 
 
-@pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+@every_language_model
 @pytest.mark.parametrize(
     ("backend", "layout"),
     [
@@ -65,7 +62,7 @@ def test_training_is_one_graph(model_class, layout, backend):
     assert_close(*gradients)
 
 
-@pytest.mark.parametrize("model_class", named(GENERATORS))
+@every_generator
 @pytest.mark.parametrize(
     ("backend", "layout"),
     [*(("counted", each) for each in LAYOUTS), pytest.param("inductor", LAYOUTS[0], marks=pytest.mark.slow)],
@@ -87,7 +84,7 @@ def test_a_step_of_generation_is_one_graph(model_class, layout, backend):
     assert backend != "counted" or 0 < len(graphs) <= 3  # the prompt, the first step, and all others
 
 
-@pytest.mark.parametrize("model_class", named(GENERATORS))
+@every_generator
 @torch.no_grad()
 def test_a_step_in_the_cache_that_a_model_makes_is_one_graph(model_class):
     """Also where all rows share one source, as in beam search."""
@@ -99,7 +96,7 @@ def test_a_step_in_the_cache_that_a_model_makes_is_one_graph(model_class):
     assert_close(one_graph(model)(**(given | step), past_key_values=caches[1]).logits, expected)
 
 
-@pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+@every_language_model
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["plain", "compiled"])
 def test_flex_attention_equals_sdpa(model_class, compiled):
     """transformers compiles flex attention, which takes half a minute, unless compilation is turned off."""
@@ -115,7 +112,7 @@ def test_flex_attention_equals_sdpa(model_class, compiled):
     assert_equal(logits["flex_attention"][real], logits["sdpa"][real])
 
 
-@pytest.mark.parametrize("model_class", named(GENERATORS))
+@every_generator
 def test_beam_search_with_flex_attention_equals_sdpa(model_class):
     """Its masks have blocks of their own shape, which cannot be split by rows."""
     model, (ids, mask) = double_model(model_class, hidden_size=64), pad(texts(), [9, 5, 2], "left")
@@ -126,7 +123,7 @@ def test_beam_search_with_flex_attention_equals_sdpa(model_class):
         assert torch.equal(model.generate(ids, **options), expected)
 
 
-@pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+@every_language_model
 def test_flash_attention_lacks_only_its_package(model_class):
     model = tiny_model(model_class)
     assert model._supports_flash_attn

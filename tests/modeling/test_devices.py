@@ -1,11 +1,7 @@
-"""Saving, device maps, offloading, tensor parallelism and data types."""
+"""Saving, device maps, offloading, the plan of tensor parallelism and data types."""
 
 import ast
-import os
 import re
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -17,21 +13,15 @@ from atenta.modeling.attention import MultiHeadAttention
 from atenta.modeling.block import FeedForward
 from atenta.registration import AUTO_CLASSES, PIPELINES
 from support.models import (
-    DECODERS,
-    ENCODER_DECODERS,
-    ENCODERS,
-    LANGUAGE_MODELS,
     assert_close,
     assert_equal,
     double_model,
+    every_language_model,
     every_layout,
+    every_model,
     inputs_for,
-    named,
     tiny_model,
 )
-
-every_model = pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
-every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 
 
 @torch.no_grad()
@@ -115,15 +105,3 @@ def test_tensor_parallel_plan_covers_exactly_the_projections(model_class):
     }
     planned |= {name for name in modules if name.endswith(("embed_tokens", "lm_head"))}
     assert model.tp_plan.keys() == planned
-
-
-@pytest.mark.slow
-def test_tensor_parallel_in_two_processes(tmp_path):
-    tests = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
-    subprocess.run(
-        [*command, str(tests / "support" / "tensor_parallel.py"), str(tmp_path)],
-        env=os.environ | {"PYTHONPATH": str(tests), "CUDA_VISIBLE_DEVICES": ""},
-        check=True,
-        timeout=120,
-    )

@@ -1,58 +1,22 @@
-"""Blocks that read groups of characters: what they see, and what must not change their answers."""
+"""Blocks that read groups of characters: what they see. test_equalities.py has what must not change their answers."""
 
 import pytest
 import torch
-from torch.export import Dim, export
 
 from atenta import (
     AtentaEncoderConfig,
-    AtentaEncoderForMaskedLM,
-    AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
 )
 from atenta.modeling.downsampling import DOWNSAMPLING_WINDOW
-from support.models import assert_close, assert_equal, double_model, every_layout, pad, texts, tiny_model
+from support.models import GROUPS, assert_close, assert_equal, double_model, every_layout, pad, texts, tiny_model
 
-ANY_TEXTS = {0: Dim.DYNAMIC, 1: Dim.DYNAMIC}
-OPTIONS = {"downsampling_rate": 4, "downsampling_size": 24, "downsampling_heads": 2, "downsampling_layers": 2}
-OPTIONS |= {"num_hidden_layers": 1, "num_labels": 5}
+OPTIONS = GROUPS | {"num_hidden_layers": 1, "num_labels": 5}
 LENGTHS = [13, 8, 5, 3, 1]  # most are no multiples of the rate
-
-both_sides = pytest.mark.parametrize("side", ["left", "right"])
 
 
 def tagger(make=double_model, **options):
     return make(AtentaEncoderForTokenClassification, **OPTIONS | options)
-
-
-@torch.no_grad()
-@every_layout
-@both_sides
-@pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
-def test_padded_in_a_batch_equals_unpadded_alone(layout, side, attn_implementation):
-    """In any order, and whatever ids the padding has. A group starts at the first real character."""
-    model, ids = tagger(attn_implementation=attn_implementation, **layout), texts(5, 13)
-    alone = [model(ids[row : row + 1, :length]).logits[0] for row, length in enumerate(LENGTHS)]
-    padded, mask = pad(ids, LENGTHS, side)
-    padded = padded.where(mask.bool(), texts(5, 13, seed=9))
-    for order in ([0, 1, 2, 3, 4], [3, 0, 4, 2, 1]):
-        together = model(padded[order], attention_mask=mask[order]).logits
-        for row, logits in zip(order, together):
-            assert_equal(logits[mask[row].bool()], alone[row])
-    longer = [torch.nn.functional.pad(each, (0, 6) if side == "right" else (6, 0)) for each in (padded, mask)]
-    assert_equal(model(longer[0], attention_mask=longer[1]).logits[longer[1].bool()], torch.cat(alone))
-
-
-@torch.no_grad()
-def test_the_first_real_character_represents_a_text():
-    model = double_model(AtentaEncoderForSequenceClassification, position_embedding_type="rotary", **OPTIONS)
-    ids = texts(5, 13)
-    for side in ("left", "right"):
-        padded, mask = pad(ids, LENGTHS, side)
-        batched = model(padded, attention_mask=mask).logits
-        for row, length in enumerate(LENGTHS):
-            assert_equal(batched[row : row + 1], model(ids[row : row + 1, :length]).logits)
 
 
 @torch.no_grad()
@@ -85,11 +49,10 @@ def test_all_characters_are_seen_from_anywhere_and_the_order_of_groups_too():
     assert (model(swapped).logits - model(ids).logits)[:, 18:].abs().max() > 1e-6  # whose neighbours are the same
 
 
-def test_a_mask_of_pairs_is_refused_and_a_mask_of_booleans_is_not():
+def test_a_mask_of_pairs_is_refused():
     model, (ids, mask) = tagger(), pad(texts(2, 9), [9, 6], "right")
     with pytest.raises(ValueError, match=r"attention_mask has 4 dimensions; expected .*downsampling_rate"):
         model(ids, attention_mask=mask[:, None, None, :].expand(-1, -1, 9, -1).bool())
-    assert_equal(model(ids, attention_mask=mask.bool()).logits, model(ids, attention_mask=mask).logits)
 
 
 @every_layout
@@ -102,20 +65,6 @@ def test_embeddings_of_the_caller_and_what_is_recorded(layout):
     assert_equal(outputs.hidden_states[-1], outputs.last_hidden_state)
     embedded = model(inputs_embeds=model.get_input_embeddings()(ids)).last_hidden_state
     assert_equal(embedded, outputs.last_hidden_state)
-
-
-@every_layout
-@pytest.mark.parametrize("use_reentrant", [False, True])
-def test_every_weight_is_trained_also_with_gradient_checkpointing(layout, use_reentrant):
-    (ids, mask), gradients = pad(texts(5, 13), LENGTHS, "left"), []
-    for checkpointing in (False, True):
-        model = double_model(AtentaEncoderForMaskedLM, **OPTIONS, **layout).train()
-        if checkpointing:
-            model.gradient_checkpointing_enable({"use_reentrant": use_reentrant})
-        model(ids, attention_mask=mask, labels=ids).loss.backward()
-        gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
-    assert [name for name, gradient in gradients[0].items() if gradient is None or not gradient.any()] == []
-    assert_equal(*gradients)
 
 
 def test_bfloat16_is_close_and_trains():
@@ -161,20 +110,6 @@ def test_training_is_one_graph():
             gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
         assert_close(*gradients)
     torch.compiler.reset()
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("with_mask", [False, True])
-def test_a_graph_is_exported_for_all_lengths(with_mask):
-    def inputs(batch, length):
-        ids, mask = pad(texts(batch, length), [length, 6, 3][:batch], "left")
-        return {"input_ids": ids} | ({"attention_mask": mask} if with_mask else {})
-
-    model, example = one_block_each(), inputs(3, 13)
-    shapes = dict.fromkeys(example, ANY_TEXTS)
-    exported = export(model, (), example, dynamic_shapes=shapes).module()
-    for size in ((3, 16), (2, 9), (1, 31), (2, 8)):
-        assert_equal(exported(**inputs(*size))[0], model(**inputs(*size))[0])
 
 
 def test_the_size_of_the_model_of_accents():

@@ -5,7 +5,7 @@ import re
 import pytest
 import torch
 
-from support.models import DECODERS, ENCODER_DECODERS, ENCODERS, GENERATORS, inputs_for, named, texts, tiny_model
+from support.models import ENCODER_DECODERS, GENERATORS, every_generator, every_model, inputs_for, texts, tiny_model
 
 every_shape = pytest.mark.parametrize("shape", [(0, 5), (3, 0), (0, 0)], ids=str)
 
@@ -19,7 +19,7 @@ def refused(name, shape):
 
 
 @every_shape
-@pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+@every_model
 def test_every_model_refuses_them(model_class, shape):
     model, ids = tiny_model(model_class), dict.fromkeys(inputs_for(model_class), empty(shape))
     for inputs in ({}, {"attention_mask": empty(shape)}):
@@ -45,7 +45,7 @@ def test_empty_labels(shape):
 
 @every_shape
 @pytest.mark.parametrize("options", [{}, {"num_beams": 2}, {"do_sample": True}], ids=str)
-@pytest.mark.parametrize("model_class", named(GENERATORS))
+@every_generator
 def test_generation_refuses_them(model_class, shape, options):
     model = tiny_model(model_class)
     for inputs in ({"inputs": empty(shape)}, {"input_ids": empty(shape)}):

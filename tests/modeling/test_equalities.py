@@ -11,21 +11,33 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
 )
 from support.models import (
-    GENERATORS,
+    GROUPS,
     LANGUAGE_MODELS,
+    LAYOUTS,
     assert_equal,
     double_model,
+    every_generator,
+    every_language_model,
     every_layout,
     inputs_for,
-    named,
+    layout_name,
+    masked,
     pad,
     texts,
 )
 
 LENGTHS = [9, 5, 2]
+KINDS = [*zip(("encoder", "decoder", "encoder-decoder"), LANGUAGE_MODELS, ({},) * 3)]
+KINDS += [("encoder of groups", LANGUAGE_MODELS[0], GROUPS)]
 
-every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
-every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
+every_kind_and_layout = pytest.mark.parametrize(
+    ("model_class", "options"),
+    [
+        pytest.param(model_class, options | layout, id=f"{kind}-{layout_name(layout)}")
+        for kind, model_class, options in KINDS
+        for layout in LAYOUTS
+    ],
+)
 both_implementations = pytest.mark.parametrize("attn_implementation", ["eager", "sdpa"])
 
 
@@ -76,53 +88,64 @@ def test_cached_equals_uncached(model_class, layout, kind, side, attn_implementa
     assert_equal(torch.cat(parts, dim=1)[real], expected[real])
 
 
-@every_layout
-@every_language_model
-@pytest.mark.parametrize("side", [None, "left", "right"])
+@every_kind_and_layout
+@pytest.mark.parametrize("side", ["left", "right"])
 @both_implementations
-def test_padded_in_a_batch_equals_unpadded_alone(model_class, layout, side, attn_implementation):
-    """Whatever ids the padding has."""
-    model = double_model(model_class, attn_implementation=attn_implementation, **layout)
-    ids, source, mask, source_mask = texts(), texts(3, 7, seed=3), None, None
-    lengths, source_lengths, batch = [9] * 3, [7] * 3, (ids, None, source, None)
-    if side:
-        lengths, source_lengths = LENGTHS, [3, 7, 1]
-        (padded, mask), (padded_source, source_mask) = pad(ids, lengths, side), pad(source, source_lengths, side)
-        padded = padded.where(mask.bool(), texts(seed=9))
-        batch = padded, mask, padded_source.where(source_mask.bool(), texts(3, 7, seed=9)), source_mask
-    together = logits(model, *batch)
-    for row, (length, source_length) in enumerate(zip(lengths, source_lengths)):
-        alone = logits(model, ids[row : row + 1, :length], source=source[row : row + 1, :source_length])
-        assert_equal(together[row][slice(None) if mask is None else mask[row].bool()], alone[0])
+def test_padded_in_a_batch_equals_unpadded_alone(model_class, options, side, attn_implementation):
+    """Whatever ids the padding has, and also if the longest text has some."""
+    model = double_model(model_class, attn_implementation=attn_implementation, **options)
+    ids, source, source_lengths = texts(), texts(3, 7, seed=3), [3, 7, 1]
+    alone = [
+        logits(model, ids[row : row + 1, :length], source=source[row : row + 1, :source_length])[0]
+        for row, (length, source_length) in enumerate(zip(LENGTHS, source_lengths))
+    ]
+    for longest in (9, 15):
+        padded, mask = pad(ids, LENGTHS, side, longest)
+        padded_source, source_mask = pad(source, source_lengths, side, longest)
+        padded, padded_source = (
+            each.where(real.bool(), texts(3, longest, seed=9))
+            for each, real in ((padded, mask), (padded_source, source_mask))
+        )
+        assert_equal(logits(model, padded, mask, padded_source, source_mask)[mask.bool()], torch.cat(alone))
+
+
+@every_kind_and_layout
+@both_implementations
+def test_batched_equals_alone(model_class, options, attn_implementation):
+    model, ids = double_model(model_class, attn_implementation=attn_implementation, **options), texts()
+    source = texts(3, 7, seed=3)
+    alone = [logits(model, ids[[row]], source=source[[row]]) for row in range(3)]
+    assert_equal(logits(model, ids, source=source), torch.cat(alone))
 
 
 @every_layout
 @pytest.mark.parametrize(
-    ("model_class", "side", "masked"),
+    ("model_class", "options", "side", "masked"),
     [
-        *((AtentaEncoderForSequenceClassification, side, True) for side in ("left", "right")),
-        *((AtentaDecoderForSequenceClassification, side, True) for side in ("left", "right")),
-        (AtentaDecoderForSequenceClassification, "right", False),  # <pad> at the end counts as padding
+        *((AtentaEncoderForSequenceClassification, {}, side, True) for side in ("left", "right")),
+        *((AtentaEncoderForSequenceClassification, GROUPS, side, True) for side in ("left", "right")),
+        *((AtentaDecoderForSequenceClassification, {}, side, True) for side in ("left", "right")),
+        (AtentaDecoderForSequenceClassification, {}, "right", False),  # <pad> at the end counts as padding
     ],
 )
-def test_a_padded_text_is_classified_as_unpadded(model_class, layout, side, masked):
+def test_a_padded_text_is_classified_as_unpadded(model_class, options, layout, side, masked):
     """By the first real token of an encoder, and the last of a decoder."""
-    model, ids = double_model(model_class, num_labels=3, **layout), texts()
+    model, ids = double_model(model_class, num_labels=3, **options, **layout), texts()
     padded, mask = pad(ids, LENGTHS, side)
     batched = logits(model, padded, mask if masked else None)
     for row, length in enumerate(LENGTHS):
         assert_equal(batched[row : row + 1], logits(model, ids[row : row + 1, :length]))
 
 
-@every_layout
-@every_language_model
+@every_kind_and_layout
 @pytest.mark.parametrize("use_reentrant", [False, True])
-def test_gradient_checkpointing_changes_neither_loss_nor_gradients(model_class, layout, use_reentrant):
-    inputs = inputs_for(model_class)
+def test_gradient_checkpointing_changes_neither_loss_nor_gradients(model_class, options, use_reentrant):
+    """And no weight is without a gradient."""
+    inputs = masked(inputs_for(model_class))
     labels = inputs.pop("decoder_input_ids", inputs["input_ids"])
     losses, gradients = [], []
     for checkpointing in (False, True):
-        model = double_model(model_class, **layout).train()
+        model = double_model(model_class, **options).train()
         if checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": use_reentrant})
         loss = model(**inputs, labels=labels).loss
@@ -130,7 +153,7 @@ def test_gradient_checkpointing_changes_neither_loss_nor_gradients(model_class, 
         losses.append(loss.detach())
         gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
     assert_equal(*losses)
-    assert [name for name, gradient in gradients[0].items() if gradient is None] == []
+    assert [name for name, gradient in gradients[0].items() if gradient is None or not gradient.any()] == []
     assert_equal(*gradients)
 
 
@@ -154,6 +177,7 @@ def test_given_position_ids_equal_counted_ones(model_class, layout):
     counted = (mask.cumsum(-1) - 1).clamp(min=0)
     given = logits(model, ids, mask, **{name: counted})
     assert_equal(given[mask.bool()], logits(model, ids, mask)[mask.bool()])
+    assert_equal(logits(model, ids, mask.bool()), logits(model, ids, mask))
     others = logits(model, ids, mask, **{name: counted * 3 + 1})
     assert not torch.allclose(given, others, atol=1e-3)
 

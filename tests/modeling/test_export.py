@@ -7,16 +7,17 @@ from transformers import DynamicCache
 from transformers.integrations.executorch import register_dynamic_cache_export_support
 
 from support.models import (
-    DECODERS,
-    ENCODER_DECODERS,
     ENCODERS,
     GENERATORS,
+    GROUPS,
     LANGUAGE_MODELS,
+    LAYOUTS,
     assert_equal,
+    every_language_model,
     every_layout,
+    every_model,
     inputs_for,
     masked,
-    named,
     one_block,
     texts,
 )
@@ -26,35 +27,42 @@ register_dynamic_cache_export_support()
 ANY_CACHE = {0: Dim.DYNAMIC, 2: Dim.DYNAMIC}  # (batch, heads, length, head_dim)
 
 
-def assert_exports(model, example, other, **options):
+def assert_exports(model, example, *others, **options):
     """Export a model with one input, and compare it with the model at inputs of other sizes, 1 text among them.
 
     Args:
         example: the tensors to export with; each may have any batch and length.
-        other: tensors of another batch and another length.
+        others: tensors of other batches and other lengths.
         options: arguments that are no tensors.
     """
     shapes = dict.fromkeys(example, ANY_TEXTS) | dict.fromkeys(options)
     exported = export(model, (), {**example, **options}, dynamic_shapes=shapes).module()
-    for inputs in (other, {name: tensor[:1] for name, tensor in other.items()}):
+    for inputs in (*others, {name: tensor[:1] for name, tensor in others[0].items()}):
         assert_equal(exported(**inputs, **options)[0], model(**inputs, **options)[0])
 
 
-def assert_model_exports(model_class, with_masks, **layout):
+def assert_model_exports(model_class, with_masks, sizes=((3, 9), (4, 13)), **layout):
     model = one_block(model_class, **layout).requires_grad_(False)
-    inputs = [inputs_for(model_class, *size) for size in ((3, 9), (4, 13))]
+    inputs = [inputs_for(model_class, *size) for size in sizes]
     options = {} if model_class in ENCODERS else {"use_cache": False}
     assert_exports(model, *(map(masked, inputs) if with_masks else inputs), **options)
 
 
-@pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+@every_model
 def test_every_model(model_class):
     assert_model_exports(model_class, with_masks=True)
 
 
+@pytest.mark.parametrize("with_masks", [False, True])
+def test_groups_of_characters(with_masks):
+    """At lengths that are multiples of the rate, and at others."""
+    sizes = ((3, 13), (3, 16), (2, 9), (1, 31), (2, 8))
+    assert_model_exports(LANGUAGE_MODELS[0], with_masks, sizes, **GROUPS, **LAYOUTS[2])
+
+
 @pytest.mark.slow
 @every_layout
-@pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+@every_language_model
 def test_every_layout_without_masks(model_class, layout):
     assert_model_exports(model_class, with_masks=False, **layout)
 

@@ -1,7 +1,7 @@
-"""torch's `fully_shard` for each family: two processes with half of every weight compute what one process does.
+"""Two processes with half of every weight compute what one process does, for each family.
 
-The weights are split as the model's author would, and as accelerate does. The tests start this file as both processes
-with `torchrun`.
+torch's `fully_shard` splits the weights as the model's author would, and as accelerate does; transformers splits them
+by the models' plans for tensor parallelism. The tests start this file as both processes with `torchrun`.
 """
 
 import sys
@@ -23,12 +23,12 @@ from accelerate.utils import (
 from safetensors.torch import load_file, save_file
 from torch.distributed.checkpoint.state_dict import StateDictOptions, get_model_state_dict, set_model_state_dict
 from torch.distributed.fsdp import fully_shard, register_fsdp_forward_method
+from torch.distributed.tensor import DTensor
 
 from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.modeling.block import TransformerBlock
 from support.models import LANGUAGE_MODELS, assert_equal, double_model, inputs_for, pad, texts
 from support.ranks import run_ranks
-from support.tensor_parallel import local
 
 LAYOUTS = (
     {"position_embedding_type": "learned"},
@@ -40,7 +40,7 @@ FULL_EVERYWHERE = StateDictOptions(full_state_dict=True)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("grouping", ["by_block", "by_accelerate"])
+@pytest.mark.parametrize("grouping", ["by_block", "by_accelerate", "by_plan"])
 def test_two_processes_equal_one(grouping, tmp_path):
     run_ranks(Path(__file__), tmp_path, grouping)
 
@@ -141,7 +141,8 @@ def train(model, optimizer, batch):
 
 
 def check_split(sharded, whole):
-    held = sum(local(parameter).numel() for parameter in sharded.parameters())
+    parts = [each.to_local() if isinstance(each, DTensor) else each for each in sharded.parameters()]
+    held = sum(part.numel() for part in parts)
     assert held < 0.6 * whole.num_parameters(), f"{held} of {whole.num_parameters()} numbers are held here"
 
 
@@ -209,8 +210,26 @@ def check_generation(sharded, whole, **options):
     assert torch.equal(sharded.generate(ids, **options), whole.generate(ids, **options))
 
 
-def compare(model_class, folder, split, options):
+def compare_by_plan(whole, folder):
+    """Both processes read the same texts, and each has some heads and some columns of a saved model."""
+    if torch.distributed.get_rank() == 0:
+        whole.save_pretrained(folder)
+    torch.distributed.barrier()
+    parts = type(whole).from_pretrained(folder, tp_plan="auto")
+    check_split(parts, whole)
+    with torch.no_grad():
+        assert_equal(*(model(**inputs_for(type(whole))).logits for model in (parts, whole)))
+    if whole.can_generate():
+        options = {"attention_mask": torch.ones_like(texts()), "max_new_tokens": 6}
+        assert torch.equal(*(model.generate(texts(), **options) for model in (parts, whole)))
+
+
+def compare(model_class, folder, grouping, options):
     whole = double_model(model_class, **options)
+    if grouping == "by_plan":
+        compare_by_plan(whole, folder)
+        return
+    split = {"by_block": by_block, "by_accelerate": by_accelerate}[grouping]
     sharded, optimizer = split(double_model(model_class, **options))
     check_split(sharded, whole)
     check_training(sharded, optimizer, whole)
@@ -228,5 +247,5 @@ if __name__ == "__main__":
     _, folder, grouping = sys.argv
     torch.distributed.init_process_group("gloo")
     for model_class, (number, options) in product(LANGUAGE_MODELS, enumerate(LAYOUTS)):
-        compare(model_class, Path(folder) / f"{model_class.__name__}-{number}", globals()[grouping], options)
+        compare(model_class, Path(folder) / f"{model_class.__name__}-{number}", grouping, options)
     torch.distributed.destroy_process_group()

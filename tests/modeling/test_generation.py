@@ -16,9 +16,8 @@ from torch.nn.utils import parametrizations
 from transformers import GenerationConfig, WatermarkingConfig, set_seed
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
-from support.models import GENERATORS, LAYOUTS, assert_close, double_model, layout_name, named, pad, texts
+from support.models import LAYOUTS, assert_close, double_model, every_generator, layout_name, pad, texts
 
-every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
 # <pad> is never produced, because padding in a prompt would count as a repetition of it.
 EIGHT = {"max_new_tokens": 8, "min_new_tokens": 8, "suppress_tokens": [0]}
 STATIC = {"cache_implementation": "static", "disable_compile": True}  # compiled in test_compile

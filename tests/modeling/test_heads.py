@@ -12,7 +12,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
 )
-from support.models import ENCODERS, GENERATORS, inputs_for, named, texts, tiny_config, tiny_model
+from support.models import ENCODERS, every_generator, inputs_for, named, texts, tiny_config, tiny_model
 
 WITH_DROPOUT = (
     AtentaEncoderForSequenceClassification,
@@ -61,7 +61,7 @@ def test_inputs_that_exclude_each_other():
         tiny_model(AtentaEncoderDecoderModel).decoder(ids)
 
 
-@pytest.mark.parametrize("model_class", named(GENERATORS))
+@every_generator
 def test_use_cache_of_the_configuration_and_of_the_call(model_class):
     inputs = inputs_for(model_class)
     for by_default in (True, False):

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from atenta import AtentaEncoderForMaskedLM, AtentaEncoderModel
-from support.models import double_model, texts
+from support.models import assert_equal, double_model, pad, texts
 
 SIZES = [1, 2, 3]
 OPTIONS = {"ngram_sizes": SIZES, "ngram_buckets": 50, "conv_kernel_size": 5, "shared_ngram_sizes": [1, 2]}
@@ -50,18 +50,13 @@ def test_shared_ngrams_mark_what_is_in_both_segments():
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_padding_changes_nothing(side):
     model = double_model(AtentaEncoderModel, position_embedding_type="rotary", **OPTIONS)
-    text, padding = texts(2, 9), torch.zeros(2, 4, dtype=torch.long)
+    text = texts(2, 9)
     text[0, 7], text[1, 6] = text[0, 2], text[1, 3]  # shared by the two segments
     segments = torch.tensor([[0] * 4 + [1] * 5] * 2)
-
-    def pad(values):
-        return torch.cat([padding, values] if side == "left" else [values, padding], 1)
-
-    padded = pad(text)
-    places = slice(4, None) if side == "left" else slice(0, 9)
-    mask = (padded != 0).long()
-    output = model(padded, attention_mask=mask, token_type_ids=pad(segments)).last_hidden_state[:, places]
-    torch.testing.assert_close(output, model(text, token_type_ids=segments).last_hidden_state)
+    (padded, mask), (padded_segments, _) = (pad(each, [9, 9], side, longest=13) for each in (text, segments))
+    output = model(padded, attention_mask=mask, token_type_ids=padded_segments).last_hidden_state
+    expected = model(text, token_type_ids=segments).last_hidden_state
+    assert_equal(output[mask.bool()], expected.flatten(0, 1))
 
 
 @torch.no_grad()

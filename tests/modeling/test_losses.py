@@ -14,6 +14,7 @@ from atenta import (
     AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
+    AtentaPairVotesForCausalLM,
 )
 from support.models import LANGUAGE_MODELS, assert_close, assert_equal, double_model, named, pad, texts
 
@@ -39,12 +40,14 @@ def batch_for(model_class):
 
 def aligned(model, logits, labels):
     """Return the logits and the label that each of them predicts."""
-    if isinstance(model, AtentaDecoderForCausalLM):
+    if isinstance(model, AtentaDecoderForCausalLM | AtentaPairVotesForCausalLM):
         logits, labels = logits[:, :-1], labels[:, 1:]
     return logits.flatten(0, 1), labels.flatten()
 
 
-@pytest.mark.parametrize("model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification]))
+@pytest.mark.parametrize(
+    "model_class", named([*LANGUAGE_MODELS, AtentaEncoderForTokenClassification, AtentaPairVotesForCausalLM])
+)
 def test_loss_is_the_mean_over_the_labels_that_count(model_class):
     model, batch = double_model(model_class, num_labels=3), batch_for(model_class)
     outputs = model(**batch)

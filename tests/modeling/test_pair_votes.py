@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.nn.functional import cross_entropy
 from transformers import AutoModelForCausalLM, Trainer, TrainingArguments
 
 from atenta import AtentaPairVotesConfig, AtentaPairVotesForCausalLM
@@ -116,20 +115,6 @@ def test_logits_to_keep(kept):
     places = slice(-kept, None) if isinstance(kept, int) else kept
     assert_equal(some.votes, everywhere.votes[:, places])
     assert_equal(some.logits, everywhere.logits[:, places])
-
-
-def test_loss_is_the_cross_entropy_of_what_follows():
-    model, (ids, mask) = tiny_votes(), pad(texts(4), [9, 5, 2, 7], "right")
-    labels = ids.masked_fill(mask == 0, -100)
-    outputs = model(ids, attention_mask=mask, labels=labels)
-    wanted = labels[:, 1:].flatten()
-    assert_close(outputs.loss, cross_entropy(outputs.logits[:, :-1].flatten(0, 1), wanted))
-    total = (wanted != -100).sum()
-    parts = [
-        model(ids[rows], attention_mask=mask[rows], labels=labels[rows], num_items_in_batch=total).loss
-        for rows in (slice(0, 1), slice(1, 4))
-    ]
-    assert_close(sum(parts), outputs.loss)
 
 
 def test_trainer_scores_with_the_logits_alone(tmp_path):

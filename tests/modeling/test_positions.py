@@ -6,7 +6,7 @@ from transformers import LlamaConfig
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
 from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaDecoderModel
-from atenta.modeling.positions import RotaryPositions, SinusoidalPositions, apply_rotary, position_ids_from_mask
+from atenta.modeling.positions import RotaryPositions, SinusoidalPositions, apply_rotary
 from support.models import assert_close, texts, tiny_config, tiny_model
 
 
@@ -51,22 +51,6 @@ def test_learned_positions_end_with_their_table():
         model(texts(1, 9))
     with pytest.raises(ValueError, match="max_position_embeddings"):
         model.generate(texts(1, 6), max_new_tokens=5, min_new_tokens=5)
-
-
-@pytest.mark.parametrize(
-    ("mask", "length", "past", "expected"),
-    [
-        (None, 3, 0, [[0, 1, 2]]),
-        (None, 2, 5, [[5, 6]]),
-        ([[1, 1, 1], [1, 1, 0]], 3, 0, [[0, 1, 2], [0, 1, 1]]),
-        ([[1, 1, 1], [0, 0, 1]], 3, 0, [[0, 1, 2], [0, 0, 0]]),
-        ([[1, 1, 1], [0, 1, 1]], 1, 2, [[2], [1]]),
-        ([[False, True]], 2, 0, [[0, 0]]),
-    ],
-)
-def test_positions_are_counted_over_real_tokens(mask, length, past, expected):
-    mask = None if mask is None else torch.tensor(mask)
-    assert position_ids_from_mask(mask, length, past, torch.device("cpu")).tolist() == expected
 
 
 @pytest.mark.parametrize("kind", ["sinusoidal", "rotary"])

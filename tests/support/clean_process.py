@@ -1,12 +1,12 @@
 """Run a function in a process without the package, as on a machine where it is not installed."""
 
 import inspect
-import os
-import subprocess
 import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
+
+from support.ranks import run
 
 WITHOUT_PACKAGE = "sys.modules['atenta'] = None  # any import of it raises ModuleNotFoundError"
 
@@ -35,13 +35,5 @@ def run_function(
     """
     lines = ["import sys", *([] if with_package else [WITHOUT_PACKAGE])]
     lines += [textwrap.dedent(inspect.getsource(function)), f"{function.__name__}(*sys.argv[1:])"]
-    done = subprocess.run(
-        [sys.executable, "-c", "\n".join(lines), *map(str, arguments)],
-        cwd=home,
-        env={**os.environ, "HF_HOME": str(home), **(environment or {})},
-        stdin=subprocess.DEVNULL,  # a prompt to trust remote code fails at once
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, f"{function.__name__} failed in its own process:\n{done.stderr}"
-    return done.stdout
+    words = [sys.executable, "-c", "\n".join(lines), *arguments]
+    return run(*words, cwd=home, environment={"HF_HOME": str(home), **(environment or {})})

@@ -8,6 +8,7 @@ import pickle
 import shutil
 import zipfile
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,6 @@ def _code(box: Box, name: str) -> str:
     return _CODE.format(marker=str(box.marker), name=name)
 
 
-def _nothing(folder: Path, box: Box) -> None:
-    pass
-
-
 def _read(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
@@ -94,12 +91,17 @@ def _write(path: Path, value: Any) -> None:
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
 
 
+def _filled(value: Any, box: Box) -> str:
+    """Return a text, or a value as JSON, with paths in place of MARKER and OUTSIDE."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    return text.replace("MARKER", str(box.marker)).replace("OUTSIDE", str(box.outside))
+
+
 def _edit(name: str, **changes: Any) -> Damage:
     """Return what changes keys of a JSON file; a key whose new value is `None` is taken out."""
 
     def edit(folder: Path, box: Box) -> None:
-        text = json.dumps(changes).replace("OUTSIDE", str(box.outside)).replace("MARKER", str(box.marker))
-        values = {**_read(folder / name), **json.loads(text)}
+        values = {**_read(folder / name), **json.loads(_filled(changes, box))}
         _write(folder / name, {key: value for key, value in values.items() if value is not None})
 
     return edit
@@ -114,21 +116,12 @@ def _both(*damages: Damage) -> Damage:
 
 
 def _add(name: str, value: Any) -> Damage:
-    """Return what adds a file; its MARKER and OUTSIDE become the paths."""
-
-    def add(folder: Path, box: Box) -> None:
-        text = value if isinstance(value, str) else json.dumps(value)
-        _write(folder / name, text.replace("MARKER", str(box.marker)).replace("OUTSIDE", str(box.outside)))
-
-    return add
+    """Return what adds a file."""
+    return lambda folder, box: _write(folder / name, _filled(value, box))
 
 
-def _config(**changes: Any) -> Damage:
-    return _edit("config.json", **changes)
-
-
-def _tokenizer(**changes: Any) -> Damage:
-    return _edit("tokenizer_config.json", **changes)
+_config, _tokenizer = partial(_edit, "config.json"), partial(_edit, "tokenizer_config.json")
+_tokenizer_json = partial(_edit, "tokenizer.json")
 
 
 def _auto_map(prefix: str = "") -> Mapping[str, str]:
@@ -183,14 +176,13 @@ def _shards(place: str) -> Damage:
     """Return what moves the weights to a place outside, which an index names."""
 
     def move(folder: Path, box: Box) -> None:
-        place_here = place.replace("OUTSIDE", str(box.outside))
         weights = load_file(folder / "model.safetensors")
         (folder / "model.safetensors").unlink()
         if place.endswith(".safetensors"):
             save_file(weights, box.outside / Path(place).name, {"format": "pt"})
         else:
             torch.save({"a": _Payload(box)}, folder / place)
-        index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(weights, place_here)}
+        index = {"metadata": {"total_size": 1}, "weight_map": dict.fromkeys(weights, _filled(place, box))}
         kind = "model.safetensors" if place.endswith(".safetensors") else "pytorch_model.bin"
         _write(folder / f"{kind}.index.json", index)
 
@@ -214,13 +206,12 @@ def _external_data(location: str) -> Callable[[onnx.ModelProto, Path, Box], None
 
     def move(model: onnx.ModelProto, path: Path, box: Box) -> None:
         outside = box.outside / "weights.bin"
-        place = location.replace("OUTSIDE", str(box.outside))
         with outside.open("wb") as file:
             for tensor in model.graph.initializer:
                 if tensor.raw_data:
                     start, data = file.tell(), tensor.raw_data
                     file.write(data)
-                    set_external_data(tensor, place, start, len(data))
+                    set_external_data(tensor, _filled(location, box), start, len(data))
                     tensor.ClearField("raw_data")
         if location == "link.bin":
             (path.parent / location).unlink(missing_ok=True)
@@ -268,16 +259,12 @@ def _sentence_transformers(folder: Path, box: Box) -> None:
         _write(folder / name, dict.fromkeys(("model_args", "tokenizer_args", "config_args"), arguments))
 
 
-def _tokenizer_json(**changes: Any) -> Damage:
-    return _edit("tokenizer.json", **changes)
-
-
 _EVIL_TYPE = {"model_type": "evil", "auto_map": _auto_map(), "architectures": ["Evil"]}
 _ALL_CODE = _both(_config(auto_map=_auto_map()), _tokenizer(auto_map=_auto_map(), tokenizer_class="Evil"))
 
 # By name. The first are of any folder, the others of those that have such files.
 _OF_ANY: dict[str, Damage] = {
-    "code": _nothing,
+    "code": _both(),
     "auto_map of the tokenizer": _tokenizer(auto_map=_auto_map()),
     "auto_map of an unknown tokenizer": _tokenizer(auto_map=_auto_map(), tokenizer_class="Evil"),
     "auto_map as a list": _tokenizer(auto_map=["evil.Evil", None], tokenizer_class="Evil"),
@@ -290,11 +277,11 @@ _OF_ANY: dict[str, Damage] = {
     ),
     "auto_map of an unknown type with our class": _config(model_type="atenta_evil", auto_map=_auto_map()),
     "auto_map without a type": _both(_config(model_type=None, auto_map=_auto_map()), _ALL_CODE),
-    "auto_map of bert": _both(_ALL_CODE, _config(model_type="bert")),
-    "auto_map of gpt2": _both(_ALL_CODE, _config(model_type="gpt2")),
-    "auto_map of t5": _both(_ALL_CODE, _config(model_type="t5", is_encoder_decoder=True)),
-    "auto_map of llama": _both(_ALL_CODE, _config(model_type="llama")),
-    "auto_map of rag": _both(_ALL_CODE, _config(model_type="rag", is_encoder_decoder=True)),
+    **{f"auto_map of {name}": _both(_ALL_CODE, _config(model_type=name)) for name in ("bert", "gpt2", "llama")},
+    **{
+        f"auto_map of {name}": _both(_ALL_CODE, _config(model_type=name, is_encoder_decoder=True))
+        for name in ("t5", "rag")
+    },
     "trust_remote_code": _both(_ALL_CODE, _config(trust_remote_code=True), _tokenizer(trust_remote_code=True)),
     "trust_remote_code of lightglue": _config(
         model_type="lightglue",

@@ -54,6 +54,8 @@ ALL_LAYOUTS = [
 ]
 # Every kind of positions and both places of LayerNorm, for tests in which the two do not meet.
 LAYOUTS = [ALL_LAYOUTS[0], ALL_LAYOUTS[3], ALL_LAYOUTS[5]]
+# Options of an encoder with deep blocks that read groups of characters.
+GROUPS = {"downsampling_rate": 4, "downsampling_size": 24, "downsampling_heads": 2, "downsampling_layers": 2}
 
 
 def layout_name(layout):
@@ -67,6 +69,11 @@ every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=layout_name)
 def named(model_classes):
     """Return the classes as parameters of a test, with their names as ids."""
     return [pytest.param(model_class, id=model_class.__name__.removeprefix("Atenta")) for model_class in model_classes]
+
+
+every_model = pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
+every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
 
 
 def tiny_config(config_class, **options):
@@ -118,13 +125,13 @@ def nats_at_once(model, documents):
     return sum(model(one, labels=one).loss.item() * (one.shape[1] - 1) for one in ids)
 
 
-def pad(ids, lengths, side):
+def pad(ids, lengths, side, longest=None):
     """Cut each row to its length and fill it up with `<pad>` on one side.
 
     Returns:
-        Ids and attention mask, both (batch, longest).
+        Ids and attention mask, both (batch, longest); by default, the longest row has no padding.
     """
-    longest = max(lengths)
+    longest = longest or max(lengths)
     padded, mask = torch.zeros(len(ids), longest, dtype=torch.long), torch.zeros(len(ids), longest, dtype=torch.long)
     for row, length in enumerate(lengths):
         place = slice(longest - length, longest) if side == "left" else slice(0, length)

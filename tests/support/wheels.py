@@ -1,26 +1,16 @@
 """Build the package, and install it into an environment without this repository."""
 
 import shutil
-import subprocess
 import sys
 import sysconfig
 import venv
 from pathlib import Path
 
+from support.ranks import run
+
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "atenta"
 FOLDERS = sorted(path.name for path in PACKAGE.iterdir() if path.is_symlink())
-
-
-def run(*command: str | Path, cwd: Path) -> str:
-    """Run a command and return its standard output.
-
-    Raises:
-        AssertionError: If it failed. The message shows its output.
-    """
-    done = subprocess.run([*map(str, command)], cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
 
 
 def copy_source(copy: Path) -> Path:
