@@ -83,11 +83,8 @@ def read_folder(folder: str | Path, sample_by: str) -> Dataset:
     return Dataset.from_list(rows)
 
 
-def read_misspellings(folder: Path = DATA) -> tuple[Dataset, list[LabelledQuery]]:
+def read_misspellings() -> tuple[Dataset, list[LabelledQuery]]:
     """Return the names and words of the sample `misspellings` as passages, and its test as queries.
-
-    Args:
-        folder: The sample data.
 
     Returns:
         Passages as in `read_folder`, with `misspellings` as `file` and the text itself as `id`; and the queries.
@@ -96,10 +93,10 @@ def read_misspellings(folder: Path = DATA) -> tuple[Dataset, list[LabelledQuery]
         FileNotFoundError: If sample data are missing, as in an installed package outside a clone.
     """
     try:
-        splits = misspellings(folder)
+        splits = misspellings()
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{folder}: the sample data are not all there; only the repository holds them: "
+            f"{DATA}: the sample data are not all there; only the repository holds them: "
             "run in a clone, or name your own texts with --text_folder"
         ) from None
     passages = list(dict.fromkeys(row["positive"] for rows in splits.values() for row in rows))

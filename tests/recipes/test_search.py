@@ -79,7 +79,7 @@ def test_passages_and_scores_are_printed(searched, given):
 
 
 def test_the_sample_is_names(given, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("atenta.recipes.retrieval.misspellings", lambda folder: MISSPELLED)
+    monkeypatch.setattr("atenta.recipes.retrieval.misspellings", lambda: MISSPELLED)
     options = arguments(model_name_or_path=given["model_name_or_path"], output_dir=tmp_path / "index")
     run_here(NAME, tmp_path, *options, "--model_weight", 0)
     assert f"2 queries, 3 passages\n{table(read_metrics(tmp_path / 'index')['test'])}\n" in capsys.readouterr().out
