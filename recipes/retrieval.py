@@ -273,6 +273,16 @@ def chance_recall(queries: Sequence[LabelledQuery], num_passages: int) -> dict[s
     }
 
 
+def compare_recall(
+    scores: Mapping[str, np.ndarray], queries: Sequence[LabelledQuery], num_passages: int
+) -> dict[str, dict[str, float]]:
+    """Return the recall of chance and that of each kind of search, by the scores of each, (queries, passages)."""
+    return {
+        "chance": chance_recall(queries, num_passages),
+        **{kind: recall(nearest(each, max(RECALL_DEPTHS)), queries) for kind, each in scores.items()},
+    }
+
+
 def ngram_scores(passages: Sequence[str], queries: Sequence[str], sizes: tuple[int, int] = NGRAM_SIZES) -> np.ndarray:
     """Return the cosine of the TF-IDF vectors of each query and each passage.
 

@@ -33,14 +33,13 @@ from atenta.recipes.retrieval import (
     MODEL,
     NGRAM_SIZES,
     NGRAMS,
-    RECALL_DEPTHS,
     SIZES,
     SPELLINGS,
     WEIGHTS,
     IndexSource,
     LabelledQuery,
-    chance_recall,
     combine_kinds,
+    compare_recall,
     edit_scores,
     embed,
     fingerprint,
@@ -51,7 +50,6 @@ from atenta.recipes.retrieval import (
     read_folder,
     read_misspellings,
     read_queries,
-    recall,
     save_index,
 )
 from atenta.recipes.training import parse_arguments
@@ -150,10 +148,7 @@ def _search(options: SearchArguments) -> None:
             print(f"\n{printable(format_results(query, row[found], index[found]))}")
     if queries:
         combined = score([query.text for query in queries], [NGRAMS, *weights, MODEL])
-        compared = {
-            "chance": chance_recall(queries, len(index)),
-            **{kind: recall(nearest(scores, max(RECALL_DEPTHS)), queries) for kind, scores in combined.items()},
-        }
+        compared = compare_recall(combined, queries, len(index))
         print(f"\n{len(queries):,} queries, {len(index):,} passages\n{table(compared)}")
         metrics: dict[str, Any] = {"test": compared}
         if weights:

@@ -53,9 +53,9 @@ from atenta.recipes.retrieval import (
     SIZES,
     WEIGHTS,
     LabelledQuery,
-    chance_recall,
     choose_weight,
     combine_kinds,
+    compare_recall,
     edit_scores,
     embed,
     label_queries,
@@ -314,12 +314,8 @@ def compare_searches(
                     compared.weights[combination] = choose_weight(known[one], known[other], queries[name])
             continue
         combined = combine_kinds(kinds, compared.weights)
-        ranked = {kind: nearest(scores, max(RECALL_DEPTHS)) for kind, scores in combined.items()}
-        compared.scores[name] = {
-            "chance": chance_recall(queries[name], len(passages)),
-            **{kind: recall(found, queries[name]) for kind, found in ranked.items()},
-        }
-        compared.found = ranked[COMBINED][:, 0].tolist()
+        compared.scores[name] = compare_recall(combined, queries[name], len(passages))
+        compared.found = nearest(combined[COMBINED], 1)[:, 0].tolist()
     return compared
 
 
