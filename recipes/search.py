@@ -21,6 +21,7 @@ from datasets import Dataset, disable_progress_bars
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
+from atenta.engines.saved_model import read_saved
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
 from atenta.recipes.pictures.drawing import check_writable
@@ -199,11 +200,11 @@ def _saved_weights(options: SearchArguments) -> tuple[dict[str, float], tuple[in
     weights: dict[str, float] = {}
     shortest, longest = NGRAM_SIZES
     try:
-        metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
+        metrics = read_saved(Path(options.model_name_or_path, "metrics.json"))
         shortest, longest = map(int, metrics.get(SIZES, NGRAM_SIZES))
         found = {name: float(metrics[WEIGHTS][name]) for name in COMBINATIONS if name in metrics[WEIGHTS]}
         weights = {name: weight for name, weight in found.items() if 0 <= weight <= 1}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
         pass  # not of train_embeddings.py
     if SPELLINGS not in weights:
         weights.pop(ALL, None)  # which is made of it

@@ -7,7 +7,6 @@ options of a command.
 from atenta.recipes.terminal import escape_missing_characters
 
 import argparse
-import json
 import os
 import shlex
 import sys
@@ -301,16 +300,12 @@ def _add_picture_options(command: argparse.ArgumentParser) -> None:
 
 def _read_metrics(folder: Path, part: str, kind: type[list | dict]) -> Any:
     """Return a part of a run's metrics: `training`, a list of the figures of steps, or `test`, the scores by name."""
+    from atenta.engines.saved_model import read_saved
+
     file = folder / "metrics.json"
     if not file.is_file():
         raise ValueError(f"found no {file}; expected the output folder of a finished recipe")
-    try:
-        metrics = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{file} is damaged ({error}); expected the JSON that a recipe writes: run it again"
-        ) from None
-    found = metrics.get(part) if isinstance(metrics, dict) else None
+    found = read_saved(file).get(part)
     if found is None and kind is list:
         raise ValueError(f"{file} has no training log; expected a recipe that trains by gradient")
     rows = found.values() if isinstance(found, dict) else found
