@@ -313,15 +313,27 @@ def edit_scores(passages: Sequence[str], queries: Sequence[str]) -> np.ndarray:
     return process.cdist(queries, passages, scorer=OSA.normalized_similarity, dtype=np.float32)
 
 
+def make_scorers(
+    passages: Sequence[str],
+    vectors: np.ndarray,
+    embed_texts: Callable[[Sequence[str]], np.ndarray],
+    sizes: tuple[int, int],
+) -> dict[str, Callable[[Sequence[str]], np.ndarray]]:
+    """Return for each kind of search what scores the passages, which have these vectors, for queries.
+
+    Scores are (queries, passages), vectors (passages or queries, hidden_size); `sizes` are as in `ngram_scores`.
+    """
+    return {
+        NGRAMS: lambda queries: ngram_scores(passages, queries, sizes),
+        EDITS: lambda queries: edit_scores(passages, queries),
+        MODEL: lambda queries: embed_texts(queries) @ vectors.T,
+    }
+
+
 def nearest(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of the passages with the highest scores, best first; the first of equal ones comes first.
+    """Return the indices, (queries, count), of the passages with the highest scores, (queries, passages), best first.
 
-    Args:
-        scores: (queries, passages).
-        count: Number of passages per query.
-
-    Returns:
-        (queries, count).
+    The first of equal ones comes first.
     """
     return np.argsort(-scores, axis=1, kind="stable")[:, :count]
 
@@ -329,15 +341,12 @@ def nearest(scores: np.ndarray, count: int) -> np.ndarray:
 def nearest_texts(
     texts: Sequence[str], score: Callable[[Sequence[str], Sequence[str]], np.ndarray], count: int
 ) -> np.ndarray:
-    """Return the texts nearest to each text, itself left out, best first.
+    """Return the indices, (texts, count) or fewer, of the texts nearest to each text, itself left out, best first.
 
     Args:
         texts: Distinct texts.
         score: Such as `edit_scores`; it takes all texts, and some of them as queries.
-        count: Number of texts; there may be fewer.
-
-    Returns:
-        (texts, count), indices of texts.
+        count: Number of texts.
     """
     found = []
     for start in range(0, len(texts), _QUERIES_AT_ONCE):

@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,6 @@ from atenta.recipes.retrieval import (
     ALL,
     COMBINATIONS,
     COMBINED,
-    EDITS,
     MODEL,
     NGRAM_SIZES,
     NGRAMS,
@@ -41,13 +41,12 @@ from atenta.recipes.retrieval import (
     LabelledQuery,
     combine_kinds,
     compare_recall,
-    edit_scores,
     embed,
     fingerprint,
     has_index,
     load_index,
+    make_scorers,
     nearest,
-    ngram_scores,
     read_folder,
     read_misspellings,
     read_queries,
@@ -112,13 +111,14 @@ def _search(options: SearchArguments) -> None:
     check_writable(folder)
     passages, queries = _read(options)
     tokenizer, model = load_encoder(options.model_name_or_path)
+    embed_texts = partial(embed, model, tokenizer, batch_size=options.batch_size)
     digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
     sources = {
         "texts": IndexSource(options.text_folder or "names and words", digest),
         "model": IndexSource(options.model_name_or_path, fingerprint(model, tokenizer)),
     }
     if options.overwrite_output_dir or not has_index(folder, sources):
-        save_index(folder, passages, embed(model, tokenizer, passages["text"], options.batch_size), sources)
+        save_index(folder, passages, embed_texts(passages["text"]), sources)
         print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
     else:
         print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
@@ -128,11 +128,7 @@ def _search(options: SearchArguments) -> None:
 
     weights, sizes = _saved_weights(options)
     is_lower = all(text == text.lower() for text in index["text"])  # names: a capital would match none of them
-    scorers = {
-        NGRAMS: lambda asked: ngram_scores(index["text"], asked, sizes),
-        EDITS: lambda asked: edit_scores(index["text"], asked),
-        MODEL: lambda asked: embed(model, tokenizer, asked, options.batch_size) @ vectors.T,
-    }
+    scorers = make_scorers(index["text"], vectors, embed_texts, sizes)
 
     def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
         asked = [text.lower() for text in asked] if is_lower else asked

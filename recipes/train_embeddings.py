@@ -46,9 +46,7 @@ from atenta.recipes.retrieval import (
     COMBINATIONS,
     COMBINED,
     EDITS,
-    MODEL,
     NGRAM_SIZES,
-    NGRAMS,
     RECALL_DEPTHS,
     SIZES,
     WEIGHTS,
@@ -59,6 +57,7 @@ from atenta.recipes.retrieval import (
     edit_scores,
     embed,
     label_queries,
+    make_scorers,
     mean_reciprocal_rank,
     nearest,
     nearest_texts,
@@ -300,13 +299,13 @@ def compare_searches(
         return scores
 
     vectors = timed("passages", partial(embed_texts, passages))
+    scorers = make_scorers(passages, vectors, embed_texts, tuple(options.tfidf_sizes))
+    if not options.edit_distance:
+        del scorers[EDITS]
     further = [name for name in queries if name not in ("validation", "test")]
     for name in ("validation", *further, "test"):
         asked = [query.text for query in queries[name]]
-        kinds = {NGRAMS: timed(NGRAMS, partial(ngram_scores, passages, asked, tuple(options.tfidf_sizes)))}
-        if options.edit_distance:
-            kinds[EDITS] = timed(EDITS, partial(edit_scores, passages, asked))
-        kinds[MODEL] = timed(MODEL, lambda asked=asked: embed_texts(asked) @ vectors.T)
+        kinds = {kind: timed(kind, partial(score, asked)) for kind, score in scorers.items()}
         if name == "validation":
             for combination, (one, other) in COMBINATIONS.items():
                 known = combine_kinds(kinds, compared.weights)

@@ -146,7 +146,7 @@ def test_a_saved_index_is_reused(searched, run, given, tmp_path, monkeypatch, ca
         embedded.extend(texts)
         return embed(model, tokenizer, texts, batch_size)
 
-    monkeypatch.setattr("atenta.recipes.search.embed", recording_embed)
+    monkeypatch.setattr(search, "embed", recording_embed)
     moved = shutil.copytree(given["model_name_or_path"], tmp_path / "moved")
     run("--query", *QUERIES, model_name_or_path=moved, num_results=2, output_dir=folder)
     assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".bin")]
