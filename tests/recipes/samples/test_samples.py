@@ -23,8 +23,7 @@ from atenta.recipes.training.parsing import CONFIGS
 from atenta.tokenization.base_letters import strip_accents
 
 TAGGED = TaggingTask().row_format
-# The format and a digest of the rows: they are the same on every machine and in every process, whatever the order of
-# its sets.
+# Format and digest: rows are the same on every machine and in every process, whatever the order of its sets.
 ROWS = {
     "accents": (PAIRS, "25f482fafa358ce3"),
     "novels": (DOCUMENTS, "576f4b4627c1eae3"),
@@ -69,11 +68,9 @@ def read(rows_of):
 
     @cache
     def read(name):
-        return (
-            rows_of(name)
-            if SAMPLES[name].rows
-            else {split: good_rows(ROWS[name][0], path) for split, path in SAMPLES[name].split_files().items()}
-        )
+        if SAMPLES[name].rows:
+            return rows_of(name)
+        return {split: good_rows(ROWS[name][0], path) for split, path in SAMPLES[name].split_files().items()}
 
     return read
 
