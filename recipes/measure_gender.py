@@ -153,10 +153,9 @@ def gender_table(bits: Mapping[Noun, float], counts: Mapping[Noun, tuple[int, in
 
 
 def draw_gender(bits: Mapping[Noun, float]) -> Figure:
-    """Draw one bar per noun, from top to bottom. Bars to the right mean that the masculine is more probable.
+    """Draw the result of [`measure_gender`], one bar per noun, from top to bottom.
 
-    Args:
-        bits: The result of `measure_gender`.
+    Bars to the right mean that the masculine is more probable.
     """
     figure = Figure(figsize=(7, 1.2 + 0.2 * len(bits)), layout="constrained")
     axes = figure.subplots()

@@ -83,11 +83,8 @@ def read_folder(folder: str | Path, sample_by: str) -> Dataset:
     return Dataset.from_list(rows)
 
 
-def read_misspellings(folder: Path = DATA) -> tuple[Dataset, list[LabelledQuery]]:
+def read_misspellings() -> tuple[Dataset, list[LabelledQuery]]:
     """Return the names and words of the sample `misspellings` as passages, and its test as queries.
-
-    Args:
-        folder: The sample data.
 
     Returns:
         Passages as in `read_folder`, with `misspellings` as `file` and the text itself as `id`; and the queries.
@@ -96,10 +93,10 @@ def read_misspellings(folder: Path = DATA) -> tuple[Dataset, list[LabelledQuery]
         FileNotFoundError: If sample data are missing, as in an installed package outside a clone.
     """
     try:
-        splits = misspellings(folder)
+        splits = misspellings()
     except FileNotFoundError:
         raise FileNotFoundError(
-            f"{folder}: the sample data are not all there; only the repository holds them: "
+            f"{DATA}: the sample data are not all there; only the repository holds them: "
             "run in a clone, or name your own texts with --text_folder"
         ) from None
     passages = list(dict.fromkeys(row["positive"] for rows in splits.values() for row in rows))
@@ -276,6 +273,16 @@ def chance_recall(queries: Sequence[LabelledQuery], num_passages: int) -> dict[s
     }
 
 
+def compare_recall(
+    scores: Mapping[str, np.ndarray], queries: Sequence[LabelledQuery], num_passages: int
+) -> dict[str, dict[str, float]]:
+    """Return the recall of chance and that of each kind of search, by the scores of each, (queries, passages)."""
+    return {
+        "chance": chance_recall(queries, num_passages),
+        **{kind: recall(nearest(each, max(RECALL_DEPTHS)), queries) for kind, each in scores.items()},
+    }
+
+
 def ngram_scores(passages: Sequence[str], queries: Sequence[str], sizes: tuple[int, int] = NGRAM_SIZES) -> np.ndarray:
     """Return the cosine of the TF-IDF vectors of each query and each passage.
 
@@ -306,15 +313,27 @@ def edit_scores(passages: Sequence[str], queries: Sequence[str]) -> np.ndarray:
     return process.cdist(queries, passages, scorer=OSA.normalized_similarity, dtype=np.float32)
 
 
+def make_scorers(
+    passages: Sequence[str],
+    vectors: np.ndarray,
+    embed_texts: Callable[[Sequence[str]], np.ndarray],
+    sizes: tuple[int, int],
+) -> dict[str, Callable[[Sequence[str]], np.ndarray]]:
+    """Return for each kind of search what scores the passages, which have these vectors, for queries.
+
+    Scores are (queries, passages), vectors (passages or queries, hidden_size); `sizes` are as in `ngram_scores`.
+    """
+    return {
+        NGRAMS: lambda queries: ngram_scores(passages, queries, sizes),
+        EDITS: lambda queries: edit_scores(passages, queries),
+        MODEL: lambda queries: embed_texts(queries) @ vectors.T,
+    }
+
+
 def nearest(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of the passages with the highest scores, best first; the first of equal ones comes first.
+    """Return the indices, (queries, count), of the passages with the highest scores, (queries, passages), best first.
 
-    Args:
-        scores: (queries, passages).
-        count: Number of passages per query.
-
-    Returns:
-        (queries, count).
+    The first of equal ones comes first.
     """
     return np.argsort(-scores, axis=1, kind="stable")[:, :count]
 
@@ -322,15 +341,12 @@ def nearest(scores: np.ndarray, count: int) -> np.ndarray:
 def nearest_texts(
     texts: Sequence[str], score: Callable[[Sequence[str], Sequence[str]], np.ndarray], count: int
 ) -> np.ndarray:
-    """Return the texts nearest to each text, itself left out, best first.
+    """Return the indices, (texts, count) or fewer, of the texts nearest to each text, itself left out, best first.
 
     Args:
         texts: Distinct texts.
         score: Such as `edit_scores`; it takes all texts, and some of them as queries.
-        count: Number of texts; there may be fewer.
-
-    Returns:
-        (texts, count), indices of texts.
+        count: Number of texts.
     """
     found = []
     for start in range(0, len(texts), _QUERIES_AT_ONCE):

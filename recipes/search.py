@@ -13,6 +13,7 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -21,6 +22,7 @@ from datasets import Dataset, disable_progress_bars
 from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase, logging
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
+from atenta.engines.saved_model import read_saved
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
 from atenta.recipes.pictures.drawing import check_writable
@@ -29,29 +31,25 @@ from atenta.recipes.retrieval import (
     ALL,
     COMBINATIONS,
     COMBINED,
-    EDITS,
     MODEL,
     NGRAM_SIZES,
     NGRAMS,
-    RECALL_DEPTHS,
     SIZES,
     SPELLINGS,
     WEIGHTS,
     IndexSource,
     LabelledQuery,
-    chance_recall,
     combine_kinds,
-    edit_scores,
+    compare_recall,
     embed,
     fingerprint,
     has_index,
     load_index,
+    make_scorers,
     nearest,
-    ngram_scores,
     read_folder,
     read_misspellings,
     read_queries,
-    recall,
     save_index,
 )
 from atenta.recipes.training import parse_arguments
@@ -113,13 +111,14 @@ def _search(options: SearchArguments) -> None:
     check_writable(folder)
     passages, queries = _read(options)
     tokenizer, model = load_encoder(options.model_name_or_path)
+    embed_texts = partial(embed, model, tokenizer, batch_size=options.batch_size)
     digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
     sources = {
         "texts": IndexSource(options.text_folder or "names and words", digest),
         "model": IndexSource(options.model_name_or_path, fingerprint(model, tokenizer)),
     }
     if options.overwrite_output_dir or not has_index(folder, sources):
-        save_index(folder, passages, embed(model, tokenizer, passages["text"], options.batch_size), sources)
+        save_index(folder, passages, embed_texts(passages["text"]), sources)
         print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
     else:
         print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
@@ -129,11 +128,7 @@ def _search(options: SearchArguments) -> None:
 
     weights, sizes = _saved_weights(options)
     is_lower = all(text == text.lower() for text in index["text"])  # names: a capital would match none of them
-    scorers = {
-        NGRAMS: lambda asked: ngram_scores(index["text"], asked, sizes),
-        EDITS: lambda asked: edit_scores(index["text"], asked),
-        MODEL: lambda asked: embed(model, tokenizer, asked, options.batch_size) @ vectors.T,
-    }
+    scorers = make_scorers(index["text"], vectors, embed_texts, sizes)
 
     def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
         asked = [text.lower() for text in asked] if is_lower else asked
@@ -150,10 +145,7 @@ def _search(options: SearchArguments) -> None:
             print(f"\n{printable(format_results(query, row[found], index[found]))}")
     if queries:
         combined = score([query.text for query in queries], [NGRAMS, *weights, MODEL])
-        compared = {
-            "chance": chance_recall(queries, len(index)),
-            **{kind: recall(nearest(scores, max(RECALL_DEPTHS)), queries) for kind, scores in combined.items()},
-        }
+        compared = compare_recall(combined, queries, len(index))
         print(f"\n{len(queries):,} queries, {len(index):,} passages\n{table(compared)}")
         metrics: dict[str, Any] = {"test": compared}
         if weights:
@@ -204,11 +196,11 @@ def _saved_weights(options: SearchArguments) -> tuple[dict[str, float], tuple[in
     weights: dict[str, float] = {}
     shortest, longest = NGRAM_SIZES
     try:
-        metrics = json.loads(Path(options.model_name_or_path, "metrics.json").read_text(encoding="utf-8"))
+        metrics = read_saved(Path(options.model_name_or_path, "metrics.json"))
         shortest, longest = map(int, metrics.get(SIZES, NGRAM_SIZES))
         found = {name: float(metrics[WEIGHTS][name]) for name in COMBINATIONS if name in metrics[WEIGHTS]}
         weights = {name: weight for name, weight in found.items() if 0 <= weight <= 1}
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError):
         pass  # not of train_embeddings.py
     if SPELLINGS not in weights:
         weights.pop(ALL, None)  # which is made of it

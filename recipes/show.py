@@ -7,7 +7,6 @@ options of a command.
 from atenta.recipes.terminal import escape_missing_characters
 
 import argparse
-import json
 import os
 import shlex
 import sys
@@ -32,13 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     escape_missing_characters()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    _add_attention(commands)
-    _add_decoding(commands)
-    _add_masks(commands)
-    _add_positions(commands)
-    _add_votes(commands)
-    _add_curves(commands)
-    _add_comparison(commands)
+    for add in (_add_attention, _add_decoding, _add_masks, _add_positions, _add_votes, _add_curves, _add_comparison):
+        add(commands)
     options = parser.parse_args(arguments)
     _point_out_files(options)
     try:
@@ -88,7 +82,6 @@ def _show_attention(options: argparse.Namespace) -> None:
         draw_heads,
         write_attention_page,
     )
-    from atenta.recipes.pictures.drawing import save_picture
 
     tokenizer, model = _load(options)
     _check_lengths(tokenizer, options.text, options.target)
@@ -98,7 +91,7 @@ def _show_attention(options: argparse.Namespace) -> None:
         for one in maps
     ]
     for one, figure in zip(maps, figures):
-        save_picture(figure, options.output_dir / f"{one.name.replace(' ', '_').replace('-', '_')}.png")
+        _save(figure, options, one.name.replace(" ", "_").replace("-", "_"))
     print(write_attention_page(options.output_dir / "attention.html", maps))
 
 
@@ -135,7 +128,6 @@ def _show_decoding(options: argparse.Namespace) -> None:
 
     from atenta.recipes.decoding.steps import decoding_steps
     from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
-    from atenta.recipes.pictures.drawing import save_picture
     from atenta.recipes.reading.records import printable
 
     tokenizer, model = _load(options)
@@ -155,7 +147,7 @@ def _show_decoding(options: argparse.Namespace) -> None:
         )
     )
     print(printable(decoding_table(steps, tokenizer)))
-    save_picture(draw_decoding(steps, tokenizer), options.output_dir / "decoding.png")
+    _save(draw_decoding(steps, tokenizer), options, "decoding")
 
 
 def _add_masks(commands: Any) -> None:
@@ -178,11 +170,10 @@ def _add_masks(commands: Any) -> None:
 def _show_masks(options: argparse.Namespace) -> None:
     """Draw the attention masks of a padded batch."""
     from atenta.recipes.pictures.attention_maps import draw_masks
-    from atenta.recipes.pictures.drawing import save_picture
 
     tokenizer, model = _load(options)
     _check_lengths(tokenizer, *options.text, *(options.target or []))
-    save_picture(draw_masks(model, tokenizer, options.text, options.target), options.output_dir / "masks.png")
+    _save(draw_masks(model, tokenizer, options.text, options.target), options, "masks")
 
 
 def _check_lengths(tokenizer: Any, *texts: str | None) -> None:
@@ -202,7 +193,6 @@ def _show_positions(options: argparse.Namespace) -> None:
     if options.length < 1:
         raise ValueError(f"--length is {options.length}; expected 1 or more")
     from atenta.modeling.positions import LearnedPositions
-    from atenta.recipes.pictures.drawing import save_picture
     from atenta.recipes.pictures.position_maps import draw_positions
 
     _, model = _load(options)
@@ -210,7 +200,7 @@ def _show_positions(options: argparse.Namespace) -> None:
     drawn = tables.items() or [("positions", None)]
     figures = {name: draw_positions(model.config, options.length, weights) for name, weights in drawn}
     for name, figure in figures.items():
-        save_picture(figure, options.output_dir / f"{name}.png")
+        _save(figure, options, name)
 
 
 def _add_votes(commands: Any) -> None:
@@ -228,13 +218,12 @@ def _add_votes(commands: Any) -> None:
 def _show_votes(options: argparse.Namespace) -> None:
     """Draw the votes of each earlier token for the next one, in a pair-votes model (document 1)."""
     from atenta import AtentaPairVotesForCausalLM
-    from atenta.recipes.pictures.drawing import save_picture
     from atenta.recipes.pictures.votes import draw_votes
 
     tokenizer, model = _load(options)
     if not isinstance(model, AtentaPairVotesForCausalLM):
         raise ValueError(f"{options.model} holds {type(model).__name__}; expected AtentaPairVotesForCausalLM")
-    save_picture(draw_votes(model, tokenizer, options.text, options.feature_mask), options.output_dir / "votes.png")
+    _save(draw_votes(model, tokenizer, options.text, options.feature_mask), options, "votes")
 
 
 def _add_curves(commands: Any) -> None:
@@ -247,10 +236,9 @@ def _add_curves(commands: Any) -> None:
 def _show_curves(options: argparse.Namespace) -> None:
     """Draw a validation metric of one or more runs against training steps."""
     histories = {str(folder): _read_metrics(folder, "training", list) for folder in options.folders}
-    from atenta.recipes.pictures.drawing import save_picture
     from atenta.recipes.pictures.run_charts import draw_learning_curves
 
-    save_picture(draw_learning_curves(histories, options.metric), options.output_dir / "learning_curves.png")
+    _save(draw_learning_curves(histories, options.metric), options, "learning_curves")
 
 
 def _add_comparison(commands: Any) -> None:
@@ -277,6 +265,12 @@ def _load(options: argparse.Namespace) -> tuple[Any, Any]:
     from atenta.recipes.decoding.loading import load_model
 
     return load_model(options.model, trust_remote_code=options.trust_remote_code)
+
+
+def _save(figure: Any, options: argparse.Namespace, name: str) -> None:
+    from atenta.recipes.pictures.drawing import save_picture
+
+    save_picture(figure, options.output_dir / f"{name}.png")
 
 
 def _add_command(
@@ -306,16 +300,12 @@ def _add_picture_options(command: argparse.ArgumentParser) -> None:
 
 def _read_metrics(folder: Path, part: str, kind: type[list | dict]) -> Any:
     """Return a part of a run's metrics: `training`, a list of the figures of steps, or `test`, the scores by name."""
+    from atenta.engines.saved_model import read_saved
+
     file = folder / "metrics.json"
     if not file.is_file():
         raise ValueError(f"found no {file}; expected the output folder of a finished recipe")
-    try:
-        metrics = json.loads(file.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(
-            f"{file} is damaged ({error}); expected the JSON that a recipe writes: run it again"
-        ) from None
-    found = metrics.get(part) if isinstance(metrics, dict) else None
+    found = read_saved(file).get(part)
     if found is None and kind is list:
         raise ValueError(f"{file} has no training log; expected a recipe that trains by gradient")
     rows = found.values() if isinstance(found, dict) else found

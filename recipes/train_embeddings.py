@@ -46,19 +46,18 @@ from atenta.recipes.retrieval import (
     COMBINATIONS,
     COMBINED,
     EDITS,
-    MODEL,
     NGRAM_SIZES,
-    NGRAMS,
     RECALL_DEPTHS,
     SIZES,
     WEIGHTS,
     LabelledQuery,
-    chance_recall,
     choose_weight,
     combine_kinds,
+    compare_recall,
     edit_scores,
     embed,
     label_queries,
+    make_scorers,
     mean_reciprocal_rank,
     nearest,
     nearest_texts,
@@ -300,13 +299,13 @@ def compare_searches(
         return scores
 
     vectors = timed("passages", partial(embed_texts, passages))
+    scorers = make_scorers(passages, vectors, embed_texts, tuple(options.tfidf_sizes))
+    if not options.edit_distance:
+        del scorers[EDITS]
     further = [name for name in queries if name not in ("validation", "test")]
     for name in ("validation", *further, "test"):
         asked = [query.text for query in queries[name]]
-        kinds = {NGRAMS: timed(NGRAMS, partial(ngram_scores, passages, asked, tuple(options.tfidf_sizes)))}
-        if options.edit_distance:
-            kinds[EDITS] = timed(EDITS, partial(edit_scores, passages, asked))
-        kinds[MODEL] = timed(MODEL, lambda asked=asked: embed_texts(asked) @ vectors.T)
+        kinds = {kind: timed(kind, partial(score, asked)) for kind, score in scorers.items()}
         if name == "validation":
             for combination, (one, other) in COMBINATIONS.items():
                 known = combine_kinds(kinds, compared.weights)
@@ -314,12 +313,8 @@ def compare_searches(
                     compared.weights[combination] = choose_weight(known[one], known[other], queries[name])
             continue
         combined = combine_kinds(kinds, compared.weights)
-        ranked = {kind: nearest(scores, max(RECALL_DEPTHS)) for kind, scores in combined.items()}
-        compared.scores[name] = {
-            "chance": chance_recall(queries[name], len(passages)),
-            **{kind: recall(found, queries[name]) for kind, found in ranked.items()},
-        }
-        compared.found = ranked[COMBINED][:, 0].tolist()
+        compared.scores[name] = compare_recall(combined, queries[name], len(passages))
+        compared.found = nearest(combined[COMBINED], 1)[:, 0].tolist()
     return compared
 
 

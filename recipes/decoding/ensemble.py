@@ -7,13 +7,13 @@ from typing import Any
 
 import torch
 from torch import nn
-from transformers import Cache, LogitsProcessorList, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import Cache, PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 from transformers.generation import GenerationMixin
 from transformers.modeling_outputs import Seq2SeqLMOutput
 from transformers.utils import can_return_tuple
 
 from atenta.modeling.cache_layers import CACHE_NAME, given_cache
-from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
+from atenta.modeling.modeling_encoder_decoder import AtentaEncoderDecoderForConditionalGeneration
 from atenta.modeling.positions import source_positions
 
 
@@ -70,6 +70,8 @@ class Ensemble(PreTrainedModel, GenerationMixin):
     special tokens come from the first member's generation configuration.
     """
 
+    letter_lock = staticmethod(AtentaEncoderDecoderForConditionalGeneration.letter_lock)
+
     def __init__(self, members: Sequence[PreTrainedModel]):
         """Combine the members; a model may be a member more than once.
 
@@ -83,16 +85,6 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         self.members = nn.ModuleList(members)
         self.encoder = _EnsembleEncoder([member.get_encoder() for member in members])
         self.generation_config = copy.deepcopy(members[0].generation_config)
-
-    @staticmethod
-    def letter_lock(tokenizer: PreTrainedTokenizerBase, input_ids: torch.Tensor) -> LogitsProcessorList:
-        """Return `logits_processor` for `generate`, with which outputs keep the letters of their sources.
-
-        Args:
-            tokenizer: The members' tokenizer.
-            input_ids: (sources, source_length), the ids given to `generate`.
-        """
-        return LogitsProcessorList([KeepLettersLogitsProcessor(tokenizer, input_ids)])
 
     def get_encoder(self, modality: str | None = None) -> _EnsembleEncoder:
         """Return the encoders of the members, which `generate` runs on the source."""

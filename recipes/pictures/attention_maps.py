@@ -226,16 +226,10 @@ def draw_masks(
 
 
 def write_attention_page(path: str | Path, maps: Sequence[AttentionMap]) -> Path:
-    """Write an HTML page that contains all its data, and opens in a browser from a file without a network.
+    """Write the maps of a text as an HTML page that opens in a browser without a network, and return its path.
 
-    Its size grows with layers · heads · queries · keys, at about 6 bytes each.
-
-    Args:
-        path: The file to write; its folder is created if necessary.
-        maps: The maps from [`attention_maps`] for a text.
-
-    Returns:
-        The path.
+    The page contains all its data: about 6 bytes for each of layers · heads · queries · keys. Its folder is created if
+    necessary.
     """
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -248,9 +242,6 @@ def show_attention_page(maps: Sequence[AttentionMap]) -> AttentionPage:
 
     It is part of the notebook and needs no network. It is as high as its content, and light or dark as the text around
     it.
-
-    Args:
-        maps: The maps from [`attention_maps`] for a text.
     """
     title, page = say("Attention maps"), escape(_page(maps))
     return AttentionPage(

@@ -76,14 +76,8 @@ def decoding_table(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizer
     Each line shows the step, Σ log p of the text generated so far (in nats), that text, and the candidates for its
     next token with the model's probabilities. → marks the chosen candidates. If temperature, top-k, top-p or other
     options change probabilities, a second line shows the changed ones, and ✓ marks the other candidates that are still
-    allowed. Hypotheses that ended are listed below their last step.
-
-    Args:
-        steps: The steps, `list(decoding_steps(...))`.
-        tokenizer: The model's tokenizer.
-
-    Raises:
-        ValueError: If there are no steps.
+    allowed. Hypotheses that ended are listed below their last step. Arguments and errors are those of
+    [`draw_decoding`].
     """
     prompt = _prompt(steps)
     hypotheses = [hypothesis for step in steps for hypothesis in step.hypotheses]

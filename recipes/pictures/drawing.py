@@ -29,15 +29,11 @@ _BYTE = re.compile(r"<0x([0-9A-F]{2})>")
 
 
 def readable_tokens(tokenizer: PreTrainedTokenizerBase, ids: Sequence[int]) -> list[str]:
-    """Return a visible label for each token.
+    """Return a visible label for each token of a tokenizer of characters or of words.
 
     A space is shown as ␣, a line end as ↵ and `<bos>` as ⟨bos⟩. A byte of a character outside the alphabet is shown as
     0xF0, or as the character if the byte is all of it. A combining mark without its letter is shown on ◌, and an
     unprintable character as its code point.
-
-    Args:
-        tokenizer: A tokenizer of characters or of words.
-        ids: Token ids.
     """
     special = set(tokenizer.all_special_tokens)
     return [
@@ -121,10 +117,10 @@ def set_decimal_signs(figure: Figure) -> None:
     if chosen_language() != "pt":
         return
     for axis in (axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)):
-        if isinstance(axis.get_major_formatter(), _FORMATTERS_OF_NUMBERS):
-            axis.set_major_formatter(_DecimalComma(axis.get_major_formatter()))
-        if isinstance(axis.get_minor_formatter(), _FORMATTERS_OF_NUMBERS):
-            axis.set_minor_formatter(_DecimalComma(axis.get_minor_formatter()))
+        if isinstance(major := axis.get_major_formatter(), _FORMATTERS_OF_NUMBERS):
+            axis.set_major_formatter(_DecimalComma(major))
+        if isinstance(minor := axis.get_minor_formatter(), _FORMATTERS_OF_NUMBERS):
+            axis.set_minor_formatter(_DecimalComma(minor))
 
 
 def check_writable(folder: Path) -> None:

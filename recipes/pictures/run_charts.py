@@ -14,16 +14,15 @@ from atenta.recipes.pictures.words import say, say_name, say_number
 
 _FEWEST_ANSWERS = 10  # of a point in the picture of reliability
 
-_LogHistory = Sequence[Mapping[str, float]]  # `trainer.state.log_history`, or `training` in metrics.json
+_LogHistory = Sequence[Mapping[str, float]]
 
 
 def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
-    """Draw the losses of a run against training steps and, below them, the validation metric.
+    """Draw the losses of a run against training steps and, below them, a validation metric.
 
     Args:
-        log_history: The entries that transformers' Trainer logged (`trainer.state.log_history`, or `training` in
-            `metrics.json`).
-        metric: Name of the validation metric, without `eval_`. With `loss`, only the losses are drawn.
+        log_history: `trainer.state.log_history` of transformers' Trainer, or `training` in `metrics.json`.
+        metric: Name of the metric, without `eval_`. With `loss`, only the losses are drawn.
     """
     points = _points(log_history, f"eval_{metric}") if metric != "loss" else []
     figure = Figure(figsize=(7, 6 if points else 4), layout="constrained")
@@ -49,11 +48,9 @@ def draw_learning_curve(log_history: _LogHistory, metric: str) -> Figure:
 
 
 def draw_learning_curves(log_histories: Mapping[str, _LogHistory], metric: str) -> Figure:
-    """Draw one validation metric of several runs against training steps.
+    """Draw one validation metric of several runs, by their names in the legend, against training steps.
 
-    Args:
-        log_histories: The entries that transformers' Trainer logged for each run, by the run's name in the legend.
-        metric: Name of the validation metric, without `eval_`, such as `loss`.
+    Arguments are as those of [`draw_learning_curve`].
 
     Raises:
         ValueError: If a run has no such metric. The message lists those that it has.
@@ -134,13 +131,7 @@ def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], titl
 
 
 def draw_confusion(references: Sequence[str], predictions: Sequence[str], labels: Sequence[str]) -> Figure:
-    """Draw the confusion matrix: correct labels on rows, predicted labels on columns.
-
-    Args:
-        references: The correct label of each text.
-        predictions: The predicted label of each text.
-        labels: All labels, in the order of rows and columns.
-    """
+    """Draw the confusion matrix: correct labels on rows, predicted ones on columns, both in the order of `labels`."""
     from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix  # slow to import
 
     side = 2.5 + 0.5 * len(labels)

@@ -32,9 +32,6 @@ _CONLL_GAP = re.compile("[ \t]+")  # other white space, such as a no-break space
 _CONLLU_COLUMNS = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
 _CONLLU_ID = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9})|\.[0-9]+)?")
 _SQUAD_LISTS = (("data", "article"), ("paragraphs", "paragraph"), ("qas", "question"))  # each in an item of the last
-_HEADER_ADVICE = (
-    "each once, in small letters and without spaces around: rename its columns or, above data, add a header"
-)
 
 _Unit = TypeVar("_Unit")
 _Cells = list[str]
@@ -123,16 +120,18 @@ def _read_cells(
     order: _Order | None,
 ) -> Iterator[Record | BadRow]:
     number, first = next(rows, (0, None))
+    if first is None:
+        return
     if isinstance(first, BadRow):  # it may be a header, without which columns would be taken for others
         raise first
-    if first is not None:
-        names = _column_names(first, columns, optional, f"{path}, line {number}")
-        data = rows if names is first else chain([(number, first)], rows)
-        if order is not None and names is not first and len(names) == len(columns) + len(optional):
-            ahead = list(islice(data, _ROWS_AHEAD))
+    names = _column_names(first, columns, optional, f"{path}, line {number}")
+    if names is not first:
+        rows = chain([(number, first)], rows)
+        if order is not None and len(names) == len(columns) + len(optional):
+            ahead = list(islice(rows, _ROWS_AHEAD))
             whole = [row for _, row in ahead if not isinstance(row, BadRow) and len(row) == len(names)]
-            names, data = order(whole) or names, chain(ahead, data)
-        yield from _rows(path, data, partial(_fields_of_cells, names=names))
+            names, rows = order(whole) or names, chain(ahead, rows)
+    yield from _rows(path, rows, partial(_fields_of_cells, names=names))
 
 
 def _column_names(first: _Cells, columns: Sequence[str], optional: Sequence[str], where: str) -> list[str]:

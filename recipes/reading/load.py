@@ -37,7 +37,6 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
                             f"lacks {', '.join(sorted(missing))}. Name one of this task, or --train_file and "
                             "--validation_file."
                         )
-                    made = {name: list(rows) for name, rows in made.items()}
                     return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}
                 files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
                 data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows

@@ -49,9 +49,14 @@ def read_samples(folder: str | Path, pattern: str = "*.txt") -> list[str]:
     return [path.read_text(encoding="utf-8") for path in sample_files(folder, pattern)]
 
 
-def first_cells(file: str, folder: str | Path = "") -> list[str]:
-    """Return what each line of a file has before its first tab."""
-    return [line.partition("\t")[0] for line in read_samples(folder, file)[0].splitlines()]
+def read_cells(file: str) -> list[list[str]]:
+    """Return the cells of each line of a file in `DATA`, which are separated by tabs."""
+    return [line.split("\t") for line in read_samples("", file)[0].splitlines()]
+
+
+def first_cells(file: str) -> list[str]:
+    """Return the first cell of each line of a file in `DATA`."""
+    return [cells[0] for cells in read_cells(file)]
 
 
 def novels() -> dict[str, list[dict[str, str]]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from atenta.recipes.samples.files import FILES, SPLITS, first_cells, read_samples
+from atenta.recipes.samples.files import FILES, SPLITS, first_cells, read_cells, read_samples
 
 _ROMANCE = {"pt-BR": "Brazil", "pt-PT": "Portugal", "gl": "Galician", "es": "Spanish", "it": "Italian", "fr": "French"}
 _EIGHT = {"ady": "Adyghe", "el": "Greek", "it": "Italian", "km": "Khmer"}
@@ -63,7 +63,7 @@ def language_words() -> dict[str, list[dict[str, Any]]]:
 def _tagged_words(folder: str, names: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
     rows: dict[str, list[dict[str, Any]]] = {}
     for split in SPLITS:
-        cells = (line.split("\t") for line in read_samples(folder, f"{split}.tsv")[0].splitlines())
+        cells = read_cells(f"{folder}/{split}.tsv")
         rows[split] = [{"source": word, "target": phones, "tags": [f"<{tag}>"]} for word, phones, tag in cells]
     for tag, name in names.items():
         rows[name] = [row for row in rows["test"] if row["tags"] == [f"<{tag}>"]]

@@ -4,7 +4,6 @@ import random
 import unicodedata
 from collections.abc import Callable, Sequence
 from itertools import chain
-from pathlib import Path
 from string import ascii_lowercase
 
 from atenta.recipes.samples.files import FILES, SPLITS, first_cells
@@ -26,7 +25,7 @@ _SOUNDS = (  # spellings that sound alike in some language of the names; each is
 )
 
 
-def misspellings(folder: str | Path = "") -> dict[str, list[dict[str, str]]]:
+def misspellings() -> dict[str, list[dict[str, str]]]:
     """Return misspellings of names and words, each with its right spelling, in splits and two further tests.
 
     The entries are the names of `hebrew` and the words of `french_g2p` and `italian_g2p` in lower case, of five
@@ -41,9 +40,6 @@ def misspellings(folder: str | Path = "") -> dict[str, list[dict[str, str]]]:
     alike in one of the languages (`ss` and `ç`, `s` and `z`, `x` and `ch`); all accents are dropped, or, without any,
     one of the others is made. The first letter errs like all others.
 
-    Args:
-        folder: The folder of the sample data; by default the repository's.
-
     Returns:
         The rows of each split: `anchor`, the misspelling, and `positive`, the entry.
 
@@ -54,7 +50,7 @@ def misspellings(folder: str | Path = "") -> dict[str, list[dict[str, str]]]:
     entries: dict[str, list[str]] = {}
     taken: set[str] = set()
     for index in (2, 1, 0):
-        cells = chain.from_iterable(first_cells(FILES[name][index], folder) for name in _SOURCES)
+        cells = chain.from_iterable(first_cells(FILES[name][index]) for name in _SOURCES)
         found = (unicodedata.normalize("NFC", cell) for cell in cells)
         kept = dict.fromkeys(entry for entry in found if entry.isalpha() and len(entry) >= _SHORTEST)
         entries[SPLITS[index]] = [entry for entry in kept if entry not in taken]

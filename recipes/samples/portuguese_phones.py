@@ -9,7 +9,7 @@ from typing import Any
 
 from atenta.phonemization.letter_tagger import LetterTagger
 from atenta.phonemization.readings import save_readings
-from atenta.recipes.samples.files import SPLITS, read_samples
+from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
 
 # The lists by the tag of their rows. The first has stress marks and one pronunciation for each word.
@@ -29,8 +29,7 @@ def read_list(name: str, split: str) -> _Pronunciations:
         name: one of the values of `LISTS`.
         split: `train`, `validation` or `test`.
     """
-    lines = read_samples("g2p_pt", f"{name}_{split}.tsv")[0].splitlines()
-    cells = (line.split("\t") for line in lines)
+    cells = read_cells(f"g2p_pt/{name}_{split}.tsv")
     return {word: [" ".join(_PHONE.findall(each)) for each in pronounced] for word, *pronounced in cells}
 
 
@@ -132,7 +131,7 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
     They are the words of the closed class, such as articles, which have one reading, without stress, and the
     homographs. Under `br` these have no readings: a model writes one, and the other has the other vowel.
     """
-    closed = [line.split("\t") for line in read_samples("g2p_pt", "closed_class.tsv")[0].splitlines()]
+    closed = read_cells("g2p_pt/closed_class.tsv")
     for tag, word, phones in closed:
         yield tag, word, [" ".join(_PHONE.findall(phones))]
     unstressed = {word for _, word, _ in closed}

@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from atenta.recipes.samples.dialogue import read_scenes
-from atenta.recipes.samples.files import FILES, SPLITS, novels, read_samples, sample_files
+from atenta.recipes.samples.files import FILES, SPLITS, novels, read_cells, read_samples, sample_files
 from atenta.recipes.samples.sentence_patterns import draw_sentences
 from atenta.restoration.spellings import lower_case
 from atenta.tokenization.base_letters import strip_accents
@@ -120,8 +120,7 @@ def portuguese_texts() -> dict[str, list[dict[str, str]]]:
     for part in test_parts:
         if targets := [row["target"] for row in part if not is_known(row["source"], known)]:
             rows["documents"] += _pairs(["\n".join(targets)], part[0]["domain"])
-    for line in read_samples("everyday_pt", "test.tsv")[0].splitlines()[1:]:
-        group, text = line.split("\t")
+    for group, text in read_cells("everyday_pt/test.tsv")[1:]:
         rows.setdefault("groups", []).extend(_pairs([text], group))
 
     further = _further_rows()

@@ -1,10 +1,9 @@
 """Samples of sentences and their simpler wordings: which of two is the simpler one, and how to word it."""
 
 import random
-from collections.abc import Iterator
 from typing import Any
 
-from atenta.recipes.samples.files import SPLITS, read_samples
+from atenta.recipes.samples.files import SPLITS, read_cells
 
 
 def simpler_sentences() -> dict[str, list[dict[str, Any]]]:
@@ -17,7 +16,14 @@ def simpler_sentences() -> dict[str, list[dict[str, Any]]]:
     Returns:
         The rows of each split: `text` and `text_pair` are sentences, `label` is `first` or `second`.
     """
-    return {split: [_in_an_order(*texts) for texts in _single_sentences(split)] for split in SPLITS}
+    return {
+        split: [
+            _in_an_order(source, target)
+            for level, _, divided, source, target in _read(split)
+            if source != target and (divided == "N" or level == "ORI>STR")
+        ]
+        for split in SPLITS
+    }
 
 
 def simplifications() -> dict[str, list[dict[str, Any]]]:
@@ -40,19 +46,12 @@ def simplifications() -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _single_sentences(split: str) -> Iterator[tuple[str, str]]:
-    for level, _, divided, source, target in _read(split):
-        if source != target and (divided == "N" or level == "ORI>STR"):
-            yield source, target
-
-
 def _in_an_order(source: str, target: str) -> dict[str, str]:
     if random.Random(f"{source}\t{target}").random() < 0.5:
         return {"text": source, "text_pair": target, "label": "second"}
     return {"text": target, "text_pair": source, "label": "first"}
 
 
-def _read(split: str) -> Iterator[list[str]]:
-    """Yield the cells of each row: level, whether the text changed, whether it was divided, source and target."""
-    for line in read_samples("simplification_pt", f"{split}.tsv")[0].splitlines()[1:]:
-        yield line.split("\t")
+def _read(split: str) -> list[list[str]]:
+    """Return the cells of each row: level, whether the text changed, whether it was divided, source and target."""
+    return read_cells(f"simplification_pt/{split}.tsv")[1:]

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from atenta.recipes.samples.files import SPLITS, sample_files
@@ -29,10 +28,10 @@ def titles() -> dict[str, list[dict[str, Any]]]:
     """
     rows: dict[str, list[dict[str, Any]]] = {split: [] for split in SPLITS}
     for name in _HELP:
-        for _, split, part in file_parts(_find("portugues", name)):
+        for _, split, part in file_parts(*sample_files("portugues", f"{name}.txt")):
             rows[split] += _pairs(part)
     for name in _SERVICES:
-        for index, _, part in file_parts(_find("portugues_2", name)):
+        for index, _, part in file_parts(*sample_files("portugues_2", f"{name}.txt")):
             rows[{_VALIDATION_DIGIT: "validation", _TEST_DIGIT: "test"}.get(index % 10, "train")] += _pairs(part)
     for split, others in (("validation", ["test"]), ("train", ["validation", "test"])):
         held_out = [row for other in others for row in rows[other]]
@@ -41,10 +40,6 @@ def titles() -> dict[str, list[dict[str, Any]]]:
             row for row in rows[split] if row["target"].lower() not in taken and not is_known(row["source"], known)
         ]
     return rows
-
-
-def _find(folder: str, name: str) -> Path:
-    return sample_files(folder, f"{name}.txt")[0]
 
 
 def _pairs(lines: list[str]) -> Iterator[dict[str, Any]]:

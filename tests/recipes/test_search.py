@@ -55,6 +55,16 @@ def given(tmp_path_factory):
     }
 
 
+@pytest.fixture
+def run(given, tmp_path):
+    """A function that searches what is given, with these options and an index of its own."""
+
+    def run(*several, **options):
+        run_here(NAME, tmp_path, *arguments(*several, **given | {"output_dir": tmp_path / "index"} | options))
+
+    return run
+
+
 @pytest.fixture(scope="module")
 def searched(given, tmp_path_factory):
     folder = tmp_path_factory.mktemp("searched")
@@ -79,7 +89,7 @@ def test_passages_and_scores_are_printed(searched, given):
 
 
 def test_the_sample_is_names(given, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("atenta.recipes.retrieval.misspellings", lambda folder: MISSPELLED)
+    monkeypatch.setattr("atenta.recipes.retrieval.misspellings", lambda: MISSPELLED)
     options = arguments(model_name_or_path=given["model_name_or_path"], output_dir=tmp_path / "index")
     run_here(NAME, tmp_path, *options, "--model_weight", 0)
     assert f"2 queries, 3 passages\n{table(read_metrics(tmp_path / 'index')['test'])}\n" in capsys.readouterr().out
@@ -121,14 +131,14 @@ def test_recall_is_that_of_the_cosines(searched, given):
         f'{{"weights": {{"{COMBINED}": 0.5}}, "tfidf_sizes": [1, Infinity]}}',
     ],
 )
-def test_metrics_of_other_recipes_have_no_weight(given, tmp_path, metrics):
+def test_metrics_of_other_recipes_have_no_weight(run, given, tmp_path, metrics):
     model = shutil.copytree(given["model_name_or_path"], tmp_path / "model")
     write_lines(model / "metrics.json", metrics)
-    run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": model}, output_dir=tmp_path / "index"))
+    run(model_name_or_path=model)
     assert not {COMBINED, ALL} & read_metrics(tmp_path / "index")["test"].keys()
 
 
-def test_a_saved_index_is_reused(searched, given, tmp_path, monkeypatch, capsys):
+def test_a_saved_index_is_reused(searched, run, given, tmp_path, monkeypatch, capsys):
     folder, printed_first = searched
     embedded = []
 
@@ -136,9 +146,9 @@ def test_a_saved_index_is_reused(searched, given, tmp_path, monkeypatch, capsys)
         embedded.extend(texts)
         return embed(model, tokenizer, texts, batch_size)
 
-    monkeypatch.setattr("atenta.recipes.search.embed", recording_embed)
-    moved = given | {"model_name_or_path": shutil.copytree(given["model_name_or_path"], tmp_path / "moved")}
-    run_here(NAME, tmp_path, *arguments("--query", *QUERIES, **moved, num_results=2, output_dir=folder))
+    monkeypatch.setattr(search, "embed", recording_embed)
+    moved = shutil.copytree(given["model_name_or_path"], tmp_path / "moved")
+    run("--query", *QUERIES, model_name_or_path=moved, num_results=2, output_dir=folder)
     assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".bin")]
     assert sorted(embedded) == sorted([*QUERIES, *QUERIES])  # as --query, and to measure recall
     printed = capsys.readouterr().out
@@ -146,18 +156,17 @@ def test_a_saved_index_is_reused(searched, given, tmp_path, monkeypatch, capsys)
     assert printed.partition("\n")[2] == printed_first.partition("\n")[2]
 
 
-def test_an_index_from_another_model_or_other_texts_is_refused_or_replaced(searched, given, tmp_path, capsys):
+def test_an_index_from_another_model_or_other_texts_is_refused_or_replaced(searched, run, given, tmp_path, capsys):
     folder, _ = searched
     other = save_encoder(tmp_path / "other", seed=1)
     with pytest.raises(SystemExit, match=rf"made with {given['model_name_or_path']} .*, made with {other}"):
-        run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": other}, output_dir=folder))
+        run(model_name_or_path=other, output_dir=folder)
     more = shutil.copytree(given["text_folder"], tmp_path / "more")
     write_lines(more / "9.txt", "mais um")
     with pytest.raises(SystemExit, match=rf"an index of {given['text_folder']} .*; expected one of {more} "):
-        run_here(NAME, tmp_path, *arguments(**given | {"text_folder": more}, output_dir=folder))
+        run(text_folder=more, output_dir=folder)
     copy = shutil.copytree(folder, tmp_path / "index")
-    replacing = arguments("--overwrite_output_dir", **given | {"model_name_or_path": other}, output_dir=copy)
-    run_here(NAME, tmp_path, *replacing)
+    run("--overwrite_output_dir", model_name_or_path=other, output_dir=copy)
     assert "Made an index" in capsys.readouterr().out
 
 
@@ -170,12 +179,11 @@ def test_an_index_from_another_model_or_other_texts_is_refused_or_replaced(searc
         ({"output_dir": "file/below"}, "--output_dir .*file/below: found a file"),
     ],
 )
-def test_invalid_options_are_refused_before_the_model_is_loaded(given, tmp_path, monkeypatch, option, message):
+def test_invalid_options_are_refused_before_the_model_is_loaded(run, tmp_path, monkeypatch, option, message):
     monkeypatch.chdir(tmp_path)
     write_lines(tmp_path / "file", "a")
-    options = given | {"model_name_or_path": "nowhere", "output_dir": tmp_path / "index"} | option
     with pytest.raises(SystemExit, match=message):
-        run_here(NAME, tmp_path, *arguments(**options))
+        run(**{"model_name_or_path": "nowhere"} | option)
 
 
 def test_a_missing_encoder_is_explained(given, tmp_path, monkeypatch):
@@ -186,10 +194,10 @@ def test_a_missing_encoder_is_explained(given, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("model_class", [AtentaEncoderDecoderModel, AtentaPairVotesForCausalLM])
-def test_a_model_that_is_no_encoder_is_refused(given, tmp_path, model_class):
+def test_a_model_that_is_no_encoder_is_refused(run, tmp_path, model_class):
     model = save_encoder(tmp_path / "model", model_class=model_class)
-    with pytest.raises(SystemExit, match=f"found {model_class.__name__}; expected an encoder, such as"):
-        run_here(NAME, tmp_path, *arguments(**given | {"model_name_or_path": model}, output_dir=tmp_path / "index"))
+    with pytest.raises(SystemExit, match=f"found {model_class.__name__}; expected an encoder"):
+        run(model_name_or_path=model)
 
 
 def test_the_head_of_an_encoder_does_not_matter(tmp_path):
@@ -198,9 +206,9 @@ def test_the_head_of_an_encoder_does_not_matter(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "value"), [("num_results", "0"), ("batch_size", "1.5"), ("model_weight", "nan")])
-def test_numbers_out_of_range_are_refused(given, tmp_path, capsys, name, value):
+def test_numbers_out_of_range_are_refused(run, capsys, name, value):
     with pytest.raises(SystemExit):
-        run_here(NAME, tmp_path, *arguments(**given | {name: value}))
+        run(**{name: value})
     assert f"--{name}" in capsys.readouterr().err.splitlines()[-1]
 
 
@@ -213,32 +221,31 @@ def test_numbers_out_of_range_are_refused(given, tmp_path, capsys, name, value):
         ("passages/state.json", b"", ""),
     ],
 )
-def test_a_damaged_index_is_named(searched, given, tmp_path, file, damage, problem):
+def test_a_damaged_index_is_named(searched, run, tmp_path, file, damage, problem):
     index = shutil.copytree(searched[0], tmp_path / "index")
     (index / file).unlink() if damage is None else (index / file).write_bytes(damage)
     with pytest.raises(SystemExit, match=rf"^{index}: .*{problem}.*--overwrite_output_dir") as refused:
-        run_here(NAME, tmp_path, *arguments("--query", "rio", **given, output_dir=index))
+        run("--query", "rio")
     assert "\n" not in refused.value.code
 
 
-def test_a_terminal_gets_no_commands_from_passages(given, tmp_path, capsys):
+def test_a_terminal_gets_no_commands_from_passages(run, tmp_path, capsys):
     (tmp_path / "texts").mkdir()
     write_lines(tmp_path / "texts" / "a.txt", "um \x1b[31mrio\x9b")
-    options = given | {"text_folder": tmp_path / "texts", "output_dir": tmp_path / "index"}
-    del options["queries_file"]
-    run_here(NAME, tmp_path, *arguments("--query", "rio\x1b[0m", **options))
+    queries = write_lines(tmp_path / "queries.tsv", "rio\ta.txt")
+    run("--query", "rio\x1b[0m", text_folder=tmp_path / "texts", queries_file=queries)
     printed = capsys.readouterr().out
     assert "um \\x1b[31mrio\\x9b" in printed
     assert "“rio\\x1b[0m”" in printed
     assert not {"\x1b", "\x9b"} & set(printed)
 
 
-def test_an_interruption_is_one_line(given, tmp_path, monkeypatch, capsys):
+def test_an_interruption_is_one_line(run, monkeypatch, capsys):
     def interrupted(_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(search, "_read", interrupted)
     with pytest.raises(SystemExit) as stopped:
-        run_here(NAME, tmp_path, *arguments(**given, output_dir=tmp_path / "index"))
+        run()
     assert stopped.value.code == 130
     assert capsys.readouterr().err.startswith("\nStopped. ")

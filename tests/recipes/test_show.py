@@ -16,7 +16,6 @@ from atenta import (
 from atenta.recipes import show
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.decoding.steps import decoding_steps
-from atenta.recipes.pictures import words
 from atenta.recipes.pictures.decoding_charts import decoding_table
 from support.recipes import assert_picture
 from support.saved import save_with_tokenizer
@@ -111,8 +110,8 @@ def test_attention_has_a_picture_of_each_kind_and_a_page(run, model, arguments, 
         assert data[0]["keys"] == [*"acao", "⟨eos⟩"]
 
 
-def test_pictures_are_drawn_in_the_language_that_is_asked_for(run, monkeypatch):
-    monkeypatch.setitem(words._chosen, "language", "en")  # and English again after a failure
+@pytest.mark.usefixtures("portuguese")  # after which it is English again
+def test_pictures_are_drawn_in_the_language_that_is_asked_for(run):
     arguments = ["decoding", "decoder", "--text", "a b", "--max_new_tokens", 2]
     assert run(*arguments, "--language", "pt")[0].startswith("começa com  ")
     assert run(*arguments)[0].startswith("starts with  ")

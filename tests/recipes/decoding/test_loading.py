@@ -55,23 +55,24 @@ def test_only_models_that_generate_keep_their_head(tmp_path, saved, loaded):
             assert_close(weight, weights.get(prefix + name, weights.get(name)))
 
 
-def test_a_folder_without_a_model_is_refused(tmp_path):
-    with pytest.raises(SystemExit, match=r"found no config\.json there; expected the folder of a model"):
-        load_model(str(tmp_path))
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("", r"found no config\.json there; expected the folder of a model"),
+        ("acents", r"acents: found no config\.json there; .* has accents"),
+    ],
+)
+def test_a_folder_without_a_model_is_refused_with_the_names_next_to_it(tmp_path, name, message):
+    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path / "accents")
+    with pytest.raises(SystemExit, match=message):
+        load_model(str(tmp_path / name))
 
 
-def test_a_model_that_does_not_exist_is_refused(tmp_path):
-    with pytest.raises(
-        SystemExit, match="nothing: found no such folder here, and the Hub cannot be reached"
-    ) as refused:
+def test_a_model_that_does_not_exist_is_refused_in_one_line():
+    message = "nothing: found no such folder here, and the Hub cannot be reached"
+    with pytest.raises(SystemExit, match=message) as refused:
         load_model("nobody/nothing")
     assert "\n" not in refused.value.code
-
-
-def test_a_misspelt_folder_is_refused_with_the_names_next_to_it(tmp_path):
-    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path / "accents")
-    with pytest.raises(SystemExit, match=r"acents: found no config\.json there; .* has accents"):
-        load_model(str(tmp_path / "acents"))
 
 
 @pytest.mark.parametrize("name", ["outputs/acents", "./acents", "/acents", "a/b/c", "here/acents"])
@@ -83,31 +84,31 @@ def test_a_misspelt_folder_is_not_looked_for_on_the_hub(tmp_path, monkeypatch, n
         find_model(name)
 
 
-def test_models_nearby_are_named(monkeypatch, tmp_path):
-    for name in ("checkpoint-5", "checkpoint-10"):
-        (tmp_path / "outputs" / "run" / name).mkdir(parents=True)
-        (tmp_path / "outputs" / "run" / name / "config.json").touch()
-    (tmp_path / "outputs" / "done").mkdir()
-    (tmp_path / "outputs" / "done" / "config.json").touch()
+@pytest.fixture
+def outputs(tmp_path, monkeypatch):
+    """The current folder has a finished training and one that has not ended; the Hub has no models."""
+    for name in ("run/checkpoint-5", "run/checkpoint-10", "done"):
+        (tmp_path / "outputs" / name).mkdir(parents=True)
+        (tmp_path / "outputs" / name / "config.json").touch()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: False)
-    for name, nearby in {
-        "outputs/run/checkpoint-1": "outputs/run has checkpoint-5, checkpoint-10",
-        "outputs/dne": "outputs has done",
-        "done": "outputs/done is here",
-    }.items():
-        with pytest.raises(FileNotFoundError) as refused:
-            find_model(name)
-        assert str(refused.value).endswith(f"; {nearby}")
+
+
+@pytest.mark.parametrize(
+    ("name", "nearby"),
+    [
+        ("outputs/run/checkpoint-1", "outputs/run has checkpoint-5, checkpoint-10"),
+        ("outputs/dne", "outputs has done"),
+        ("done", "outputs/done is here"),
+    ],
+)
+def test_models_nearby_are_named(outputs, name, nearby):
+    with pytest.raises(FileNotFoundError, match=rf"; {nearby}\Z"):
+        find_model(name)
 
 
 @pytest.mark.parametrize("name", ["outputs/run", "run"])
-def test_the_newest_checkpoint_of_a_training_that_has_not_ended_is_named(monkeypatch, tmp_path, name):
-    for number in (5, 10):
-        (tmp_path / "outputs" / "run" / f"checkpoint-{number}").mkdir(parents=True)
-        (tmp_path / "outputs" / "run" / f"checkpoint-{number}" / "config.json").touch()
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(huggingface_hub, "file_exists", lambda *_, **options: False)
+def test_the_newest_checkpoint_of_a_training_that_has_not_ended_is_named(outputs, name):
     with pytest.raises(FileNotFoundError, match=r"same command.* outputs/run/checkpoint-10\b") as refused:
         find_model(name)
     assert "checkpoint-5" not in str(refused.value)

@@ -18,6 +18,7 @@ from atenta import (
 )
 from atenta.recipes import pictures
 from atenta.recipes.decoding.steps import Candidate, DecodingStep, Finished, Hypothesis
+from atenta.recipes.measure_gender import Noun, draw_gender
 from atenta.recipes.metrics import METRICS
 from atenta.recipes.pictures.attention_maps import AttentionMap, draw_attention, draw_heads, draw_masks
 from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
@@ -108,6 +109,10 @@ DRAWN = {
     "learning curves": (lambda: draw_learning_curves({"run": HISTORY}, "loss"), {"run"}),
     "scores by length": (lambda: draw_scores_by_length(BY_LENGTH, "exact_match"), set()),
     "reliability": (lambda: draw_reliability([0.4, 0.6, 0.9] * 20, [True, False, True] * 20, "letras"), {"letras"}),
+    "gender": (
+        lambda: draw_gender({Noun("juiz", "juíza", "two forms"): 1.5, Noun("casa", "casa", "feminine"): -0.5}),
+        {"juiz / juíza", "casa"},
+    ),
     "confusion": (lambda: draw_confusion(["fra", "por"], ["por", "por"], ["fra", "por"]), {"fra", "por"}),
 }
 

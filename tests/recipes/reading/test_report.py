@@ -13,9 +13,10 @@ from atenta.recipes.reading.report import build_report
 TOKENIZER = AtentaTokenizer.from_alphabet("abcã ", family="encoder-decoder")  # a text of n characters: n + 1 tokens
 
 
-def split_of(texts, **options):
-    options = {"tokenizer": TOKENIZER, "max_length": None, **options}
-    return build_report({"train": Dataset.from_dict({"text": texts})}, ["text"], **options).splits["train"]
+def split_of(texts=(), max_length=None, tokenizer=TOKENIZER, **columns):
+    """The report on a split that has a column `text`, or else these columns."""
+    columns = columns or {"text": texts}
+    return build_report({"train": Dataset.from_dict(columns)}, list(columns), tokenizer, max_length).splits["train"]
 
 
 def test_quantiles():
@@ -36,8 +37,7 @@ def test_several_columns_and_a_text_that_is_none():
 
 
 def test_lists_of_words():
-    dataset = Dataset.from_dict({"words": [["ab", "ã"], ["c"], ["ab", "ã"], ["abã"]]})
-    split = build_report({"train": dataset}, ["words"], TOKENIZER, 4).splits["train"]
+    split = split_of(words=[["ab", "ã"], ["c"], ["ab", "ã"], ["abã"]], max_length=4)
     assert split.quantiles("words") == [1, 3, 4, 4]
     assert split.first_too_long == (0, 5)
     assert not split.outsiders
@@ -48,8 +48,7 @@ def test_forms():
     composed, decomposed = "ã", "a\u0303"
     split = split_of(["abc", composed, decomposed, f"ab {decomposed}", composed + decomposed, "a\u0323\u0303\u0323"])
     assert split.forms == {"NFC": 2, "NFD": 2, "mixed": 2}
-    dataset = Dataset.from_dict({"source": [composed, "a"], "target": [decomposed, decomposed]})
-    split = build_report({"train": dataset}, ["source", "target"], TOKENIZER, None).splits["train"]
+    split = split_of(source=[composed, "a"], target=[decomposed, decomposed])
     assert split.forms == {"mixed": 1, "NFD": 1}
 
 

@@ -49,11 +49,6 @@ def test_sources_of_the_further_tests_are_unknown_to_training(rows):
         assert strip_accents(line) not in sources
 
 
-def test_everyday_sentences_are_of_ten_equal_groups(rows):
-    assert set(Counter(row["domain"] for row in rows["groups"]).values()) == {32}
-    assert len(rows["groups"]) == 320
-
-
 def test_everyday_text_is_trained_on_more_often(rows):
     counts = Counter(row["target"] for row in rows["train"] if row["domain"] == "conversation")
     lines = (DATA / "portugues_2" / "conversa-tatoeba-2.txt").read_text(encoding="utf-8").splitlines()

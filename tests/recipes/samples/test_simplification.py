@@ -16,8 +16,8 @@ ROWS = [
 
 @pytest.fixture
 def corpus(monkeypatch):
-    text = "\n".join(map("\t".join, [("level", "changed", "split", "source", "target"), *ROWS]))
-    monkeypatch.setattr(simplification, "read_samples", lambda folder, file: [text])
+    header = ("level", "changed", "split", "source", "target")
+    monkeypatch.setattr(simplification, "read_cells", lambda file: [header, *ROWS])
 
 
 def test_pairs_are_of_single_sentences_that_differ(corpus):
