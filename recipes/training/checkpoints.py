@@ -328,7 +328,7 @@ class CheckpointCallback(TrainerCallback):
         if args.should_save:
             data = {
                 **self.digests,
-                "options": dict(self.trainer.run.options),
+                "options": self.trainer.run.options,
                 "settled": {name: getattr(args, name) for name in ("learning_rate", "warmup_steps")},
                 "earlier options": self.earlier_options,
                 "ended": control.should_training_stop,  # by the number of steps, or early

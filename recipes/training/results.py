@@ -234,11 +234,12 @@ def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
     """Return the main options and those of the command line, as the Trainer has settled them."""
     written = {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
     described = {}
-    for name, value in run.options.items():
+    for name, value in run.values.items():
         option, value = run.declared[name], getattr(arguments, name, value)
+        is_given = name in written and Mark.INCIDENTAL not in option.marks
         is_main = Mark.ON_CARD in option.marks or (Mark.ON_CARD_IF_CHANGED in option.marks and value != option.default)
         has_effect = value and not (option.idle_if and option.idle_if.holds(arguments))
-        if Mark.OFF_CARD not in option.marks and (name in written or (is_main and has_effect)):
+        if Mark.OFF_CARD not in option.marks and (is_given or (is_main and has_effect)):
             described[name] = _as_plain(value)
     return described
 

@@ -59,12 +59,17 @@ class Run:
     """
 
     training: RecipeArguments  # which name the folder
-    options: Mapping[str, Any] = field(default_factory=dict)  # all but incidental ones, as in `options.yaml`
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)  # of all options, a token among them
     declared: Mapping[str, Option] = field(default_factory=dict)  # what is known of each option
     checkpoint: Path | None = None  # to resume from; None starts from the beginning
     damaged: Mapping[Path, str] = field(default_factory=dict)  # what is wrong with each later checkpoint
     lock: BaseFileLock | None = None  # of the main process; None where the file system has no locks
     begun: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The values of all options but the incidental ones, as in `options.yaml`."""
+        return {name: value for name, value in self.values.items() if Mark.INCIDENTAL not in self.marks(name)}
 
     def begin(self) -> None:
         """Write the options, delete incomplete checkpoints, and set damaged ones aside; for the main process."""
@@ -84,7 +89,7 @@ class Run:
             print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
         if self.checkpoint is None or named:
             unfinished = folder / f"{_OPTIONS}.tmp"
-            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False, explicit_end=True)
+            text = yaml.safe_dump(self.options, allow_unicode=True, sort_keys=False, explicit_end=True)
             unfinished.write_text(text, encoding="utf-8")
             unfinished.rename(folder / _OPTIONS)  # a process that is killed leaves no half of it
         self.begun = True
@@ -204,8 +209,7 @@ def start_run(*options: Any) -> Run:
     values = {"processes": training.world_size} | {
         name: value for each in options for name, value in asdict(each).items()
     }
-    kept = {name: plain_option(value) for name, value in values.items() if Mark.INCIDENTAL not in declared[name].marks}
-    _current = Run(training, kept, declared)
+    _current = Run(training, {name: plain_option(value) for name, value in values.items()}, declared)
     if is_main:
         _current.lock = _lock(Path(training.output_dir))
         _current.checkpoint, _current.damaged = _checkpoint_to_resume(_current)
