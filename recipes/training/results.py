@@ -26,6 +26,7 @@ from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tab_separated import tab_separated
+from atenta.recipes.training.cost import CostMeter
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.progress import select_figures
 from atenta.recipes.training.runs import Run
@@ -214,19 +215,22 @@ def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
     write_metrics(folder / "metrics.json", metrics)
 
 
+def describe_card(arguments: Any, cost: CostMeter) -> dict[str, Any]:
+    """Return what a model card says by the options of a card: its title and language, and the cost of the training."""
+    return {"title": arguments.card_title, "card_language": arguments.card_language, "cost": cost.facts()}
+
+
 def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
     """Return what a model card says of a training: title and language, options, start and cost."""
     arguments, start = trainer.args, trainer.run.options.get("model_name_or_path")
     return {
-        "title": arguments.card_title,
-        "card_language": arguments.card_language,
+        **describe_card(arguments, trainer.cost),
         "base_model": start if start and not Path(start).exists() else None,
         "options": {
             **_describe_options(arguments, trainer.run),
             "trained_steps": trainer.state.global_step,
             **_describe_earlier_options(trainer),
         },
-        "cost": trainer.cost.facts(),
     }
 
 
