@@ -1,7 +1,4 @@
-"""The options of the recipes that `atenta train` runs, from a table: `--help` without the libraries that train.
-
-`option_table.yaml` is written from the recipes by `PYTHONPATH=tests python tests/support/option_table.py`.
-"""
+"""The options of the recipes that `atenta train` runs, from a table: `--help` without the libraries that train."""
 
 import argparse
 import re
@@ -21,6 +18,8 @@ OTHER_OPTIONS = (
     "All other options of transformers.TrainingArguments are accepted too, under the same names. "
     "`null`, as in YAML, is no value, for options that may have none."
 )
+WRITE_TABLE = "PYTHONPATH=tests python tests/support/option_table.py"
+"""The command that writes the table from the recipes, in a clone."""
 _TABLE = Path(__file__).with_suffix(".yaml")
 _WIDEST = 110  # columns of --help
 _OF_DENOISING = ("denoising", "noise_density", "mean_span_length")  # once of seq2seq.py
@@ -61,9 +60,9 @@ def print_help(recipe: str, arguments: Sequence[str]) -> None:
     """Print the options of a recipe of the table, with the values of the file of `--config` as their defaults.
 
     Raises:
-        ValueError: If there is no such file, or it holds no options.
+        ValueError: If there is no such file, or it holds no options, or the table lacks the recipe.
     """
-    about = _read_table()["recipes"][recipe]
+    about = _describe_recipe(recipe)
     options = parser_options(CONFIGS / about["config"])
     epilog = OTHER_OPTIONS if "num_train_epochs" in option_names(recipe) else None
     parser = argparse.ArgumentParser(description=about["description"], epilog=epilog, **options)
@@ -109,10 +108,18 @@ def _groups(recipe: str) -> dict[str, dict[str, Any]]:
     table = _read_table()
     groups: dict[str, dict[str, Any]] = {}
     options = table["options"]
-    for each in table["recipes"][recipe]["groups"]:
+    for each in _describe_recipe(recipe)["groups"]:
         names = table["groups"][each]["options"]
         groups[table["groups"][each]["title"]] = {name: options.get(f"{each}.{name}", options[name]) for name in names}
     return groups
+
+
+def _describe_recipe(recipe: str) -> dict[str, Any]:
+    """Return what the table has of a recipe: its file of options, its description and its groups."""
+    recipes = _read_table()["recipes"]
+    if recipe not in recipes:
+        raise ValueError(f"{_TABLE} has no recipe {recipe}; expected it to be written again: {WRITE_TABLE}")
+    return recipes[recipe]
 
 
 def _read_values(path: Path) -> dict[str, Any]:
