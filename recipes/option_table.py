@@ -3,11 +3,12 @@
 import argparse
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,16 @@ def option_names(recipe: str) -> list[str]:
     return ["help", "config", *(name for rows in _groups(recipe).values() for name in rows)]
 
 
-def check_names(recipe: str, arguments: Iterable[str]) -> None:
+def check_names(recipe: str, arguments: Sequence[str]) -> None:
     """Refuse options that a recipe of the table does not have, before the libraries are imported that it needs.
 
     Raises:
-        ValueError: If there is one. Its value, which may be a secret, is not in the message.
+        ValueError: If there is one, whose value, which may be a secret, is not in the message; or if words come before
+            all options.
     """
     known = {*option_names(recipe), *_fields_of_transformers()}
+    if words := list(takewhile(lambda word: not word.startswith("-"), arguments)):
+        raise ValueError(place_words(words, known))
     for word in arguments:
         name = word.removeprefix("--").partition("=")[0]
         if word.startswith("--") and name and name.replace("-", "_").removeprefix("no_") not in known:
@@ -101,6 +105,13 @@ def suggest_option(name: str, known: Iterable[str]) -> str:
         return "masked spans are restored by a recipe of their own, pretrain_denoising.py, without --denoising"
     close = get_close_matches(written, known, n=1)
     return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
+
+
+def place_words(words: Sequence[str], known: Collection[str]) -> str:
+    """Return the message about words that follow no option: they go after `--train_file`, if it is a known option."""
+    text = " ".join(words)
+    place = f"expected --train_file {text}" if "train_file" in known else "--help lists the options"
+    return f"found {text}, and no option before; {place}"
 
 
 def _groups(recipe: str) -> dict[str, dict[str, Any]]:
