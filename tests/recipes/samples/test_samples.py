@@ -83,6 +83,7 @@ def test_descriptions():
 @pytest.mark.parametrize("name", FORMATS_OF_FILES)
 def test_samples_of_files(name):
     paths, row_format = SAMPLES[name].split_files(), FORMATS_OF_FILES[name]
+    assert {*row_format.columns} <= {*SAMPLES[name].columns} <= {*row_format.columns, *row_format.optional}
     assert list(paths) == list(SPLITS)
     assert len(set(paths.values())) == len(paths)
     rows = dict.fromkeys(paths, 0)
@@ -107,6 +108,7 @@ def test_the_example_is_of_the_alphabet_that_is_trained_on(name, rows_of):
 def test_samples_of_rows(rows_of, name):
     made, check = rows_of(name), FORMATS_OF_ROWS[name].check
     assert list(made)[:3] == list(SPLITS)  # and further tests
+    assert all(tuple(row) == SAMPLES[name].columns for rows in made.values() for row in rows[:1])
     assert hashlib.sha256(repr(made).encode()).hexdigest()[:16] == DIGESTS[name]
     for rows in made.values():
         # In these rows tags are tokens, but `check` reads them as a text.
