@@ -24,6 +24,8 @@ _CONFIGURATIONS = {
 # Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: training encodes
 # them so, and then the tokenizer that is saved with the model must.
 _FILL_MASKS = (AutoModelForMaskedLM, AutoModelForPreTraining)
+# Their output layers have the same name in a file, whatever their labels.
+_WITH_LABELS = ("ForSequenceClassification", "ForTokenClassification")
 
 
 def load_or_create(
@@ -55,7 +57,8 @@ def load_or_create(
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
-        SystemExit: If there is no such model, it is of another family, or the sizes do not fit together.
+        SystemExit: If there is no such model, it is of another family or gives labels of another task, or the sizes do
+            not fit together.
     """
     splits = auto_class not in _FILL_MASKS
     if options.model_name_or_path is None:
@@ -80,9 +83,15 @@ def load_or_create(
             fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
             if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
                 raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
-            tokenizer = load_tokenizer(folder, split_special_tokens=splits)
-            if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
+            wanted, found = auto_class._model_mapping[type(saved)].__name__, saved.architectures or []
+            if wanted in found:
                 head = {}
+            elif "id2label" in head and any(name.endswith(_WITH_LABELS) for name in found):
+                raise ValueError(
+                    f"found {found[0]}, whose output layer is for {_join(saved.id2label)}; expected an encoder, as "
+                    f"pretrain_masked.py saves it, or {wanted}, for {_join(head['id2label'])}"
+                )
+            tokenizer = load_tokenizer(folder, split_special_tokens=splits)
             model = load_weights(auto_class, folder, dropout=options.dropout, **head)
             if isinstance(saved, AtentaEncoderDecoderConfig) and not tokenizer.get_vocab().keys() >= {*tags}:
                 tokenizer = _add_tags(tokenizer, model, tags)
@@ -91,6 +100,10 @@ def load_or_create(
     if options.lora_rank is not None:
         model = add_lora(model, options.lora_rank)
     return tokenizer, model
+
+
+def _join(labels: Mapping[int, str]) -> str:
+    return printable(f"{', '.join(labels.values()):.200}")
 
 
 def _add_tags(
