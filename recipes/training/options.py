@@ -359,6 +359,15 @@ class RecipeArguments(TrainingArguments):
         except (ImportError, TypeError, ValueError) as error:
             raise ValueError(f"{named}: {error}") from None
 
+    def push_options(self) -> dict[str, Any]:
+        """Return the repository on the Hub and the options of a push, as [`check_pushable`] takes them."""
+        return {
+            "repo_id": self.hub_model_id or Path(self.output_dir).name,
+            "private": self.hub_private_repo is not False,
+            "replace": self.replace_on_hub,
+            "token": self.hub_token,
+        }
+
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
         """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).
 

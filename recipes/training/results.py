@@ -108,14 +108,7 @@ def save_run(
     if not trainer.is_world_process_zero():
         return
     folder = Path(trainer.args.output_dir)
-    for path in (folder / ONNX_FOLDER).glob("*.onnx"):
-        try:
-            check_export(path)
-        except ValueError:
-            path.unlink()
-            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
-    with suppress(OSError):
-        (folder / ONNX_FOLDER).rmdir()  # if it is empty
+    _remove_old_exports(folder / ONNX_FOLDER)
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
@@ -155,6 +148,18 @@ def save_run(
     trainer.run.end()
 
 
+def _remove_old_exports(folder: Path) -> None:
+    """Remove the ONNX files that were made of other weights than those that are saved now."""
+    for path in folder.glob("*.onnx"):
+        try:
+            check_export(path)
+        except ValueError:
+            path.unlink()
+            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
+    with suppress(OSError):
+        folder.rmdir()  # if it is empty
+
+
 def report_saved(
     trainer: RecipeTrainer, text: str | None = None, output: str | None = None, options: str = ""
 ) -> None:
@@ -185,16 +190,14 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
     name = next(iter(scores["model"]))
     sign = -1 if less_is_better(name) else 1
     figures = {kind: row[name] for kind, row in scores.items() if row.get(name) is not None}
-    without = {kind: figure for kind, figure in figures.items() if not kind.startswith("model")}
-    best, model = (
-        max(found.items(), key=lambda pair: sign * pair[1], default=None)
-        for found in (without, {kind: figure for kind, figure in figures.items() if kind not in without})
-    )
-    if best is None or model is None or sign * best[1] < sign * model[1]:
+    best_first = sorted(figures, key=lambda kind: -sign * figures[kind])
+    model = next((kind for kind in best_first if kind.startswith("model")), None)
+    best = next((kind for kind in best_first if not kind.startswith("model")), None)
+    if best is None or model is None or sign * figures[best] < sign * figures[model]:
         return None
     return (
-        f"“{best[0]}”, without a model, scores {best[1]:.4f} in {name.replace('_', ' ')} on the test, and the "
-        f"{model[0]} {model[1]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
+        f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')} on the test, and the "
+        f"{model} {figures[model]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
     )
 
 
@@ -270,15 +273,9 @@ def _as_plain(value: Any) -> Any:
 
 def push_run(trainer: RecipeTrainer) -> None:
     """Push the output folder to the repository `--hub_model_id`; if it fails, the folder is complete all the same."""
-    arguments, folder = trainer.args, Path(trainer.args.output_dir)
+    folder = Path(trainer.args.output_dir)
     try:
-        address = push_folder(
-            folder,
-            arguments.hub_model_id or folder.name,
-            private=arguments.hub_private_repo is not False,
-            replace=arguments.replace_on_hub,
-            token=arguments.hub_token,
-        )
+        address = push_folder(folder, **trainer.args.push_options())
     except PushError as error:
         raise SystemExit(
             f"{folder} is saved, but not pushed: {error} `atenta push {folder}` pushes it later."

@@ -27,6 +27,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 from atenta.hub.publishing import PushError, check_pushable
 from atenta.recipes.option_annotations import Mark, Option, options_of
 from atenta.recipes.training.checkpoints import (
+    ANEW,
     checkpoints_of,
     damage_of,
     delete_checkpoint,
@@ -34,11 +35,11 @@ from atenta.recipes.training.checkpoints import (
     read_state,
     set_aside,
     step_of,
+    write_whole,
 )
 from atenta.recipes.training.options import RecipeArguments
 
 _OPTIONS, _END = "options.yaml", "\n...\n"  # YAML's sign for the end of a document
-_ANEW = "another --output_dir, or --overwrite_output_dir to start from the beginning"
 _REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 _LARGE = 1e15  # from which on numbers are typed with an exponent
@@ -88,10 +89,8 @@ class Run:
         for each, damage in self.damaged.items():
             print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
         if self.checkpoint is None or named:
-            unfinished = folder / f"{_OPTIONS}.tmp"
             text = yaml.safe_dump(self.options, allow_unicode=True, sort_keys=False, explicit_end=True)
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.rename(folder / _OPTIONS)  # a process that is killed leaves no half of it
+            write_whole(folder / _OPTIONS, text)
         self.begun = True
 
     def end(self) -> None:
@@ -256,7 +255,7 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     if changed := run.changed_since(_read_options(folder / _OPTIONS)):
         raise SystemExit(
             f"{complete[-1]} belongs to a run with other options ({run.describe_changes(changed)}), which "
-            f"{folder / _OPTIONS} holds. Give {_ANEW}, or --resume_from_checkpoint {complete[-1]} to train further "
+            f"{folder / _OPTIONS} holds. Give {ANEW}, or --resume_from_checkpoint {complete[-1]} to train further "
             "with the changed options."
         )
     damaged: dict[Path, str] = {}
@@ -266,7 +265,7 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
             return checkpoint, damaged
         damaged[checkpoint] = damage
     listed = ", ".join(f"{each} ({damage})" for each, damage in damaged.items())
-    raise SystemExit(f"No checkpoint is intact: {listed}. Put the files back, or give {_ANEW}.")
+    raise SystemExit(f"No checkpoint is intact: {listed}. Put the files back, or give {ANEW}.")
 
 
 def _read_options(path: Path) -> dict[str, Any]:
@@ -278,7 +277,7 @@ def _read_options(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, AttributeError):
         pass
     raise SystemExit(
-        f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give {_ANEW}."
+        f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give {ANEW}."
     )
 
 
@@ -310,12 +309,7 @@ def _check_loggers(names: Sequence[str]) -> None:
 def _check_pushable(training: RecipeArguments) -> None:
     """Check the repository that the model is pushed to at the end."""
     try:
-        check_pushable(
-            training.hub_model_id or Path(training.output_dir).name,
-            private=training.hub_private_repo is not False,
-            replace=training.replace_on_hub,
-            token=training.hub_token,
-        )
+        check_pushable(**training.push_options())
     except PushError as error:
         raise SystemExit(f"--push_to_hub: {error} (--hub_model_id, --hub_private_repo, --replace_on_hub)") from None
 

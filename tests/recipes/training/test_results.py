@@ -95,9 +95,9 @@ def pushes(monkeypatch):
     """The arguments of `push_folder`, which is replaced."""
     calls = []
 
-    def push(folder, repository, **options):
-        calls.append((folder, repository, options))
-        return f"https://hub/{repository}"
+    def push(folder, repo_id, **options):
+        calls.append((folder, repo_id, options))
+        return f"https://hub/{repo_id}"
 
     monkeypatch.setattr(results, "push_folder", push)
     return calls
