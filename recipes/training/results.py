@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
@@ -178,6 +178,13 @@ def report_saved(
         before = f"{options} ".lstrip() + "-- " * text.startswith("-")
         command = f"atenta predict {_quote(folder)} {before}{_quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
+
+
+def print_examples(examples: Iterable[tuple[_Row, str]]) -> None:
+    """Print pairs of texts, the tags of a source behind it, and between them what a model makes of the source."""
+    for row, output in examples:
+        source = " ".join([row["source"], *row.get("tags", ())])
+        print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
 
 
 def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> str | None:

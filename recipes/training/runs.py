@@ -200,15 +200,12 @@ def start_run(*options: Any) -> Run:
     set_seed(training.seed)
     if _current is not None:
         _current.end()
-    # Launchers set the number of processes.
-    declared = {
-        "processes": Option(int, 1, marks=frozenset({Mark.ON_CARD_IF_CHANGED})),
-        **options_of(*map(type, options)),
-    }
-    values = {"processes": training.world_size} | {
-        name: value for each in options for name, value in asdict(each).items()
-    }
-    _current = Run(training, {name: plain_option(value) for name, value in values.items()}, declared)
+    declared = options_of(*map(type, options))
+    declared["processes"] = Option(int, 1, marks=frozenset({Mark.ON_CARD_IF_CHANGED}))  # launchers set their number
+    values = {"processes": training.world_size}
+    for each in options:
+        values |= asdict(each)
+    _current = Run(training, plain_option(values), declared)
     if is_main:
         _current.lock = _lock(Path(training.output_dir))
         _current.checkpoint, _current.damaged = _checkpoint_to_resume(_current)
