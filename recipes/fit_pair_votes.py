@@ -28,7 +28,6 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
 
 from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesForCausalLM
 from atenta.engines.saved_model import load_config
-from atenta.hub.card_words import LANGUAGES
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, SEED, one_of
 from atenta.recipes.reading import Rows, describe_data, encode_rows
@@ -37,7 +36,8 @@ from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, 
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training import parse_arguments, run_recipe
 from atenta.recipes.training.cost import CostMeter, check_country
-from atenta.recipes.training.results import save_metrics_and_card, table
+from atenta.recipes.training.options import CardLanguageOption, CardTitleOption, CountryOption
+from atenta.recipes.training.results import describe_card, save_metrics_and_card, table
 from atenta.recipes.training.runs import check_own_folder
 
 
@@ -94,11 +94,9 @@ class RunArguments:
     prompt: Annotated[str, "start of the sample"] = ""
     sample_length: Annotated[int, FROM_1, "maximum number of tokens of the sample"] = 200
     seed: Annotated[int, SEED, "seed of the sample"] = 42
-    card_language: Annotated[str, one_of(list(LANGUAGES)), "language of the model card"] = "en"
-    card_title: Annotated[str | None, "title of the model card; None: the name of output_dir"] = None
-    country_iso_code: Annotated[
-        str | None, "country whose electricity is used, such as BRA: the card then states the CO2 of counting"
-    ] = None
+    card_language: CardLanguageOption = "en"
+    card_title: CardTitleOption = None
+    country_iso_code: CountryOption = None
 
     def __post_init__(self) -> None:
         check_country(self.country_iso_code)
@@ -159,9 +157,7 @@ def main() -> None:
         **describe_data(data),
         "rows": {name: len(of_split) for name, of_split in rows.items()},
         "options": {"level": sizes.level, "sample_by": data.sample_by},
-        "card_language": run.card_language,
-        "title": run.card_title,
-        "cost": meter.facts(),
+        **describe_card(run, meter),
     }
     save_metrics_and_card(folder, {"test": scores, "validation": by_distance, "card": about})
     print(f"\nSaved in {folder}")

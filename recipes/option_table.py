@@ -1,16 +1,14 @@
-"""The options of the recipes that `atenta train` runs, from a table: `--help` without the libraries that train.
-
-`option_table.yaml` is written from the recipes by `PYTHONPATH=tests python tests/support/option_table.py`.
-"""
+"""The options of the recipes that `atenta train` runs, from a table: `--help` without the libraries that train."""
 
 import argparse
 import re
 import shutil
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from functools import cache, partial
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,8 @@ OTHER_OPTIONS = (
     "All other options of transformers.TrainingArguments are accepted too, under the same names. "
     "`null`, as in YAML, is no value, for options that may have none."
 )
+WRITE_TABLE = "PYTHONPATH=tests python tests/support/option_table.py"
+"""The command that writes the table from the recipes, in a clone."""
 _TABLE = Path(__file__).with_suffix(".yaml")
 _WIDEST = 110  # columns of --help
 _OF_DENOISING = ("denoising", "noise_density", "mean_span_length")  # once of seq2seq.py
@@ -61,9 +61,9 @@ def print_help(recipe: str, arguments: Sequence[str]) -> None:
     """Print the options of a recipe of the table, with the values of the file of `--config` as their defaults.
 
     Raises:
-        ValueError: If there is no such file, or it holds no options.
+        ValueError: If there is no such file, or it holds no options, or the table lacks the recipe.
     """
-    about = _read_table()["recipes"][recipe]
+    about = _describe_recipe(recipe)
     options = parser_options(CONFIGS / about["config"])
     epilog = OTHER_OPTIONS if "num_train_epochs" in option_names(recipe) else None
     parser = argparse.ArgumentParser(description=about["description"], epilog=epilog, **options)
@@ -82,13 +82,16 @@ def option_names(recipe: str) -> list[str]:
     return ["help", "config", *(name for rows in _groups(recipe).values() for name in rows)]
 
 
-def check_names(recipe: str, arguments: Iterable[str]) -> None:
+def check_names(recipe: str, arguments: Sequence[str]) -> None:
     """Refuse options that a recipe of the table does not have, before the libraries are imported that it needs.
 
     Raises:
-        ValueError: If there is one. Its value, which may be a secret, is not in the message.
+        ValueError: If there is one, whose value, which may be a secret, is not in the message; or if words come before
+            all options.
     """
     known = {*option_names(recipe), *_fields_of_transformers()}
+    if words := list(takewhile(lambda word: not word.startswith("-"), arguments)):
+        raise ValueError(place_words(words, known))
     for word in arguments:
         name = word.removeprefix("--").partition("=")[0]
         if word.startswith("--") and name and name.replace("-", "_").removeprefix("no_") not in known:
@@ -104,15 +107,30 @@ def suggest_option(name: str, known: Iterable[str]) -> str:
     return f"did you mean {close[0]}? --help lists the options" if close else "--help lists the options"
 
 
+def place_words(words: Sequence[str], known: Collection[str]) -> str:
+    """Return the message about words that follow no option: they go after `--train_file`, if it is a known option."""
+    text = " ".join(words)
+    place = f"expected --train_file {text}" if "train_file" in known else "--help lists the options"
+    return f"found {text}, and no option before; {place}"
+
+
 def _groups(recipe: str) -> dict[str, dict[str, Any]]:
     """Return the groups of a recipe's options by title: how many values an option has, its default, and its text."""
     table = _read_table()
     groups: dict[str, dict[str, Any]] = {}
     options = table["options"]
-    for each in table["recipes"][recipe]["groups"]:
+    for each in _describe_recipe(recipe)["groups"]:
         names = table["groups"][each]["options"]
         groups[table["groups"][each]["title"]] = {name: options.get(f"{each}.{name}", options[name]) for name in names}
     return groups
+
+
+def _describe_recipe(recipe: str) -> dict[str, Any]:
+    """Return what the table has of a recipe: its file of options, its description and its groups."""
+    recipes = _read_table()["recipes"]
+    if recipe not in recipes:
+        raise ValueError(f"{_TABLE} has no recipe {recipe}; expected it to be written again: {WRITE_TABLE}")
+    return recipes[recipe]
 
 
 def _read_values(path: Path) -> dict[str, Any]:

@@ -28,15 +28,9 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
     try:
         with training.main_process_first():
             if not data.named():
-                sample = _sample(data)
+                sample = _find_sample(data.sample, row_format)
                 if sample.rows:
                     made = sample.rows()
-                    if missing := row_format.features.keys() - (columns := made["train"][0].keys()):
-                        raise ValueError(
-                            f"--sample {data.sample} is of another task: it has the columns {', '.join(columns)}, and "
-                            f"lacks {', '.join(sorted(missing))}. Name one of this task, or --train_file and "
-                            "--validation_file."
-                        )
                     return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}
                 files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
                 data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
@@ -50,7 +44,7 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
 def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[str, Any]:
     """Return the fields of a model card that describe the data, and the rows if there is a report on them."""
     if not data.named():
-        about = _sample(data).about
+        about = SAMPLES[data.sample].about
     elif data.dataset_name:
         about = {"data": without_place(data.dataset_name)}  # it may be a folder
         if not Path(data.dataset_name).exists():
@@ -161,10 +155,19 @@ def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
             print(printable(f"{path}: {missing}" + f": {cells}" * bool(cells)))
 
 
-def _sample(data: DataArguments) -> Sample:
-    if data.sample not in SAMPLES:
-        raise ValueError(
-            f"Give --train_file and --validation_file, or --dataset_name, or a --sample of {', '.join(SAMPLES)} "
-            f"(found {data.sample!r})."
-        )
-    return SAMPLES[data.sample]
+def _find_sample(name: str | None, row_format: RowFormat) -> Sample:
+    """Return the sample of a name, unless its rows lack columns of a task."""
+    sample = SAMPLES.get(name or "")
+    if sample is not None and (sample.files or _fits(sample, row_format)):  # columns of files go by their order
+        return sample
+    given = f"found {name!r}" if sample is None else f"{name} is of another task, with {', '.join(sample.columns)}"
+    fitting = [each for each, of_name in SAMPLES.items() if _fits(of_name, row_format)]
+    raise ValueError(
+        f"Give --train_file and --validation_file, or --dataset_name, or a --sample of {', '.join(fitting)} ({given})."
+    )
+
+
+def _fits(sample: Sample, row_format: RowFormat) -> bool:
+    """Return whether the rows or the files of a sample are those of a task."""
+    is_readable = any(Path(file).suffix in row_format.readers for file in sample.files)
+    return is_readable or row_format.features.keys() <= {*sample.columns}

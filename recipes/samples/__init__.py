@@ -25,6 +25,7 @@ class Sample:
         language: The language of the texts, unless there are several.
         licence: The licence of the data.
         example: A text to try the model with, if it says more than that of its kind of model.
+        columns: The columns of its rows.
         files: The file of each split, in `recipes/data`.
         rows: A function that makes the rows of each split, if no file contains them as they are.
     """
@@ -34,6 +35,7 @@ class Sample:
     language: str | None = "pt"
     licence: str = "apache-2.0"
     example: str | None = None
+    columns: Sequence[str] = ()
     files: Sequence[str] = ()
     rows: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]] | None = None
 
@@ -54,6 +56,8 @@ class Sample:
         return {split: str(sample_files("", file)[0]) for split, file in zip(SPLITS, self.files)}
 
 
+_PAIRS, _DOCUMENTS, _LABELLED = ("source", "target", "tags"), ("text",), ("text", "text_pair", "label")
+_CHARACTERS, _TAGGED = ("source", "target", "domain"), ("words", "tags")
 _ACCENTS = ("It writes the accents of Portuguese texts.", "Escreve os acentos de textos em português.")
 
 _PORTUGUESE = (
@@ -73,6 +77,7 @@ SAMPLES = {
         ),
         _ACCENTS,
         example="A acao comecou amanha",
+        columns=_PAIRS,
         rows=accent_pairs,
     ),
     "novels": Sample(  # models of all kinds are pre-trained on them
@@ -80,6 +85,7 @@ SAMPLES = {
             "tales and novels of Machado de Assis, public domain",
             "contos e romances de Machado de Assis, em domínio público",
         ),
+        columns=_DOCUMENTS,
         rows=novels,
     ),
     "plays": Sample(
@@ -88,6 +94,7 @@ SAMPLES = {
             "It answers a line of a play with the next one.",
             "Responde a uma fala de peça de teatro com a seguinte.",
         ),
+        columns=("prompt", "answer"),
         rows=dialogue_prompts,
     ),
     "languages": Sample(
@@ -102,9 +109,10 @@ SAMPLES = {
         None,
         "cc-by-sa-3.0",
         example="coração",
+        columns=_LABELLED,
         rows=language_words,
     ),
-    "portuguese": Sample(_PORTUGUESE, _ACCENTS, rows=portuguese_texts),
+    "portuguese": Sample(_PORTUGUESE, _ACCENTS, columns=_CHARACTERS, rows=portuguese_texts),
     "portuguese_speech": Sample(
         (
             f"{_PORTUGUESE[0]}, as speech recognition leaves it",
@@ -115,6 +123,7 @@ SAMPLES = {
             "Escreve os acentos, as maiúsculas e a pontuação de textos em português.",
         ),
         example="voce vem amanha ou prefere que eu va ate ai",
+        columns=_CHARACTERS,
         rows=spoken_texts,
     ),
     "portuguese_documents": Sample(
@@ -124,6 +133,7 @@ SAMPLES = {
             "texto corrido de nove domínios, do Brasil e de Portugal, com suas licenças, listadas em "
             "recipes/data/portugues; contos e romances de Machado de Assis, em domínio público",
         ),
+        columns=_DOCUMENTS,
         rows=portuguese_documents,
     ),
     "french_g2p": Sample(
@@ -132,6 +142,7 @@ SAMPLES = {
         "fr",
         "cc-by-sa-3.0",
         example="bonjour",
+        columns=_PAIRS,
         files=FILES["french_g2p"],
     ),
     "italian_g2p": Sample(
@@ -140,6 +151,7 @@ SAMPLES = {
         "it",
         "cc-by-sa-3.0",
         example="buongiorno",
+        columns=_PAIRS,
         files=FILES["italian_g2p"],
     ),
     "romance_g2p": Sample(
@@ -155,6 +167,7 @@ SAMPLES = {
         None,
         "cc-by-sa-3.0",
         example="coração",
+        columns=_PAIRS,
         rows=romance_words,
     ),
     "low_resource_g2p": Sample(
@@ -170,6 +183,7 @@ SAMPLES = {
         None,
         "cc-by-sa-3.0",
         example="buongiorno",
+        columns=_PAIRS,
         rows=low_resource_words,
     ),
     "brazil_g2p": Sample(
@@ -180,6 +194,7 @@ SAMPLES = {
         ("It writes the phones of Brazilian words.", "Escreve os fones de palavras do Brasil."),
         licence="cc-by-sa-3.0",
         example="coração",
+        columns=_PAIRS,
         rows=brazil_words,
     ),
     "portuguese_g2p": Sample(
@@ -193,6 +208,7 @@ SAMPLES = {
         ),
         licence="cc-by-sa-3.0",
         example="coração",
+        columns=_PAIRS,
         rows=portuguese_phones,
     ),
     "misspellings": Sample(
@@ -205,6 +221,7 @@ SAMPLES = {
         ("It finds names and words that are misspelled.", "Encontra nomes e palavras escritos com erros."),
         None,
         "cc-by-sa-3.0",
+        columns=("anchor", "positive"),
         rows=misspellings,
     ),
     "hebrew": Sample(
@@ -215,6 +232,7 @@ SAMPLES = {
         ("It writes names in Hebrew letters.", "Escreve nomes em letras hebraicas."),
         "he",
         example="maria",
+        columns=_PAIRS,
         files=FILES["hebrew"],
     ),
     "lener_br": Sample(
@@ -223,6 +241,7 @@ SAMPLES = {
             "It finds persons, organizations, places, times, laws and court cases in Brazilian legal texts.",
             "Encontra pessoas, organizações, lugares, datas, leis e julgados em textos jurídicos do Brasil.",
         ),
+        columns=_TAGGED,
         files=FILES["lener_br"],
     ),
     "bosque": Sample(
@@ -232,6 +251,7 @@ SAMPLES = {
             "Etiqueta as classes de palavras de frases em português.",
         ),
         licence="cc-by-sa-4.0",
+        columns=_TAGGED,
         files=FILES["bosque"],
     ),
     "faquad": Sample(
@@ -244,6 +264,7 @@ SAMPLES = {
             "Encontra num texto em português a resposta a uma pergunta.",
         ),
         licence="cc-by-4.0",
+        columns=("id", "context", "question", "answers"),
         files=FILES["faquad"],
     ),
     "simpler_sentences": Sample(
@@ -256,6 +277,7 @@ SAMPLES = {
             "Diz qual de duas redações de uma frase em português é a mais simples.",
         ),
         licence="cc-by-4.0",
+        columns=_LABELLED,
         rows=simpler_sentences,
     ),
     "simplification": Sample(
@@ -268,6 +290,7 @@ SAMPLES = {
             "Escreve frases em português de modo mais simples; pode inventar palavras.",
         ),
         licence="cc-by-4.0",
+        columns=_PAIRS,
         rows=simplifications,
     ),
     "titles": Sample(
@@ -281,6 +304,7 @@ SAMPLES = {
             "It writes titles of Portuguese paragraphs; it may invent words.",
             "Escreve títulos para parágrafos em português; pode inventar palavras.",
         ),
+        columns=_PAIRS,
         rows=titles,
     ),
 }

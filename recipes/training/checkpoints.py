@@ -31,13 +31,15 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.training.options import RecipeArguments
 
+ANEW = "another --output_dir, or --overwrite_output_dir to start from the beginning"
+"""The options that begin another run, for messages."""
+
 # A file in the folder of a complete checkpoint, created last and deleted first: the JSON list of the other files with
 # their sizes and SHA-256.
 _MARK, _UNFINISHED = "whole", "whole.tmp"
 _DATA = "data.json"
 _HASHED_ROWS = 1_000  # rows that are hashed at once
 _OF_A_GROUP = ("lr", "betas", "eps", "weight_decay", "momentum")  # options that an optimizer's state has
-_OTHERWISE = "or another --output_dir, or --overwrite_output_dir to start from the beginning"
 
 
 def mark_complete(checkpoint: Path, data: Mapping[str, Any]) -> None:
@@ -48,9 +50,13 @@ def mark_complete(checkpoint: Path, data: Mapping[str, Any]) -> None:
         {"file": path.relative_to(checkpoint).as_posix(), "size": path.stat().st_size, "sha256": _digest(path)}
         for path in files
     ]
-    unfinished = checkpoint / _UNFINISHED
-    unfinished.write_text(json.dumps(listed, indent=1) + "\n", encoding="utf-8")
-    unfinished.rename(checkpoint / _MARK)  # a process that is killed leaves no half of it
+    write_whole(checkpoint / _MARK, json.dumps(listed, indent=1) + "\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file of which a process that is killed leaves no half."""
+    path.with_name(f"{path.name}.tmp").write_text(text, encoding="utf-8")
+    path.with_name(f"{path.name}.tmp").rename(path)
 
 
 def mark_incomplete(checkpoint: Path) -> None:
@@ -248,7 +254,7 @@ class CheckpointCallback(TrainerCallback):
             resume = f", or --resume_from_checkpoint {checkpoint} to train it further on the new rows" * only_rows
             raise SystemExit(
                 f"{checkpoint} belongs to a run with other {' and '.join(changed)}. Give the earlier data, "
-                f"{_OTHERWISE}{resume}."
+                f"or {ANEW}{resume}."
             )
         return changed
 
@@ -261,7 +267,7 @@ class CheckpointCallback(TrainerCallback):
         if fixed := {name: value for name, value in changed.items() if Mark.FIXED in run.marks(name)}:
             raise SystemExit(
                 f"{checkpoint} cannot be resumed with another model or optimizer ({run.describe_changes(fixed)}): "
-                f"leave it as it was, {_OTHERWISE}."
+                f"leave it as it was, or {ANEW}."
             )
         return {name: value for name, value in changed.items() if Mark.AFTER_TRAINING not in run.marks(name)}
 
@@ -328,7 +334,7 @@ class CheckpointCallback(TrainerCallback):
         if args.should_save:
             data = {
                 **self.digests,
-                "options": dict(self.trainer.run.options),
+                "options": self.trainer.run.options,
                 "settled": {name: getattr(args, name) for name in ("learning_rate", "warmup_steps")},
                 "earlier options": self.earlier_options,
                 "ended": control.should_training_stop,  # by the number of steps, or early

@@ -10,7 +10,7 @@ import yaml
 from scipy.optimize import minimize_scalar
 from torch.nn.functional import cross_entropy
 
-from atenta.recipes.reading.records import printable
+from atenta.recipes.training.results import print_examples
 from atenta.restoration.restorer import CharacterRestorer
 
 _EXAMPLES = 10
@@ -46,5 +46,4 @@ def summarize_confidence(confidence: np.ndarray, is_right: np.ndarray, least: fl
 def report_outputs(details: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], outputs: Sequence[str]) -> None:
     """Print what was measured, and the first test texts beside what is right."""
     print(yaml.safe_dump(dict(details), sort_keys=False, allow_unicode=True))
-    for row, output in zip(rows[:_EXAMPLES], outputs):
-        print(printable(f"  source  {row['source']}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+    print_examples(zip(rows[:_EXAMPLES], outputs))

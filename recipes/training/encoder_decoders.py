@@ -18,10 +18,9 @@ from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.metrics import PAIR_METRICS
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import Rows
-from atenta.recipes.reading.records import printable
 from atenta.recipes.source_metrics import SOURCE_METRICS, score_texts
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
-from atenta.recipes.training.results import compare, compare_by_length, save_run
+from atenta.recipes.training.results import compare, compare_by_length, print_examples, save_run
 from atenta.recipes.training.runs import Run
 from atenta.recipes.training.trainer import Seq2SeqRecipeTrainer, check_metric
 from atenta.tokenization.text_windows import GeneratedText
@@ -178,7 +177,5 @@ def save_decoded(
     shown = {"test": _EXAMPLES} | dict.fromkeys(compared, 1)
     examples = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
     if trainer.is_world_process_zero():
-        for row, output in examples:
-            source = " ".join([row["source"], *row["tags"]])
-            print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+        print_examples(examples)
     return examples

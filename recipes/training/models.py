@@ -24,6 +24,8 @@ _CONFIGURATIONS = {
 # Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: training encodes
 # them so, and then the tokenizer that is saved with the model must.
 _FILL_MASKS = (AutoModelForMaskedLM, AutoModelForPreTraining)
+# Their output layers have the same name in a file, whatever their labels.
+_WITH_LABELS = ("ForSequenceClassification", "ForTokenClassification")
 
 
 def load_or_create(
@@ -55,41 +57,65 @@ def load_or_create(
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
-        SystemExit: If there is no such model, it is of another family, or the sizes do not fit together.
+        SystemExit: If there is no such model, it is of another family or gives labels of another task, or the sizes do
+            not fit together.
     """
-    splits = auto_class not in _FILL_MASKS
+    configuration = _CONFIGURATIONS[family]
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(
             texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
         )
-        tokenizer.split_special_tokens = splits
+        tokenizer.split_special_tokens = auto_class not in _FILL_MASKS
         sizes = options.sizes() | {"vocab_size": len(tokenizer)}
         if tags and not getattr(options, "tags_with_positions", False):
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
         try:
-            model = auto_class.from_config(_CONFIGURATIONS[family](**sizes, **head))
+            model = auto_class.from_config(configuration(**sizes, **head))
         except (ValueError, StrictDataclassError) as error:
             raise SystemExit(printable(str(error.__cause__ or error))) from None
     else:
-        named = options.model_name_or_path
         try:
-            folder = find_model(named)
-            saved = load_config(folder)
-            expected = _CONFIGURATIONS[family]
-            # Models of other packages are accepted if their type has the task's head and the option that is set below.
-            fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
-            if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
-                raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
-            tokenizer = load_tokenizer(folder, split_special_tokens=splits)
-            if auto_class._model_mapping[type(saved)].__name__ in (saved.architectures or []):
-                head = {}
-            model = load_weights(auto_class, folder, dropout=options.dropout, **head)
-            if isinstance(saved, AtentaEncoderDecoderConfig) and not tokenizer.get_vocab().keys() >= {*tags}:
-                tokenizer = _add_tags(tokenizer, model, tags)
+            tokenizer, model = _load(options, auto_class, configuration, tags, head)
         except (OSError, ValueError) as error:
+            named = options.model_name_or_path
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
     if options.lora_rank is not None:
         model = add_lora(model, options.lora_rank)
+    return tokenizer, model
+
+
+def _load(
+    options: ModelArguments,
+    auto_class: Any,
+    expected: type[AtentaConfig],
+    tags: Sequence[str],
+    head: Mapping[str, Any],
+) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
+    """Load the tokenizer and the model that the options name, with the head of the task.
+
+    Raises:
+        OSError: If there is no such model.
+        ValueError: If it is damaged, of another type, or gives labels of another task.
+    """
+    folder = find_model(options.model_name_or_path)
+    saved = load_config(folder)
+    # Models of other packages are accepted if their type has the task's head and the option that is set below.
+    fits = type(saved) in auto_class._model_mapping and hasattr(saved, "dropout")
+    if not fits or (isinstance(saved, AtentaConfig) and not isinstance(saved, expected)):
+        raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
+    wanted, found = auto_class._model_mapping[type(saved)].__name__, saved.architectures or []
+    if wanted in found:
+        head = {}
+    elif "id2label" in head and any(name.endswith(_WITH_LABELS) for name in found):
+        labels, others = (printable(f"{', '.join(each.values()):.200}") for each in (saved.id2label, head["id2label"]))
+        raise ValueError(
+            f"found {found[0]}, whose output layer is for {labels}; expected an encoder, as pretrain_masked.py saves "
+            f"it, or {wanted}, for {others}"
+        )
+    tokenizer = load_tokenizer(folder, split_special_tokens=auto_class not in _FILL_MASKS)
+    model = load_weights(auto_class, folder, dropout=options.dropout, **head)
+    if isinstance(saved, AtentaEncoderDecoderConfig) and not tokenizer.get_vocab().keys() >= {*tags}:
+        tokenizer = _add_tags(tokenizer, model, tags)
     return tokenizer, model
 
 

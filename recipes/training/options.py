@@ -50,6 +50,16 @@ _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recip
     "max_position_embeddings": "max_length",
 }
 _POSITIONS = ("rotary_cross_attention", "tags_with_positions")  # of new models with two stacks
+# Options of every recipe that writes a card.
+CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
+CardTitleOption = Annotated[
+    str | None, Mark.INCIDENTAL, "title of the model card; None: the name of the repository or of output_dir"
+]
+CountryOption = Annotated[
+    str | None,
+    Mark.INCIDENTAL,
+    "country whose electricity is used, such as BRA: the card then states the CO2 of training",
+]
 _WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.GREEDY, SchedulerType.REDUCE_ON_PLATEAU)
 
 
@@ -246,15 +256,9 @@ class RecipeArguments(TrainingArguments):
     replace_on_hub: Annotated[
         bool, Mark.INCIDENTAL, "with --push_to_hub: replace files that the repository has already"
     ] = False
-    card_language: Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"] = "en"
-    card_title: Annotated[
-        str | None, Mark.INCIDENTAL, "title of the model card; None: the name of the repository or of output_dir"
-    ] = None
-    country_iso_code: Annotated[
-        str | None,
-        Mark.INCIDENTAL,
-        "country whose electricity is used, such as BRA: the card then states the CO2 of training",
-    ] = None
+    card_language: CardLanguageOption = "en"
+    card_title: CardTitleOption = None
+    country_iso_code: CountryOption = None
     resume_from_checkpoint: Annotated[
         str | None,
         Mark.INCIDENTAL,
@@ -354,6 +358,15 @@ class RecipeArguments(TrainingArguments):
             )
         except (ImportError, TypeError, ValueError) as error:
             raise ValueError(f"{named}: {error}") from None
+
+    def push_options(self) -> dict[str, Any]:
+        """Return the repository on the Hub and the options of a push, as [`check_pushable`] takes them."""
+        return {
+            "repo_id": self.hub_model_id or Path(self.output_dir).name,
+            "private": self.hub_private_repo is not False,
+            "replace": self.replace_on_hub,
+            "token": self.hub_token,
+        }
 
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
         """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).

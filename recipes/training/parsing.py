@@ -12,7 +12,14 @@ import yaml
 from transformers import HfArgumentParser, TrainingArguments
 
 from atenta.recipes.option_annotations import Mark, Option, options_of
-from atenta.recipes.option_table import CONFIGS, OTHER_OPTIONS, find_config, parser_options, suggest_option
+from atenta.recipes.option_table import (
+    CONFIGS,
+    OTHER_OPTIONS,
+    find_config,
+    parser_options,
+    place_words,
+    suggest_option,
+)
 
 _NULL = "tag:yaml.org,2002:null"
 
@@ -46,8 +53,11 @@ def parse_arguments(
         parser.error(str(error))
     if unknown:
         # Their values may be secrets, as in --hub_tok.
-        named = [word.partition("=")[0] for word in unknown if word.startswith("--")] or unknown
-        parser.error(f"unknown option {' '.join(named)}; {suggest_option(named[0], parser.names())}")
+        named = [word.partition("=")[0] for word in unknown if word.startswith("--")]
+        named = named or [word for word in unknown if word.startswith("-")]
+        if named:
+            parser.error(f"unknown option {' '.join(named)}; {suggest_option(named[0], parser.names())}")
+        parser.error(place_words(unknown, parser.names()))
     values = {name: value for each in filled for name, value in vars(each).items()}
     if values.get("streaming") and values.get("max_steps", 1) < 1:
         parser.error("--streaming reads rows without end: give --max_steps")

@@ -8,7 +8,7 @@ from tqdm.auto import tqdm
 from transformers import ProgressCallback, TrainerState
 
 # Endings of the names of durations and counters, which are not figures of the training.
-_NOT_FIGURES = ("runtime", "per_second", "flos", "epoch", "preparation_time", "model_preparation_time", "step")
+_NOT_FIGURES = ("runtime", "per_second", "flos", "epoch", "preparation_time", "step")
 
 
 def select_figures(logs: Mapping[str, Any]) -> dict[str, float]:

@@ -6,7 +6,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
@@ -27,6 +27,7 @@ from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tab_separated import tab_separated
+from atenta.recipes.training.cost import CostMeter
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.progress import select_figures
 from atenta.recipes.training.runs import Run
@@ -108,14 +109,7 @@ def save_run(
     if not trainer.is_world_process_zero():
         return
     folder = Path(trainer.args.output_dir)
-    for path in (folder / ONNX_FOLDER).glob("*.onnx"):
-        try:
-            check_export(path)
-        except ValueError:
-            path.unlink()
-            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
-    with suppress(OSError):
-        (folder / ONNX_FOLDER).rmdir()  # if it is empty
+    _remove_old_exports(folder / ONNX_FOLDER)
     print(f"\n{table(scores)}\n", flush=True)
     for test, compared in (further_scores or {}).items():
         print(f"{test}\n{table(compared)}\n", flush=True)
@@ -155,6 +149,18 @@ def save_run(
     trainer.run.end()
 
 
+def _remove_old_exports(folder: Path) -> None:
+    """Remove the ONNX files that were made of other weights than those that are saved now."""
+    for path in folder.glob("*.onnx"):
+        try:
+            check_export(path)
+        except ValueError:
+            path.unlink()
+            print(f"Removed {path}, which was made of the weights that are replaced.", flush=True)
+    with suppress(OSError):
+        folder.rmdir()  # if it is empty
+
+
 def report_saved(
     trainer: RecipeTrainer, text: str | None = None, output: str | None = None, options: str = ""
 ) -> None:
@@ -175,6 +181,13 @@ def report_saved(
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 
+def print_examples(examples: Iterable[tuple[_Row, str]]) -> None:
+    """Print pairs of texts, the tags of a source behind it, and between them what a model makes of the source."""
+    for row, output in examples:
+        source = " ".join([row["source"], *row.get("tags", ())])
+        print(printable(f"  source  {source}\n  output  {output}\n  gold    {row['target']}\n"), flush=True)
+
+
 def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> str | None:
     """Return a line about what scored as well as a model, or better, without one; None if nothing did.
 
@@ -185,16 +198,14 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
     name = next(iter(scores["model"]))
     sign = -1 if less_is_better(name) else 1
     figures = {kind: row[name] for kind, row in scores.items() if row.get(name) is not None}
-    without = {kind: figure for kind, figure in figures.items() if not kind.startswith("model")}
-    best, model = (
-        max(found.items(), key=lambda pair: sign * pair[1], default=None)
-        for found in (without, {kind: figure for kind, figure in figures.items() if kind not in without})
-    )
-    if best is None or model is None or sign * best[1] < sign * model[1]:
+    best_first = sorted(figures, key=lambda kind: -sign * figures[kind])
+    model = next((kind for kind in best_first if kind.startswith("model")), None)
+    best = next((kind for kind in best_first if not kind.startswith("model")), None)
+    if best is None or model is None or sign * figures[best] < sign * figures[model]:
         return None
     return (
-        f"“{best[0]}”, without a model, scores {best[1]:.4f} in {name.replace('_', ' ')} on the test, and the "
-        f"{model[0]} {model[1]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
+        f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')} on the test, and the "
+        f"{model} {figures[model]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
     )
 
 
@@ -215,19 +226,22 @@ def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
     write_metrics(folder / "metrics.json", metrics)
 
 
+def describe_card(arguments: Any, cost: CostMeter) -> dict[str, Any]:
+    """Return what a model card says by the options of a card: its title and language, and the cost of the training."""
+    return {"title": arguments.card_title, "card_language": arguments.card_language, "cost": cost.facts()}
+
+
 def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
     """Return what a model card says of a training: title and language, options, start and cost."""
     arguments, start = trainer.args, trainer.run.options.get("model_name_or_path")
     return {
-        "title": arguments.card_title,
-        "card_language": arguments.card_language,
+        **describe_card(arguments, trainer.cost),
         "base_model": start if start and not Path(start).exists() else None,
         "options": {
             **_describe_options(arguments, trainer.run),
             "trained_steps": trainer.state.global_step,
             **_describe_earlier_options(trainer),
         },
-        "cost": trainer.cost.facts(),
     }
 
 
@@ -235,11 +249,12 @@ def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
     """Return the main options and those of the command line, as the Trainer has settled them."""
     written = {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
     described = {}
-    for name, value in run.options.items():
+    for name, value in run.values.items():
         option, value = run.declared[name], getattr(arguments, name, value)
+        is_given = name in written and Mark.INCIDENTAL not in option.marks
         is_main = Mark.ON_CARD in option.marks or (Mark.ON_CARD_IF_CHANGED in option.marks and value != option.default)
         has_effect = value and not (option.idle_if and option.idle_if.holds(arguments))
-        if Mark.OFF_CARD not in option.marks and (name in written or (is_main and has_effect)):
+        if Mark.OFF_CARD not in option.marks and (is_given or (is_main and has_effect)):
             described[name] = _as_plain(value)
     return described
 
@@ -266,15 +281,9 @@ def _as_plain(value: Any) -> Any:
 
 def push_run(trainer: RecipeTrainer) -> None:
     """Push the output folder to the repository `--hub_model_id`; if it fails, the folder is complete all the same."""
-    arguments, folder = trainer.args, Path(trainer.args.output_dir)
+    folder = Path(trainer.args.output_dir)
     try:
-        address = push_folder(
-            folder,
-            arguments.hub_model_id or folder.name,
-            private=arguments.hub_private_repo is not False,
-            replace=arguments.replace_on_hub,
-            token=arguments.hub_token,
-        )
+        address = push_folder(folder, **trainer.args.push_options())
     except PushError as error:
         raise SystemExit(
             f"{folder} is saved, but not pushed: {error} `atenta push {folder}` pushes it later."

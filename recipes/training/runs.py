@@ -27,6 +27,7 @@ from transformers.integrations import get_reporting_integration_callbacks
 from atenta.hub.publishing import PushError, check_pushable
 from atenta.recipes.option_annotations import Mark, Option, options_of
 from atenta.recipes.training.checkpoints import (
+    ANEW,
     checkpoints_of,
     damage_of,
     delete_checkpoint,
@@ -34,11 +35,11 @@ from atenta.recipes.training.checkpoints import (
     read_state,
     set_aside,
     step_of,
+    write_whole,
 )
 from atenta.recipes.training.options import RecipeArguments
 
 _OPTIONS, _END = "options.yaml", "\n...\n"  # YAML's sign for the end of a document
-_ANEW = "another --output_dir, or --overwrite_output_dir to start from the beginning"
 _REPLACED = ("config.json", "README.md", "metrics.json", "tokenizer.json", "*.safetensors", "*.py")  # by a saved model
 _LOCK = ".lock"  # held through the kernel, which releases it however the process ends; it holds the process's number
 _LARGE = 1e15  # from which on numbers are typed with an exponent
@@ -59,12 +60,17 @@ class Run:
     """
 
     training: RecipeArguments  # which name the folder
-    options: Mapping[str, Any] = field(default_factory=dict)  # all but incidental ones, as in `options.yaml`
+    values: Mapping[str, Any] = field(default_factory=dict, repr=False)  # of all options, a token among them
     declared: Mapping[str, Option] = field(default_factory=dict)  # what is known of each option
     checkpoint: Path | None = None  # to resume from; None starts from the beginning
     damaged: Mapping[Path, str] = field(default_factory=dict)  # what is wrong with each later checkpoint
     lock: BaseFileLock | None = None  # of the main process; None where the file system has no locks
     begun: bool = False
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The values of all options but the incidental ones, as in `options.yaml`."""
+        return {name: value for name, value in self.values.items() if Mark.INCIDENTAL not in self.marks(name)}
 
     def begin(self) -> None:
         """Write the options, delete incomplete checkpoints, and set damaged ones aside; for the main process."""
@@ -83,10 +89,8 @@ class Run:
         for each, damage in self.damaged.items():
             print(f"{each} is damaged ({damage}): it is kept as {set_aside(each, 'damaged').name}.", flush=True)
         if self.checkpoint is None or named:
-            unfinished = folder / f"{_OPTIONS}.tmp"
-            text = yaml.safe_dump(dict(self.options), allow_unicode=True, sort_keys=False, explicit_end=True)
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.rename(folder / _OPTIONS)  # a process that is killed leaves no half of it
+            text = yaml.safe_dump(self.options, allow_unicode=True, sort_keys=False, explicit_end=True)
+            write_whole(folder / _OPTIONS, text)
         self.begun = True
 
     def end(self) -> None:
@@ -196,16 +200,12 @@ def start_run(*options: Any) -> Run:
     set_seed(training.seed)
     if _current is not None:
         _current.end()
-    # Launchers set the number of processes.
-    declared = {
-        "processes": Option(int, 1, marks=frozenset({Mark.ON_CARD_IF_CHANGED})),
-        **options_of(*map(type, options)),
-    }
-    values = {"processes": training.world_size} | {
-        name: value for each in options for name, value in asdict(each).items()
-    }
-    kept = {name: plain_option(value) for name, value in values.items() if Mark.INCIDENTAL not in declared[name].marks}
-    _current = Run(training, kept, declared)
+    declared = options_of(*map(type, options))
+    declared["processes"] = Option(int, 1, marks=frozenset({Mark.ON_CARD_IF_CHANGED}))  # launchers set their number
+    values = {"processes": training.world_size}
+    for each in options:
+        values |= asdict(each)
+    _current = Run(training, plain_option(values), declared)
     if is_main:
         _current.lock = _lock(Path(training.output_dir))
         _current.checkpoint, _current.damaged = _checkpoint_to_resume(_current)
@@ -252,7 +252,7 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     if changed := run.changed_since(_read_options(folder / _OPTIONS)):
         raise SystemExit(
             f"{complete[-1]} belongs to a run with other options ({run.describe_changes(changed)}), which "
-            f"{folder / _OPTIONS} holds. Give {_ANEW}, or --resume_from_checkpoint {complete[-1]} to train further "
+            f"{folder / _OPTIONS} holds. Give {ANEW}, or --resume_from_checkpoint {complete[-1]} to train further "
             "with the changed options."
         )
     damaged: dict[Path, str] = {}
@@ -262,7 +262,7 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
             return checkpoint, damaged
         damaged[checkpoint] = damage
     listed = ", ".join(f"{each} ({damage})" for each, damage in damaged.items())
-    raise SystemExit(f"No checkpoint is intact: {listed}. Put the files back, or give {_ANEW}.")
+    raise SystemExit(f"No checkpoint is intact: {listed}. Put the files back, or give {ANEW}.")
 
 
 def _read_options(path: Path) -> dict[str, Any]:
@@ -274,7 +274,7 @@ def _read_options(path: Path) -> dict[str, Any]:
     except (yaml.YAMLError, ValueError, AttributeError):
         pass
     raise SystemExit(
-        f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give {_ANEW}."
+        f"{path} is damaged: expected the options of the run, one to a line. Put it back, or give {ANEW}."
     )
 
 
@@ -306,12 +306,7 @@ def _check_loggers(names: Sequence[str]) -> None:
 def _check_pushable(training: RecipeArguments) -> None:
     """Check the repository that the model is pushed to at the end."""
     try:
-        check_pushable(
-            training.hub_model_id or Path(training.output_dir).name,
-            private=training.hub_private_repo is not False,
-            replace=training.replace_on_hub,
-            token=training.hub_token,
-        )
+        check_pushable(**training.push_options())
     except PushError as error:
         raise SystemExit(f"--push_to_hub: {error} (--hub_model_id, --hub_private_repo, --replace_on_hub)") from None
 

@@ -83,6 +83,7 @@ LIGHT += [["train", "seq2seq", "--config", "hebrew.yaml", "--help"], ["show", "d
 WRONG = [  # with the exit status, or the line that ends the command, and what it says
     (["train", "seq2seq", "--max_stepz", "3"], "2", "unknown option --max_stepz; did you mean max_steps?"),
     (["train", "seq2seq", "--denoising"], "2", "pretrain_denoising.py"),
+    (["train", "pairs", "pairs.tsv"], "2", "expected --train_file pairs.tsv"),
     (["show", "attention", "--text", "a"], "2", "--model"),
     (["evaluate", str(MODEL_FOLDER), "--test_file", "nowhere.tsv"], "", "nowhere.tsv: found no such file"),
     (["evaluate", "./nowhere", "--test_file", __file__], "", "nowhere: found no config.json"),

@@ -1,23 +1,31 @@
 """The table of options: it is that of the recipes, and its help shows the values of a file of options."""
 
+import re
+
 import pytest
 import yaml
 
 from atenta.command.recipe_commands import RECIPES
-from atenta.recipes.option_table import check_names, option_names, print_help
+from atenta.recipes.option_table import WRITE_TABLE, check_names, option_names, print_help
 from support.option_table import TABLE, make_table
 
 
 def test_the_table_is_that_of_the_recipes():
-    """Otherwise `PYTHONPATH=tests python tests/support/option_table.py` writes it again."""
     saved, made = yaml.safe_load(TABLE.read_text(encoding="utf-8")), make_table()
-    assert saved["recipes"] == made["recipes"]
-    assert saved["groups"] == made["groups"]
-    assert saved["options"].keys() == made["options"].keys()
+    write_again = f"{TABLE} is not that of the recipes: write it again with `{WRITE_TABLE}`"
+    assert saved["recipes"] == made["recipes"], write_again
+    assert saved["groups"] == made["groups"], write_again
+    assert saved["options"].keys() == made["options"].keys(), write_again
     # The texts of transformers' own options, which begin with a capital letter, change with its versions.
     ours = {name: row for name, row in made["options"].items() if not row[2][0].isupper()}
-    assert {name: saved["options"][name] for name in ours} == ours
+    assert {name: saved["options"][name] for name in ours} == ours, write_again
     assert len(ours) > 90
+
+
+@pytest.mark.parametrize("read", [print_help, check_names])
+def test_a_recipe_that_the_table_lacks_is_named_with_the_command_that_writes_it(read):
+    with pytest.raises(ValueError, match="no recipe my_recipe.*" + re.escape(WRITE_TABLE)):
+        read("my_recipe", [])
 
 
 @pytest.mark.parametrize("recipe", RECIPES)

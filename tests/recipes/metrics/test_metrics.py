@@ -44,6 +44,12 @@ def figures(name, predictions, references):
 # All metrics
 
 
+def test_every_metric_has_an_example():
+    lacking = METRICS.keys() - EXAMPLES.keys()
+    assert not lacking, f"{', '.join(lacking)}: add predictions and references to EXAMPLES, above"
+    assert EXAMPLES.keys() == METRICS.keys(), "EXAMPLES, above, has metrics that METRICS of recipes/metrics.py lacks"
+
+
 def decomposed(value):
     if isinstance(value, str):
         return unicodedata.normalize("NFD", value)
@@ -74,7 +80,7 @@ def test_its_name_says_whether_less_is_better(name):
     for score, figure in figures(name, best, references).items():
         other = figures(name, predictions, references)[score]
         assert figure != other
-        assert (figure < other) == less_is_better(score)
+        assert (figure < other) == less_is_better(score), f"{score}: tell less_is_better of hub/card_words.py"
 
 
 @every_metric

@@ -182,7 +182,8 @@ def test_names_and_numbers_are_those_of_the_language(portuguese):
     with pytest.raises(KeyError, match="new text"):
         say("new text")
     names = {name: say_name(name) for name in METRICS if name not in ("entity_f1", "squad")}  # each is several figures
-    assert not {name for name, portuguese_name in names.items() if portuguese_name == name.replace("_", " ")}
+    unnamed = {name for name, portuguese_name in names.items() if portuguese_name == name.replace("_", " ")}
+    assert not unnamed, f"{', '.join(unnamed)}: name them in hub/card_words.py"
     assert (say_name("loss"), say_name("macro_f1"), say_name("my_own")) == ("perda", "F1 macro", "my own")
     assert say_number(1234.5, ",.2f") == "1.234,50"
     set_language("en")

@@ -12,6 +12,9 @@ from atenta.recipes.reading import load as load_module
 from atenta.recipes.samples import SAMPLES, Sample
 from atenta.recipes.samples import files as files_module
 from atenta.recipes.tasks.documents import DOCUMENTS, DocumentArguments, load_documents
+from atenta.recipes.tasks.questions import QUESTIONS
+from atenta.recipes.tasks.tagging import TaggingTask
+from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
 from atenta.recipes.tasks.transduction import PAIRS, encode_pairs
 from support.recipes import write_jsonl, write_lines
 
@@ -89,7 +92,7 @@ def test_documents_of_txt_and_of_tables(training, tmp_path, capsys, streaming):
 
 def test_sample_made_of_rows(load_pairs, monkeypatch):
     made = {name: [{"source": name, "target": name, "tags": []}] for name in ("train", "validation", "test")}
-    sample = Sample(("mine", "meu"), licence="mit", rows=lambda: made)
+    sample = Sample(("mine", "meu"), licence="mit", columns=list(PAIRS.features), rows=lambda: made)
     monkeypatch.setitem(SAMPLES, "mine", sample)
     splits = load_pairs(DataArguments(sample="mine"))
     assert as_lists(splits) == made
@@ -106,15 +109,30 @@ def test_sample_made_of_files(load_pairs, monkeypatch, files, tmp_path, capsys):
     assert as_lists(splits) == as_lists(load_pairs(DataArguments(**files)))
 
 
-def test_sample_of_another_task(load_pairs):
-    with pytest.raises(SystemExit, match=r"languages .*text_pair, label, .* source, tags, target.*--train_file"):
-        load_pairs(DataArguments(sample="languages"))
-
-
-@pytest.mark.parametrize("sample", [None, "nothing"])
-def test_no_data(load_pairs, sample):
-    with pytest.raises(SystemExit, match=r"--train_file and --validation_file, or --dataset_name, .*accents.*faquad"):
+@pytest.mark.parametrize("sample", [None, "nothing", "languages"])
+def test_a_sample_that_is_missing_or_of_another_task(load_pairs, sample):
+    """Those of the task are named."""
+    with pytest.raises(SystemExit) as refused:
         load_pairs(DataArguments(sample=sample))
+    message, _, given = str(refused.value).partition(" (")
+    assert "--train_file and --validation_file, or --dataset_name, or a --sample of accents, " in message
+    named = message.removesuffix(".").split("--sample of ")[1].split(", ")
+    assert {"french_g2p", "hebrew", "titles"} <= {*named}
+    assert not {"novels", "portuguese", "languages", "bosque", "faquad"} & {*named}
+    assert ("text_pair" if sample == "languages" else str(sample)) in given
+
+
+def test_the_samples_of_a_task_are_those_that_it_can_read(training):
+    found = {}
+    for row_format in (QUESTIONS, TEXT_PAIRS, TaggingTask().row_format, DOCUMENTS):
+        with pytest.raises(SystemExit) as refused:
+            load_rows(DataArguments(), training, row_format)
+        named = str(refused.value).split("--sample of ")[1].split(" (")[0]
+        found[row_format.columns[0]] = {*named.split(", ")}
+    assert found["id"] == {"faquad"}
+    assert found["anchor"] == {"misspellings", "faquad"}
+    assert found["words"] == {"lener_br", "bosque"}
+    assert found["text"] == {"novels", "portuguese_documents", "languages", "simpler_sentences"}
 
 
 def test_malformed_row(load_pairs, files, training, tmp_path):

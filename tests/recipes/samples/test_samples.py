@@ -106,6 +106,15 @@ def test_rows_never_change(read, name):
     assert hashlib.sha256(repr(read(name)).encode()).hexdigest()[:16] == ROWS[name][1]
 
 
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_sample_says_its_columns(read, name):
+    sample, row_format = SAMPLES[name], ROWS[name][0]
+    if sample.rows:
+        assert tuple(read(name)["train"][0]) == sample.columns
+    else:
+        assert {*row_format.columns} <= {*sample.columns} <= {*row_format.columns, *row_format.optional}
+
+
 @pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.rows])
 def test_rows_have_the_format_of_their_task(rows_of, name):
     for row in (row for rows in rows_of(name).values() for row in rows[:100]):

@@ -7,12 +7,14 @@ import torch
 from transformers import (
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
+    AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
+    AutoModelForTokenClassification,
     AutoTokenizer,
 )
 
-from atenta import AtentaEncoderForMaskedLM, AtentaTokenizer
+from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForTokenClassification, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer
 from atenta.recipes.training import StackArguments, TwoStackArguments, label_options, load_or_create
 from support.models import tiny_model
@@ -103,6 +105,25 @@ def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
     assert all(torch.equal(weights[name], weight) for name, weight in saved.model.state_dict().items())
     with pytest.raises(SystemExit, match=r"--model_name_or_path .*nothing"):
         create(model_name_or_path=str(tmp_path / "nothing"))
+
+
+@pytest.mark.parametrize("labels", [["fra", "ita", "por"], ["fra", "ita"]])
+def test_the_output_layer_of_another_task_is_no_start(labels, tmp_path):
+    """Also if it has the same number of labels; that of the same task is kept."""
+    saved = tiny_model(
+        AtentaEncoderForTokenClassification, vocab_size=len(tokenizer()), **label_options(["B", "I", "O"])
+    )
+    saved.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    with pytest.raises(SystemExit, match=rf"--model_name_or_path .*B, I, O.*pretrain_masked.*{', '.join(labels)}"):
+        create(model_name_or_path=str(tmp_path), head=label_options(labels))
+    _, kept = create(AutoModelForTokenClassification, model_name_or_path=str(tmp_path), head=label_options(["B", "O"]))
+    assert kept.config.id2label == saved.config.id2label
+    assert torch.equal(kept.classifier.weight, saved.classifier.weight)
+    assert (
+        create(AutoModelForQuestionAnswering, model_name_or_path=str(tmp_path), head={})[1].qa_outputs.out_features
+        == 2
+    )
 
 
 def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):

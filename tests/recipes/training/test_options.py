@@ -298,7 +298,9 @@ def test_texts_in_the_file_are_kept_as_they_are_written(config):
         (["--config", "a" * 5000], "expected a readable file"),
         (["--learning_rat", "1"], "unknown option --learning_rat; did you mean learning_rate?"),
         (["--learning_rate", "fast"], "argument --learning_rate"),
-        (["words"], "unknown option words"),
+        (["words"], "expected --train_file words"),
+        (["--sample", "a", "b.tsv", "c.tsv"], "found b.tsv c.tsv, and no option before; expected --train_file b.tsv"),
+        (["words", "-x"], "unknown option -x"),
     ],
 )
 def test_errors_on_the_command_line(config, capsys, arguments, message):

@@ -2,9 +2,11 @@
 
 import json
 import sys
+from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
+from typing import Annotated
 
 import pytest
 import yaml
@@ -12,7 +14,7 @@ from transformers import SchedulerType
 
 from atenta import AtentaDecoderForCausalLM
 from atenta.hub.publishing import PushError
-from atenta.recipes.option_annotations import options_of
+from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.reading import DataArguments
 from atenta.recipes.training import RecipeArguments, StackArguments, results
 from atenta.recipes.training.results import (
@@ -26,7 +28,7 @@ from atenta.recipes.training.results import (
     write_metrics,
     write_predictions,
 )
-from atenta.recipes.training.runs import Run
+from atenta.recipes.training.runs import Run, start_run
 from support.recipes import assert_picture
 from support.trainers import random_texts, tiny, trainer_of
 
@@ -93,9 +95,9 @@ def pushes(monkeypatch):
     """The arguments of `push_folder`, which is replaced."""
     calls = []
 
-    def push(folder, repository, **options):
-        calls.append((folder, repository, options))
-        return f"https://hub/{repository}"
+    def push(folder, repo_id, **options):
+        calls.append((folder, repo_id, options))
+        return f"https://hub/{repo_id}"
 
     monkeypatch.setattr(results, "push_folder", push)
     return calls
@@ -134,7 +136,7 @@ def test_the_card_has_the_options_that_matter(trainer, monkeypatch):
         **{"gradient_accumulation_steps": 1, "muon_learning_rate": 0.02, "weight_decay": 0.0, "hidden_size": 8},
         **{"train_file": ["/home/a"], "lr_scheduler_type": "SchedulerType.LINEAR", "bf16": False, "dropout": 0.1},
     }
-    trainer.run.options = options
+    trainer.run.values = options
     trainer.args.learning_rate, trainer.args.lr_scheduler_type = 0.5, SchedulerType.LINEAR
     trainer.args.optim = "adamw_torch_fused"
     assert describe_training(trainer)["options"] == {
@@ -143,8 +145,30 @@ def test_the_card_has_the_options_that_matter(trainer, monkeypatch):
     }
 
     for start, stated in (("ana/pretrained", "ana/pretrained"), (None, None), (".", None)):
-        trainer.run.options = {"model_name_or_path": start}
+        trainer.run.values = {"model_name_or_path": start}
         assert describe_training(trainer)["base_model"] == stated
+
+
+@dataclass
+class CardOptions:
+    """Options without effect on training, of which a card states one."""
+
+    stated: Annotated[int, Mark.INCIDENTAL, Mark.ON_CARD] = 4
+    unstated: Annotated[int, Mark.INCIDENTAL] = 5
+
+
+def test_an_incidental_option_is_on_the_card_by_its_mark_alone_and_is_not_recorded(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["recipe.py", "--unstated", "6"])
+    rows = {"train": random_texts([3, 4]), "validation": random_texts([5])}
+    trainer = trainer_of(tmp_path / "model", rows, tiny(AtentaDecoderForCausalLM), max_steps=1)
+    trainer.fit(start_run(CardOptions(unstated=6), trainer.args))
+    trainer.run.end()
+    described = describe_training(trainer)["options"]
+    assert described["stated"] == 4
+    assert "unstated" not in described
+    recorded = yaml.safe_load((tmp_path / "model" / "options.yaml").read_text(encoding="utf-8"))
+    assert "seed" in recorded
+    assert not {"stated", "unstated"} & recorded.keys()
 
 
 def test_a_table():

@@ -192,8 +192,8 @@ def test_cores_are_divided_if_accelerate_gave_one_thread(monkeypatch, environmen
 def test_a_model_that_could_not_be_pushed_is_not_trained(tmp_path, monkeypatch):
     asked = []
 
-    def refuse(repository, **options):
-        asked.append((repository, options))
+    def refuse(repo_id, **options):
+        asked.append((repo_id, options))
         raise PushError("ana/x has a model already.")
 
     monkeypatch.setattr(runs, "check_pushable", refuse)
