@@ -40,3 +40,11 @@ def make_block(pieces: Iterable[Piece]) -> Block:
             else:  # letter and mark are one character, which has its mark already
                 places += [NOWHERE] * len(composed)
     return Block("".join(texts).translate(_SPACES), places)
+
+
+def mark_spans(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """Return 1 for each place of a text that is in one of some spans, 0 for all others and for its end."""
+    marked = bytearray(len(text) + 1)
+    for start, end in spans:
+        marked[start:end] = b"\1" * (end - start)
+    return marked

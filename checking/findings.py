@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from ..restoration.spans import protected_spans
 from ..restoration.spellings import WORD, Spellings, code_points
 from ..restoration.window_reader import WindowReader
-from .blocks import NOWHERE, Block
+from .blocks import NOWHERE, Block, mark_spans
 from .language import portuguese_blocks
 from .prose import Prose
 
@@ -121,10 +121,9 @@ def _read_blocks(reader: WindowReader, texts: list[str], may_lack: Callable[[str
 
 def _cut_sentences(text: str) -> list[str]:
     """Return the sentences of a text, which together are the text; no span that must not change is cut."""
-    protected = list(protected_spans(text))
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    cuts = [0, *(end for end in ends if not any(first < end < last for first, last in protected)), len(text)]
-    return [text[start:end] for start, end in pairwise(cuts)]
+    within = mark_spans(text, ((first + 1, last) for first, last in protected_spans(text)))
+    ends = (match.end() for match in _SENTENCE_END.finditer(text))
+    return [text[start:end] for start, end in pairwise([0, *(end for end in ends if not within[end]), len(text)])]
 
 
 def _as_it_is(text: str) -> _Answer:
@@ -156,18 +155,16 @@ def _words(
     text = block.text
     if answer.restored == text:
         return
-    machine_spans: list[tuple[int, int]] | None = None
+    written_for_machines = (span.span() for span in _FOR_MACHINES.finditer(text))
+    for_machines = mark_spans(text, chain(protected_spans(text), written_for_machines))
     for match in WORD.finditer(text):
         start, end = match.span()
         word, after = match.group(), answer.restored[start:end]
         if word == after or word in names or len(_STRESS.findall(unicodedata.normalize("NFD", after))) > 1:
             continue
         changed = [at for at in range(start, end) if text[at] != answer.restored[at]]
-        if machine_spans is None:
-            machine_spans = [*protected_spans(text), *(span.span() for span in _FOR_MACHINES.finditer(text))]
-        in_span = any(first < end and start < last for first, last in machine_spans)
         if (
-            in_span
+            for_machines.find(1, start, end) != -1
             or NOWHERE in (block.places[start], *(block.places[at] for at in changed))
             or _is_code(text, start, end)
         ):

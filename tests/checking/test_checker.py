@@ -136,6 +136,12 @@ def test_bytes_of_any_file_change_by_marks_of_prose_only(tmp_path, name, line_en
     assert not check_files([path], Settings(tmp_path), processes=1).findings
 
 
+def test_a_paragraph_of_many_addresses(tmp_path):
+    line = f"{BARE} `x` http://exemplo.com/nao\n"
+    found = words(write_and_check(tmp_path, **{"a.txt": line * 2000}))
+    assert found == words(write_and_check(tmp_path, **{"a.txt": line})) * 2000
+
+
 def test_settings_decide_what_counts(tmp_path):
     assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.txt": BARE}))
     path = tmp_path / "a.txt"
