@@ -215,7 +215,7 @@ class Phonemizer:
 
     def _answer(self, tokens: Collection[str], variant: str | None, n_best: int) -> dict[str, PhonemizedWord]:
         """Return each word as it is in the texts with its pronunciations."""
-        parts_of = {token: [] if token.isdigit() else self._parts(plain_word(token), variant) for token in tokens}
+        parts_of = {token: [] if token.isdecimal() else self._parts(plain_word(token), variant) for token in tokens}
         parts = {part for of_token in parts_of.values() for part in of_token}
         known = {part: self._known(part, variant) for part in parts}
         written = self._write(sorted(part for part in parts if not known[part]), variant, n_best)
@@ -224,7 +224,7 @@ class Phonemizer:
             readings = [[Reading(phones, 1.0) for phones in known[part]] or written[part] for part in of_token]
             if not all(readings) or not readings:
                 answers[token] = PhonemizedWord(token, (), (), "none")
-                unread += [] if token.isdigit() else [token]
+                unread += [] if token.isdecimal() else [token]
                 continue
             source = "lexicon" if all(known[part] for part in of_token) else "model"
             joined = tuple(_join(readings, rank) for rank in range(max(map(len, readings))))

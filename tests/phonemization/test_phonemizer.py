@@ -111,6 +111,8 @@ def test_foreign_letters(tagger):
     with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
         (read,) = Phonemizer(tagger).read(["vida, жизнь"], "br")
     assert read.join() == "ˈvida жизнь"
+    with pytest.warns(UserWarning, match="'²' stay as they are"):
+        assert Phonemizer(tagger).phonemize("²", "br") == "²"
     assert (read.words[1].readings, read.words[1].source, read.words[1].confidence) == ((), "none", 0)
 
 
