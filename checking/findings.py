@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import accumulate, chain, pairwise
@@ -12,7 +13,7 @@ import numpy as np
 from ..restoration.spans import protected_spans
 from ..restoration.spellings import WORD, Spellings, code_points
 from ..restoration.window_reader import WindowReader
-from .blocks import NOWHERE, Block, mark_spans
+from .blocks import NOWHERE, Block, line_starts, mark_spans
 from .language import portuguese_blocks
 from .prose import Prose
 
@@ -86,7 +87,7 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
     ]
     starts = np.cumsum([0, *(len(block.text) for _, block in read)])[:-1]
     borders = [*np.flatnonzero(np.diff(starts // _READ_AT_ONCE, prepend=-1)).tolist(), len(read)]
-    line_starts = [_line_starts(source) for source in sources]
+    lines = [line_starts(source) for source in sources]
     spellings = reader.codes.spellings
     may_lack = cache(lambda word: True) if spellings is None else cache(spellings.may_lack_marks)
     for first, last in pairwise(borders):
@@ -94,7 +95,7 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
         for (number, block), answer in zip(read[first:last], answers):
             names = proses[number].names
             found[number] += [
-                each for each in _words(reader, block, answer, names, line_starts[number]) if may_lack(each.before)
+                each for each in _words(reader, block, answer, names, lines[number]) if may_lack(each.before)
             ]
     return [sorted(findings) for findings in found]
 
@@ -150,7 +151,7 @@ def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
 
 
 def _words(
-    reader: WindowReader, block: Block, answer: _Answer, names: frozenset[str], line_starts: np.ndarray
+    reader: WindowReader, block: Block, answer: _Answer, names: frozenset[str], lines: list[int]
 ) -> Iterator[Finding]:
     text = block.text
     if answer.restored == text:
@@ -171,13 +172,13 @@ def _words(
             continue
         least = min(changed, key=lambda at: answer.probabilities[at])
         place = block.places[start]
-        line = int(np.searchsorted(line_starts, place, "right"))
+        line = bisect_right(lines, place)
         sentence, spellings = _sentence(text, start, end), reader.codes.spellings
         if spellings is not None and _may_be_verb(word, text[max(0, start - _LONGEST) : start], spellings):
             continue
         yield Finding(
             line=line,
-            column=place - int(line_starts[line - 1]) + 1,
+            column=place - lines[line - 1] + 1,
             length=max(block.places[start:end]) + 1 - place,
             before=word,
             after=after,
@@ -220,7 +221,3 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int]:
     sentence = text[first : closing.end() if closing else end + 300]
     indent = len(sentence) - len(sentence.lstrip())
     return sentence.strip(), start - first - indent
-
-
-def _line_starts(source: str) -> np.ndarray:
-    return np.array([0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", source))])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from .blocks import NOWHERE, Block, Piece, make_block
+from .blocks import NOWHERE, Block, Piece, make_block, pieces_around
 from .html import html_pieces
 from .markdown import FRONT_MATTER, markdown_pieces
 from .source_code import code_pieces, message_pieces, names_of
@@ -93,13 +93,8 @@ def _subtitles(source: str, ending: str) -> Iterator[list[Piece]]:
         if lines and _OTHER_BLOCKS.match(lines[0][0]):
             continue
         for line, start in lines:
-            if _NO_SPEECH.fullmatch(line):
-                continue
-            last = 0
-            for markup in _SUBTITLE_MARKUP.finditer(line):
-                pieces.append((line[last : markup.start()], start + last))
-                last = markup.end()
-            pieces.append((line[last:], start + last))
+            if not _NO_SPEECH.fullmatch(line):
+                pieces += pieces_around(_SUBTITLE_MARKUP, line, start)
     yield pieces
 
 
