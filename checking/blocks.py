@@ -46,14 +46,7 @@ def make_block(pieces: Iterable[Piece]) -> Block:
 def pieces_around(
     pattern: re.Pattern[str], text: str, start: int, stand_in: Callable[[str], str] = lambda found: ""
 ) -> Iterator[Piece]:
-    """Yield what is around the matches of a pattern in a text of a file, and what stands in for each.
-
-    Args:
-        pattern: of what is no text itself, such as entities.
-        text: part of the file.
-        start: its place there.
-        stand_in: returns what stands in for a match.
-    """
+    """Yield what is around the matches of a pattern in a text that begins at a place, and what stands in for them."""
     last = 0
     for match in pattern.finditer(text):
         yield text[last : match.start()], start + last

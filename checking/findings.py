@@ -72,11 +72,6 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
 
     A word whose spellings are known lacks marks only if one of them is the word with more marks. The model reads the
     sentences with such words, and with words that it does not know; these are about three quarters of a text.
-
-    Args:
-        reader: the model.
-        sources: the text of each file.
-        proses: what is prose in each.
     """
     found: list[list[Finding]] = [[] for _ in sources]
     read = [

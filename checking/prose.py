@@ -34,11 +34,7 @@ class Prose(NamedTuple):
 
 
 def find_prose(name: str, source: str) -> Prose:
-    """Return the prose of a file.
-
-    Args:
-        name: of the file; its ending says what it is.
-        source: its text.
+    """Return the prose of a file with a name, whose ending says what it is, and a text.
 
     Raises:
         ValueError: If the ending is not known.

@@ -18,7 +18,7 @@ from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, list_of_texts
 from .letter_tagger import LetterTagger
-from .readings import Phones, Reading, known_readings, load_readings, other_reading, plain_word, read_lexicon
+from .readings import Phones, Reading, load_readings, other_reading, plain_word, read_lexicon
 from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
@@ -238,7 +238,11 @@ class Phonemizer:
         return answers
 
     def _known(self, word: str, variant: str | None) -> list[Phones]:
-        return known_readings(word, variant, self._lexicon, self._readings)
+        """Return how a word is said; nothing if the model decides, as between the readings of a homograph."""
+        if word in self._lexicon:
+            return self._lexicon[word]
+        known = self._readings.get((variant or "", word), [])
+        return known if len(known) == 1 else []
 
     def _parts(self, word: str, variant: str | None) -> list[str]:
         """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not."""

@@ -1,7 +1,7 @@
 """Pronunciations of words that need no model: a user's lexicon, and what the folder of a model knows of its words."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -101,19 +101,3 @@ def other_reading(phones: Phones) -> Phones | None:
 
 def _is_vowel(phone: str) -> bool:
     return unicodedata.normalize("NFD", phone)[0] in "aeiouɐəɛɔɪʊɨ"
-
-
-def known_readings(
-    word: str,
-    variant: str | None,
-    lexicon: Mapping[str, list[Phones]],
-    readings: Mapping[tuple[str, str], list[Phones]],
-) -> list[Phones]:
-    """Return how a word is said, without the model: as in the user's lexicon, or as the model's folder has it.
-
-    Homographs, between whose readings the model chooses, have none.
-    """
-    if word in lexicon:
-        return lexicon[word]
-    known = readings.get((variant or "", word), [])
-    return known if len(known) == 1 else []
