@@ -22,7 +22,8 @@ from .readings import Phones, Reading, load_readings, other_reading, plain_word,
 from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
-_TOKEN = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+")
+_TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")
+_SOFT_HYPHEN = "\u00ad"
 _MOST_CACHED = 100_000  # words; more would only take memory
 
 
@@ -184,7 +185,8 @@ class Phonemizer:
         self._check_variant(variant)
         if not is_whole(n_best, 1):
             raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
-        spoken = self._spell_out([unicodedata.normalize("NFC", text) for text in texts], variant)
+        plain = [unicodedata.normalize("NFC", text.replace(_SOFT_HYPHEN, "")) for text in texts]
+        spoken = self._spell_out(plain, variant)
         tokens = [[*_TOKEN.finditer(text)] for text in spoken]
         answers = self._answer({token[0] for of_text in tokens for token in of_text}, variant, n_best)
         found = []
@@ -267,11 +269,10 @@ class Phonemizer:
         return {word: answers.get(text) or cached.get(text) or () for word, text in spelled.items()}
 
     def _in_known_letters(self, word: str) -> str:
-        """Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many."""
-        if len(word) > self.tagger.longest:
-            return ""
-        letters = [each if each in self.tagger.letters else strip_accents(each) for each in word]
-        return "".join(letters) if self.tagger.letters.issuperset(letters) else ""
+        """Return a word in letters that the model has, as n for ñ and ss for ß; nothing if it cannot be read."""
+        known = self.tagger.letters
+        spelled = "".join(each if each in known else strip_accents(each.casefold()) for each in word)
+        return spelled if len(spelled) <= self.tagger.longest and known.issuperset(spelled) else ""
 
     def _both(self, word: str, variant: str | None, phones: Phones) -> tuple[Phones, ...]:
         """Return the readings of a homograph; nothing for another word, or one that the user's lexicon decides."""

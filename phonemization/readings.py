@@ -8,6 +8,7 @@ from typing import NamedTuple
 READINGS_FILE = "readings.txt"  # in the folder of a model
 STRESS = "ˈ"  # a phone of its own, before the stressed syllable
 Phones = tuple[str, ...]
+_PLAIN_SIGNS = str.maketrans("’\u2010\u2011", "'--")
 _OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
 
 
@@ -24,8 +25,8 @@ class Reading(NamedTuple):
 
 
 def plain_word(word: str) -> str:
-    """Return a word as lexicons and models have it: in NFC, in lower case, with straight apostrophes."""
-    return unicodedata.normalize("NFC", word).lower().replace("’", "'")
+    """Return a word as lexicons and models have it: in NFC, in lower case, with the signs `'` and `-`."""
+    return unicodedata.normalize("NFC", word).lower().translate(_PLAIN_SIGNS)
 
 
 def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:

@@ -74,10 +74,10 @@ def spell_out(text: str, language: str) -> tuple[str, list[str]]:
         return text, [found[0] for found in _PATTERN.finditer(text)]
 
     def replace(found: re.Match[str]) -> str:
-        # A hyphen would make one word of two numbers.
-        before, after = (
-            each == "-" or each.isalnum() for each in (text[: found.start()][-1:], text[found.end() :][:1])
-        )
+        # A hyphen would make one word of two numbers. `2ª-feira` is one.
+        start, end = found.span()
+        is_joint = str.isalnum if found["ordinal"] else lambda sign: sign.isalnum() or sign == "-"
+        before, after = is_joint(text[max(0, start - 1) : start]), is_joint(text[end : end + 1])
         return " " * before + _in_words(found, language) + " " * after
 
     return _PATTERN.sub(replace, text), []

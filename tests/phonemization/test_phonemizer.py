@@ -99,6 +99,7 @@ def test_homographs_have_both_readings(tagger):
 
 def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(tagger):
     assert Phonemizer(tagger).phonemize("disse-me d'água", "br") == "ˈdisse-me ˈdˈágua"
+    assert Phonemizer(tagger).phonemize("bem\u2011vindo co\u00admi\u00adda", "br") == "ˈbem-vindo ˈcomida"
     phonemizer = Phonemizer(SpellingTagger(letters="adeimsáuguá"), {("br", "me"): [phones("m ɪ")]})
     (read,) = phonemizer.read(["disse-me"], "br")
     (word,) = read.words
@@ -107,7 +108,7 @@ def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(tagger):
 
 
 def test_foreign_letters(tagger):
-    assert Phonemizer(tagger).phonemize("piñata über", "br") == "ˈpinata ˈuber"
+    assert Phonemizer(tagger).phonemize("piñata über a\u0327 ﬁm Straße", "br") == "ˈpinata ˈuber ˈa ˈfim ˈstrasse"
     with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
         (read,) = Phonemizer(tagger).read(["vida, жизнь"], "br")
     assert read.join() == "ˈvida жизнь"

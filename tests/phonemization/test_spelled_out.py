@@ -20,6 +20,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("(-R$ 10)", "(menos dez reais)"),
         ("de 8-10 a Covid-19", "de oito - dez a Covid- dezanove"),
         ("0º", "zero º"),
+        ("na 2ª-feira", "na segunda-feira"),
         ("5 €", "cinco euros"),
         ("€ 1", "um euro"),
         ("em 12/05/2024, às", "em doze de maio de dois mil e vinte e quatro, às"),
