@@ -80,13 +80,7 @@ def test_places_are_those_of_the_file(tmp_path, encoding):
     path.write_bytes(f"# É\r\n\r\n  {BARE}\r\n".encode(encoding))
     checked = check_files([path], Settings(tmp_path))
     first = checked.findings[path][0]
-    assert (first.line, first.column, first.length, first.before, first.after) == (
-        3,
-        5,
-        10,
-        "informacao",
-        "informação",
-    )
+    assert first[:5] == (3, 5, 10, "informacao", "informação")
     assert first.confidence >= 0.99 > 0.01 >= first.as_it_stands
     assert first.sentence == (BARE, 2)
     write_findings(checked, Settings(tmp_path))
