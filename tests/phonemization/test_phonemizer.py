@@ -123,9 +123,8 @@ def test_what_is_too_long_for_a_word_is_not_read(tagger):
     assert max(len(text) for texts, *_ in tagger.calls for text in texts) == 64
 
 
-def test_numbers_are_read_out(tagger, num2words):
-    phonemizer = Phonemizer(tagger)
-    (read,) = phonemizer.read(["às 14h30"], "br")
+def test_numbers_are_read_out(tagger):
+    (read,) = Phonemizer(tagger).read(["às 14h30"], "br")
     assert read.text == "às catorze horas e trinta"
     assert read.join() == "ˈàs ˈcatorze ˈhoras ˈe ˈtrinta"
 
