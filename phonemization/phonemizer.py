@@ -271,7 +271,7 @@ class Phonemizer:
     def _in_known_letters(self, word: str) -> str:
         """Return a word in letters that the model has, as n for ñ and ss for ß; nothing if it cannot be read."""
         known = self.tagger.letters
-        spelled = "".join(each if each in known else strip_accents(each.casefold()) for each in word)
+        spelled = "".join(each if each in known else strip_accents(each.upper().lower()) for each in word)
         return spelled if len(spelled) <= self.tagger.longest and known.issuperset(spelled) else ""
 
     def _both(self, word: str, variant: str | None, phones: Phones) -> tuple[Phones, ...]:
