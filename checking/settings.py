@@ -60,7 +60,7 @@ def read_settings(folder: Path) -> Settings:
 
 def _read_table(path: Path) -> dict[str, Any] | None:
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML: {error}.") from None
     for name in () if path.name == CONFIGURATION else ("tool", _TABLE):
