@@ -2,10 +2,11 @@
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 NOWHERE = -1  # the place of what stands in for something else, such as `ã` for `&atilde;`
+LINE_END = re.compile(r"\r\n|\r|\n")
 _CLUSTER = re.compile(r"[^\u0300-\u036f][\u0300-\u036f]*|[\u0300-\u036f]+")  # a letter and the marks after it
 _SPACES = dict.fromkeys(map(ord, "\n\r\t\v\f\u2028\u2029"), " ")
 
@@ -40,3 +41,28 @@ def make_block(pieces: Iterable[Piece]) -> Block:
             else:  # letter and mark are one character, which has its mark already
                 places += [NOWHERE] * len(composed)
     return Block("".join(texts).translate(_SPACES), places)
+
+
+def pieces_around(
+    pattern: re.Pattern[str], text: str, start: int, stand_in: Callable[[str], str] = lambda found: ""
+) -> Iterator[Piece]:
+    """Yield what is around the matches of a pattern in a text that begins at a place, and what stands in for them."""
+    last = 0
+    for match in pattern.finditer(text):
+        yield text[last : match.start()], start + last
+        yield stand_in(match.group()), NOWHERE
+        last = match.end()
+    yield text[last:], start + last
+
+
+def line_starts(source: str) -> list[int]:
+    """Return where each line of a file begins."""
+    return [0, *(match.end() for match in LINE_END.finditer(source))]
+
+
+def mark_spans(text: str, spans: Iterable[tuple[int, int]]) -> bytearray:
+    """Return 1 for each place of a text that is in one of some spans, 0 for all others and for its end."""
+    marked = bytearray(len(text) + 1)
+    for start, end in spans:
+        marked[start:end] = b"\1" * (end - start)
+    return marked

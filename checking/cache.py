@@ -11,14 +11,12 @@ from .findings import Finding
 
 FOLDER = ".atenta_cache"
 _MODEL_FILES = ("config.json", "spellings.txt", "onnx/*.onnx")
+# The words that lack marks, and the words that the file spells with marks, without these.
+FileFindings = tuple[list[Finding], list[str]]
 
 
 class Cache:
-    """A cache in the folder of a project; without one, if that cannot be written.
-
-    Args:
-        root: the folder in which `.atenta_cache` is.
-    """
+    """A cache in `.atenta_cache` of the folder of a project; without one, if that cannot be written."""
 
     def __init__(self, root: Path) -> None:
         self._database: sqlite3.Connection | None = None
@@ -36,12 +34,15 @@ class Cache:
         except (OSError, sqlite3.Error):
             self._database = None
 
-    def load(self, key: str) -> "FileFindings | None":
+    def load(self, key: str) -> FileFindings | None:
         """Return what was found in a file, or `None`."""
-        row = self._execute("SELECT found FROM files WHERE key = ?", key)
-        return _from_json(row[0][0]) if row else None
+        rows = self._execute("SELECT found FROM files WHERE key = ?", key)
+        if not rows:
+            return None
+        findings, marked = json.loads(rows[0][0])
+        return [Finding(*fields) for fields in findings], marked
 
-    def save(self, key: str, found: "FileFindings") -> None:
+    def save(self, key: str, found: FileFindings) -> None:
         """Keep what was found in a file."""
         self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, model_digest(), json.dumps(found))
 
@@ -51,10 +52,6 @@ class Cache:
         except sqlite3.Error:  # damaged, or a full disk
             self._database = None
             return []
-
-
-# The words that lack marks, and the words that the file spells with marks, without these.
-FileFindings = tuple[list[Finding], list[str]]
 
 
 def cache_key(content: bytes, ending: str) -> str:
@@ -71,8 +68,3 @@ def model_digest() -> str:
     for path in sorted(paths) + sorted(path for folder in code for path in folder.glob("*.py")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def _from_json(text: str) -> FileFindings:
-    findings, marked = json.loads(text)
-    return [Finding(*fields) for fields in findings], marked

@@ -49,11 +49,9 @@ def check_files(
     processes: int | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
 ) -> CheckedFiles:
-    """Return the words that lack marks in files.
+    """Return the words that lack marks in the files of a project.
 
     Args:
-        paths: of files.
-        settings: of their project.
         processes: number of processes; by default as many as are worth their start, at most one for each core.
         progress: is told how many of the files that are not in the cache have been read, and of how many.
 

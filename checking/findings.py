@@ -2,9 +2,10 @@
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from ..restoration.spans import protected_spans
 from ..restoration.spellings import WORD, Spellings, code_points
 from ..restoration.window_reader import WindowReader
-from .blocks import NOWHERE, Block
+from .blocks import NOWHERE, Block, line_starts, mark_spans
 from .language import portuguese_blocks
 from .prose import Prose
 
@@ -71,11 +72,6 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
 
     A word whose spellings are known lacks marks only if one of them is the word with more marks. The model reads the
     sentences with such words, and with words that it does not know; these are about three quarters of a text.
-
-    Args:
-        reader: the model.
-        sources: the text of each file.
-        proses: what is prose in each.
     """
     found: list[list[Finding]] = [[] for _ in sources]
     read = [
@@ -86,7 +82,7 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
     ]
     starts = np.cumsum([0, *(len(block.text) for _, block in read)])[:-1]
     borders = [*np.flatnonzero(np.diff(starts // _READ_AT_ONCE, prepend=-1)).tolist(), len(read)]
-    line_starts = [_line_starts(source) for source in sources]
+    lines = [line_starts(source) for source in sources]
     spellings = reader.codes.spellings
     may_lack = cache(lambda word: True) if spellings is None else cache(spellings.may_lack_marks)
     for first, last in pairwise(borders):
@@ -94,7 +90,7 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
         for (number, block), answer in zip(read[first:last], answers):
             names = proses[number].names
             found[number] += [
-                each for each in _words(reader, block, answer, names, line_starts[number]) if may_lack(each.before)
+                each for each in _words(reader, block, answer, names, lines[number]) if may_lack(each.before)
             ]
     return [sorted(findings) for findings in found]
 
@@ -121,10 +117,9 @@ def _read_blocks(reader: WindowReader, texts: list[str], may_lack: Callable[[str
 
 def _cut_sentences(text: str) -> list[str]:
     """Return the sentences of a text, which together are the text; no span that must not change is cut."""
-    protected = list(protected_spans(text))
-    ends = [match.end() for match in _SENTENCE_END.finditer(text)]
-    cuts = [0, *(end for end in ends if not any(first < end < last for first, last in protected)), len(text)]
-    return [text[start:end] for start, end in pairwise(cuts)]
+    within = mark_spans(text, ((first + 1, last) for first, last in protected_spans(text)))
+    ends = (match.end() for match in _SENTENCE_END.finditer(text))
+    return [text[start:end] for start, end in pairwise([0, *(end for end in ends if not within[end]), len(text)])]
 
 
 def _as_it_is(text: str) -> _Answer:
@@ -151,36 +146,34 @@ def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
 
 
 def _words(
-    reader: WindowReader, block: Block, answer: _Answer, names: frozenset[str], line_starts: np.ndarray
+    reader: WindowReader, block: Block, answer: _Answer, names: frozenset[str], lines: list[int]
 ) -> Iterator[Finding]:
     text = block.text
     if answer.restored == text:
         return
-    machine_spans: list[tuple[int, int]] | None = None
+    written_for_machines = (span.span() for span in _FOR_MACHINES.finditer(text))
+    for_machines = mark_spans(text, chain(protected_spans(text), written_for_machines))
     for match in WORD.finditer(text):
         start, end = match.span()
         word, after = match.group(), answer.restored[start:end]
         if word == after or word in names or len(_STRESS.findall(unicodedata.normalize("NFD", after))) > 1:
             continue
         changed = [at for at in range(start, end) if text[at] != answer.restored[at]]
-        if machine_spans is None:
-            machine_spans = [*protected_spans(text), *(span.span() for span in _FOR_MACHINES.finditer(text))]
-        in_span = any(first < end and start < last for first, last in machine_spans)
         if (
-            in_span
+            for_machines.find(1, start, end) != -1
             or NOWHERE in (block.places[start], *(block.places[at] for at in changed))
             or _is_code(text, start, end)
         ):
             continue
         least = min(changed, key=lambda at: answer.probabilities[at])
         place = block.places[start]
-        line = int(np.searchsorted(line_starts, place, "right"))
+        line = bisect_right(lines, place)
         sentence, spellings = _sentence(text, start, end), reader.codes.spellings
         if spellings is not None and _may_be_verb(word, text[max(0, start - _LONGEST) : start], spellings):
             continue
         yield Finding(
             line=line,
-            column=place - int(line_starts[line - 1]) + 1,
+            column=place - lines[line - 1] + 1,
             length=max(block.places[start:end]) + 1 - place,
             before=word,
             after=after,
@@ -223,7 +216,3 @@ def _sentence(text: str, start: int, end: int) -> tuple[str, int]:
     sentence = text[first : closing.end() if closing else end + 300]
     indent = len(sentence) - len(sentence.lstrip())
     return sentence.strip(), start - first - indent
-
-
-def _line_starts(source: str) -> np.ndarray:
-    return np.array([0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", source))])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-from .blocks import NOWHERE, Piece
+from .blocks import NOWHERE, Piece, pieces_around
 
 _LEFT_OUT = {"code", "kbd", "math", "pre", "samp", "script", "style", "svg", "tt", "var"}
 # Tags within a sentence; all others part blocks.
@@ -53,7 +53,8 @@ class _Reader(HTMLParser):
         for match in _ATTRIBUTE.finditer(raw):
             group = 3 if match[2] is None else 2
             if match[1].lower() in _READ and match[group]:
-                self.blocks.append(list(_with_entities(match[group], place + match.start(group))))
+                start = place + match.start(group)
+                self.blocks.append([*pieces_around(_ENTITY, match[group], start, html.unescape)])
         if tag in _LEFT_OUT:
             self._open += 1
         self._tag(tag)
@@ -91,12 +92,3 @@ class _Reader(HTMLParser):
     def _place(self) -> int:
         line, column = self.getpos()
         return self._line_starts[line - 1] + column
-
-
-def _with_entities(text: str, start: int) -> Iterator[Piece]:
-    last = 0
-    for match in _ENTITY.finditer(text):
-        yield text[last : match.start()], start + last
-        yield html.unescape(match.group()), NOWHERE
-        last = match.end()
-    yield text[last:], start + last

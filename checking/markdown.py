@@ -9,21 +9,20 @@ from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline, entity, image, text
 from markdown_it.token import Token
 
-from .blocks import NOWHERE, Piece
+from .blocks import LINE_END, NOWHERE, Piece, line_starts
 from .html import html_pieces
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are no markup
 
 
 def markdown_pieces(source: str) -> Iterator[list[Piece]]:
     """Yield the pieces of each block. Front matter is left out."""
     if front := FRONT_MATTER.match(source):  # as many empty lines keep the numbers of the others
-        rest = "\n" * len(_LINE_END.findall(front.group())) + source[front.end() :]
+        rest = "\n" * len(LINE_END.findall(front.group())) + source[front.end() :]
     else:
         rest = source
-    starts = [0, *(match.end() for match in _LINE_END.finditer(source))]
+    starts = line_starts(source)
     parser = _parser()
     references: dict = {}
     cursors: dict[int, int] = {}  # where to look on in lines that have several blocks: rows of a table

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import PurePath
 from typing import NamedTuple
 
-from .blocks import NOWHERE, Block, Piece, make_block
+from .blocks import NOWHERE, Block, Piece, make_block, pieces_around
 from .html import html_pieces
 from .markdown import FRONT_MATTER, markdown_pieces
 from .source_code import code_pieces, message_pieces, names_of
@@ -34,11 +34,7 @@ class Prose(NamedTuple):
 
 
 def find_prose(name: str, source: str) -> Prose:
-    """Return the prose of a file.
-
-    Args:
-        name: of the file; its ending says what it is.
-        source: its text.
+    """Return the prose of a file with a name, whose ending says what it is, and a text.
 
     Raises:
         ValueError: If the ending is not known.
@@ -93,13 +89,8 @@ def _subtitles(source: str, ending: str) -> Iterator[list[Piece]]:
         if lines and _OTHER_BLOCKS.match(lines[0][0]):
             continue
         for line, start in lines:
-            if _NO_SPEECH.fullmatch(line):
-                continue
-            last = 0
-            for markup in _SUBTITLE_MARKUP.finditer(line):
-                pieces.append((line[last : markup.start()], start + last))
-                last = markup.end()
-            pieces.append((line[last:], start + last))
+            if not _NO_SPEECH.fullmatch(line):
+                pieces += pieces_around(_SUBTITLE_MARKUP, line, start)
     yield pieces
 
 

@@ -1,6 +1,7 @@
 """Findings as lines, JSON, annotations of GitHub, and SARIF."""
 
 import json
+import os
 from collections.abc import Iterator
 from math import floor
 from pathlib import Path
@@ -42,12 +43,18 @@ def _all(checked: CheckedFiles) -> Iterator[tuple[Path, Finding]]:
 
 def _line(path: Path, finding: Finding, explain: bool) -> str:
     line = (
-        f"{path}:{finding.line}:{finding.column} {finding.before} → {finding.after} {_rounded(finding.confidence)}\n"
+        f"{_readable(str(path))}:{finding.line}:{finding.column} "
+        f"{finding.before} → {finding.after} {_rounded(finding.confidence)}\n"
     )
     if explain:
         line += f"    {finding.as_it_stands:.4f} {finding.sentence[0]}\n"
         line += f"    {finding.confidence:.4f} {finding.corrected_sentence}\n"
     return line
+
+
+def _readable(name: str) -> str:
+    """Return the name of a file, with escapes for bytes that are no UTF-8."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def _rounded(probability: float) -> str:
@@ -58,7 +65,7 @@ def _rounded(probability: float) -> str:
 def _as_json(path: Path, finding: Finding) -> dict:
     sentence, start = finding.sentence
     return {
-        "file": path.as_posix(),
+        "file": _readable(path.as_posix()),
         "line": finding.line,
         "column": finding.column,
         "end_column": finding.column + finding.length,
@@ -73,7 +80,9 @@ def _as_json(path: Path, finding: Finding) -> dict:
 
 def _annotation(path: Path, finding: Finding) -> str:
     end = finding.column + finding.length
-    place = f"file={_escaped(path.as_posix(), ',:')},line={finding.line},col={finding.column},endColumn={end}"
+    place = (
+        f"file={_escaped(_readable(path.as_posix()), ',:')},line={finding.line},col={finding.column},endColumn={end}"
+    )
     message = f"{finding.before} → {finding.after} ({_rounded(finding.confidence)})"
     return f"::warning {place},title=atenta check::{_escaped(message)}\n"
 
@@ -101,7 +110,7 @@ def _sarif(checked: CheckedFiles, version: str) -> dict:
 
 
 def _result(path: Path, finding: Finding) -> dict:
-    artifact = {"uri": quote(path.as_posix())}
+    artifact = {"uri": quote(os.fsencode(path.as_posix()))}
     end = finding.column + finding.length
     region = {"startLine": finding.line, "startColumn": finding.column, "endLine": finding.line, "endColumn": end}
     replacement = {"deletedRegion": region, "insertedContent": {"text": finding.after}}

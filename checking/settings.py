@@ -31,7 +31,7 @@ class Settings(NamedTuple):
     def excludes(self, path: Path) -> bool:
         """Return whether a file is not to be checked."""
         try:
-            inside = path.absolute().relative_to(self.root).as_posix()
+            inside = (path.parent.resolve() / path.name).relative_to(self.root.resolve()).as_posix()
         except ValueError:
             return False
         return any(fnmatch(inside, each) or fnmatch(inside, f"{each.rstrip('/')}/*") for each in self.exclude)
@@ -60,10 +60,16 @@ def read_settings(folder: Path) -> Settings:
 
 def _read_table(path: Path) -> dict[str, Any] | None:
     try:
-        read = tomllib.loads(path.read_text(encoding="utf-8"))
+        table: Any = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is no TOML: {error}.") from None
-    return read if path.name == CONFIGURATION else read.get("tool", {}).get(_TABLE)
+    for name in () if path.name == CONFIGURATION else ("tool", _TABLE):
+        table = table.get(name)
+        if table is None:
+            return None
+        if not isinstance(table, dict):
+            raise ValueError(f"{path} has {name} = {table!r:.80}; expected a table.")
+    return table
 
 
 def _check(path: Path, table: dict[str, Any]) -> Settings:
@@ -90,16 +96,18 @@ def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:
         FileNotFoundError: If there is no such file or folder.
         OSError: If git finds the repository and cannot list it.
     """
-    found: dict[Path, None] = {}
+    found: dict[Path, Path] = {}  # by what may have several names
     for path in paths:
         if path.is_dir():
             inside = (path / each for each in _list_folder(path))
-            found.update(dict.fromkeys(each for each in inside if each.is_file() and not _through_link(each, path)))
+            listed = [each for each in inside if each.is_file() and not _through_link(each, path)]
         elif path.exists():
-            found[path] = None
+            listed = [path]
         else:
             raise FileNotFoundError(f"{path}: no such file or folder.")
-    return [path for path in found if not settings.excludes(path)]
+        for each in listed:
+            found.setdefault(each.resolve(), each)
+    return [path for path in found.values() if not settings.excludes(path)]
 
 
 def _through_link(path: Path, folder: Path) -> bool:

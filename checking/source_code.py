@@ -10,7 +10,7 @@ from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_for_filename
 from pygments.token import Comment, Literal, Name, String, _TokenType
 
-from .blocks import NOWHERE, Piece
+from .blocks import NOWHERE, Piece, pieces_around
 
 _NO_COMMENTS = (Comment.Hashbang, Comment.Preproc, Comment.PreprocFile, Comment.Special)
 _NO_TEXT = (String.Affix, String.Char, String.Delimiter, String.Heredoc, String.Other, String.Regex, String.Symbol)
@@ -99,18 +99,13 @@ def _is_text(kind: _TokenType, ending: str) -> bool:
 
 
 def _unescaped(value: str, start: int) -> Iterator[Piece]:
-    r"""Yield the pieces of a string token without its quotes, with what stands in for escapes such as `\n`."""
+    r"""Return the pieces of a string token without its quotes, with what stands in for escapes such as `\n`."""
     opening = _QUOTES.match(value)
     quotes = opening.group() if opening else ""
     both = len(value) > len(quotes) and value.endswith(quotes)
     bare = value[len(quotes) : -len(quotes)] if quotes and both else value.strip("\"'`") and value
     start += len(quotes) if both else 0
-    last = 0
-    for match in _ESCAPES.finditer(bare):
-        yield bare[last : match.start()], start + last
-        yield _escaped(match.group()), NOWHERE
-        last = match.end()
-    yield bare[last:], start + last
+    return pieces_around(_ESCAPES, bare, start, _escaped)
 
 
 def _escaped(escapes: str) -> str:

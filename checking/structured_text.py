@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pygments.lexers.markup import RstLexer
 from pygments.token import Generic, Name, String, Text
 
-from .blocks import NOWHERE, Piece
+from .blocks import NOWHERE, Piece, mark_spans
 
 # Directives whose argument and content are prose, and those of which only the content is.
 _PROSE = frozenset(
@@ -33,8 +33,7 @@ _OPTION = re.compile(r"^[ \t]*:[\w-]+:.*", re.MULTILINE)
 def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     """Yield the pieces of each paragraph, heading, item and cell."""
     text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
-    left_out = bytearray(len(text))  # 1 in what is no prose
-    _leave_out(text, 0, len(text), left_out)
+    left_out = mark_spans(text, _left_out(text, 0, len(text)))
     pieces: list[Piece] = []
     for start, kind, value in RstLexer(handlecodeblocks=False).get_tokens_unprocessed(text):
         if kind in Text or kind in Generic:
@@ -56,16 +55,15 @@ def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     yield pieces
 
 
-def _leave_out(text: str, start: int, end: int, left_out: bytearray) -> None:
-    """Mark the directives of a text that are no prose."""
+def _left_out(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of what is no prose in the directives of a text."""
     for match in _DIRECTIVE.finditer(text, start, end):
         name = match[2].rpartition(":")[2]
         first, last = match.span(4)
         if name in _PROSE or name in _PROSE_INSIDE:
             if name in _PROSE_INSIDE:
-                left_out[match.start() : match.end(3)] = b"\1" * (match.end(3) - match.start())
-            for option in _OPTION.finditer(text, first, last):
-                left_out[option.start() : option.end()] = b"\1" * (option.end() - option.start())
-            _leave_out(text, first, last, left_out)
+                yield match.start(), match.end(3)
+            yield from (option.span() for option in _OPTION.finditer(text, first, last))
+            yield from _left_out(text, first, last)
         else:
-            left_out[match.start() : match.end()] = b"\1" * (match.end() - match.start())
+            yield match.span()

@@ -107,19 +107,9 @@ class LetterTagger:
             return written
         starts = borders[inside]
         total = _log_total(totals, starts)
-        if n_best == 1:
-            chosen, best = _most_probable(labels[..., 0], scores[..., 0], starts)
-            found: list[list[tuple[float, Any]]] = [
-                [(score, chosen[start:end])] for score, start, end in zip(best, starts, borders[inside + 1])
-            ]
-        else:
-            found = [
-                [*_n_best(labels[start:end].tolist(), scores[start:end].tolist(), n_best)]
-                for start, end in zip(starts, borders[inside + 1])
-            ]
-        for word, of_word, of_all in zip(inside, found, total):
+        for word, start, end, of_all in zip(inside, starts, borders[inside + 1], total):
             ways: dict[tuple[str, ...], float] = {}
-            for score, pieces in of_word:
+            for score, pieces in _n_best(labels[start:end].tolist(), scores[start:end].tolist(), n_best):
                 if ways and score < _FORBIDDEN / 2:
                     break
                 units = tuple(unit for piece in pieces for unit in self._pieces[piece])
@@ -174,22 +164,6 @@ class LetterTagger:
         return joined[0][order], joined[1][order], joined[2][order], joined[3][order]
 
 
-def _most_probable(labels: np.ndarray, scores: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the labels of the most probable words, (letters,), and the logarithms of their probabilities, (words,).
-
-    Of two groups, one letter of each word is of the second: that which loses least by it.
-    """
-    chosen, sums = labels[:, 0].copy(), np.add.reduceat(scores[:, 0], starts)
-    if scores.shape[1] == 1:
-        return chosen, sums
-    gains = scores[:, 1] - scores[:, 0]
-    for word, (start, end) in enumerate(zip(starts, [*starts[1:], len(gains)])):
-        place = start + gains[start:end].argmax()
-        chosen[place] = labels[place, 1]
-        sums[word] += gains[place]
-    return chosen, sums
-
-
 def _log_total(totals: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """Return the logarithm of the probability of all words that may be written, (words,)."""
     sums = np.add.reduceat(totals[:, 0], starts)
@@ -199,7 +173,10 @@ def _log_total(totals: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 def _n_best(labels: list[list[list[int]]], scores: list[list[list[float]]], count: int) -> _Ranked:
-    """Return the best ways to write a word, whose letters have labels and scores by group: see `_most_probable`."""
+    """Return the best ways to write a word, whose letters have labels and scores by group.
+
+    Of two groups, one letter of a word is of the second.
+    """
     best: list[_Ranked] = [[(0.0, ())], []]  # of the letters so far, none and one of the second group
     for of_letter in zip(labels, scores):
         of_groups = [list(zip(*group)) for group in zip(*of_letter)]

@@ -17,11 +17,12 @@ from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, list_of_texts
 from .letter_tagger import LetterTagger
-from .readings import Phones, Reading, known_readings, load_readings, other_reading, plain_word, read_lexicon
+from .readings import Phones, Reading, load_readings, other_reading, plain_word, read_lexicon
 from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
-_TOKEN = re.compile(rf"{_LETTERS}(?:['’-]{_LETTERS})*|\d+")
+_TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")
+_SOFT_HYPHEN = "\u00ad"
 _MOST_CACHED = 100_000  # words; more would only take memory
 
 
@@ -183,7 +184,8 @@ class Phonemizer:
         self._check_variant(variant)
         if not is_whole(n_best, 1):
             raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
-        spoken = self._spell_out([unicodedata.normalize("NFC", text) for text in texts], variant)
+        plain = [unicodedata.normalize("NFC", text.replace(_SOFT_HYPHEN, "")) for text in texts]
+        spoken = self._spell_out(plain, variant)
         tokens = [[*_TOKEN.finditer(text)] for text in spoken]
         answers = self._answer({token[0] for of_text in tokens for token in of_text}, variant, n_best)
         found = []
@@ -214,7 +216,7 @@ class Phonemizer:
 
     def _answer(self, tokens: Collection[str], variant: str | None, n_best: int) -> dict[str, PhonemizedWord]:
         """Return each word as it is in the texts with its pronunciations."""
-        parts_of = {token: [] if token.isdigit() else self._parts(plain_word(token), variant) for token in tokens}
+        parts_of = {token: [] if token.isdecimal() else self._parts(plain_word(token), variant) for token in tokens}
         parts = {part for of_token in parts_of.values() for part in of_token}
         known = {part: self._known(part, variant) for part in parts}
         written = self._write(sorted(part for part in parts if not known[part]), variant, n_best)
@@ -223,7 +225,7 @@ class Phonemizer:
             readings = [[Reading(phones, 1.0) for phones in known[part]] or written[part] for part in of_token]
             if not all(readings) or not readings:
                 answers[token] = PhonemizedWord(token, (), (), "none")
-                unread += [] if token.isdigit() else [token]
+                unread += [] if token.isdecimal() else [token]
                 continue
             source = "lexicon" if all(known[part] for part in of_token) else "model"
             joined = tuple(_join(readings, rank) for rank in range(max(map(len, readings))))
@@ -237,7 +239,11 @@ class Phonemizer:
         return answers
 
     def _known(self, word: str, variant: str | None) -> list[Phones]:
-        return known_readings(word, variant, self._lexicon, self._readings)
+        """Return how a word is said; nothing if the model decides, as between the readings of a homograph."""
+        if word in self._lexicon:
+            return self._lexicon[word]
+        known = self._readings.get((variant or "", word), [])
+        return known if len(known) == 1 else []
 
     def _parts(self, word: str, variant: str | None) -> list[str]:
         """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not."""
@@ -262,11 +268,10 @@ class Phonemizer:
         return {word: answers.get(text) or cached.get(text) or () for word, text in spelled.items()}
 
     def _in_known_letters(self, word: str) -> str:
-        """Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many."""
-        if len(word) > self.tagger.longest:
-            return ""
-        letters = [each if each in self.tagger.letters else strip_accents(each) for each in word]
-        return "".join(letters) if self.tagger.letters.issuperset(letters) else ""
+        """Return a word in letters that the model has, as n for ñ and ss for ß; nothing if it cannot be read."""
+        known = self.tagger.letters
+        spelled = "".join(each if each in known else strip_accents(each.upper().lower()) for each in word)
+        return spelled if len(spelled) <= self.tagger.longest and known.issuperset(spelled) else ""
 
     def _both(self, word: str, variant: str | None, phones: Phones) -> tuple[Phones, ...]:
         """Return the readings of a homograph; nothing for another word, or one that the user's lexicon decides."""

@@ -1,13 +1,14 @@
 """Pronunciations of words that need no model: a user's lexicon, and what the folder of a model knows of its words."""
 
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
 READINGS_FILE = "readings.txt"  # in the folder of a model
 STRESS = "ˈ"  # a phone of its own, before the stressed syllable
 Phones = tuple[str, ...]
+_PLAIN_SIGNS = str.maketrans("’\u2010\u2011", "'--")
 _OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
 
 
@@ -24,8 +25,8 @@ class Reading(NamedTuple):
 
 
 def plain_word(word: str) -> str:
-    """Return a word as lexicons and models have it: in NFC, in lower case, with straight apostrophes."""
-    return unicodedata.normalize("NFC", word).lower().replace("’", "'")
+    """Return a word as lexicons and models have it: in NFC, in lower case, with the signs `'` and `-`."""
+    return unicodedata.normalize("NFC", word).lower().translate(_PLAIN_SIGNS)
 
 
 def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
@@ -101,19 +102,3 @@ def other_reading(phones: Phones) -> Phones | None:
 
 def _is_vowel(phone: str) -> bool:
     return unicodedata.normalize("NFD", phone)[0] in "aeiouɐəɛɔɪʊɨ"
-
-
-def known_readings(
-    word: str,
-    variant: str | None,
-    lexicon: Mapping[str, list[Phones]],
-    readings: Mapping[tuple[str, str], list[Phones]],
-) -> list[Phones]:
-    """Return how a word is said, without the model: as in the user's lexicon, or as the model's folder has it.
-
-    Homographs, between whose readings the model chooses, have none.
-    """
-    if word in lexicon:
-        return lexicon[word]
-    known = readings.get((variant or "", word), [])
-    return known if len(known) == 1 else []

@@ -39,13 +39,14 @@ _SCALE = r"(?:\s(?P<scale>mil|milhão|milhões|bilhão|bilhões)\b)?"
 _TIMES = r"(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min)?|h)\b"
 _ROMAN = r"(?=[XVI]{2})X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"  # II to XXXIX: kings, popes, centuries, chapters
 _PATTERN = re.compile(
-    rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
-    rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
-    r"|\b(?P<day>[12]\d|3[01]|0?[1-9])/(?P<month>1[0-2]|0?[1-9])/(?P<year>\d{4})\b"
+    r"\b(?P<day>[12]\d|3[01]|0?[1-9])/(?P<month>1[0-2]|0?[1-9])/(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
     rf"|\b(?P<roman>{_ROMAN})\b"
-    r"|\b(?P<ordinal>\d{1,3})\.?(?P<gender>[ºª])"
-    rf"|(?P<minus>(?<![\w)])[-−])?(?P<number>{_NUMBER})(?:\s?(?P<unit>%|°C|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?"
+    r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])"
+    r"|(?P<minus>(?<![\w)])[-−])?(?:"
+    rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
+    rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
+    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|°C|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?)"
 )
 _ABBREVIATION = re.compile(
     rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
@@ -73,16 +74,19 @@ def spell_out(text: str, language: str) -> tuple[str, list[str]]:
         return text, [found[0] for found in _PATTERN.finditer(text)]
 
     def replace(found: re.Match[str]) -> str:
-        before, after = text[: found.start()][-1:], text[found.end() :][:1]
-        return " " * before.isalnum() + _in_words(found, language) + " " * after.isalnum()
+        # A hyphen would make one word of two numbers. `2ª-feira` is one.
+        start, end = found.span()
+        is_joint = str.isalnum if found["ordinal"] else lambda sign: sign.isalnum() or sign == "-"
+        before, after = is_joint(text[max(0, start - 1) : start]), is_joint(text[end : end + 1])
+        return " " * before + _in_words(found, language) + " " * after
 
     return _PATTERN.sub(replace, text), []
 
 
 def _in_words(found: re.Match[str], language: str) -> str:
-    cardinal = _reader(language)
+    cardinal, minus = _reader(language), "menos " * bool(found["minus"])
     if currency := found["currency"] or found["currency_last"]:
-        return _read_amount(found["amount"] or found["amount_first"], currency, found["scale"], cardinal)
+        return minus + _read_amount(found["amount"] or found["amount_first"], currency, found["scale"], cardinal)
     if found["month"]:
         day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
         return f"{day} de {_MONTHS[int(found['month']) - 1]} de {cardinal(int(found['year']))}"
@@ -96,7 +100,7 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if found["ordinal"]:
         words = _ordinal(int(found["ordinal"]), language)
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" else words
-    words = "menos " * bool(found["minus"]) + _read_number(found["number"], cardinal)
+    words = minus + _read_number(found["number"], cardinal)
     if found["unit"] == "h":
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
@@ -134,8 +138,10 @@ def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
 def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callable[[int], str]) -> str:
     one, several, hundredth = _CURRENCIES[currency]
     whole, _, cents = amount.replace(".", "").partition(",")
+    if scale == "mil":
+        return f"{'' if amount == '1' else _read_number(amount, cardinal) + ' '}mil {several}"
     if scale:
-        return f"{_read_number(amount, cardinal)} {scale} {'' if scale == 'mil' else 'de '}{several}"
+        return f"{_read_number(amount, cardinal)} {scale} de {several}"
     if len(cents) not in (0, 2):
         return f"{_read_number(amount, cardinal)} {several}"
     parts = []

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from ..generation_options import is_whole
 from ..tokenization.offsets import character_span
-from ..tokenization.text_checks import check_outputs
+from ..tokenization.text_checks import check_outputs, check_texts
 from .saved_pipeline import SavedPipeline
 
 _WINDOWS_AT_ONCE = 16
 _LEAST = {"top_k": 1, "max_seq_len": 1, "doc_stride": 0, "max_answer_len": 1, "max_question_len": 1}
+_SWITCHES = ("handle_impossible_answer", "align_to_words")
 _NO_ANSWER = 0  # the position of <bos>, or [CLS], for no answer (Devlin et al., 2019, section 4.3)
 
 
@@ -59,6 +61,8 @@ def answers_in_window(
     inside = np.flatnonzero(places[:, 1] > places[:, 0])
     starts, ends = (_log_softmax(logits, np.append(inside, _NO_ANSWER)) for logits in (start_logits, end_logits))
     no_answer = float(starts[_NO_ANSWER] + ends[_NO_ANSWER])
+    if not len(inside):
+        return [], no_answer
     starts, ends, places = starts[inside], ends[inside], places[inside]
     is_new = np.append(True, places[1:, 0] != places[:-1, 0])  # all bytes of a character have its place
     can_start, can_end = is_new, np.append(is_new[1:], True)
@@ -131,7 +135,8 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
     - `doc_stride`: tokens by which windows overlap; 128 by default, or half of a short window.
     - `max_answer_len`: largest number of tokens of an answer; 15 by default for word pieces, 60 for characters.
     - `max_question_len`: questions with more tokens are refused; no limit by default.
-    - `handle_impossible_answer`: whether "no answer" is one of the answers: from 0 to 0, and an empty text.
+    - `handle_impossible_answer`: whether "no answer" is one of the answers: from 0 to 0, and an empty text. It is the
+      only one for a text of which the tokenizer reads nothing.
     - `align_to_words`: whether an answer begins and ends with whole words or signs: `Rio`, not `io`. Yes by default;
       not for languages written without spaces.
     - `batch_size`: number of questions that are read together.
@@ -196,9 +201,11 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         given = {name: value for name, value in options.items() if value is not None}
         for name, value in given.items():
-            if name not in _LEAST and name not in ("handle_impossible_answer", "align_to_words"):
-                raise TypeError(f"There is no option {name}; expected one of {', '.join(_LEAST)} or align_to_words.")
-            if name in _LEAST and (not isinstance(value, int) or value < _LEAST[name]):
+            if name not in (*_LEAST, *_SWITCHES):
+                raise TypeError(f"There is no option {name}; expected one of {', '.join([*_LEAST, *_SWITCHES])}.")
+            if name in _SWITCHES and not isinstance(value, bool):
+                raise ValueError(f"{name}={value!r:.60}; expected True or False.")
+            if name in _LEAST and not is_whole(value, _LEAST[name]):
                 raise ValueError(f"{name}={value!r:.60}; expected {_LEAST[name]} or more.")
         return {}, given, {"top_k": given["top_k"]} if "top_k" in given else {}
 
@@ -209,6 +216,7 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             text = inputs.get(name) if isinstance(inputs, Mapping) else getattr(inputs, f"{name}_text", None)
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"Found {text!r:.80} as the {name}; expected a text that is not empty.")
+            check_texts(text, name)
             found[name] = text
         return found
 
@@ -255,8 +263,10 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             no_answer[row] = min(no_answer[row], none)
             for start, end, score in found:
                 spans[row][start, end] = max(spans[row].get((start, end), -np.inf), score)
-        if handle_impossible_answer:
-            for of_question, score in zip(spans, no_answer):
+        for of_question, score in zip(spans, no_answer):
+            if (
+                handle_impossible_answer or not of_question
+            ):  # without an answer, the text has no character that is read
                 of_question[0, 0] = score
         answers = [
             [

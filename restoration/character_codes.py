@@ -141,20 +141,13 @@ class CharacterCodes:
         for row, (character, of_it) in enumerate(self._variants.items()):
             places = {names[label]: place for place, label in enumerate(self.options[row][: len(of_it)])}
             for label, place in places.items():
-                merged[
-                    row, place, places.get(keep_changes(character, label, restored), places.get(character, place))
-                ] = 1
+                kept = keep_changes(character, label, restored)
+                merged[row, place, places.get(kept, places.get(character, place))] = 1
         return merged
 
 
 def keep_changes(character: str, label: str, restored: Collection[str]) -> str:
-    """Return what a character becomes if of its changes into a label only some are wanted.
-
-    Args:
-        character: as it was given.
-        label: what it would become.
-        restored: some of `RESTORED`.
-    """
+    """Return what a character becomes if of its changes into a label only some are wanted: some of `RESTORED`."""
     if len(label) != 1:
         return label if "punctuation" in restored else character
     letter = label if "accents" in restored else character

@@ -105,9 +105,8 @@ class WindowReader:
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        if isinstance(restored, str) or (unknown := [each for each in restored if each not in RESTORED]):
-            unknown = restored if isinstance(restored, str) else unknown
-            raise ValueError(f"restored={unknown!r}; expected some of {', '.join(RESTORED)}, in a list.")
+        if wrong := restored if isinstance(restored, str) else [each for each in restored if each not in RESTORED]:
+            raise ValueError(f"restored={wrong!r}; expected some of {', '.join(RESTORED)}, in a list.")
         given = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
         # The last sign of a text is decided at the line end behind it.
         is_open = [self.codes.ends_text and bool(text) and not text[-1].isspace() for text in given]

@@ -8,7 +8,8 @@ import { makeSpeller } from "./spelled_out.js";
 
 const FOLDER = "models/phones";
 const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
-const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’-]${LETTERS})*|\p{Nd}+`, "gu");
+const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’\u2010\u2011-]${LETTERS})*|\p{Nd}+`, "gu");
+const SOFT_HYPHEN = "\u00ad";
 const STRESS = "ˈ", OTHER_HEIGHT = { e: "ɛ", ɛ: "e", o: "ɔ", ɔ: "o" };
 const READINGS = 3; // of each word
 
@@ -45,7 +46,7 @@ export class Phonemizer {
    * `goesOn()` is as in LetterTagger.
    */
   async read({ text, variant }, goesOn = async () => true) {
-    const began = performance.now(), spoken = this.#spellOut(normalized(text));
+    const began = performance.now(), spoken = this.#spellOut(normalized(text.replaceAll(SOFT_HYPHEN, "")));
     const tokens = [...spoken.matchAll(TOKEN)], partsOf = new Map();
     for (const [token] of tokens) {
       partsOf.set(token, /^\p{Nd}/u.test(token) ? [] : this.#parts(plainWord(token), variant));
@@ -101,12 +102,12 @@ export class Phonemizer {
     return joints.reduce((parts, joint) => parts.flatMap((part) => part.split(joint)), [word]);
   }
 
-  /** Return a word in letters that the model has, such as n for ñ; nothing if there are none, or too many. */
+  /** Return a word in letters that the model has, as n for ñ and ss for ß; nothing if it cannot be read. */
   #inKnownLetters(word) {
-    const { letters, longest } = this.#tagger;
-    if (codePoints(word).length > longest) return "";
-    const known = Array.from(word, (each) => (letters.has(each) ? each : stripAccents(each)));
-    return known.every((each) => letters.has(each)) ? known.join("") : "";
+    const { letters, longest } = this.#tagger, other = (each) => stripAccents(each.toUpperCase().toLowerCase());
+    const spelled = Array.from(word, (each) => (letters.has(each) ? each : other(each))).join("");
+    const isRead = codePoints(spelled).length <= longest && Array.from(spelled).every((each) => letters.has(each));
+    return isRead ? spelled : "";
   }
 
   /** Return the readings of a homograph; nothing for another word. */
@@ -119,7 +120,7 @@ export class Phonemizer {
   }
 }
 
-const plainWord = (word) => word.normalize("NFC").toLowerCase().replaceAll("’", "'");
+const plainWord = (word) => word.normalize("NFC").toLowerCase().replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
 const stripAccents = (text) => text.normalize("NFD").replace(/\p{Mn}/gu, "").normalize("NFC");
 
 /** Return the phones with the other height of the stressed vowel; null without such a vowel. As readings.py. */

@@ -80,13 +80,7 @@ def test_places_are_those_of_the_file(tmp_path, encoding):
     path.write_bytes(f"# É\r\n\r\n  {BARE}\r\n".encode(encoding))
     checked = check_files([path], Settings(tmp_path))
     first = checked.findings[path][0]
-    assert (first.line, first.column, first.length, first.before, first.after) == (
-        3,
-        5,
-        10,
-        "informacao",
-        "informação",
-    )
+    assert first[:5] == (3, 5, 10, "informacao", "informação")
     assert first.confidence >= 0.99 > 0.01 >= first.as_it_stands
     assert first.sentence == (BARE, 2)
     write_findings(checked, Settings(tmp_path))
@@ -134,6 +128,12 @@ def test_bytes_of_any_file_change_by_marks_of_prose_only(tmp_path, name, line_en
     if unicodedata.normalize("NFC", text) != text:
         assert unicodedata.is_normalized("NFD", written.text)
     assert not check_files([path], Settings(tmp_path), processes=1).findings
+
+
+def test_a_paragraph_of_many_addresses(tmp_path):
+    line = f"{BARE} `x` http://exemplo.com/nao\n"
+    found = words(write_and_check(tmp_path, **{"a.txt": line * 2000}))
+    assert found == words(write_and_check(tmp_path, **{"a.txt": line})) * 2000
 
 
 def test_settings_decide_what_counts(tmp_path):

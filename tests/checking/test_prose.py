@@ -62,25 +62,22 @@ def test_code_is_not(name):
         ("a.po", 'msgid "um"\nmsgstr "Erro: \\"dois\\n"\n"tres"\n#~ msgstr "x"\n', ['Erro: "dois  tres']),
         ("a.txt", "um\ndois\n \ntres", ["um dois ", "tres"]),
         ("a.txt", "na\u0303o", ["não"]),
+        ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
 def test_blocks(name, source, expected):
     assert [" ".join(text.split()) for text in prose_of(name, source)] == [" ".join(each.split()) for each in expected]
 
 
+MARKUP = ["nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>", "&atilde;", "~\u0303", 'msgstr "', ".. note::"]
+MARKUP += ["\n   ", "-->", "title='", "/*", "*/", '"""']
+
+
 @settings(max_examples=300)
 @given(
     st.sampled_from(sorted(ENDINGS)),
     st.lists(
-        st.one_of(
-            st.text(max_size=8),
-            st.sampled_from(
-                [*"\n\r\t`*_#[]()<>!&;:|-'\"{}\\$=~.", "nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>"]
-            ),
-            st.sampled_from(
-                ["&atilde;", "~\u0303", 'msgstr "', ".. note::", "\n   ", "-->", "title='", "/*", "*/", '"""']
-            ),
-        ),
+        st.one_of(st.text(max_size=8), st.sampled_from("\n\r\t`*_#[]()<>!&;:|-'\"{}\\$=~."), st.sampled_from(MARKUP)),
         max_size=40,
     ),
 )
@@ -95,17 +92,10 @@ def test_keys_of_front_matter_are_not_read(line_end, close):
     assert [" ".join(text.split()) for text in prose_of("a.md", line_end.join(lines))] == ["dois tres", "seis"]
 
 
-def test_modules_of_mdx_are_code():
-    assert prose_of("a.mdx", "import a from './b'\n\num dois\n") == ["um dois"]
-
-
-def test_values_may_have_the_words_of_their_keys():
-    assert find_prose("a.yaml", "situacao: a situacao\n").names == set()
-
-
 def test_names_of_code_are_told():
     assert {"situacao", "x"} <= find_prose("a.py", "situacao = x").names
     assert find_prose("a.md", "situacao = x").names == set()
+    assert find_prose("a.yaml", "situacao: a situacao\n").names == set()  # values may have the words of their keys
 
 
 def test_other_types_are_refused():

@@ -22,7 +22,7 @@ def names(folder, settings=None):
     ("name", "head"), [(".atenta-check.toml", ""), ("pyproject.toml", "[project]\nname = 'a'\n[tool.atenta-check]\n")]
 )
 def test_settings_of_a_folder_above(tmp_path, name, head):
-    write(tmp_path, **{name: head + 'min-confidence = 0.9\nwords = ["Saida"]\nexclude = ["velho"]\n'})
+    write(tmp_path, **{name: f'\ufeff{head}min-confidence = 0.9\nwords = ["Saida"]\nexclude = ["velho"]\n'})
     write(tmp_path, **{"docs/pyproject.toml": "[project]\nname = 'b'\n"})
     assert read_settings(tmp_path / "docs") == (tmp_path, 0.9, frozenset({"saida"}), ("velho",))
 
@@ -49,6 +49,13 @@ def test_wrong_settings_are_refused(tmp_path, text, message):
         read_settings(tmp_path)
 
 
+@pytest.mark.parametrize("text", ["tool = 3", "[tool]\natenta-check = 3"])
+def test_what_is_no_table_is_refused(tmp_path, text):
+    write(tmp_path, **{"pyproject.toml": text})
+    with pytest.raises(ValueError, match=r"pyproject\.toml has .* = 3; expected a table"):
+        read_settings(tmp_path)
+
+
 def test_files_of_a_folder(tmp_path):
     write(tmp_path, **{"b.md": "", "a/c.md": "", ".d/e.md": "", ".f.md": "", "velho/g.md": "", "h.min.js": ""})
     (tmp_path / "link.md").symlink_to("b.md")
@@ -56,6 +63,10 @@ def test_files_of_a_folder(tmp_path):
     assert names(tmp_path) == ["b.md", "h.min.js", "a/c.md", "velho/g.md"]
     assert names(tmp_path, Settings(tmp_path, exclude=("velho/", "*.min.js"))) == ["b.md", "a/c.md"]
     assert list_files([tmp_path / "b.md", tmp_path, tmp_path / "b.md"], Settings(tmp_path))[0] == tmp_path / "b.md"
+    by_other_names = [tmp_path / "link.md", tmp_path / "a" / ".." / "velho" / "g.md"]
+    assert list_files([*by_other_names, tmp_path / "b.md"], Settings(tmp_path, exclude=("velho",))) == [
+        tmp_path / "link.md"
+    ]
     with pytest.raises(FileNotFoundError, match=r"z\.md"):
         list_files([tmp_path / "z.md"], Settings(tmp_path))
 

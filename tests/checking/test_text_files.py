@@ -13,16 +13,17 @@ TEXT = "\ufeffx\r\nnao\té\rfim\n"[1:]
 WRITTEN = "x\r\nnão\té\rfim\n"
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "cp1252"])
-def test_encodings_are_kept(encoding):
-    decoded = decode(TEXT.encode(encoding))
-    assert decoded.text == TEXT
-    assert replace_characters(decoded, {TEXT.index("a"): "ã"}) == WRITTEN.encode(encoding)
-
-
-def test_utf_16_of_the_other_order_is_kept():
-    content = codecs.BOM_UTF16_BE + TEXT.encode("utf-16-be")
-    assert replace_characters(decode(content), {4: "ã"}) == codecs.BOM_UTF16_BE + WRITTEN.encode("utf-16-be")
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        *((b"", "utf-8"), (codecs.BOM_UTF8, "utf-8"), (b"", "cp1252")),
+        *((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")),
+    ],
+)
+def test_encodings_are_kept(mark, encoding):
+    decoded = decode(mark + TEXT.encode(encoding))
+    assert decoded == (TEXT, encoding, mark)
+    assert replace_characters(decoded, {TEXT.index("a"): "ã"}) == mark + WRITTEN.encode(encoding)
 
 
 def test_marks_stay_characters_of_their_own():

@@ -33,6 +33,7 @@ TEXTS = [
     "piñata über Søren жизнь 中文 😀 ½ a² ² ﬁ İstanbul ΑΣ ß",
     f"a {78 * 'a'} {75 * 'a'} {40 * 'a'}",
     "o_gosto gosto3 3gosto ٣ 12.345",
+    "guarda\u2011chuva so\u00adpa a\u0327gua \u0301 Straße",
 ]
 
 

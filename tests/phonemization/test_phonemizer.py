@@ -99,6 +99,7 @@ def test_homographs_have_both_readings(tagger):
 
 def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(tagger):
     assert Phonemizer(tagger).phonemize("disse-me d'água", "br") == "ˈdisse-me ˈdˈágua"
+    assert Phonemizer(tagger).phonemize("bem\u2011vindo co\u00admi\u00adda", "br") == "ˈbem-vindo ˈcomida"
     phonemizer = Phonemizer(SpellingTagger(letters="adeimsáuguá"), {("br", "me"): [phones("m ɪ")]})
     (read,) = phonemizer.read(["disse-me"], "br")
     (word,) = read.words
@@ -107,10 +108,12 @@ def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(tagger):
 
 
 def test_foreign_letters(tagger):
-    assert Phonemizer(tagger).phonemize("piñata über", "br") == "ˈpinata ˈuber"
+    assert Phonemizer(tagger).phonemize("piñata über a\u0327 ﬁm Straße", "br") == "ˈpinata ˈuber ˈa ˈfim ˈstrasse"
     with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
         (read,) = Phonemizer(tagger).read(["vida, жизнь"], "br")
     assert read.join() == "ˈvida жизнь"
+    with pytest.warns(UserWarning, match="'²' stay as they are"):
+        assert Phonemizer(tagger).phonemize("²", "br") == "²"
     assert (read.words[1].readings, read.words[1].source, read.words[1].confidence) == ((), "none", 0)
 
 
@@ -120,9 +123,8 @@ def test_what_is_too_long_for_a_word_is_not_read(tagger):
     assert max(len(text) for texts, *_ in tagger.calls for text in texts) == 64
 
 
-def test_numbers_are_read_out(tagger, num2words):
-    phonemizer = Phonemizer(tagger)
-    (read,) = phonemizer.read(["às 14h30"], "br")
+def test_numbers_are_read_out(tagger):
+    (read,) = Phonemizer(tagger).read(["às 14h30"], "br")
     assert read.text == "às catorze horas e trinta"
     assert read.join() == "ˈàs ˈcatorze ˈhoras ˈe ˈtrinta"
 

@@ -86,14 +86,8 @@ def test_the_score_is_a_product_of_probabilities(answer):
     inputs = answer.tokenizer([QUESTION], [context], return_tensors="pt")
     with torch.no_grad():
         outputs = answer.model(**inputs)
-    places = [
-        0,
-        *(
-            i
-            for i, sequence in enumerate(inputs.sequence_ids())
-            if sequence == 1 and i < inputs.input_ids.shape[1] - 1
-        ),
-    ]
+    length = inputs.input_ids.shape[1]
+    places = [0, *range(length - 1 - len(context), length - 1)]  # <bos>, and the context before <eos>
     start, end = (logits[0, places].softmax(-1) for logits in (outputs.start_logits, outputs.end_logits))
     found = answer(question=QUESTION, context=context, top_k=6, align_to_words=False, handle_impossible_answer=True)
     expected = {("", 0, 0): start[0] * end[0]} | {
@@ -126,7 +120,9 @@ def test_options_saved_with_the_model_are_read_back(answer, folder, tmp_path):
         ({"question": QUESTION, "context": " "}, "Found ' ' as the context; expected a text that is not empty"),
         ({"question": "", "context": "a"}, "Found '' as the question"),
         ({"question": ["a", "b"], "context": ["c"]}, "Found 2 questions and 1 contexts; expected one for each"),
+        ({"question": "a", "context": "b\ud800"}, "`context` has the lone surrogate"),
         ({"question": "a", "context": "b", "top_k": 0}, "top_k=0; expected 1 or more"),
+        ({"question": "a", "context": "b", "align_to_words": "no"}, "align_to_words='no'; expected True or False"),
         ({"question": "a" * 30, "context": "b", "max_question_len": 20}, "has 30 tokens; max_question_len is 20"),
         ({"question": "a" * 500, "context": "b"}, "leaves too few for its text in windows of 512 that overlap by 128"),
     ],
@@ -152,6 +148,8 @@ def test_a_model_of_others(tmp_path):
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 16}
     model = BertForQuestionAnswering(BertConfig(vocab_size=len(words), **sizes)).eval()
     pipe = pipeline("question-answering", model, tokenizer=tokenizer, device="cpu")
+    nothing = pipe(question="onde?", context="\u200b")  # which BERT does not read
+    assert (nothing["start"], nothing["end"], nothing["answer"]) == (0, 0, "")
     context = "no rio de janeiro. no rio."
     for each in pipe(question="onde?", context=context, top_k=10, max_seq_len=16, doc_stride=2):
         assert context[each["start"] : each["end"]] == each["answer"]
