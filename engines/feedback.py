@@ -55,6 +55,10 @@ def loading_errors(folder: Path, part: str) -> Iterator[None]:
 
 def describe_error(error: BaseException) -> str:
     """Return what an error of a library says, on one line and with escapes for what is not printable."""
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    text = text if len(text) <= 300 else f"{text[:299]}…"
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
+    text = as_line(f"{type(error).__name__}: {error}")
+    return text if len(text) <= 300 else f"{text[:299]}…"
+
+
+def as_line(text: str) -> str:
+    """Return a text on one line, with escapes for what is not printable."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in " ".join(text.split()))

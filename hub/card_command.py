@@ -34,7 +34,7 @@ def describe_command(program: str, options: Sequence[str], launcher: Sequence[st
     """
     words = list(_without_secrets(launcher))
     words += _module(program) if launcher else _program(program)
-    return " ".join(map(_quote, [*words, *_without_secrets(options)]))
+    return " ".join(map(quote, [*words, *_without_secrets(options)]))
 
 
 def restate_command(command: str) -> str:
@@ -65,7 +65,7 @@ def _restated(command: str) -> list[str]:
     except ValueError as error:
         raise ValueError(f"found {command!r:.200}; expected a command for a shell ({error})") from None
     is_program = first.endswith(".py") or first.startswith("atenta ")
-    return list(map(_quote, [*(_program(first) if is_program else [first]), *_without_secrets(rest)]))
+    return list(map(quote, [*(_program(first) if is_program else [first]), *_without_secrets(rest)]))
 
 
 def name_from_here(path: Path) -> str:
@@ -118,7 +118,7 @@ def _module(program: str) -> list[str]:
     return [Path(program).name]
 
 
-def _quote(word: str) -> str:
+def quote(word: str) -> str:
     """Return a word for a POSIX shell, without blank lines, and with escapes for what cannot be seen."""
     quoted = []
     for is_seen, part in groupby(word, lambda each: each.isprintable() or each == "\n"):
@@ -132,7 +132,7 @@ def _quote(word: str) -> str:
 
 
 def _unescape(word: str) -> str:
-    """Return a word with the characters that `_quote` has escaped."""
+    """Return a word with the characters that `quote` has escaped."""
 
     def decode(found: re.Match[str]) -> str:
         return bytes(int(each, 8) for each in found[1].split("\\0")[1:]).decode("utf-8", "surrogateescape")

@@ -23,6 +23,7 @@ import numpy as np
 
 from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.engine import Engine, load_engine
+from atenta.engines.feedback import as_line
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import find_model, learned_positions, read_generation_config
 from atenta.engines.search_options import SearchOptions
@@ -78,8 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("\nStopped. Run the command again: its files may be incomplete.", file=sys.stderr)
         raise SystemExit(130) from None
     except (ImportError, ValueError, OSError) as error:
-        message = " ".join(str(error).split())
-        raise SystemExit("".join(each if each.isprintable() else repr(each)[1:-1] for each in message)) from None
+        raise SystemExit(as_line(str(error))) from None
 
 
 def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path | None) -> None:

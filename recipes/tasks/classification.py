@@ -74,7 +74,7 @@ def encode_labelled(
     if unknown := sorted(set(batch["label"]) - set(label2id)):
         raise ValueError(
             f"found the label {', '.join(map(repr, unknown))}; the model has {', '.join(label2id)}: "
-            "train a new model on these labels."
+            "train a new model on these labels, without --model_name_or_path."
         )
     rows = [tokenizer(text, pair, split_special_tokens=True) for text, pair in zip(batch["text"], batch["text_pair"])]
     encoded = {name: [row[name] for row in rows] for name in rows[0]} if rows else {}

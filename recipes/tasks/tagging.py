@@ -74,7 +74,7 @@ def encode_tagged(
     if unknown := {tag for tags in batch["tags"] for tag in tags} - label2id.keys():
         raise ValueError(
             f"found the tag {', '.join(sorted(unknown))}; expected one of {', '.join(label2id)}: "
-            "include the tags of every split, or train a new model."
+            "include the tags of every split, or train a new model, without --model_name_or_path."
         )
     # Words are normalized before they are joined, so that positions in the text are the tokenizer's own.
     normalize = tokenizer.backend_tokenizer.normalizer.normalize_str

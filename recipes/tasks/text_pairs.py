@@ -116,8 +116,8 @@ def read_neighbours(names: Sequence[str], held_out: str, count: int, seed: int) 
                 if isinstance(record, BadRow):
                     raise record
                 pairs[record[1]["anchor"], record[1]["positive"]] = None
-        elif (sample := SAMPLES.get(name)) and sample.rows and "text" in (rows := sample.rows()["train"])[0]:
-            lines = (line for row in rows for line in row["text"].split("\n"))
+        elif (sample := SAMPLES.get(name)) and sample.rows and "text" in sample.columns:
+            lines = (line for row in sample.rows()["train"] for line in row["text"].split("\n"))
             pairs |= dict.fromkeys(pair for line in lines for pair in _neighbours(line))
         else:
             raise ValueError(f"{name}: found no sample of texts; expected a txt file, or a sample, such as novels")

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ import torch
 from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.onnx_models import check_export
 from atenta.hub.card import write_model_card
-from atenta.hub.card_command import describe_command, without_place
+from atenta.hub.card_command import describe_command, quote, without_place
 from atenta.hub.card_facts import CardFacts, is_of_this_package
 from atenta.hub.card_words import less_is_better
 from atenta.hub.publishing import PushError, push_folder
@@ -177,7 +176,7 @@ def report_saved(
     print(f"Saved in {folder}", flush=True)
     if text is not None:
         before = f"{options} ".lstrip() + "-- " * text.startswith("-")
-        command = f"atenta predict {_quote(folder)} {before}{_quote(text)}"
+        command = f"atenta predict {quote(folder)} {before}{quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 
@@ -207,15 +206,6 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
         f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')} on the test, and the "
         f"{model} {figures[model]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
     )
-
-
-def _quote(text: str) -> str:
-    """Quote a text for a shell so that it can be copied from a terminal: tabs and the like are escaped, as in bash."""
-    if text.isprintable():
-        return shlex.quote(text)
-    escapes = {"\\": r"\\", "'": r"\'", "\t": r"\t", "\n": r"\n"}
-    parts = (escapes.get(each) or (each if each.isprintable() else f"\\U{ord(each):08x}") for each in text)
-    return f"$'{''.join(parts)}'"
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:
