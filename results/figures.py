@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -43,9 +44,12 @@ _PORTUGUESE = {
 }
 
 
-def say(text: str, language: str, **values: Any) -> str:
+def translate(portuguese: Mapping[str, str], text: str, language: str, **values: Any) -> str:
     """Return an English text in a language, with values in their places."""
-    return (_PORTUGUESE[text] if language == "pt" else text).format(**values)
+    return (portuguese[text] if language == "pt" else text).format(**values)
+
+
+say = partial(translate, _PORTUGUESE)
 
 
 def number_text(value: float, language: str, digits: int | None = None) -> str:
