@@ -149,7 +149,6 @@ class Runner:
             "options": data_set.options,
             "minutes": cell.minutes,
             "seed": cell.seed,
-            "threads": self.threads,
             "beams": BEAMS,
             "folder": str(folder),
         }

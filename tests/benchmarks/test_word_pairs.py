@@ -89,12 +89,14 @@ def test_short_times_of_all_come_before_long_ones_and_seeds_before_times():
 WORKER = """
 import sys
 sys.path.insert(0, {workers!r})
-from job import read_job, time_decoding, write_answer
+from types import SimpleNamespace
+from job import finish, read_job
 job = read_job()
 assert (job.separator, job.tagged, job.read("test")[1]) == (None, True, ["some", "somo", "V;1"])
 if job.seed == 2:
     sys.exit("it diverged")
-write_answer(job, 7, job.seconds, time_decoding(lambda beams: ["como", "somo" if beams == 5 else ""], job.beams), [])
+model = SimpleNamespace(eval=lambda: None, parameters=lambda: [SimpleNamespace(numel=lambda: 7)])
+finish(job, model, job.seconds, lambda beams: ["como", "somo" if beams == 5 else ""], [])
 """
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import datasets
 import numpy as np
 import torch
-from job import Job, read_job, time_decoding, write_answer
+from job import Job, finish, read_job
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -204,11 +204,9 @@ def decode(
 
 if __name__ == "__main__":
     job = read_job()
-    torch.set_num_threads(job.threads)
     clock = Clock(job.seconds)
     tokenizer, model = {"atenta": train_ours, "bart": train_bart}[job.contestant](job, clock)
-    model.eval()
     batch_size = job.options["per_device_eval_batch_size"]
     of_test = partial(decode, rows=_read(job, "test"), tokenizer=tokenizer, model=model, batch_size=batch_size)
     packages = ["torch", "transformers", "tokenizers", "accelerate"] + ["atenta"] * (job.contestant == "atenta")
-    write_answer(job, model.num_parameters(), clock.ended - clock.started, time_decoding(of_test, job.beams), packages)
+    finish(job, model, clock.ended - clock.started, of_test, packages)
