@@ -64,6 +64,14 @@ def plain_number(value: float, language: str) -> str:
     return with_separators(f"{value:g}", language)
 
 
+def write_json(path: Path, content: Any) -> None:
+    """Write a file of figures, which is complete, also if this process is stopped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(path)
+
+
 def read_run(path: Path) -> dict[str, Any]:
     """Return the metrics of a run.
 
