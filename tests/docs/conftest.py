@@ -52,9 +52,19 @@ def build_site():
     return build
 
 
+@pytest.fixture(params=[(390, "pt-BR", "dark"), (1280, "en", "light")], ids=["phone", "screen"])
+def reader(request):
+    """The options of `open_page` for a Portuguese reader with a phone, and for an English one with a wide screen."""
+    width, language, scheme = request.param
+    return {"language": language, "viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+
+
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Return a function that opens an article with the site's scripts, from a file, as from a disk."""
+    """Return a function that opens an article with the site's scripts, from a file, as from a disk.
+
+    In the end no page may be wider than its window, or have written to the console.
+    """
     contexts, messages = [], []
 
     def open_article(article, language="en", **options):
@@ -72,5 +82,7 @@ def open_page(browser, tmp_path):
 
     yield open_article
     for context in contexts:
+        for page in context.pages:
+            assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
         context.close()
     assert messages == []

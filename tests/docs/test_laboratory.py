@@ -71,9 +71,8 @@ def test_the_examples_are_those_of_the_documents(open_page):
         )
 
 
-@pytest.mark.parametrize(("width", "language"), [(390, "pt-BR"), (1280, "en")])
-def test_a_cell_is_dragged_and_the_mask_flipped(open_page, width, language):
-    page = open_page(lab(CAUSAL), language, viewport={"width": width, "height": 900}, has_touch=width == 390)
+def test_a_cell_is_dragged_and_the_mask_flipped(open_page, reader):
+    page = open_page(lab(CAUSAL), **reader, has_touch=reader["viewport"]["width"] == 390)
     causal = np.triu(np.ones((3, 3), dtype=bool), 1)
     before = shown(page, "weights")
     np.testing.assert_allclose(before, attention(*matrices(page), causal)[0], atol=1e-9)
@@ -98,7 +97,6 @@ def test_a_cell_is_dragged_and_the_mask_flipped(open_page, width, language):
     np.testing.assert_allclose(shown(page, "weights"), weights, atol=1e-9)
     np.testing.assert_allclose(shown(page, "output"), output, atol=1e-9)
     assert np.abs(weights - before).max() > 0.01
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_multiplying_by_zero_hides_nothing(open_page):
