@@ -49,6 +49,7 @@ from benchmarks.measuring import (
     Target,
     Work,
     measure,
+    milliseconds,
     run_python,
     timed,
 )
@@ -147,13 +148,9 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
         runs: dict[str, Callable[[], object]] = {OURS: ours}
         runs |= {who: partial(_run_parts, head, _arrays(inputs), settings.threads) for who, head in heads.items()}
         runs["BERT"] = peer
-        times = {who: partial(_milliseconds, run, settings) for who, run in runs.items()}
+        times = {who: partial(milliseconds, run, settings) for who, run in runs.items()}
         name = f"encoder {size} with a label for each character, {texts} × {length} characters"
         yield measure(name, "ms", times, settings, TAGGING_ROUNDS)
-
-
-def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
-    return 1000 * timed(run, settings)
 
 
 def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -> None:
