@@ -20,12 +20,8 @@ from atenta import AtentaTokenizer, CharacterRestorer
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import ONNX_FOLDER, OnnxGenerator, OnnxHead, Quantization
 from atenta.engines.search_options import SearchOptions
-from atenta.engines.text_ids import TextIds
 from atenta.engines.token_search import search_tokens
-from atenta.restoration.character_codes import load_spellings
 from atenta.restoration.portuguese import MODEL_FOLDER
-from atenta.restoration.restorer import OnnxTagger
-from atenta.restoration.window_reader import WindowReader
 from atenta.tokenization.base_letters import strip_accents
 from benchmarks.contestants import DECODING_CONTESTANTS, TAGGERS, Contestant, draw_ids, ready_to_generate
 from benchmarks.decoding_speed import (
@@ -293,9 +289,10 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
     texts = [strip_accents(sentence) for sentence in sentences]
     ends = np.cumsum([len(text) for text in texts])
     texts = texts[: int(np.searchsorted(ends, ACCENTS_CHARACTERS)) + 1]
-    restorers: dict[str, WindowReader] = {OURS: CharacterRestorer.from_pretrained(folder, engine="torch")}
+    restorers = {OURS: CharacterRestorer.from_pretrained(folder, engine="torch")}
     for who, quantization in QUANTIZATIONS.items():
-        restorers[who] = _open_restorer(folder, quantization, settings.threads)
+        restorers[who] = CharacterRestorer.from_pretrained(folder, engine="onnx", quantization=quantization)
+        restorers[who].threads = settings.threads
     rates = {who: partial(_restored_rate, restorer, texts) for who, restorer in restorers.items()}
     name = f"accents of {len(texts):,} sentences"
     targets = [Target(100_000, kind="figure", contestant=INT8)]
@@ -303,12 +300,5 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
     return measure(name, "char/s", rates, settings, ACCENTS_ROUNDS, targets, warm_up=False, more_is_better=True)
 
 
-def _open_restorer(folder: Path, quantization: Quantization | None, threads: int) -> WindowReader:
-    tagger = OnnxTagger(folder, quantization)
-    return WindowReader(
-        tagger.run, tagger.config, TextIds(folder), load_spellings(tagger.config), batch_tokens=1024, threads=threads
-    )  # as `CharacterRestorer` does
-
-
-def _restored_rate(restorer: WindowReader, texts: Sequence[str]) -> float:
+def _restored_rate(restorer: CharacterRestorer, texts: Sequence[str]) -> float:
     return sum(map(len, texts)) / timed(partial(restorer.restore, texts), Settings())
