@@ -13,6 +13,18 @@ DOCS = Path(__file__).parents[2] / "docs"
 SCRIPTS = re.findall(
     r'"(\w+\.js)"', (DOCS / "conf.py").read_text(encoding="utf-8")
 )  # those of all pages, in their order
+NOTEBOOK = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+"""
 PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src file:; style-src file:">
@@ -23,13 +35,14 @@ PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
 def build_site():
     """Return a function that builds pages, texts by their names, in a folder, and returns where their HTML is.
 
-    Further arguments are settings of Sphinx. A warning fails the test.
+    Further arguments are settings of Sphinx. A warning fails the test. A page with code cells is a notebook.
     """
 
     def build(folder, pages, **settings):
         for name, text in pages.items():
             (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "source" / name).write_text(text, encoding="utf-8")
+            head = NOTEBOOK if "{code-cell}" in text else ""
+            (folder / "source" / name).write_text(head + text, encoding="utf-8")
         common = {
             "myst_enable_extensions": ["amsmath", "dollarmath"],
             "nb_execution_mode": "off",
