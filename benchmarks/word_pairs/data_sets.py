@@ -1,8 +1,8 @@
 """The data sets of the table: their files, the rows that are used of them, how outputs are scored, and baselines."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +85,11 @@ class DataSet:
         """Return the share of test words whose output is none of their targets."""
         return 1 - self.task.score(test, outputs)["exact_match"]
 
-    def baselines(self) -> dict[str, Callable[[Rows, Rows], Sequence[str]]]:
-        """Return the contestants without a model, which take the rows of training and of the test."""
-        return {"look_up": look_up, "letters_in_context": partial(_letters_in_context, self.task)}
-
-
-def _letters_in_context(task: PairTask, train: Rows, test: Rows) -> Sequence[str]:
-    return task.baselines(train, of_words=True)["letters in context"](test)
+    def answer(self, contestant: str, train: Rows, test: Rows) -> Sequence[str]:
+        """Return the outputs of a contestant without a model: `look_up` or `letters_in_context`."""
+        if contestant == "look_up":
+            return look_up(train, test)
+        return self.task.baselines(train, of_words=True)["letters in context"](test)
 
 
 def _read_row(where: str, line: Any) -> Mapping[str, Any]:

@@ -45,10 +45,8 @@ def test_shipped_data_are_read_and_scored_by_phones():
     rows = italian.read("no folder is needed")
     assert [len(rows[split]) for split in ("train", "validation", "test")] == [800, 100, 100]
     assert italian.separator == " "
-    assert {
-        name: italian.words_wrong(rows["test"], answer(rows["train"], rows["test"]))
-        for name, answer in italian.baselines().items()
-    } == {"look_up": 1.0, "letters_in_context": pytest.approx(0.54, abs=0.2)}
+    for contestant, wrong in {"look_up": 1.0, "letters_in_context": pytest.approx(0.54, abs=0.2)}.items():
+        assert italian.words_wrong(rows["test"], italian.answer(contestant, rows["train"], rows["test"])) == wrong
 
 
 def test_data_that_are_missing_or_malformed_are_named(tmp_path, words):

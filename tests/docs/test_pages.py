@@ -100,13 +100,9 @@ def test_pages_with_figures_draw_them_inline(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_is_the_same_in_both_languages_except_for_texts(page):
+def test_both_languages_have_the_same_code_except_for_texts_and_as_many_sections(page):
     for english, portuguese in zip(cells("en", page), cells("pt", page), strict=True):
         assert english == portuguese
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_both_languages_have_the_same_number_of_sections(page):
     assert len(sections("en", page)) == len(sections("pt", page))
 
 
