@@ -68,17 +68,13 @@ def test_logits_and_attention_are_those_of_torch(open_page, saved_model):
             np.testing.assert_allclose(of_page, of_torch.flatten(), atol=1e-4, err_msg=name)
 
 
-def shipped(page):
-    return page.evaluate("() => ACCENTS_WEIGHTS")
-
-
 @pytest.mark.parametrize(("source", "first", "second"), [
     ("minha avo", "minha avó", "minha avô"), ("meu avo", "meu avô", "meu avó"), ("eles tem", "eles têm", "eles tem"),
 ])  # fmt: skip
 def test_the_shipped_model_knows_what_is_around_a_word(open_page, source, first, second):
     page = open_page(LAB)
     page.locator("[data-act=next]").wait_for()
-    saved = shipped(page)
+    saved = page.evaluate("() => ACCENTS_WEIGHTS")
     assert (DOCS / "_static" / "accents_weights.js").stat().st_size < 300_000
     for width, expected in ((1, [first]), (2, [first, second])):
         beams = page.evaluate(SEARCH, [saved, source, width])
