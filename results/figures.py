@@ -44,12 +44,12 @@ _PORTUGUESE = {
 }
 
 
-def translate(portuguese: Mapping[str, str], text: str, language: str, **values: Any) -> str:
+def translated(portuguese: Mapping[str, str], text: str, language: str, **values: Any) -> str:
     """Return an English text in a language, with values in their places."""
     return (portuguese[text] if language == "pt" else text).format(**values)
 
 
-say = partial(translate, _PORTUGUESE)
+say = partial(translated, _PORTUGUESE)
 
 
 def number_text(value: float, language: str, digits: int | None = None) -> str:

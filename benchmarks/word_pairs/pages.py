@@ -10,7 +10,7 @@ from typing import Any
 from atenta.hub.card_words import in_one_line, markdown_table
 from benchmarks.word_pairs.cells import BEAMS, CONTESTANTS
 from benchmarks.word_pairs.data_sets import DATA_SETS
-from results.figures import number_text, translate
+from results.figures import number_text, translated
 
 ENDINGS = {"en": "", "pt": ".pt"}
 NAMES = {
@@ -51,7 +51,7 @@ _PORTUGUESE = {
     "Versions": "Versões",
     "Data that are not shipped": "Dados à parte",
 }
-_say = partial(translate, _PORTUGUESE)
+_say = partial(translated, _PORTUGUESE)
 _Cell = Mapping[str, Any]
 
 
