@@ -188,12 +188,9 @@ def _unlike_rate(generator: OnnxGenerator, lengths: np.ndarray) -> float:
 
 def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
     """Measure a step in one thread and in two."""
-    searches = {
-        f"{INT8}, {count} thread{'s' if count > 1 else ''}": bind_search(
-            open_generator(folder, "int8"), NEW_TOKENS, threads=count
-        )
-        for count in THREAD_COUNTS
-    }
+    generator = open_generator(folder, "int8")
+    names = {count: f"{INT8}, {count} thread{'s' if count > 1 else ''}" for count in THREAD_COUNTS}
+    searches = {name: bind_search(generator, NEW_TOKENS, threads=count) for count, name in names.items()}
     for sequences in (1, 32):
         ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
         decoders = {who: partial(search, ids) for who, search in searches.items()}
@@ -251,12 +248,7 @@ def _texts_per_second(folder: Path, processes: int, threads: int) -> float:
 
 def measure_resident_memory(folder: Path, peer: Path, settings: Settings) -> Work:
     """Measure the peak memory of a whole process that loads a model and decodes 32 sequences."""
-    processes = {
-        OURS: ("torch", folder),
-        ONNX: ("float32", folder),
-        INT8: ("int8", folder),
-        "BART": ("torch", peer),
-    }
+    processes = {OURS: ("torch", folder), ONNX: ("float32", folder), INT8: ("int8", folder), "BART": ("torch", peer)}
     megabytes = {who: partial(_peak_megabytes, *what, settings.threads) for who, what in processes.items()}
     name = f"peak memory of a process, encoder-decoder {SMALL}, greedy, 32 sequences"
     return measure(name, "MB", megabytes, settings, 1, warm_up=False)
