@@ -10,6 +10,7 @@ from typing import Any
 from atenta.hub.card_words import less_is_better, with_separators
 from results.rows import Row
 
+ENDINGS = {"en": "", "pt": ".pt"}  # of the names of pages and pictures
 _PORTUGUESE = {
     "task | measure | model | without a model | published | weights | minutes of a run | target": "tarefa | medida | "
     "modelo | sem modelo | publicado | pesos | minutos de uma execução | meta",
@@ -70,6 +71,11 @@ def write_json(path: Path, content: Any) -> None:
     unfinished = path.with_suffix(".tmp")
     unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     unfinished.replace(path)
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Write a page of its parts, without empty ones."""
+    path.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf-8")
 
 
 def read_run(path: Path) -> dict[str, Any]:

@@ -10,9 +10,8 @@ from typing import Any
 from atenta.hub.card_words import in_one_line, markdown_table
 from benchmarks.word_pairs.cells import BEAMS, CONTESTANTS
 from benchmarks.word_pairs.data_sets import DATA_SETS
-from results.figures import number_text, translated
+from results.figures import ENDINGS, number_text, translated, write_parts
 
-ENDINGS = {"en": "", "pt": ".pt"}
 NAMES = {
     "atenta": {"en": "**atenta**, as its configuration comes", "pt": "**atenta**, como vem sua configuração"},
     "bart": {
@@ -87,7 +86,7 @@ def write_pages(cells: Sequence[_Cell], folder: Path) -> None:
             if of_set := [cell for cell in cells if cell["data_set"] == data_set.name]:
                 parts += [f"## {data_set.label[language]}", table(of_set, language)]
         parts += _how(cells, language)
-        (folder / f"README{ending}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        write_parts(folder / f"README{ending}.md", parts)
 
 
 def table(cells: Sequence[_Cell], language: str) -> str:
