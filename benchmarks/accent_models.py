@@ -22,6 +22,7 @@ from atenta.recipes.training.results import table
 from atenta.restoration.portuguese import MODEL_FOLDER
 from benchmarks.benchmark_report import FOLDER
 from benchmarks.measuring import Settings, describe_run
+from results.figures import write_json
 
 _SENTENCES = 400  # of each test
 _TESTS = ("test", "encyclopaedia", "essays", "everyday", "plays")
@@ -65,8 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, compared in {**scored, "speed": speeds}.items():
         print(f"{name}\n{table(compared)}\n", flush=True)
     about = describe_run(Settings(), "python -m benchmarks.accent_models")
-    text = json.dumps({**scored, "speed": speeds, "about": about}, indent=2, ensure_ascii=False)
-    options.output_file.write_text(f"{text}\n", encoding="utf-8")
+    write_json(options.output_file, {**scored, "speed": speeds, "about": about})
 
 
 def _look_up(train: Sequence[Mapping[str, str]], texts: Sequence[str], after_word: bool) -> list[str]:

@@ -11,6 +11,7 @@ from matplotlib.ticker import NullLocator, ScalarFormatter
 
 from atenta.hub.card_words import markdown_table
 from benchmarks.measuring import LIMIT, OURS, Work
+from results.figures import write_json
 
 FOLDER = Path(__file__).parent
 _COMPARISONS = {"figure": "{unit}", "ratio": "× {against}", "difference": "{unit} more than {against}"}
@@ -25,8 +26,7 @@ def write_section(path: Path, works: Sequence[Work], about: Mapping[str, Any]) -
         "rows": [row for work in works for row in work.rows()],
         "rounds": {work.name: work.figures for work in works},
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(section, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_json(path, section)
     return section
 
 

@@ -113,7 +113,7 @@ ENCODER_DECODERS = (
         _builder(
             AtentaEncoderDecoderForConditionalGeneration,
             AtentaEncoderDecoderConfig,
-            lambda size: _one_stack(size) | {"encoder_layers": size.layers, "decoder_layers": size.layers},
+            lambda size: _one_stack(size) | {"decoder_layers": size.layers},
         ),
         NO_DROPOUT,
     ),

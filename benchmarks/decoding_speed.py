@@ -24,7 +24,7 @@ from benchmarks.measuring import (
     Work,
     interleave,
     measure,
-    timed,
+    milliseconds,
 )
 from benchmarks.plain_torch import GreedyLimit
 
@@ -100,10 +100,10 @@ def step_milliseconds(decode: Callable[[], int], settings: Settings) -> float:
         RuntimeError: If there are not `NEW_TOKENS`.
     """
     lengths = []
-    seconds = timed(lambda: lengths.append(decode()), settings)
+    each = milliseconds(lambda: lengths.append(decode()), settings, NEW_TOKENS)
     if lengths != [NEW_TOKENS]:
         raise RuntimeError(f"Decoding stopped early: expected {NEW_TOKENS} new tokens, got {lengths[0]}.")
-    return 1000 * seconds / NEW_TOKENS
+    return each
 
 
 class DecodingStepTimes(BaseStreamer):
@@ -130,12 +130,13 @@ def measure_growth(settings: Settings) -> Iterator[Work]:
     """Measure milliseconds per step while the cache, the batch and the model grow, and what a longer cache adds."""
     size = GROWING[settings.device][1]
     shortest = CACHE_LENGTHS[0]
-    for length in CACHE_LENGTHS:
-        yield _growth_work(f"a step at {length:,} characters in the cache", size, 1, length, settings)
-    for batch in BATCH_SIZES:
-        yield _growth_work(f"a step of {batch} sequences, {shortest} characters", size, batch, shortest, settings)
-    for other in GROWING[settings.device]:
-        yield _growth_work(f"a step of {other}", other, 1, shortest, settings)
+    works = [
+        *((f"a step at {length:,} characters in the cache", size, 1, length) for length in CACHE_LENGTHS),
+        *((f"a step of {batch} sequences, {shortest} characters", size, batch, shortest) for batch in BATCH_SIZES),
+        *((f"a step of {other}", other, 1, shortest) for other in GROWING[settings.device]),
+    ]
+    for name, *grown in works:
+        yield measure(name, "ms", _growth_steps(*grown, settings), settings, GROWTH_ROUNDS, warm_up=False)
     yield _added_by_cache(size, settings)
 
 
@@ -152,11 +153,6 @@ def growth_curves(works: Sequence[Work], settings: Settings) -> dict[str, dict[s
         kind: {who: [(value, median(work.figures[who])) for value, work in measured] for who in measured[0][1].figures}
         for kind, measured in along.items()
     }
-
-
-def _growth_work(name: str, size: Size, batch: int, length: int, settings: Settings) -> Work:
-    steps = _growth_steps(size, batch, length, settings)
-    return measure(name, "ms", steps, settings, GROWTH_ROUNDS, warm_up=False)
 
 
 def _added_by_cache(size: Size, settings: Settings) -> Work:

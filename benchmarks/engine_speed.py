@@ -21,12 +21,8 @@ from atenta.engines.choice import ONNX_FOLDER, Quantization
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import OnnxGenerator, OnnxHead
 from atenta.engines.search_options import SearchOptions
-from atenta.engines.text_ids import TextIds
 from atenta.engines.token_search import search_tokens
-from atenta.restoration.character_codes import load_spellings
 from atenta.restoration.portuguese import MODEL_FOLDER
-from atenta.restoration.restorer import OnnxTagger
-from atenta.restoration.window_reader import WindowReader
 from atenta.tokenization.base_letters import strip_accents
 from benchmarks.contestants import DECODING_CONTESTANTS, TAGGERS, Contestant, draw_ids, ready_to_generate
 from benchmarks.decoding_speed import (
@@ -50,6 +46,7 @@ from benchmarks.measuring import (
     Target,
     Work,
     measure,
+    milliseconds,
     run_python,
     timed,
 )
@@ -148,13 +145,9 @@ def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Wo
         runs: dict[str, Callable[[], object]] = {OURS: ours}
         runs |= {who: partial(_run_parts, head, _arrays(inputs), settings.threads) for who, head in heads.items()}
         runs["BERT"] = peer
-        times = {who: partial(_milliseconds, run, settings) for who, run in runs.items()}
+        times = {who: partial(milliseconds, run, settings) for who, run in runs.items()}
         name = f"encoder {size} with a label for each character, {texts} × {length} characters"
         yield measure(name, "ms", times, settings, TAGGING_ROUNDS)
-
-
-def _milliseconds(run: Callable[[], object], settings: Settings) -> float:
-    return 1000 * timed(run, settings)
 
 
 def _run_parts(head: OnnxHead, inputs: Mapping[str, np.ndarray], threads: int) -> None:
@@ -196,12 +189,9 @@ def _unlike_rate(generator: OnnxGenerator, lengths: np.ndarray) -> float:
 
 def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
     """Measure a step in one thread and in two."""
-    searches = {
-        f"{INT8}, {count} thread{'s' if count > 1 else ''}": bind_search(
-            open_generator(folder, "int8"), NEW_TOKENS, threads=count
-        )
-        for count in THREAD_COUNTS
-    }
+    generator = open_generator(folder, "int8")
+    names = {count: f"{INT8}, {count} thread{'s' if count > 1 else ''}" for count in THREAD_COUNTS}
+    searches = {name: bind_search(generator, NEW_TOKENS, threads=count) for count, name in names.items()}
     for sequences in (1, 32):
         ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
         decoders = {who: partial(search, ids) for who, search in searches.items()}
@@ -259,12 +249,7 @@ def _texts_per_second(folder: Path, processes: int, threads: int) -> float:
 
 def measure_resident_memory(folder: Path, peer: Path, settings: Settings) -> Work:
     """Measure the peak memory of a whole process that loads a model and decodes 32 sequences."""
-    processes = {
-        OURS: ("torch", folder),
-        ONNX: ("float32", folder),
-        INT8: ("int8", folder),
-        "BART": ("torch", peer),
-    }
+    processes = {OURS: ("torch", folder), ONNX: ("float32", folder), INT8: ("int8", folder), "BART": ("torch", peer)}
     megabytes = {who: partial(_peak_megabytes, *what, settings.threads) for who, what in processes.items()}
     name = f"peak memory of a process, encoder-decoder {SMALL}, greedy, 32 sequences"
     return measure(name, "MB", megabytes, settings, 1, warm_up=False)
@@ -297,9 +282,10 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
     texts = [strip_accents(sentence) for sentence in sentences]
     ends = np.cumsum([len(text) for text in texts])
     texts = texts[: int(np.searchsorted(ends, ACCENTS_CHARACTERS)) + 1]
-    restorers: dict[str, WindowReader] = {OURS: CharacterRestorer.from_pretrained(folder, engine="torch")}
+    restorers = {OURS: CharacterRestorer.from_pretrained(folder, engine="torch")}
     for who, quantization in QUANTIZATIONS.items():
-        restorers[who] = _open_restorer(folder, quantization, settings.threads)
+        restorers[who] = CharacterRestorer.from_pretrained(folder, engine="onnx", quantization=quantization)
+        restorers[who].threads = settings.threads
     rates = {who: partial(_restored_rate, restorer, texts) for who, restorer in restorers.items()}
     name = f"accents of {len(texts):,} sentences"
     targets = [Target(100_000, kind="figure", contestant=INT8)]
@@ -307,12 +293,5 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
     return measure(name, "char/s", rates, settings, ACCENTS_ROUNDS, targets, warm_up=False, more_is_better=True)
 
 
-def _open_restorer(folder: Path, quantization: Quantization | None, threads: int) -> WindowReader:
-    tagger = OnnxTagger(folder, quantization)
-    return WindowReader(
-        tagger.run, tagger.config, TextIds(folder), load_spellings(tagger.config), batch_tokens=1024, threads=threads
-    )  # as `CharacterRestorer` does
-
-
-def _restored_rate(restorer: WindowReader, texts: Sequence[str]) -> float:
+def _restored_rate(restorer: CharacterRestorer, texts: Sequence[str]) -> float:
     return sum(map(len, texts)) / timed(partial(restorer.restore, texts), Settings())

@@ -118,6 +118,11 @@ def timed(function: Callable[[], object], settings: Settings) -> float:
     return perf_counter() - started
 
 
+def milliseconds(function: Callable[[], object], settings: Settings, parts: int = 1) -> float:
+    """Return the milliseconds that each of the equal parts of a call takes."""
+    return 1000 * timed(function, settings) / parts
+
+
 def interleave(
     contestants: Mapping[str, Callable[[], float]], rounds: int, what: str, *, warm_up: bool = True
 ) -> dict[str, list[float]]:

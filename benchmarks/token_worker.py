@@ -2,7 +2,7 @@
 
 `python -m benchmarks.token_worker ENGINE FOLDER THREADS SEQUENCES PROMPT_LENGTH NEW_TOKENS` writes a line as soon as
 it is ready. Then it reads lines, each a number of batches to decode, and answers each with the peak of its memory in
-bytes. ENGINE is `float32` or `int8`, the ONNX files to take, or `torch`.
+bytes. ENGINE is `float32` or `int8`, the ONNX files to take, or `torch`, for an encoder-decoder.
 """
 
 import json
@@ -63,8 +63,11 @@ def peak_bytes() -> int:
 def main(engine: str, folder: str, *numbers: str) -> None:
     """Load the model, and decode until the input ends."""
     threads, sequences, prompt_length, new_tokens = map(int, numbers)
-    load = _bind_generate if engine == "torch" else _bind_onnx
-    decode = load(engine, Path(folder), threads, new_tokens)
+    if engine == "torch":
+        decode = _bind_generate(folder, threads, new_tokens)
+    else:
+        generator = open_generator(Path(folder), "int8" if engine == "int8" else None)
+        decode = bind_search(generator, new_tokens, threads=threads)
     shape = (sequences, prompt_length)
     ids = np.random.default_rng(0).integers(FIRST_CHARACTER, LAST_CHARACTER, shape, endpoint=True)
     decode(ids[:1])
@@ -75,19 +78,12 @@ def main(engine: str, folder: str, *numbers: str) -> None:
         print(peak_bytes(), flush=True)
 
 
-def _bind_onnx(engine: str, folder: Path, threads: int, new_tokens: int) -> Callable[[np.ndarray], object]:
-    return bind_search(open_generator(folder, "int8" if engine == "int8" else None), new_tokens, threads=threads)
-
-
-def _bind_generate(engine: str, folder: Path, threads: int, new_tokens: int) -> Callable[[np.ndarray], object]:
+def _bind_generate(folder: str, threads: int, new_tokens: int) -> Callable[[np.ndarray], object]:
     import torch
-    import transformers
-
-    import atenta
+    from transformers import AutoModelForSeq2SeqLM
 
     torch.set_num_threads(threads)
-    (name,) = json.loads((folder / "config.json").read_text(encoding="utf-8"))["architectures"]
-    model = getattr(transformers if hasattr(transformers, name) else atenta, name).from_pretrained(folder)
+    model = AutoModelForSeq2SeqLM.from_pretrained(folder)
 
     def generate(ids: np.ndarray) -> object:
         given = torch.from_numpy(ids)

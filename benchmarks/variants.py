@@ -15,8 +15,8 @@ from transformers import set_seed
 from atenta import AtentaDecoderConfig, AtentaDecoderForCausalLM, AtentaTokenizer, CharacterTable
 from atenta.recipes.samples import novels
 from benchmarks.contestants import DECODERS, bind_generate, draw_ids, ready_to_generate
-from benchmarks.decoding_speed import NEW_TOKENS, PROMPT_LENGTH, describe_decoding
-from benchmarks.measuring import COMPARED, OURS, TINY, Settings, Size, Work, interleave, timed
+from benchmarks.decoding_speed import PROMPT_LENGTH, count_new, decoding_work, describe_decoding
+from benchmarks.measuring import COMPARED, OURS, TINY, Settings, Size, Work, interleave, measure, milliseconds, timed
 from benchmarks.padding import measure_padding
 from benchmarks.tokenizer_speed import novel_texts
 from benchmarks.training_speed import make_trainer
@@ -62,18 +62,13 @@ def _decoding_variants(size: Size, sequences: int, settings: Settings) -> Iterat
     name = f"variants of {describe_decoding('decoder', size, sequences)}"
     ids = draw_ids(settings, sequences, PROMPT_LENGTH)
     torch.compiler.reset()
-    steps = {
-        who: partial(timed, partial(generate, ids, NEW_TOKENS), settings)
-        for who, generate in _generators(size, settings).items()
-    }
+    generators = _generators(size, settings)
+    decoders = {who: partial(count_new, generate, ids, "decoder") for who, generate in generators.items()}
+    calls = {who: partial(timed, decode, settings) for who, decode in decoders.items()}
     # With caches, the first call would find what an earlier run compiled.
     with torch.compiler.config.patch(force_disable_caches=True):
-        first = interleave(steps, 1, f"{name}, first call", warm_up=False)
-        yield Work(f"{name}, first call", "s", first)
-        seconds = interleave(steps, settings.rounds or VARIANT_ROUNDS, name)
-    yield Work(
-        name, "ms a step", {who: [1000 * value / NEW_TOKENS for value in values] for who, values in seconds.items()}
-    )
+        yield Work(f"{name}, first call", "s", interleave(calls, 1, f"{name}, first call", warm_up=False))
+        yield decoding_work(name, decoders, settings, VARIANT_ROUNDS)
 
 
 def _generators(size: Size, settings: Settings) -> dict[str, Callable[..., torch.Tensor]]:
@@ -108,10 +103,8 @@ def _draft_variants(settings: Settings) -> Iterator[Work]:
         name = f"decoder {TINY} writes on from {PASSAGES} passages, {strategy}"
         writers = {who: partial(_continue, model, prompts, **sampling, **drafts) for who, drafts in DRAFTS.items()}
         outputs = {who: count_calls(model, write) for who, write in writers.items()}  # also warms up
-        steps = {who: partial(timed, write, settings) for who, write in writers.items()}
-        seconds = interleave(steps, settings.rounds or VARIANT_ROUNDS, name, warm_up=False)
-        times = {who: [1000 * value / characters for value in values] for who, values in seconds.items()}
-        yield Work(name, "ms a character", times)
+        times = {who: partial(milliseconds, write, settings, characters) for who, write in writers.items()}
+        yield measure(name, "ms a character", times, settings, VARIANT_ROUNDS, warm_up=False)
         calls = {who: [count / characters] for who, (_, count) in outputs.items()}
         yield Work(f"{name}, calls of forward", "a character", calls)
         if not sampling["do_sample"]:  # with sampling, drafts preserve the distribution but not the sampled text

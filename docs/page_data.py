@@ -11,7 +11,7 @@ import random
 import re
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -104,14 +104,14 @@ def _pack_attention(attention: MultiHeadAttention) -> dict[str, Any]:
 
 
 def _pack_block(block: TransformerBlock) -> dict[str, Any]:
+    network = block.feed_forward
     packed = {
         "self": {**_pack_attention(block.self_attn), **_pack_norm(block.self_attn_frame.norm)},
         "network": {
-            **{"up": _pack(block.feed_forward.up_proj.weight.T), "upBias": _pack(block.feed_forward.up_proj.bias)},
-            **{
-                "down": _pack(block.feed_forward.down_proj.weight.T),
-                "downBias": _pack(block.feed_forward.down_proj.bias),
-            },
+            "up": _pack(network.up_proj.weight.T),
+            "upBias": _pack(network.up_proj.bias),
+            "down": _pack(network.down_proj.weight.T),
+            "downBias": _pack(network.down_proj.bias),
             **_pack_norm(block.feed_forward_frame.norm),
         },
     }
@@ -156,24 +156,17 @@ def write_novel(folder: Path) -> None:
 
     Rare characters, of numbers and footnotes, are left out of both.
     """
-    [train], [held] = (
-        read_samples("machado/train", "domCasmurro.txt"),
-        read_samples("machado/validation", "casaVelha.txt"),
-    )
-    times = Counter(train[:NOVEL_LENGTH])
+    train = read_samples("machado/train", "domCasmurro.txt")[0][:NOVEL_LENGTH]
+    held = read_samples("machado/validation", "casaVelha.txt")[0][:HELD_LENGTH]
+    times = Counter(train)
     kept = {
         part: "".join(character for character in text if times[character] >= LEAST_TIMES)
-        for part, text in {"train": train[:NOVEL_LENGTH], "held": held[:HELD_LENGTH]}.items()
+        for part, text in {"train": train, "held": held}.items()
     }
     text = json.dumps(kept, ensure_ascii=False)
     (folder / "novel.js").write_text(f"{_NOVEL_HEAD}{text};\n", encoding="utf-8")
 
 
-COMMANDS: dict[str, Callable[[Path], None]] = {
-    "pairs": write_pairs,
-    "weights": write_weights,
-    "novel": write_novel,
-}
-
 if __name__ == "__main__":
-    COMMANDS[sys.argv[1]](Path(sys.argv[2]))
+    write = {"pairs": write_pairs, "weights": write_weights, "novel": write_novel}[sys.argv[1]]
+    write(Path(sys.argv[2]))

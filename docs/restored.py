@@ -31,19 +31,13 @@ text { font: 23px ui-monospace, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", 
   .doubt { fill: #b5630a }
 }
 """
-
-
 WORDS = {
     "en": (
         "Accents restored, with the doubts",
         "mark that the model added",
         "where it hesitates, with the probability",
     ),
-    "pt": (
-        "Acentos restaurados, com as dúvidas",
-        "acento posto pelo modelo",
-        "onde ele hesita, com a probabilidade",
-    ),
+    "pt": ("Acentos restaurados, com as dúvidas", "acento posto pelo modelo", "onde ele hesita, com a probabilidade"),
 }
 
 

@@ -23,7 +23,7 @@ import typer
 from atenta.engines.saved_tensors import count_weights
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.training.parsing import CONFIGS
-from results.figures import read_run
+from results.figures import read_run, write_json
 from results.pages import write_pages, write_tables
 from results.rows import FOLDER, Row, read_grid, read_rows, read_yaml
 
@@ -217,9 +217,7 @@ class Runner:
         metrics["weights"] = sum(
             count_weights(path) for member in members for path in member.glob("model*.safetensors")
         )
-        unfinished = kept.with_suffix(".tmp")  # the figures are complete, also if this process is stopped
-        unfinished.write_text(json.dumps(metrics, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        unfinished.replace(kept)
+        write_json(kept, metrics)
 
     def _command(self, row: Row, seed: int, **places: str | Path) -> str:
         """Return the command of a run, as one types it in the root of the project."""

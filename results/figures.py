@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from atenta.hub.card_words import less_is_better, with_separators
 from results.rows import Row
 
+ENDINGS = {"en": "", "pt": ".pt"}  # of the names of pages and pictures
 _PORTUGUESE = {
     "task | measure | model | without a model | published | weights | minutes of a run | target": "tarefa | medida | "
     "modelo | sem modelo | publicado | pesos | minutos de uma execução | meta",
@@ -43,9 +45,12 @@ _PORTUGUESE = {
 }
 
 
-def say(text: str, language: str, **values: Any) -> str:
+def translated(portuguese: Mapping[str, str], text: str, language: str, **values: Any) -> str:
     """Return an English text in a language, with values in their places."""
-    return (_PORTUGUESE[text] if language == "pt" else text).format(**values)
+    return (portuguese[text] if language == "pt" else text).format(**values)
+
+
+say = partial(translated, _PORTUGUESE)
 
 
 def number_text(value: float, language: str, digits: int | None = None) -> str:
@@ -58,6 +63,19 @@ def number_text(value: float, language: str, digits: int | None = None) -> str:
 def plain_number(value: float, language: str) -> str:
     """Return a number with no more digits than it needs, as the language writes it."""
     return with_separators(f"{value:g}", language)
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a file of figures, which is complete, also if this process is stopped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_suffix(".tmp")
+    unfinished.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    unfinished.replace(path)
+
+
+def write_parts(path: Path, parts: Iterable[str]) -> None:
+    """Write a page of its parts, without empty ones."""
+    path.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf-8")
 
 
 def read_run(path: Path) -> dict[str, Any]:

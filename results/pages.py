@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from atenta.hub.card_words import markdown_table
 from results.charts import Curve, Measured, Panel, draw_curves, draw_differences, draw_errors
 from results.figures import (
+    ENDINGS,
     describe_data,
     describe_runs,
     describe_spread,
@@ -17,10 +18,10 @@ from results.figures import (
     number_text,
     read_runs,
     say,
+    write_parts,
 )
 from results.rows import Grid, Row
 
-_ENDINGS = {"en": "", "pt": ".pt"}
 _OTHER = {"en": ("pt", "Em português"), "pt": ("en", "In English")}
 _COLUMNS = "task | measure | model | without a model | published | weights | minutes of a run | target"
 _TOLERANCE = 1e-9  # of targets: a mean of decimal fractions is not exact
@@ -36,7 +37,7 @@ def write_tables(rows: Sequence[Row], runs: Path, folder: Path) -> None:
     Raises:
         ValueError: If the file of a run is damaged, or lacks what the table shows.
     """
-    for language, ending in _ENDINGS.items():
+    for language, ending in ENDINGS.items():
         before, after = (_read_text(folder / f"{name}{ending}.md") for name in ("preface", "tried"))
         measured = list(_errors(rows, runs, language))
         picture = folder / f"errors{ending}.svg"
@@ -46,15 +47,11 @@ def write_tables(rows: Sequence[Row], runs: Path, folder: Path) -> None:
             draw_errors(picture, measured, language)
             shown = f"![{say('Errors of the models, without a model, and published', language)}]({picture.name})"
         table, how = _table(rows, runs, language), "\n".join(_how(rows, runs, language))
-        _write_parts(folder / f"README{ending}.md", [before, table, shown, after, how])
+        write_parts(folder / f"README{ending}.md", [before, table, shown, after, how])
 
 
 def _read_text(path: Path) -> str:
     return path.read_text(encoding="utf-8").rstrip() if path.is_file() else ""
-
-
-def _write_parts(path: Path, parts: Iterable[str]) -> None:
-    path.write_text("\n\n".join(filter(None, parts)) + "\n", encoding="utf-8")
 
 
 def _table(rows: Sequence[Row], folder: Path, language: str) -> str:
@@ -157,7 +154,7 @@ def write_pages(grid: Grid, runs: Path, folder: Path) -> None:
         ValueError: If the file of a run is damaged, or lacks what the table shows.
     """
     cells = dict(_read_cells(grid, runs))
-    for language, ending in _ENDINGS.items():
+    for language, ending in ENDINGS.items():
         other, link = _OTHER[language]
         picture = folder / f"{grid.name}{ending}.svg"
         picture.unlink(missing_ok=True)
@@ -165,12 +162,12 @@ def write_pages(grid: Grid, runs: Path, folder: Path) -> None:
         parts = [
             f"# {grid.title[language]}",
             grid.preface[language].rstrip(),
-            f"[{link}]({grid.name}{_ENDINGS[other]}.md)",
+            f"[{link}]({grid.name}{ENDINGS[other]}.md)",
             _grid_table(grid, cells, runs, language),
             f"![{description}]({picture.name})" if description else "",
             *_grid_commands(grid, cells, runs, language),
         ]
-        _write_parts(folder / f"{grid.name}{ending}.md", parts)
+        write_parts(folder / f"{grid.name}{ending}.md", parts)
 
 
 def _read_cells(grid: Grid, folder: Path) -> Iterator[tuple[tuple[str, str], Cell]]:

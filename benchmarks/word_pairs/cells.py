@@ -17,6 +17,7 @@ from typing import Any
 
 from benchmarks.measuring import Settings, describe_machine
 from benchmarks.word_pairs.data_sets import DATA_SETS, DataSet, Rows, write_rows
+from results.figures import write_json
 
 WORKERS = Path(__file__).parent / "workers"
 BEAMS = 5
@@ -108,10 +109,7 @@ class Runner:
             except (OSError, ValueError, subprocess.CalledProcessError) as error:
                 figures = {"error": str(error)}
             kept = {**vars(cell), **figures, **self._describe(cell), "seconds": perf_counter() - started}
-            self.cells.mkdir(parents=True, exist_ok=True)
-            unfinished = path.with_suffix(".tmp")  # a cell is complete, also if this process is stopped
-            unfinished.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
-            unfinished.replace(path)
+            write_json(path, kept)
             wrong = ", ".join(f"{name} {share:.3f}" for name, share in figures.get("words_wrong", {}).items())
             yield f"{named}: {wrong or figures['error']}"
 
@@ -124,7 +122,7 @@ class Runner:
         """Return the figures of a contestant without a model, whose seconds are those of counting and answering."""
         data_set = DATA_SETS[cell.data_set]
         started = perf_counter()
-        outputs = data_set.baselines()[cell.contestant](rows["train"], rows["test"])
+        outputs = data_set.answer(cell.contestant, rows["train"], rows["test"])
         seconds = perf_counter() - started
         return {
             "words_wrong": {"greedy": data_set.words_wrong(rows["test"], outputs)},
@@ -149,12 +147,11 @@ class Runner:
             "options": data_set.options,
             "minutes": cell.minutes,
             "seed": cell.seed,
-            "threads": self.threads,
             "beams": BEAMS,
             "folder": str(folder),
         }
         path, answer = folder / "job.json", folder / "answer.json"
-        path.write_text(json.dumps(job, ensure_ascii=False, indent=1), encoding="utf-8")
+        write_json(path, job)
         python = self._environment(contestant.packages) if contestant.packages else Path(sys.executable)
         self._start([python, WORKERS / str(contestant.worker), path], folder / "log.txt")
         answered = json.loads(answer.read_text(encoding="utf-8"))
@@ -201,9 +198,8 @@ class Runner:
         if ended.returncode:
             lines = log.read_text(encoding="utf-8", errors="replace").split("\n")
             last = next((line.strip() for line in reversed(lines) if line.strip()), "it printed nothing")
-            where = (
-                f"{log.relative_to(self.work)} in --work_folder"  # a cell is published, with no path of this machine
-            )
+            # A cell is published, with no path of this machine.
+            where = f"{log.relative_to(self.work)} in --work_folder"
             raise OSError(f"ended with status {ended.returncode}: {last} (see {where})")
 
     def _describe(self, cell: Cell) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """The data sets of the table: their files, the rows that are used of them, how outputs are scored, and baselines."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from atenta.recipes.reading.records import read_lines
-from atenta.recipes.samples.files import DATA, SPLITS
+from atenta.recipes.samples.files import DATA, FILES, SPLITS
 from atenta.recipes.tasks.transduction import PairTask, check_pair, look_up
 from atenta.recipes.training.parsing import CONFIGS
 
@@ -85,13 +85,11 @@ class DataSet:
         """Return the share of test words whose output is none of their targets."""
         return 1 - self.task.score(test, outputs)["exact_match"]
 
-    def baselines(self) -> dict[str, Callable[[Rows, Rows], Sequence[str]]]:
-        """Return the contestants without a model, which take the rows of training and of the test."""
-        return {"look_up": look_up, "letters_in_context": partial(_letters_in_context, self.task)}
-
-
-def _letters_in_context(task: PairTask, train: Rows, test: Rows) -> Sequence[str]:
-    return task.baselines(train, of_words=True)["letters in context"](test)
+    def answer(self, contestant: str, train: Rows, test: Rows) -> Sequence[str]:
+        """Return the outputs of a contestant without a model: `look_up` or `letters_in_context`."""
+        if contestant == "look_up":
+            return look_up(train, test)
+        return self.task.baselines(train, of_words=True)["letters in context"](test)
 
 
 def _read_row(where: str, line: Any) -> Mapping[str, Any]:
@@ -108,13 +106,11 @@ def _read_row(where: str, line: Any) -> Mapping[str, Any]:
 
 def write_rows(path: Path, rows: Rows) -> None:
     """Write rows as lines of a source, a target and, if any row has tags, these: `V;3;PL`. Nothing is quoted."""
-    tagged = any(row["tags"] for row in rows)
-    lines = []
-    for row in rows:
-        cells = [row["source"], row["target"]]
-        lines.append("\t".join([*cells, ";".join(tag[1:-1] for tag in row["tags"])] if tagged else cells))
+    columns = [[row["source"] for row in rows], [row["target"] for row in rows]]
+    if any(row["tags"] for row in rows):
+        columns.append([";".join(tag[1:-1] for tag in row["tags"]) for row in rows])
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.write_text("".join("\t".join(cells) + "\n" for cells in zip(*columns)), encoding="utf-8")
 
 
 def _low(name: str, code: str, label: Mapping[str, str]) -> DataSet:
@@ -122,18 +118,17 @@ def _low(name: str, code: str, label: Mapping[str, str]) -> DataSet:
     return DataSet(name, label, "italian_g2p.yaml", files, where=_G2P_WHERE)
 
 
-def _shipped(name: str, code: str, label: Mapping[str, str]) -> DataSet:
-    files = tuple(f"g2p/{code}_{split}.tsv" for split in ("train", "dev", "test"))
-    return DataSet(name, label, f"{name}_g2p.yaml", files, shipped=True)
+def _shipped(name: str, label: Mapping[str, str]) -> DataSet:
+    return DataSet(name, label, f"{name}_g2p.yaml", FILES[f"{name}_g2p"], shipped=True)
 
 
 DATA_SETS = {
     each.name: each
     for each in (
-        _shipped("italian", "ita", {"en": "Italian, 800 words to phones", "pt": "Italiano, 800 palavras em fones"}),
+        _shipped("italian", {"en": "Italian, 800 words to phones", "pt": "Italiano, 800 palavras em fones"}),
         _low("greek", "gre", {"en": "Greek, 800 words to phones", "pt": "Grego, 800 palavras em fones"}),
         _low("adyghe", "ady", {"en": "Adyghe, 800 words to phones", "pt": "Adigue, 800 palavras em fones"}),
-        _shipped("french", "fre", {"en": "French, 8,000 words to phones", "pt": "Francês, 8.000 palavras em fones"}),
+        _shipped("french", {"en": "French, 8,000 words to phones", "pt": "Francês, 8.000 palavras em fones"}),
         DataSet(
             "fg2p",
             {

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -9,9 +10,8 @@ from typing import Any
 from atenta.hub.card_words import in_one_line, markdown_table
 from benchmarks.word_pairs.cells import BEAMS, CONTESTANTS
 from benchmarks.word_pairs.data_sets import DATA_SETS
-from results.figures import number_text
+from results.figures import ENDINGS, number_text, translated, write_parts
 
-ENDINGS = {"en": "", "pt": ".pt"}
 NAMES = {
     "atenta": {"en": "**atenta**, as its configuration comes", "pt": "**atenta**, como vem sua configuração"},
     "bart": {
@@ -27,44 +27,30 @@ NAMES = {
     "look_up": {"en": "words looked up in training", "pt": "palavras consultadas no treino"},
     "letters_in_context": {"en": "letters in context, counted", "pt": "letras em contexto, contadas"},
 }
-_WORDS = {
-    "en": {
-        "title": "Which library for words to words?",
-        "other": "[Em português](README.pt.md)",
-        "contestant": "contestant",
-        "wrong": "words wrong after {minutes} min",
-        "weights": "weights",
-        "greedy": "words/s, greedy",
-        "beams": "words/s, {beams} beams",
-        "not run": "not run",
-        "failed": "failed",
-        "failures": "What failed",
-        "how": "How it was measured",
-        "seconds": "Where {minutes} min were given, training took {first} to {last} s",
-        "run": "`python -m benchmarks.word_pairs`, {first} to {last}, {machine}: {count} cells; the command of "
-        "each is in its file in `cells/`",
-        "versions": "Versions",
-        "data": "Data that are not shipped",
-    },
-    "pt": {
-        "title": "Que biblioteca para palavras em palavras?",
-        "other": "[In English](README.md)",
-        "contestant": "concorrente",
-        "wrong": "palavras erradas após {minutes} min",
-        "weights": "pesos",
-        "greedy": "palavras/s, gulosa",
-        "beams": "palavras/s, {beams} feixes",
-        "not run": "não executado",
-        "failed": "falhou",
-        "failures": "O que falhou",
-        "how": "Como foi medido",
-        "seconds": "Onde se deram {minutes} min, o treino levou de {first} a {last} s",
-        "run": "`python -m benchmarks.word_pairs`, de {first} a {last}, {machine}: {count} células; o comando "
-        "de cada uma está em seu arquivo em `cells/`",
-        "versions": "Versões",
-        "data": "Dados à parte",
-    },
+_SECONDS = "Where {minutes:g} min were given, training took {first} to {last} s"
+_RUN = (
+    "`python -m benchmarks.word_pairs`, {first} to {last}, {machine}: {count} cells; the command of each is in its "
+    "file in `cells/`"
+)
+_PORTUGUESE = {
+    "Which library for words to words?": "Que biblioteca para palavras em palavras?",
+    "[Em português](README.pt.md)": "[In English](README.md)",
+    "contestant": "concorrente",
+    "words wrong after {minutes:g} min": "palavras erradas após {minutes:g} min",
+    "weights": "pesos",
+    "words/s, greedy": "palavras/s, gulosa",
+    "words/s, {beams} beams": "palavras/s, {beams} feixes",
+    "not run": "não executado",
+    "failed": "falhou",
+    "What failed": "O que falhou",
+    "How it was measured": "Como foi medido",
+    _SECONDS: "Onde se deram {minutes:g} min, o treino levou de {first} a {last} s",
+    _RUN: "`python -m benchmarks.word_pairs`, de {first} a {last}, {machine}: {count} células; o comando "
+    "de cada uma está em seu arquivo em `cells/`",
+    "Versions": "Versões",
+    "Data that are not shipped": "Dados à parte",
 }
+_say = partial(translated, _PORTUGUESE)
 _Cell = Mapping[str, Any]
 
 
@@ -93,14 +79,14 @@ def write_pages(cells: Sequence[_Cell], folder: Path) -> None:
     """Write README.md and README.pt.md: a preface, a table for each data set with cells, and how they were made."""
     folder.mkdir(parents=True, exist_ok=True)
     for language, ending in ENDINGS.items():
-        words = _WORDS[language]
         preface = (Path(__file__).parent / f"preface{ending}.md").read_text(encoding="utf-8").strip()
-        parts = [f"# {words['title']}", words["other"], preface]
+        title = _say("Which library for words to words?", language)
+        parts = [f"# {title}", _say("[Em português](README.pt.md)", language), preface]
         for data_set in DATA_SETS.values():
             if of_set := [cell for cell in cells if cell["data_set"] == data_set.name]:
                 parts += [f"## {data_set.label[language]}", table(of_set, language)]
         parts += _how(cells, language)
-        (folder / f"README{ending}.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+        write_parts(folder / f"README{ending}.md", parts)
 
 
 def table(cells: Sequence[_Cell], language: str) -> str:
@@ -109,20 +95,20 @@ def table(cells: Sequence[_Cell], language: str) -> str:
     A share of words wrong is the mean of the seeds by beam search, with the lowest and the highest; the smallest of a
     column is marked. Speeds are the means of the runs of the longest time.
     """
-    words = _WORDS[language]
     times = sorted({cell["minutes"] for cell in cells if cell["minutes"]})
     of = {name: [cell for cell in cells if cell["contestant"] == name] for name in CONTESTANTS}
     of = {name: of_name for name, of_name in of.items() if of_name}
     shares = {(name, time): _shares(of_name, time) for name, of_name in of.items() for time in times}
     best = {time: min((mean(shares[name, time]) for name in of if shares[name, time]), default=None) for time in times}
-    heads = [words["contestant"], *(words["wrong"].format(minutes=f"{time:g}") for time in times)]
-    rows = [[*heads, words["weights"], words["greedy"], words["beams"].format(beams=BEAMS)]]
+    wrong = (_say("words wrong after {minutes:g} min", language, minutes=time) for time in times)
+    speeds = (_say("words/s, greedy", language), _say("words/s, {beams} beams", language, beams=BEAMS))
+    rows = [[_say("contestant", language), *wrong, _say("weights", language), *speeds]]
     for name, of_name in of.items():
         row = [NAMES[name][language]]
         for time in times:
             share = shares[name, time]
             failed = any("error" in cell for cell in of_name if cell["minutes"] == time)
-            shown = _spread(share, language) if share else words["failed" if failed else "not run"]
+            shown = _spread(share, language) if share else _say("failed" if failed else "not run", language)
             row.append(f"**{shown}**" if share and mean(share) == best[time] else shown)
         measured = [cell for cell in of_name if "words_wrong" in cell]
         last = [cell for cell in measured if cell["minutes"] == max(each["minutes"] for each in measured)]
@@ -152,25 +138,26 @@ def _mean_of(values: Sequence[float], language: str) -> str:
 
 def _how(cells: Sequence[_Cell], language: str) -> list[str]:
     """Return the last parts of a page: what failed, and the times, versions, data and machines of the cells."""
-    words, parts = _WORDS[language], []
+    parts = []
     if failed := [cell for cell in cells if "error" in cell]:
         lines = [f"- {NAMES[cell['contestant']][language]}: {in_one_line(cell['error'])}" for cell in failed]
-        parts += [f"## {words['failures']}", "\n".join(dict.fromkeys(lines))]
+        parts += [f"## {_say('What failed', language)}", "\n".join(dict.fromkeys(lines))]
     lines = []
     for machine in dict.fromkeys(cell["machine"] for cell in cells):
         dates = sorted(cell["date"] for cell in cells if cell["machine"] == machine)
         run = {"first": dates[0], "last": dates[-1], "machine": machine, "count": len(dates)}
-        lines.append(f"- {words['run'].format(**run)}.")
+        lines.append(f"- {_say(_RUN, language, **run)}.")
     trained = [cell for cell in cells if "training_seconds" in cell]
     for time in sorted({cell["minutes"] for cell in trained}):
         seconds = [cell["training_seconds"] for cell in trained if cell["minutes"] == time]
         first, last = (number_text(each, language, 0) for each in (min(seconds), max(seconds)))
-        lines.append(f"- {words['seconds'].format(first=first, last=last, minutes=f'{time:g}')}.")
+        lines.append(f"- {_say(_SECONDS, language, minutes=time, first=first, last=last)}.")
     for name in CONTESTANTS:
         for versions in sorted({tuple(cell["versions"].items()) for cell in trained if cell["contestant"] == name}):
             shown = ", ".join(f"{package} {number}" for package, number in versions)
-            lines.append(f"- {words['versions']}, {NAMES[name][language]}: {shown}.")
+            lines.append(f"- {_say('Versions', language)}, {NAMES[name][language]}: {shown}.")
     for data_set in DATA_SETS.values():
         if data_set.where and any(cell["data_set"] == data_set.name for cell in cells):
-            lines.append(f"- {words['data']}, {data_set.label[language]}: {data_set.where[language]}.")
-    return [*parts, f"## {words['how']}", "\n".join(lines)] if lines else parts
+            apart = _say("Data that are not shipped", language)
+            lines.append(f"- {apart}, {data_set.label[language]}: {data_set.where[language]}.")
+    return [*parts, f"## {_say('How it was measured', language)}", "\n".join(lines)] if lines else parts

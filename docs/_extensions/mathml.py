@@ -20,7 +20,6 @@ _PRIME = re.compile(r"<msup>(<mi>.</mi>)<mi>(&#x02032;)</mi></msup>")
 _BRACED_COMMA = "<mrow><mo>&#x0002C;</mo></mrow>"
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 
-_FONT = Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSerif.ttf")
 # Where exponents, indices and limits are, in thousandths of the font's size. DejaVu Serif leaves most of it out, so
 # that browsers put exponents on top of what they belong to. These are the values of TeX Gyre DejaVu Math.
 HEIGHTS = {
@@ -70,19 +69,15 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def write_font(path: Path) -> None:
-    """Write the font of formulas."""
-    font = TTFont(_FONT)
+def add_font(app: Sphinx, exception: Exception | None) -> None:
+    """Put the font of formulas beside the style sheet."""
+    if exception is not None or app.builder.format != "html":
+        return
+    font = TTFont(Path(matplotlib.get_data_path(), "fonts", "ttf", "DejaVuSerif.ttf"))
     for name, thousandths in HEIGHTS.items():
         getattr(font["MATH"].table.MathConstants, name).Value = round(thousandths * font["head"].unitsPerEm / 1000)
     font["name"].setName("Formulas", 1, 3, 1, 0x409)  # its family, no longer DejaVu Serif
-    font.save(path)
-
-
-def add_font(app: Sphinx, exception: Exception | None) -> None:
-    """Put the font beside the style sheet."""
-    if exception is None and app.builder.format == "html":
-        write_font(Path(app.outdir, "_static", "Formulas.ttf"))
+    font.save(Path(app.outdir, "_static", "Formulas.ttf"))
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

@@ -7,6 +7,7 @@ does.
 import re
 import sys
 from pathlib import Path
+from posixpath import normpath
 from typing import Any
 
 import jupytext
@@ -69,19 +70,18 @@ def _fold(notebook: NotebookNode) -> None:
 
 
 def _address(link: re.Match[str], repository: str, folder: str) -> str:
-    parts: list[str] = ["docs", folder]
-    for part in link["path"].split("/"):
-        parts = parts[:-1] if part == ".." else [*parts, part]
-    return f"{repository}/blob/{SOURCE_BRANCH}/{'/'.join(parts)}{link['anchor'] or ''}"
+    path = normpath(f"docs/{folder}/{link['path']}")
+    return f"{repository}/blob/{SOURCE_BRANCH}/{path}{link['anchor'] or ''}"
+
+
+def _has_code(path: Path) -> bool:
+    return "\n```{code-cell}" in path.read_text(encoding="utf-8")
 
 
 def add_notebook(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Write the page's notebook, and set `notebook` for the template: its file name, and links in Colab and Binder."""
     folder, _, name = page.partition("/")
-    if doctree is None or not name:
-        return
-    source = Path(app.env.doc2path(page))
-    if "\n```{code-cell}" not in source.read_text(encoding="utf-8"):
+    if doctree is None or not name or not _has_code(source := Path(app.env.doc2path(page))):
         return
     repository = app.config.repository
     target = Path(app.outdir, f"{page}.ipynb")
@@ -114,5 +114,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
 if __name__ == "__main__":
     for argument in sys.argv[1:]:
         for page in sorted(Path(argument).glob("*.md")):
-            if "\n```{code-cell}" in page.read_text(encoding="utf-8"):
+            if _has_code(page):
                 jupytext.write(to_notebook(page), page.with_suffix(".ipynb"))

@@ -18,12 +18,8 @@ def small():
         monkeypatch.setattr(engine_speed, "SMALL", SIZE)
         for module in (engine_speed, decoding_speed):
             monkeypatch.setattr(module, "NEW_TOKENS", 5)
-        for name, value in (
-            ("MIXED_SOURCES", 5),
-            ("MIXED_BATCH", 2),
-            ("PROCESS_BATCHES", 2),
-            ("ACCENTS_CHARACTERS", 20),
-        ):
+        sizes = {"MIXED_SOURCES": 5, "MIXED_BATCH": 2, "PROCESS_BATCHES": 2, "ACCENTS_CHARACTERS": 20}
+        for name, value in sizes.items():
             monkeypatch.setattr(engine_speed, name, value)
         yield
 

@@ -1,14 +1,13 @@
 """The table of libraries on pairs of words: its data, its cells, its pages, and the clock of a training."""
 
-import importlib.util
+import importlib
 import json
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
 import torch
 
+from benchmarks.measuring import run_python
 from benchmarks.word_pairs import __main__ as command
 from benchmarks.word_pairs import cells as cells_of
 from benchmarks.word_pairs.cells import CONTESTANTS, WORKERS, Cell, Runner, list_cells
@@ -16,16 +15,6 @@ from benchmarks.word_pairs.data_sets import DATA_SETS, DataSet, write_rows
 from benchmarks.word_pairs.pages import NAMES, read_cells, table, write_pages
 
 ABOUT = {"command": "python -m benchmarks.word_pairs", "machine": "a machine", "date": "2026-01-02", "seconds": 1.0}
-
-
-def load_worker(name, monkeypatch):
-    """Import a worker as it is run: from its folder, without the package."""
-    monkeypatch.syspath_prepend(WORKERS)
-    spec = importlib.util.spec_from_file_location(name, WORKERS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, name, module)  # dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture
@@ -56,10 +45,8 @@ def test_shipped_data_are_read_and_scored_by_phones():
     rows = italian.read("no folder is needed")
     assert [len(rows[split]) for split in ("train", "validation", "test")] == [800, 100, 100]
     assert italian.separator == " "
-    assert {
-        name: italian.words_wrong(rows["test"], answer(rows["train"], rows["test"]))
-        for name, answer in italian.baselines().items()
-    } == {"look_up": 1.0, "letters_in_context": pytest.approx(0.54, abs=0.2)}
+    for contestant, wrong in {"look_up": 1.0, "letters_in_context": pytest.approx(0.54, abs=0.2)}.items():
+        assert italian.words_wrong(rows["test"], italian.answer(contestant, rows["train"], rows["test"])) == wrong
 
 
 def test_data_that_are_missing_or_malformed_are_named(tmp_path, words):
@@ -89,12 +76,14 @@ def test_short_times_of_all_come_before_long_ones_and_seeds_before_times():
 WORKER = """
 import sys
 sys.path.insert(0, {workers!r})
-from job import read_job, time_decoding, write_answer
+from types import SimpleNamespace
+from job import finish, read_job
 job = read_job()
 assert (job.separator, job.tagged, job.read("test")[1]) == (None, True, ["some", "somo", "V;1"])
 if job.seed == 2:
     sys.exit("it diverged")
-write_answer(job, 7, job.seconds, time_decoding(lambda beams: ["como", "somo" if beams == 5 else ""], job.beams), [])
+model = SimpleNamespace(eval=lambda: None, parameters=lambda: [SimpleNamespace(numel=lambda: 7)])
+finish(job, model, job.seconds, lambda beams: ["como", "somo" if beams == 5 else ""], [])
 """
 
 
@@ -178,6 +167,13 @@ def test_pages_say_what_failed_and_how_cells_were_made(tmp_path):
     assert "## Greek" not in page
 
 
+def test_the_pages_of_the_project_are_those_of_its_cells(tmp_path):
+    folder = WORKERS.parent
+    write_pages(read_cells(folder / "cells"), tmp_path)
+    for name in ("README.md", "README.pt.md"):
+        assert (tmp_path / name).read_text(encoding="utf-8") == (folder / name).read_text(encoding="utf-8")
+
+
 def test_cells_are_read_in_order_and_damaged_ones_are_named(tmp_path):
     for cell in CELLS:
         name = Cell(*(cell[name] for name in ("minutes", "seed", "data_set", "contestant"))).file
@@ -193,11 +189,12 @@ def test_workers_need_nothing_of_this_package_but_for_the_one_that_trains_ours()
         source = (WORKERS / f"{name}.py").read_text(encoding="utf-8")
         assert not [line for line in source.splitlines() if line.startswith(("from atenta", "import atenta"))]
     code = f"import sys; sys.path.insert(0, {str(WORKERS)!r}); import job; print('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False\n"
+    assert run_python("-c", code) == "False\n"
 
 
 def test_the_clock_moves_the_schedule_and_ends_the_training(monkeypatch):
-    worker = load_worker("with_trainer", monkeypatch)
+    monkeypatch.syspath_prepend(WORKERS)  # where it is run
+    worker = importlib.import_module("with_trainer")
     now = iter([100.0, 100.0, 130.0, 130.0, 160.0, 161.0])
     monkeypatch.setattr(worker, "perf_counter", lambda: next(now))
     optimizer = torch.optim.SGD([torch.zeros(1)], lr=1.0)
@@ -205,18 +202,13 @@ def test_the_clock_moves_the_schedule_and_ends_the_training(monkeypatch):
     clock, control = worker.Clock(60), SimpleNamespace(should_training_stop=False)
     state, strategy = SimpleNamespace(max_steps=1000), SimpleNamespace(eval_strategy="steps")
     clock.on_train_begin(strategy, state, control)
-    rates = []
-    for _ in range(2):  # at the begin and at half of the time
+    for rate, ends in ((1.0, False), (0.5, True)):  # at the begin and at half of the time
         clock.on_step_begin(strategy, state, control, lr_scheduler=schedule)
         optimizer.step()
         schedule.step()
-        rates += schedule.get_last_lr()
-        if len(rates) == 1:
-            clock.on_step_end(strategy, state, control)
-            assert not control.should_training_stop
-    clock.on_step_end(strategy, state, control)
-    assert rates == [1.0, 0.5]
-    assert control.should_training_stop
+        assert schedule.get_last_lr() == [rate]
+        clock.on_step_end(strategy, state, control)
+        assert control.should_training_stop == ends
     assert control.should_evaluate
     assert control.should_save
     clock.on_train_end(strategy, state, control)

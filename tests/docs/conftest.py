@@ -13,6 +13,18 @@ DOCS = Path(__file__).parents[2] / "docs"
 SCRIPTS = re.findall(
     r'"(\w+\.js)"', (DOCS / "conf.py").read_text(encoding="utf-8")
 )  # those of all pages, in their order
+NOTEBOOK = """---
+jupytext:
+  text_representation:
+    extension: .md
+    format_name: myst
+kernelspec:
+  display_name: Python 3
+  language: python
+  name: python3
+---
+
+"""
 PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src file:; style-src file:">
@@ -23,13 +35,14 @@ PAGE = """<!DOCTYPE html><html lang="{language}"><meta charset="utf-8">
 def build_site():
     """Return a function that builds pages, texts by their names, in a folder, and returns where their HTML is.
 
-    Further arguments are settings of Sphinx. A warning fails the test.
+    Further arguments are settings of Sphinx. A warning fails the test. A page with code cells is a notebook.
     """
 
     def build(folder, pages, **settings):
         for name, text in pages.items():
             (folder / "source" / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / "source" / name).write_text(text, encoding="utf-8")
+            head = NOTEBOOK if "{code-cell}" in text else ""
+            (folder / "source" / name).write_text(head + text, encoding="utf-8")
         common = {
             "myst_enable_extensions": ["amsmath", "dollarmath"],
             "nb_execution_mode": "off",
@@ -52,9 +65,19 @@ def build_site():
     return build
 
 
+@pytest.fixture(params=[(390, "pt-BR", "dark"), (1280, "en", "light")], ids=["phone", "screen"])
+def reader(request):
+    """The options of `open_page` for a Portuguese reader with a phone, and for an English one with a wide screen."""
+    width, language, scheme = request.param
+    return {"language": language, "viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+
+
 @pytest.fixture
 def open_page(browser, tmp_path):
-    """Return a function that opens an article with the site's scripts, from a file, as from a disk."""
+    """Return a function that opens an article with the site's scripts, from a file, as from a disk.
+
+    In the end no page may be wider than its window, or have written to the console.
+    """
     contexts, messages = [], []
 
     def open_article(article, language="en", **options):
@@ -72,5 +95,7 @@ def open_page(browser, tmp_path):
 
     yield open_article
     for context in contexts:
+        for page in context.pages:
+            assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
         context.close()
     assert messages == []

@@ -68,17 +68,13 @@ def test_logits_and_attention_are_those_of_torch(open_page, saved_model):
             np.testing.assert_allclose(of_page, of_torch.flatten(), atol=1e-4, err_msg=name)
 
 
-def shipped(page):
-    return page.evaluate("() => ACCENTS_WEIGHTS")
-
-
 @pytest.mark.parametrize(("source", "first", "second"), [
     ("minha avo", "minha avó", "minha avô"), ("meu avo", "meu avô", "meu avó"), ("eles tem", "eles têm", "eles tem"),
 ])  # fmt: skip
 def test_the_shipped_model_knows_what_is_around_a_word(open_page, source, first, second):
     page = open_page(LAB)
     page.locator("[data-act=next]").wait_for()
-    saved = shipped(page)
+    saved = page.evaluate("() => ACCENTS_WEIGHTS")
     assert (DOCS / "_static" / "accents_weights.js").stat().st_size < 300_000
     for width, expected in ((1, [first]), (2, [first, second])):
         beams = page.evaluate(SEARCH, [saved, source, width])
@@ -105,9 +101,8 @@ def shares(page, beam=0):
     )
 
 
-@pytest.mark.parametrize(("width", "language", "scheme"), [(390, "pt-BR", "dark"), (1280, "en", "light")])
-def test_a_reader_steps_chooses_another_letter_and_goes_back(open_page, width, language, scheme):
-    page = open_page(LAB, language, viewport={"width": width, "height": 900}, color_scheme=scheme)
+def test_a_reader_steps_chooses_another_letter_and_goes_back(open_page, reader):
+    page = open_page(LAB, **reader)
     following, written = page.locator("[data-act=next]"), page.locator(".written").first
     for _ in range(8):
         following.press("Enter")
@@ -124,7 +119,7 @@ def test_a_reader_steps_chooses_another_letter_and_goes_back(open_page, width, l
         np.testing.assert_allclose(weights.sum(-1), 1, atol=0.01)
     assert np.triu(decoder, 1).max() == 0
     assert np.triu(encoder, 1).max() > 0
-    page.get_by_label("Cabeça" if language == "pt-BR" else "Head").select_option("2")
+    page.get_by_label("Cabeça" if reader["language"] == "pt-BR" else "Head").select_option("2")
     assert page.locator(".maps rect").first.get_attribute("fill-opacity") != f"{cells[0][0]:.3f}"
 
     page.locator(".letter").nth(1).press("Enter")
@@ -136,7 +131,6 @@ def test_a_reader_steps_chooses_another_letter_and_goes_back(open_page, width, l
     for _ in range(2):
         page.locator("[data-act=back]").click()
     expect(written).to_have_text("minha av▏")
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 @pytest.mark.parametrize("width", [390, 1280])
@@ -156,7 +150,6 @@ def test_two_beams_go_side_by_side(open_page, width):
     page.locator(".beam").nth(1).locator(".letter").nth(0).click()  # goes on with this beam alone
     expect(page.locator(".beam:visible")).to_have_count(1)
     expect(page.get_by_role("slider")).to_be_disabled()
-    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_temperature_and_top_k_change_what_may_be_drawn(open_page):

@@ -1,4 +1,4 @@
-"""Tests of the course pages: the same code in both languages, exercises and solutions at the end, and folds."""
+"""Tests of the course pages: the same code in both languages, exercises with checks and solutions, and folds."""
 
 import ast
 import re
@@ -9,6 +9,8 @@ import jupytext
 import pytest
 import yaml
 
+from atenta.recipes.course import answer_digest
+
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 CODE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
@@ -16,8 +18,7 @@ FOLD = re.compile(r'<details class="(?:erratum|solution)">\n<summary>[^\n]+</sum
 PAGES = sorted(path.name for path in (DOCS / "en").glob("*.md"))
 NOTEBOOKS = sorted((page for page in PAGES if page[0].isdigit()), key=lambda page: int(page.split("_")[0]))
 LAST_SECTIONS = {"en": ["Exercises", "Solutions"], "pt": ["Exercícios", "Soluções"]}
-
-
+LEVELS = {"en": ["Warm up", "Practise", "Go further"], "pt": ["Para aquecer", "Para praticar", "Para ir além"]}
 GUIDES = [f"docs/{language}/{name}.md" for language in LAST_SECTIONS for name in ("saved_models", "without_torch")]
 
 
@@ -66,6 +67,20 @@ def sections(language, page):
     return re.findall(r"^## (.+)$", text, re.MULTILINE)
 
 
+def exercises_and_solutions(language, page):
+    """Return the text of the exercises and that of the solutions."""
+    text = (DOCS / language / page).read_text(encoding="utf-8")
+    exercises, solutions = (text.index(f"\n## {title}\n") for title in LAST_SECTIONS[language])
+    return text[exercises:solutions], text[solutions:]
+
+
+def checks(text):
+    """Return the arguments of each call of `check` in the code cells of a text."""
+    code = [cell.source for cell in jupytext.reads(text, "md:myst").cells if cell.cell_type == "code"]
+    calls = [node for source in code if "check(" in source for node in ast.walk(ast.parse(source))]
+    return [node.args for node in calls if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "check"]
+
+
 def test_only_texts_are_ignored_in_the_comparison():
     same = 'print("one", f"{x:.2f} nats")  # one', "print('um', f'{x:.2f}' ' nats, isto é')"
     assert len({str(without_texts(code)) for code in same}) == 1
@@ -85,20 +100,30 @@ def test_pages_with_figures_draw_them_inline(page):
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_code_is_the_same_in_both_languages_except_for_texts(page):
+def test_both_languages_have_the_same_code_except_for_texts_and_as_many_sections(page):
     for english, portuguese in zip(cells("en", page), cells("pt", page), strict=True):
         assert english == portuguese
-
-
-@pytest.mark.parametrize("page", PAGES)
-def test_both_languages_have_the_same_number_of_sections(page):
     assert len(sections("en", page)) == len(sections("pt", page))
 
 
 @pytest.mark.parametrize("language", LAST_SECTIONS)
 @pytest.mark.parametrize("page", NOTEBOOKS)
-def test_a_notebook_ends_with_exercises_and_their_solutions(language, page):
+def test_a_notebook_ends_with_exercises_of_three_levels_and_their_solutions(language, page):
     assert sections(language, page)[-2:] == LAST_SECTIONS[language]
+    exercises, solutions = exercises_and_solutions(language, page)
+    assert re.findall(r"^### (.+)$", exercises, re.MULTILINE) == LEVELS[language]
+    assert solutions.count('<details class="solution">') == solutions.count("</details>") > 0
+
+
+@pytest.mark.parametrize("language", LAST_SECTIONS)
+@pytest.mark.parametrize("page", NOTEBOOKS)
+def test_checks_know_the_answers_of_the_solutions_and_tell_none(language, page):
+    exercises, solutions = map(checks, exercises_and_solutions(language, page))
+    assert exercises
+    assert all(isinstance(answer, ast.Name | ast.Constant) for answer, _ in exercises)
+    answered = {digest.value: ast.literal_eval(answer) for answer, digest in solutions}
+    assert {digest.value for _, digest in exercises} == set(answered)
+    assert {answer_digest(answer): answer for answer in answered.values()} == answered
 
 
 @pytest.mark.parametrize("language", LAST_SECTIONS)

@@ -8,18 +8,7 @@ from support.served import serve
 
 DOCS = Path(__file__).parents[2] / "docs"
 LONG = "AtentaEncoderDecoderForConditionalGeneration"
-PAGE = f"""---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# Página
+PAGE = f"""# Página
 
 $$a = {" + ".join(f"b_{{{n}}} x^{{{n}}}" for n in range(30))}$$
 

@@ -1,10 +1,11 @@
 """Rows and grids of results: what is run and not repeated, the pages in both languages, and the pictures."""
 
-import json
 import os
 import shutil
 import subprocess
 import sys
+from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 from results import __main__ as runner
 from results.__main__ import FOLDER, GRIDS, app
 from results.charts import Curve, Measured, Panel, draw_curves, draw_differences, draw_errors
-from results.figures import number_text
+from results.figures import number_text, read_run, write_json
 from results.pages import write_pages, write_tables
 from results.rows import read_grid, read_rows
 
@@ -106,24 +107,26 @@ def folder(tmp_path):
 
 @pytest.fixture
 def run(folder):
-    """A function that runs rows or cells, and returns the result and a line for each start of the recipe."""
+    """A function that runs rows or cells, and returns what is printed and a line for each start of the recipe."""
 
-    def run(*arguments, command=("run",)):
+    def run(*arguments, command=("run",), status=0):
         file = {"rows-file": "rows.yaml"} if command == ("run",) else {"grid-file": "choices.yaml"}
         options = {**file, "outputs": "outputs", "runs": "runs", "data": "data"}
         places = [part for name, value in options.items() for part in (f"--{name}", str(folder / value))]
         result = CliRunner().invoke(app, [*command, *arguments, *places])
+        assert result.exit_code == status, result.output
         calls = folder / "calls.txt"
-        done = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
-        calls.unlink(missing_ok=True)
-        return result, done
+        calls.touch()
+        started = calls.read_text(encoding="utf-8").splitlines()
+        calls.unlink()
+        return result.output, started
 
     return run
 
 
 @pytest.fixture
 def run_grid(run):
-    return lambda *arguments: run(*arguments, command=("grid", "choices"))
+    return partial(run, command=("grid", "choices"))
 
 
 @pytest.fixture
@@ -136,8 +139,7 @@ def evaluated(monkeypatch):
             return start(command, log)
         commands.append(command)
         metrics = {"test": {"model": {"exact_match": 0.9}}, "run": {"model": command[2], "versions": {}}}
-        with open(command[-1], "w", encoding="utf-8") as file:
-            json.dump(metrics, file)
+        write_json(Path(command[-1]), metrics)
         return 0
 
     monkeypatch.setattr(runner, "start", evaluate)
@@ -148,21 +150,15 @@ def pages(folder, name):
     return [(folder / f"{name}{ending}").read_text(encoding="utf-8") for ending in (".md", ".pt.md")]
 
 
-def change(folder, old, new):
-    path = folder / "rows.yaml"
-    path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
-
-
 def test_quick_rows_are_run_with_each_seed_and_not_again(run, folder):
-    result, done = run()
-    assert result.exit_code == 0, result.output
-    assert [line.split()[-3] for line in done] == ["1", "2", "3"]
+    printed, started = run()
+    assert [line.split()[-3] for line in started] == ["1", "2", "3"]
     assert sorted(path.name for path in (folder / "runs").iterdir()) == [f"first-{seed}.json" for seed in (1, 2, 3)]
-    kept = json.loads((folder / "runs" / "first-1.json").read_text(encoding="utf-8"))
+    kept = read_run(folder / "runs" / "first-1.json")
     assert "training" not in kept
     assert kept["run"]["own_command"].endswith("--output_dir {outputs}/first-1")
     assert str(folder / "outputs") not in str(kept)  # what is kept names no folder of this machine
-    assert result.output.count("epoch 1 of 1: ação") == 3
+    assert printed.count("epoch 1 of 1: ação") == 3
     assert (folder / "outputs" / "first-2.log").read_text(encoding="utf-8") == "epoch 1 of 1: ação\n"
     assert run()[1] == []
 
@@ -171,42 +167,43 @@ def test_another_command_or_configuration_is_run_from_the_beginning(run, folder)
     config = folder / "recipe.yaml"
     config.write_text("steps: 1  # few\n", encoding="utf-8")
     run("first")
-    change(folder, "recipe.py\n", f"recipe.py --config {config}\n")
+    rows = (folder / "rows.yaml").read_text(encoding="utf-8")
+    rows = rows.replace("recipe.py\n", f"recipe.py --config {config}\n")
+    (folder / "rows.yaml").write_text(rows, encoding="utf-8")
     assert [line.split()[1] for line in run("first")[1]] == ["False"] * 3
     config.write_text("steps: 1\n", encoding="utf-8")  # the same options
     assert not run("first")[1]
     config.write_text("steps: 2\n", encoding="utf-8")
     assert [line.split()[1] for line in run("first")[1]] == ["False"] * 3
     kept = folder / "runs" / "first-1.json"
-    metrics = json.loads(kept.read_text(encoding="utf-8"))
+    metrics = read_run(kept)
     del metrics["run"]["configuration"]
-    kept.write_text(json.dumps(metrics), encoding="utf-8")
+    write_json(kept, metrics)
     assert not run("first")[1]  # figures of which it is not known
 
 
 def test_a_row_is_run_after_those_it_needs_and_again_when_they_are(run, folder):
-    done = run("long")[1]
-    assert len(done) == 4
-    assert f"--start {folder / 'outputs'}/first-1" in done[-1]
+    _, started = run("long")
+    assert len(started) == 4
+    assert f"--start {folder / 'outputs'}/first-1" in started[-1]
     kept = folder / "runs" / "long-42.json"
-    assert "{outputs}/first-1" in json.loads(kept.read_text(encoding="utf-8"))["run"]["command"]
-    result, again = run("first", "--again")
+    assert "{outputs}/first-1" in read_run(kept)["run"]["command"]
+    printed, again = run("first", "--again")
     assert [line.split()[1] for line in again] == ["False"] * 3
-    assert "long: to run again, because first is new" in result.output
+    assert "long: to run again, because first is new" in printed
     assert not kept.exists()
     assert [line.split()[1] for line in run("long")[1]] == ["False"]
     shutil.rmtree(folder / "outputs" / "first-2")
     kept.unlink()
-    assert "has no first-2, only its figures are kept" in str(run("long")[0].exception.code)
+    assert "has no first-2, only its figures are kept" in run("long", status=1)[0]
 
 
 def test_rows_without_their_data_are_left_out_with_those_that_need_them(run, folder):
-    result, done = run("after")
-    assert result.exit_code == 0
-    assert "elsewhere: left out" in result.output
-    assert "has no x.tsv. Name the folder that has with --data_folder. It is at a place." in result.output
-    assert "after: left out, because it needs elsewhere, which is left out" in result.output
-    assert not done
+    printed, started = run("after")
+    assert "elsewhere: left out" in printed
+    assert "has no x.tsv. Name the folder that has with --data_folder. It is at a place." in printed
+    assert "after: left out, because it needs elsewhere, which is left out" in printed
+    assert not started
     english, portuguese = pages(folder, "README")
     assert "not run: needs data that are not shipped" in english
     assert "- Dados à parte: `x.tsv`: Está num lugar." in portuguese
@@ -219,7 +216,7 @@ def test_rows_without_their_data_are_left_out_with_those_that_need_them(run, fol
 def test_a_run_that_failed_goes_on_and_those_before_it_are_in_the_table(run, folder):
     recipe = (folder / "recipe.py").read_text(encoding="utf-8")
     (folder / "recipe.py").write_text(recipe.replace('options.get("--fail")', '"2"'), encoding="utf-8")
-    assert "first, seed 2: the run ended with status 3" in str(run("first")[0].exception.code)
+    assert "first, seed 2: the run ended with status 3" in run("first", status=1)[0]
     assert "0.999 (1 of 3 seeds)" in pages(folder, "README")[0]
     (folder / "recipe.py").write_text(recipe, encoding="utf-8")
     assert [line.split()[1] for line in run("first")[1]] == ["True", "False"]  # seed 1 is done
@@ -228,7 +225,7 @@ def test_a_run_that_failed_goes_on_and_those_before_it_are_in_the_table(run, fol
 def test_a_run_that_leaves_no_figures_does_not_take_those_of_an_earlier_one(run, folder):
     run("first")
     (folder / "recipe.py").write_text("", encoding="utf-8")
-    assert "first, seed 1: the run ended without" in str(run("first", "--again")[0].exception.code)
+    assert "first, seed 1: the run ended without" in run("first", "--again", status=1)[0]
     assert not (folder / "runs" / "first-1.json").exists()
 
 
@@ -249,8 +246,8 @@ def test_an_ensemble_has_the_weights_of_its_members(run, folder, evaluated):
     run("first")
     for seed in (1, 2, 3):
         save_file({"weight": np.zeros(seed)}, folder / "outputs" / f"first-{seed}" / "model.safetensors")
-    assert run("together")[0].exit_code == 0
-    kept = json.loads((folder / "runs" / "together-42.json").read_text(encoding="utf-8"))
+    run("together")
+    kept = read_run(folder / "runs" / "together-42.json")
     assert kept["weights"] == 1 + 2 + 3
     assert kept["run"]["model"] == "{outputs}/first-1"
     ensemble = [part for seed in (2, 3) for part in ("--ensemble", f"{folder}/outputs/first-{seed}")]
@@ -262,34 +259,32 @@ def test_a_damaged_run_and_a_score_that_is_not_there_are_named(run, folder):
     kept = folder / "runs" / "first-1.json"
     text = kept.read_text(encoding="utf-8")
     kept.write_text(text.replace("exact_match", "accuracy"), encoding="utf-8")
-    message = str(run("elsewhere")[0].exception.code)
+    message, _ = run("elsewhere", status=1)
     assert "first: no exact_match of 'model' in 'test'" in message
     assert "look-up: accuracy; model: accuracy" in message
     kept.write_text("{", encoding="utf-8")
-    assert "first-1.json is damaged" in str(run("first")[0].exception.code)
+    assert "first-1.json is damaged" in run("first", status=1)[0]
 
 
 def test_unknown_names_are_refused(run, run_grid):
-    assert "No row nothing; expected some of first" in str(run("nothing")[0].exception.code)
-    assert "No cell c_default; expected some of a_default" in str(run_grid("c_default")[0].exception.code)
-    assert "--again without names; expected the rows" in str(run("--again")[0].exception.code)
-    assert "No grid colours" in str(run(command=("grid", "colours"))[0].exception.code)
+    assert "No row nothing; expected some of first" in run("nothing", status=1)[0]
+    assert "No cell c_default; expected some of a_default" in run_grid("c_default", status=1)[0]
+    assert "--again without names; expected the rows" in run("--again", status=1)[0]
+    assert "No grid colours" in run(command=("grid", "colours"), status=1)[0]
 
 
 def test_it_starts_in_a_process_of_its_own():
     """Here transformers is imported already, on which it may depend."""
     command = [sys.executable, "-m", "results", "--help"]
-    started = subprocess.run(command, cwd=runner.ROOT, capture_output=True, text=True)
-    assert started.returncode == 0, started.stderr
-    assert "Commands" in started.stdout
+    assert "Commands" in subprocess.run(command, cwd=runner.ROOT, check=True, capture_output=True, text=True).stdout
 
 
 def test_cells_have_the_commands_of_their_column_and_line(tmp_path):
     rows = read_grid(write(tmp_path / "choices.yaml", described_grid())).rows
     schedule = (
-        "recipe.py --max_steps {0} --eval_strategy steps --eval_steps {0} --save_strategy steps --save_steps {1}"
+        "recipe.py --max_steps {0} --eval_strategy steps --eval_steps {0} --save_strategy steps --save_steps {1} "
+        "--load_best_model_at_end false"
     )
-    schedule += " --load_best_model_at_end false"
     assert {name: row.command for name, row in rows.items()} == {
         "a_default": schedule.format(1000, 1000),
         "a_better": f"{schedule.format(500, 500)} --score 0.7",
@@ -304,9 +299,8 @@ def test_cells_have_the_commands_of_their_column_and_line(tmp_path):
 
 
 def test_cells_are_run_once_and_shown_in_both_languages(run_grid, folder, evaluated):
-    result, done = run_grid("a_default", "a_better", "b_default", "b_only", "b_three")
-    assert result.exit_code == 0, result.output
-    assert len(done) == 4 + 3
+    _, started = run_grid("a_default", "a_better", "b_default", "b_only", "b_three")
+    assert len(started) == 4 + 3
     assert run_grid("a_default", "b_three")[1] == []
     assert (folder / "outputs" / "choices" / "a_default-42").is_dir()
     english, portuguese = pages(folder, "choices")
@@ -329,12 +323,12 @@ def test_a_split_of_a_sample_is_written_for_what_reads_files(run_grid, folder, e
     grid = yaml.safe_load((folder / "choices.yaml").read_text(encoding="utf-8"))
     grid["columns"][1]["together"]["samples"] = {"small/test": "data/small.tsv"}
     write(folder / "choices.yaml", grid)
-    assert run_grid("b_three")[0].exit_code == 0
+    run_grid("b_three")
     written = folder / "outputs" / "choices" / "data" / "small.tsv"
     assert written.read_text(encoding="utf-8") == "source\ttarget\nacao\tação\n"
     grid["columns"][1]["together"]["samples"] = {"small/dev": "data/small.tsv"}
     write(folder / "choices.yaml", grid)
-    assert "b_three: no sample of pairs has small/dev" in str(run_grid("b_three")[0].exception.code)
+    assert "b_three: no sample of pairs has small/dev" in run_grid("b_three", status=1)[0]
 
 
 def test_runs_of_a_grid_have_its_cores(run_grid, folder, monkeypatch):
@@ -355,17 +349,15 @@ def test_figures_against_minutes_have_weights_and_a_picture(tmp_path):
         | {"minutes": minutes}
         for minutes in (2, 10)
     ]
-    grid["lines"] = [
-        {"name": name, "label": both(name), "steps": {"t2": 20, "t10": 100}} for name in ("small", "large")
-    ]
+    steps = {"t2": 20, "t10": 100}
+    grid["lines"] = [{"name": name, "label": both(name), "steps": steps} for name in ("small", "large")]
     sizes = read_grid(write(tmp_path / "sizes.yaml", grid))
     (tmp_path / "sizes.svg").write_text("of earlier runs", encoding="utf-8")
     write_pages(sizes, tmp_path / "runs", tmp_path)
     assert not (tmp_path / "sizes.svg").exists()  # there is nothing to compare
-    (tmp_path / "runs").mkdir()
     for name, bits, weights in (("t2_small", 2.5, 1000), ("t10_small", 2.25, 1000), ("t10_large", 2.0, 1234567)):
         run = {"test": {"model": {"bits_per_character": bits}}, "weights": weights, "run": {"command": name}}
-        (tmp_path / "runs" / f"{name}-42.json").write_text(json.dumps(run), encoding="utf-8")
+        write_json(tmp_path / "runs" / f"{name}-42.json", run)
     write_pages(sizes, tmp_path / "runs", tmp_path)
     portuguese = (tmp_path / "sizes.pt.md").read_text(encoding="utf-8")
     assert "| small (pt) | 1.000 | 2,500 |  | 2,250 |  |" in portuguese
@@ -405,7 +397,7 @@ def test_scores_of_100_are_drawn_as_shares(tmp_path, monkeypatch):
     write(tmp_path / "rows.yaml", [row | {"name": name} for name in "ab"])
     run = {"test": {"model": {"sari": 40.0}}, "run": {"command": "recipe.py", "versions": {}}}
     for name in "ab":
-        (tmp_path / f"{name}-42.json").write_text(json.dumps(run), encoding="utf-8")
+        write_json(tmp_path / f"{name}-42.json", run)
     write_tables(list(read_rows(tmp_path / "rows.yaml").values()), tmp_path, tmp_path)
     assert drawn[0] == Measured("A\n1 − SARI / 100", [0.6], [], [])
     assert "| SARI, 0 to 100 | 40.000 |" in (tmp_path / "README.md").read_text(encoding="utf-8")

@@ -1,13 +1,13 @@
-"""The parts that all workers share: their job, the measure of decoding, their answer. The standard library is enough.
+"""The parts that all workers share: their job, and their answer to it. The standard library is enough.
 
 A worker is a script that runs in an environment of its own, in which this package may not be installed: `python
 workers/with_….py job.json`. It trains a contestant for the minutes of the job, decodes the test, and writes its answer
-to `answer.json` beside the job.
+to `answer.json` beside the job. The environment says how many threads it has.
 """
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -32,7 +32,6 @@ class Job:
         options: Its options, of which a peer takes what it knows.
         minutes: The time of training.
         seed: The seed.
-        threads: The number of threads.
         beams: The width of the beam search.
         folder: The folder of the worker's own files.
     """
@@ -47,7 +46,6 @@ class Job:
     options: dict[str, Any]
     minutes: float
     seed: int
-    threads: int
     beams: int
     folder: str
 
@@ -67,42 +65,33 @@ def read_job() -> Job:
     return Job(**json.loads(Path(sys.argv[1]).read_text(encoding="utf-8")))
 
 
-def time_decoding(decode: Callable[[int], Sequence[str]], beams: int) -> dict[str, Any]:
-    """Return the outputs of a decoder for the test, greedily and by beam search, and the seconds that each took.
+def finish(
+    job: Job, model: Any, training_seconds: float, decode: Callable[[int], Iterable[str]], packages: Sequence[str]
+) -> None:
+    """Decode the test greedily and by beam search, and write the answer to a job.
 
     A test of few words is decoded twice, and the second time counts: the first one allocates memory.
 
     Args:
+        job: The job.
+        model: The trained model, a module of torch.
+        training_seconds: How long it was trained, validation included.
         decode: Takes a number of beams, and returns the output for each line of the test.
-        beams: The width of the beam search.
+        packages: The packages whose versions matter.
     """
-    measured = {}
-    for name, width in (("greedy", 1), ("beams", beams)):
+    model.eval()
+    answer = {
+        "weights": sum(each.numel() for each in model.parameters()),
+        "training_seconds": training_seconds,
+        "versions": {"Python": sys.version.split()[0], **{name: version(name) for name in packages}},
+    }
+    for name, width in (("greedy", 1), ("beams", job.beams)):
         for _ in range(2):
             started = perf_counter()
             outputs = list(decode(width))
             seconds = perf_counter() - started
             if seconds > _LONG_ENOUGH:
                 break
-        measured[name] = {"outputs": outputs, "seconds": seconds}
-    return measured
-
-
-def write_answer(job: Job, weights: int, training_seconds: float, decoded: dict[str, Any], packages: Sequence[str]):
-    """Write the answer to a job.
-
-    Args:
-        job: The job.
-        weights: The number of weights of the model.
-        training_seconds: How long it was trained, validation included.
-        decoded: What `time_decoding` returned.
-        packages: The packages whose versions matter.
-    """
-    answer = {
-        "weights": weights,
-        "training_seconds": training_seconds,
-        **decoded,
-        "versions": {"Python": sys.version.split()[0], **{name: version(name) for name in packages}},
-    }
+        answer[name] = {"outputs": outputs, "seconds": seconds}
     text = json.dumps(answer, ensure_ascii=False, indent=1)
     (Path(job.folder) / "answer.json").write_text(f"{text}\n", encoding="utf-8")

@@ -11,7 +11,7 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from job import Job, read_job, time_decoding, write_answer
+from job import Job, finish, read_job
 from joeynmt.config import TestConfig, parse_global_args, set_validation_args
 from joeynmt.helpers import make_model_dir, resolve_ckpt_path
 from joeynmt.prediction import predict, prepare
@@ -115,7 +115,6 @@ def decode(width: int, job: Job, test: TestConfig, **options: Any) -> Sequence[s
 
 if __name__ == "__main__":
     job = read_job()
-    torch.set_num_threads(job.threads)
     config = configuration(job, write_symbols(job))
     make_model_dir(Path(config["model_dir"]), overwrite=True)
     settings = parse_global_args(config, rank=0, mode="train")
@@ -134,6 +133,5 @@ if __name__ == "__main__":
     training_seconds = perf_counter() - manager.started
     best = resolve_ckpt_path(None, settings.model_dir)  # the last, if it was never validated
     model.load_state_dict(torch.load(best, weights_only=False)["model_state"])
-    weights = sum(each.numel() for each in model.parameters())
-    decoded = time_decoding(partial(decode, job=job, test=settings.test, data=test, **common), job.beams)
-    write_answer(job, weights, training_seconds, decoded, ["torch", "joeynmt"])
+    of_test = partial(decode, job=job, test=settings.test, data=test, **common)
+    finish(job, model, training_seconds, of_test, ["torch", "joeynmt"])

@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 import datasets
 import numpy as np
 import torch
-from job import Job, read_job, time_decoding, write_answer
+from job import Job, finish, read_job
 from transformers import (
     AutoModelForSeq2SeqLM,
     AutoTokenizer,
@@ -33,23 +34,8 @@ from atenta.recipes.tasks.transduction import check_pair, encode_pairs, tag_toke
 _STEPS = 1_000_000  # of a schedule that follows the clock: only its fineness
 _WARMUP = 0.1  # of the time, as recipes do if they are not told otherwise
 _LONGEST = 128  # positions of BART, which it has to be told
-_OF_TRAINER = (  # options of our configuration that transformers' own Trainer has too
-    "lr_scheduler_type",
-    "label_smoothing_factor",
-    "weight_decay",
-    "max_grad_norm",
-    "per_device_eval_batch_size",
-    "logging_steps",
-    "eval_strategy",
-    "eval_steps",
-    "save_strategy",
-    "save_steps",
-    "save_total_limit",
-    "load_best_model_at_end",
-    "metric_for_best_model",
-    "greater_is_better",
-    "report_to",
-)
+# Options of our configuration that transformers' own Trainer has too. It has no Muon.
+_OF_TRAINER = {field.name for field in fields(Seq2SeqTrainingArguments)} - {"optim"}
 
 
 class Clock(TrainerCallback):
@@ -115,17 +101,14 @@ def train_bart(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
         target_separator=job.separator,
     )
     sizes = job.options
-    heads, inner = sizes["num_attention_heads"], sizes["intermediate_size"]
     config = BartConfig(
         vocab_size=len(tokenizer),
         d_model=sizes["hidden_size"],
-        encoder_layers=sizes["encoder_layers"],
-        decoder_layers=sizes["decoder_layers"],
-        encoder_attention_heads=heads,
-        decoder_attention_heads=heads,
-        encoder_ffn_dim=inner,
-        decoder_ffn_dim=inner,
-        dropout=sizes["dropout"],
+        encoder_attention_heads=sizes["num_attention_heads"],
+        decoder_attention_heads=sizes["num_attention_heads"],
+        encoder_ffn_dim=sizes["intermediate_size"],
+        decoder_ffn_dim=sizes["intermediate_size"],
+        **{name: sizes[name] for name in ("encoder_layers", "decoder_layers", "dropout")},
         init_std=sizes["initializer_range"],  # with the default, models this narrow learn nothing in two minutes
         max_position_embeddings=_LONGEST,
         pad_token_id=tokenizer.pad_token_id,
@@ -138,18 +121,18 @@ def train_bart(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
     encoded = {split: datasets.Dataset.from_dict(_encode(of_split, tokenizer)) for split, of_split in rows.items()}
     model.generation_config.max_length = 2 * max(len(ids) for split in encoded.values() for ids in split["labels"])
     mean_length = np.mean([len(row["input_ids"]) + len(row["labels"]) for row in encoded["train"]])
-    training = Seq2SeqTrainingArguments(
-        output_dir=str(Path(job.folder) / "model"),
-        max_steps=_STEPS,
-        warmup_steps=_WARMUP,
-        per_device_train_batch_size=round(sizes["max_tokens_per_batch"] / mean_length),
-        train_sampling_strategy="group_by_length",
-        predict_with_generate=True,
-        use_cpu=True,
-        seed=job.seed,
-        learning_rate=float(sizes["learning_rate"]),  # 1e-3 is a text in YAML 1.1
-        **{name: sizes[name] for name in _OF_TRAINER if name in sizes},
-    )
+    of_bart = {
+        "output_dir": str(Path(job.folder) / "model"),
+        "max_steps": _STEPS,
+        "warmup_steps": _WARMUP,
+        "per_device_train_batch_size": round(sizes["max_tokens_per_batch"] / mean_length),
+        "train_sampling_strategy": "group_by_length",
+        "predict_with_generate": True,
+        "use_cpu": True,
+        "seed": job.seed,
+        "learning_rate": float(sizes["learning_rate"]),  # 1e-3 is a text in YAML 1.1
+    }
+    training = Seq2SeqTrainingArguments(**{name: sizes[name] for name in _OF_TRAINER & sizes.keys()} | of_bart)
     seq2seq_trainer = Seq2SeqTrainer(
         model,
         training,
@@ -204,11 +187,9 @@ def decode(
 
 if __name__ == "__main__":
     job = read_job()
-    torch.set_num_threads(job.threads)
     clock = Clock(job.seconds)
     tokenizer, model = {"atenta": train_ours, "bart": train_bart}[job.contestant](job, clock)
-    model.eval()
     batch_size = job.options["per_device_eval_batch_size"]
     of_test = partial(decode, rows=_read(job, "test"), tokenizer=tokenizer, model=model, batch_size=batch_size)
     packages = ["torch", "transformers", "tokenizers", "accelerate"] + ["atenta"] * (job.contestant == "atenta")
-    write_answer(job, model.num_parameters(), clock.ended - clock.started, time_decoding(of_test, job.beams), packages)
+    finish(job, model, clock.ended - clock.started, of_test, packages)

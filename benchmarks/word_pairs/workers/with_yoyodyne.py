@@ -12,24 +12,26 @@ from time import perf_counter
 from typing import Any
 
 import torch
-from job import Job, read_job, time_decoding, write_answer
+from job import Job, finish, read_job
 from yoyodyne import data, models
 from yoyodyne.cli.main import YoyodyneCLI
 
 _MODULES = "yoyodyne.models.modules"
-_LINEAR = {"class_path": f"{_MODULES}.LinearEncoder", "init_args": {"dropout": 0.2, "embedding_size": 64}}
-_KINDS = {  # the class of the model, that of its encoder, and what reads tags; all else is the same
+_SIZES = {"dropout": 0.2, "embedding_size": 64, "hidden_size": 256, "layers": 4}
+_LINEAR = {"dropout": 0.2, "embedding_size": 64, "output_size": 64}
+_KINDS: dict[str, tuple[str, str, Any]] = {  # the class of the model, that of its encoder, and what reads tags
     "yoyodyne_rotary": ("RotaryTransformerModel", "RotaryTransformerEncoder", True),
-    "yoyodyne_pointer": ("PointerGeneratorTransformerModel", "TransformerEncoder", _LINEAR),
+    "yoyodyne_pointer": (
+        "PointerGeneratorTransformerModel",
+        "TransformerEncoder",
+        {"class_path": f"{_MODULES}.LinearEncoder", "init_args": _LINEAR},
+    ),
 }
 
 
 def configuration(job: Job) -> dict[str, Any]:
     """Return what yoyodyne's command would read from YAML."""
     model, encoder, tags = _KINDS[job.contestant]
-    sizes = {"dropout": 0.2, "embedding_size": 64, "hidden_size": 256, "layers": 4}
-    if tags is _LINEAR:
-        tags = {**_LINEAR, "init_args": {**_LINEAR["init_args"], "output_size": sizes["embedding_size"]}}
     rows = [row for split in ("train", "validation", "test") for row in job.read(split)]
     lengths = [
         (len(source), len(target.split(job.separator) if job.separator else target)) for source, target, *_ in rows
@@ -60,12 +62,10 @@ def configuration(job: Job) -> dict[str, Any]:
         "model": {
             "class_path": f"yoyodyne.models.{model}",
             "init_args": {
-                "source_encoder": {"class_path": f"{_MODULES}.{encoder}", "init_args": sizes},
+                "source_encoder": {"class_path": f"{_MODULES}.{encoder}", "init_args": _SIZES},
                 **({"features_encoder": tags} if job.tagged else {}),
-                "decoder_dropout": sizes["dropout"],
-                "decoder_hidden_size": sizes["hidden_size"],
-                "decoder_layers": sizes["layers"],
-                "embedding_size": sizes["embedding_size"],
+                **{f"decoder_{name}": _SIZES[name] for name in ("dropout", "hidden_size", "layers")},
+                "embedding_size": _SIZES["embedding_size"],
                 "label_smoothing": 0.1,
                 "optimizer": {"class_path": "torch.optim.Adam", "init_args": {"lr": 0.01}},
                 "scheduler": {
@@ -91,7 +91,6 @@ def decode(width: int, model: models.BaseModel, words: data.DataModule) -> Itera
 
 if __name__ == "__main__":
     job = read_job()
-    torch.set_num_threads(job.threads)
     config = Path(job.folder) / "config.yaml"
     config.write_text(json.dumps(configuration(job)), encoding="utf-8")  # JSON is YAML
     made = YoyodyneCLI(
@@ -109,7 +108,5 @@ if __name__ == "__main__":
     training_seconds = perf_counter() - started
     if best := made.trainer.checkpoint_callback.best_model_path:  # none if not even an epoch was completed
         made.model.load_state_dict(torch.load(best, weights_only=False)["state_dict"])
-    made.model.eval()
-    weights = sum(each.numel() for each in made.model.parameters())
-    decoded = time_decoding(partial(decode, model=made.model, words=made.datamodule), job.beams)
-    write_answer(job, weights, training_seconds, decoded, ["torch", "yoyodyne", "lightning"])
+    of_test = partial(decode, model=made.model, words=made.datamodule)
+    finish(job, made.model, training_seconds, of_test, ["torch", "yoyodyne", "lightning"])

@@ -21,8 +21,19 @@ Example:
 """
 
 
-def test_a_link_becomes_a_reference_to_the_name_in_any_module():
-    assert to_restructured("see [`A.b`].") == "see :py:obj:`.A.b`."
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("see [`A.b`].", "see :py:obj:`.A.b`."),  # the name in any module
+        ("(document 3's)", "(:ref:`document 3 <document-3>`'s)"),
+        ("Documents 2 to 5.", "Documents :ref:`2 <document-2>` to :ref:`5 <document-5>`."),
+        *((text, text) for text in ("``document 3``", "document 10", "documents 6", "three documents")),
+        ("`[a]` and [b] and ``c``, `[` `]`", "``[a]`` and [b] and ``c``, ``[`` ``]``"),
+        ("```\na  # document 3, [`a`]\n```", ".. code-block:: text\n\n   a  # document 3, [`a`]\n"),
+    ],
+)
+def test_links_citations_and_code_become_those_of_sphinx(text, expected):
+    assert to_restructured(text) == expected
 
 
 @pytest.mark.parametrize("indent", ["", "    "])
@@ -30,25 +41,6 @@ def test_a_fence_becomes_a_code_block_of_its_language(indent):
     fence = f"{indent}```python\n{indent}a = 1\n\n{indent}if a:\n{indent}    b = 2\n{indent}```"
     expected = f"{indent}.. code-block:: python\n\n{indent}   a = 1\n\n{indent}   if a:\n{indent}       b = 2\n"
     assert to_restructured(fence) == expected
-
-
-def test_a_citation_becomes_a_link_to_each_document():
-    assert to_restructured("(document 3's)") == "(:ref:`document 3 <document-3>`'s)"
-    both = "Documents :ref:`2 <document-2>` to :ref:`5 <document-5>`."
-    assert to_restructured("Documents 2 to 5.") == both
-
-
-@pytest.mark.parametrize("text", ["``document 3``", "document 10", "documents 6", "three documents"])
-def test_other_documents_and_literals_are_not_linked(text):
-    assert to_restructured(text) == text
-
-
-def test_code_in_a_fence_is_not_linked():
-    assert ":" not in to_restructured("```python\na  # document 3, [`a`]\n```").removeprefix(".. code-block::")
-
-
-def test_code_gets_two_backticks_and_brackets_stay():
-    assert to_restructured("`[a]` and [b] and ``c``, `[` `]`") == "``[a]`` and [b] and ``c``, ``[`` ``]``"
 
 
 def test_a_parameter_keeps_its_text_before_a_special_token():

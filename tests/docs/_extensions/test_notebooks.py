@@ -3,6 +3,7 @@
 import ast
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -23,18 +24,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 ADDRESS = "https://github.com/ana/atenta"
 CODE = "```{code-cell} ipython3\nx = 1\n```\n"
 SOLUTION = '<details class="solution">\n<summary>Solution 1</summary>'
-PAGE = f"""---
-jupytext:
-  text_representation:
-    extension: .md
-    format_name: myst
-kernelspec:
-  display_name: Python 3
-  language: python
-  name: python3
----
-
-# Page
+PAGE = f"""# Page
 
 See [other](b.md#part), [documents](../sources.md) and [elsewhere](https://example.org/c.md).
 
@@ -59,15 +49,13 @@ EXTENSIONS = ["myst_nb", "notebooks"]
 
 
 @pytest.fixture(scope="module")
-def page(tmp_path_factory):
-    path = tmp_path_factory.mktemp("page") / "a.md"
-    path.write_text(PAGE, encoding="utf-8")
-    return path
-
-
-@pytest.fixture(scope="module")
 def site(tmp_path_factory, build_site):
     return build_site(tmp_path_factory.mktemp("site"), PAGES, extensions=EXTENSIONS)
+
+
+@pytest.fixture
+def page(site):
+    return site.parent / "source" / "en" / "a.md"
 
 
 @pytest.fixture(scope="module")
@@ -164,11 +152,11 @@ def test_binder_installs_the_project_with_a_torch_that_it_accepts():
     assert extra in PROJECT["optional-dependencies"]
 
 
-def test_binder_writes_notebooks_beside_the_pages(tmp_path):
+def test_binder_writes_notebooks_beside_the_pages(tmp_path, page):
     line = (ROOT / ".binder" / "postBuild").read_text(encoding="utf-8").splitlines()[-1]
     assert line == "python docs/_extensions/notebooks.py docs/pt docs/en"
-    (tmp_path / "a.md").write_text(PAGE, encoding="utf-8")
-    (tmp_path / "b.md").write_text("# Part\n", encoding="utf-8")
+    for name in ("a.md", "b.md"):
+        shutil.copy(page.with_name(name), tmp_path)
     subprocess.run([sys.executable, DOCS / "_extensions" / "notebooks.py", tmp_path], check=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.ipynb", "a.md", "b.md"]
     assert json.loads((tmp_path / "a.ipynb").read_text(encoding="utf-8"))["cells"]
