@@ -87,8 +87,8 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
         raise ValueError(f"{options.model} is {class_of(config)}; --metrics is for pairs of texts: leave it out.")
     if of_model is None:
         raise ValueError(
-            f"{class_of(config)} has no scores here; expected a decoder, or a model of pairs, labels, tags, questions "
-            "or restored characters. Pre-trained encoders are scored by their recipe."
+            f"{class_of(config)}, of the kind {kind_of(config).name}, has no scores here; expected one of "
+            f"{', '.join(_TASKS)}. Pre-trained encoders are scored by their recipe."
         )
     if issubclass(of_model, LikelihoodTask):
         if options.generate or options.keep_letters or options.min_confidence:

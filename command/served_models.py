@@ -97,8 +97,8 @@ def load_predictor(options: PredictOptions) -> Predictor:
     kind = kind_of(config).name
     if kind not in _SERVED:
         raise ValueError(
-            f"{options.model} is {class_of(config)}, which has no answer for a line; expected a model that writes, "
-            "labels, tags, restores, answers or fills. `load_engine(folder).predict(texts)` returns its outputs."
+            f"{options.model} is {class_of(config)}, of the kind {kind}, which has no answer for a line; expected one "
+            f"of {', '.join(_SERVED)}. Its card has code that runs it."
         )
     load, fitting = _SERVED[kind]
     for name, flag in _FLAGS.items():
@@ -250,9 +250,7 @@ _Load = Callable[[PredictOptions, Path], Predictor]
 # For each kind of model that has an answer for a line, what loads it and the options that it takes.
 _SERVED: dict[str, tuple[_Load, Sequence[str]]] = {
     "text2text-generation": (_load_text_engine, ("keep_letters", "ensemble", "generate", "device", *_ENGINES)),
-    **dict.fromkeys(
-        ("text-generation", "prompt-answering", "pair-votes"), (_load_text_engine, ("generate", *_ENGINES))
-    ),
+    **dict.fromkeys(("text-generation", "prompt-answering"), (_load_text_engine, ("generate", *_ENGINES))),
     "character-restoration": (_load_restorer, ("min_confidence", *_ENGINES)),
     "letters-to-units": (_load_letters, _ENGINES),
     "question-answering": (lambda *loaded: AnswerPredictor(_pipeline("question-answering", *loaded)), ("device",)),

@@ -34,11 +34,14 @@ def make_page(folder: Path) -> gr.Interface:
     pages = {
         "character-restoration": restoration_page,
         "token-classification": tagging_page,
-        **dict.fromkeys(("text-generation", "prompt-answering", "pair-votes"), generation_page),
+        **dict.fromkeys(("text-generation", "prompt-answering"), generation_page),
     }
-    page = pages.get(kind_of(config).name)
+    kind = kind_of(config).name
+    page = pages.get(kind)
     if page is None:
-        raise ValueError(f"{folder} has a model of {class_of(config)}; expected a decoder or a tagger.")
+        raise ValueError(
+            f"{folder} has a model of {class_of(config)}, of the kind {kind}; expected one of {', '.join(pages)}."
+        )
     return page(folder)
 
 

@@ -53,7 +53,7 @@ def choose_engine(
         quantization = "int8"
     files, has_files = first_files(folder, quantization), _has_files(folder, quantization)
     only_files = any((folder / ONNX_FOLDER).glob("*.onnx")) and not any(folder.glob("*.safetensors"))
-    if engine != "torch" and has_files and has_onnx:
+    if engine in ("auto", "onnx") and has_files and has_onnx:
         return "onnx", quantization
     if engine == "torch" or (engine == "auto" and quantization is None and has_torch and not only_files):
         if not has_torch:

@@ -32,7 +32,8 @@ class Kind:
         auto_class: name of transformers' auto class that loads it.
         pipeline_tag: its task on the Hub; `None` if the Hub has none for it.
         is_of: tells, for a model with this head that was saved without the name of its kind, whether it is of this
-            one. The kind without it takes the models that no other takes.
+            one. Without it, a kind that is named as its task takes the models that no other takes, and another one
+            those that were saved with its name alone.
         about: what it does, in the languages of cards; `NUM_LABELS` is the number of its labels.
         usage: Python that runs it, for its card.
         example: a text to try it with.
@@ -75,7 +76,7 @@ def _writes_units(config: Mapping[str, Any]) -> bool:
     return _restores(config) and "tag_characters" in saved_options(config, "character-restoration")
 
 
-# Those that have a head in common: first the ones that `is_of` tells, the more special before the others.
+# Those that have a head in common: the ones that `is_of` tells come first, the more special before the others.
 _KINDS = (
     Kind(
         name="feature-extraction",
@@ -239,6 +240,7 @@ print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis
         head="PairVotesForCausalLM",
         auto_class="AutoModelForCausalLM",
         pipeline_tag="text-generation",
+        is_of=lambda config: True,
         about={
             "en": "It continues a text by votes of pairs of tokens.",
             "pt": "Continua um texto por votos de pares de tokens.",
@@ -308,7 +310,7 @@ def kind_of(config: Mapping[str, Any], class_name: str | None = None) -> Kind:
         )
     saved = next(filter(None, (saved_options(config, kind.task).get("kind") for kind in of_head)), None)
     for kind in of_head:
-        if saved == kind.name if saved else kind.is_of is None or kind.is_of(config):
+        if saved == kind.name if saved else kind.is_of(config) if kind.is_of else kind.name == kind.task:
             return kind
     expected = ", ".join(kind.name for kind in of_head)
     raise ValueError(f"{CONFIG}: the kind of {class_name} is {saved!r:.60}; expected one of {expected}.")
