@@ -84,7 +84,10 @@ def test_doubtful_characters_are_marked_with_their_probability(app):
 
 def test_errors_are_one_line(app, tmp_path, monkeypatch):
     save_with_tokenizer(AtentaEncoderModel, tmp_path / "encoder")
-    for name, message in (("encoder", "has a model of AtentaEncoderModel, of the kind feature-extraction; expected"), ("none", "has no config.json")):
+    for name, message in (
+        ("encoder", "has a model of AtentaEncoderModel, of the kind feature-extraction"),
+        ("none", "has no config.json"),
+    ):
         monkeypatch.setattr(sys, "argv", ["app.py", str(tmp_path / name)])
         with pytest.raises(SystemExit) as refused:
             app.main()
