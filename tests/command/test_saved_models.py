@@ -16,6 +16,7 @@ from atenta import (
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForMaskedLM,
     AtentaEncoderForTokenClassification,
+    AtentaPairVotesForCausalLM,
     CharacterRestorer,
     Spellings,
     load_engine,
@@ -239,3 +240,9 @@ def test_a_tagger_of_words_that_began_as_a_restorer_says_so(tmp_path):
     model = make_restorer().model
     model.config.task_specific_params = TaggingTask().task_specific_params
     assert kind_of(model.config.to_dict(), type(model).__name__).name == "token-classification"
+
+
+def test_pair_votes_have_no_answer_for_a_line(tmp_path):
+    save_with_tokenizer(AtentaPairVotesForCausalLM, tmp_path / "model")
+    with pytest.raises((SystemExit, ValueError), match="of the kind pair-votes, which has no answer"):
+        CHARACTER_DOORS["predict"](tmp_path / "model")
