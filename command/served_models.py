@@ -17,13 +17,7 @@ from atenta.command.predictors import (
 )
 from atenta.command.problems import Problems
 from atenta.command.text_lines import part_tags
-from atenta.engines.choice import (
-    IN_TORCH,
-    EngineName,
-    Quantization,
-    choose_engine,
-    first_files,
-)
+from atenta.engines.choice import IN_TORCH, EngineName, Quantization, choose_engine, first_files
 from atenta.engines.engine import Engine, load_engine
 from atenta.engines.kinds import KINDS, kind_of, prompt_separator
 from atenta.engines.saved_model import (
