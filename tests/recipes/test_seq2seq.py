@@ -1,6 +1,7 @@
 """Pairs of texts: n-best outputs, scores, texts of any characters, kept letters, several targets, invented pairs."""
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def test_sources_of_any_characters(tmp_path):
     options = {"train_file": data, "validation_file": data, "max_steps": 2, "output_dir": tmp_path / "model"}
     done = run_recorded(NAME, tmp_path, *tiny(NAME, **options))
     assert [row["source"] for row in read_predictions(tmp_path / "model")] == sources
-    (command,) = [each.removeprefix("$ ") for each in done.stdout.split("\n") if each.startswith("$ atenta predict")]
+    (command,) = re.findall(r"^\$ (atenta predict .*?'V;PL')$", done.stdout, re.DOTALL | re.MULTILINE)
     words = subprocess.run(
         ["bash", "-c", f"printf '%s\\0' {command}"], check=True, capture_output=True, text=True
     ).stdout.split("\0")
