@@ -28,7 +28,6 @@ import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
 from transformers import (
-    AutoModelForTokenClassification,
     DataCollatorForTokenClassification,
     EvalPrediction,
     PreTrainedModel,
@@ -310,7 +309,7 @@ def _create_tagger(
     try:
         tokenizer, model = load_or_create(
             sizes,
-            AutoModelForTokenClassification,
+            RestorationTask.kind,
             "encoder",
             texts,
             min_count=characters.min_character_count,

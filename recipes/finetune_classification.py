@@ -18,7 +18,7 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from transformers import AutoModelForSequenceClassification, DataCollatorWithPadding, EvalPrediction
+from transformers import DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
@@ -48,7 +48,7 @@ def main() -> None:
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
     report_misspelt("label", {split: label_names(rows) for split, rows in splits.items()})
     head = label_options(label_names(chain(*splits.values())))
-    tokenizer, model = load_or_create(sizes, AutoModelForSequenceClassification, "encoder", texts, **head)
+    tokenizer, model = load_or_create(sizes, ClassificationTask.kind, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
     has_pairs = any(row["text_pair"] is not None for row in chain(*splits.values()))
     task = ClassificationTask(text_pairs=has_pairs)

@@ -18,7 +18,7 @@ import atenta.recipes.terminal  # noqa: F401  # first, because the others take s
 from functools import partial
 from pathlib import Path
 
-from transformers import AutoModelForCausalLM, DataCollatorForSeq2Seq, EvalPrediction
+from transformers import DataCollatorForSeq2Seq, EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
@@ -52,7 +52,7 @@ def main() -> None:
     task = PromptTask(separator=SEPARATOR, max_length=sizes.max_length)
     splits = load_rows(data, training, task.row_format)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
-    tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", texts)
+    tokenizer, model = load_or_create(sizes, PromptTask.kind, "decoder", texts)
     tokenizer.chat_template = CHAT_TEMPLATE
     report = report_rows(splits, training, ["prompt", "answer"], tokenizer)
     encode = partial(encode_prompts, tokenizer=tokenizer, max_length=sizes.max_length)

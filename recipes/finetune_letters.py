@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 import datasets
 import numpy as np
-from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
+from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.phonemization.letter_tagger import LetterTagger, writes_units
 from atenta.recipes.option_annotations import FROM_1
@@ -105,7 +105,7 @@ def main() -> None:
     labels = sorted({piece for of_letter in variants.values() for piece in of_letter})
     tokenizer, model = load_or_create(
         sizes,
-        AutoModelForTokenClassification,
+        LetterTask.kind,
         "encoder",
         (task.mark(row) for row in train),
         **label_options(labels),
@@ -113,13 +113,13 @@ def main() -> None:
         window_length=sizes.max_length - 2,
         type_vocab_size=1,  # restoration gives each character a segment, here the same
     )
-    if model.config.character_variants != variants or writes_units(model.config):  # a saved tagger keeps its own
-        if not writes_units(model.config) or not marks.keys() <= LetterTask(model.config.to_dict()).marks.keys():
-            raise SystemExit(
-                f"--model_name_or_path {sizes.model_name_or_path}: found another tagger, or one of other tags; "
-                "expected an encoder of pretrain_masked.py, or a model of this recipe"
-            )
+    if writes_units(model.config):  # a saved tagger keeps its own
         task = LetterTask(model.config.to_dict(), **scored_by)
+        if unknown := ", ".join(sorted(marks.keys() - task.marks.keys())):
+            raise SystemExit(
+                f"--model_name_or_path {sizes.model_name_or_path}: found a tagger without the tags {unknown}; "
+                "expected an encoder of pretrain_masked.py, or a tagger that has them"
+            )
     model.config.task_specific_params = task.task_specific_params
     report = report_rows(
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from transformers import AutoModelForQuestionAnswering, DataCollatorWithPadding, EvalPrediction
+from transformers import DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.option_annotations import FROM_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
@@ -57,7 +57,7 @@ def main() -> None:
         for name, rows in splits.items():
             print(f"{name}: corrected the positions of {sum(rows['corrected']):,} answers", flush=True)
     texts = (row["question"] + row["context"] for row in splits["train"])
-    tokenizer, model = load_or_create(sizes, AutoModelForQuestionAnswering, "encoder", texts)
+    tokenizer, model = load_or_create(sizes, QuestionTask.kind, "encoder", texts)
     task = QuestionTask(
         max_seq_len=sizes.max_length,
         doc_stride=data.stride,

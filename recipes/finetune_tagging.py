@@ -19,7 +19,7 @@ from functools import partial
 from itertools import chain
 from typing import Annotated
 
-from transformers import AutoModelForTokenClassification, DataCollatorForTokenClassification, EvalPrediction
+from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.tagging import TaggingTask, encode_tagged, tag_names, tags_of_words
@@ -57,12 +57,7 @@ def main() -> None:
     sentences = (" ".join(row["words"]) for row in splits["train"])
     report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
-    tokenizer, model = load_or_create(sizes, AutoModelForTokenClassification, "encoder", sentences, **head)
-    if getattr(model.config, "character_variants", None):
-        raise SystemExit(
-            f"--model_name_or_path {sizes.model_name_or_path}: found a model that changes characters; expected an "
-            "encoder of pretrain_masked.py, or a model of this recipe"
-        )
+    tokenizer, model = load_or_create(sizes, TaggingTask.kind, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
     model.config.task_specific_params = task.task_specific_params
     report = report_rows(splits, training, ["words"], tokenizer, max_length=sizes.max_length)

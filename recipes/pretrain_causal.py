@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-from transformers import AutoModelForCausalLM, EvalPrediction
+from transformers import EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, Mark
@@ -59,7 +59,7 @@ def main() -> None:
     run = start_run(*options)
     data, sizes, sample, training = options
     splits = load_documents(data, training)
-    tokenizer, model = load_or_create(sizes, AutoModelForCausalLM, "decoder", splits["train"]["text"])
+    tokenizer, model = load_or_create(sizes, DocumentTask.kind, "decoder", splits["train"]["text"])
     report = report_rows(splits, training, ["text"], tokenizer)
     packing = partial(pack, tokenizer=tokenizer, block_size=sizes.max_length)
     packed = encode_rows(splits, training, packing, data.preprocessing_num_workers)

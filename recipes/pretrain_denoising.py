@@ -18,8 +18,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Annotated
 
-from transformers import AutoModelForSeq2SeqLM
-
 from atenta.recipes.option_annotations import FROM_1, SHARE
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.denoising import DenoisingCollator, decode_masked, encode_texts, mask_once
@@ -61,7 +59,7 @@ def main() -> None:
         raise SystemExit("--tags_with_positions: about pairs of texts with tags. Leave it out.")
     run = start_run(*options)
     splits = load_documents(data, training)
-    tokenizer, model = load_or_create(sizes, AutoModelForSeq2SeqLM, "encoder-decoder", splits["train"]["text"])
+    tokenizer, model = load_or_create(sizes, PairTask.kind, "encoder-decoder", splits["train"]["text"])
     report = report_rows(splits, training, ["text"], tokenizer)
     encode = partial(encode_texts, tokenizer=tokenizer, max_length=sizes.max_length)
     encoded = encode_rows(splits, training, encode, data.preprocessing_num_workers)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Annotated
 
-from transformers import AutoModelForPreTraining, EvalPrediction
+from transformers import EvalPrediction
 
 from atenta.recipes.baselines import most_frequent_character, unigram_characters
 from atenta.recipes.option_annotations import FROM_0, FROM_1, PROBABILITY, SHARE
@@ -69,9 +69,7 @@ def main() -> None:
     data, sizes, masking, training = options
     splits = load_documents(data, training)
     words = most_frequent_words(splits["train"]["text"], masking.num_words)
-    tokenizer, model = load_or_create(
-        sizes, AutoModelForPreTraining, "encoder", splits["train"]["text"], num_words=len(words)
-    )
+    tokenizer, model = load_or_create(sizes, "pretraining", "encoder", splits["train"]["text"], num_words=len(words))
     report = report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)

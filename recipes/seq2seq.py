@@ -21,7 +21,7 @@ from itertools import chain
 from typing import Annotated, Any
 
 import datasets
-from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq
+from transformers import DataCollatorForSeq2Seq
 
 from atenta.recipes.option_annotations import FROM_0, Mark
 from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
@@ -87,7 +87,7 @@ def main() -> None:
         splits["train"] = _add_hallucinated(rows["train"], pairs.hallucinated_rows, training.seed)
     tokenizer, model = load_or_create(
         sizes,
-        AutoModelForSeq2SeqLM,
+        PairTask.kind,
         "encoder-decoder",
         (row["source"] + row["target"] for row in splits["train"]),
         tags=tag_tokens(chain(*splits.values())),

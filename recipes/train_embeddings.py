@@ -36,7 +36,7 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch.nn import Module
 from torch.utils.data import DataLoader
-from transformers import AutoModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import EvalLoopOutput
 
 from atenta.recipes.option_annotations import ABOVE_0, FROM_1
@@ -185,7 +185,7 @@ def main() -> None:
             raise SystemExit(printable(str(error))) from None
         splits["train"] = concatenate_datasets([splits["train"], further])
     texts = (text for row in splits["train"] for text in row.values())
-    tokenizer, encoder = load_or_create(sizes, AutoModel, "encoder", texts)
+    tokenizer, encoder = load_or_create(sizes, "feature-extraction", "encoder", texts)
     report = report_rows(splits, training, ["anchor", "positive"], tokenizer)
     model = as_sentence_transformer(encoder, tokenizer, sizes.max_length)
     _print_longer(splits["train"], tokenizer, model.max_seq_length)

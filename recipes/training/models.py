@@ -5,12 +5,14 @@ from itertools import chain
 from typing import Any
 from unicodedata import normalize
 
+import transformers
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
-from transformers import AutoModelForMaskedLM, AutoModelForPreTraining, PreTrainedModel, PreTrainedTokenizerBase
+from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.configuration.configuration_base import AtentaConfig
+from atenta.engines.kinds import KINDS, kind_of
 from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments
@@ -23,14 +25,14 @@ _CONFIGURATIONS = {
 }
 # Their users write `<mask>` into texts. To all other models, special tokens in texts are characters: training encodes
 # them so, and then the tokenizer that is saved with the model must.
-_FILL_MASKS = (AutoModelForMaskedLM, AutoModelForPreTraining)
+_FILL_MASKS = ("fill-mask", "pretraining")
 # Their output layers have the same name in a file, whatever their labels.
 _WITH_LABELS = ("ForSequenceClassification", "ForTokenClassification")
 
 
 def load_or_create(
     options: ModelArguments,
-    auto_class: type,
+    kind: str,
     family: str,
     texts: Iterable[str],
     *,
@@ -47,7 +49,7 @@ def load_or_create(
 
     Args:
         options: `model_name_or_path` to load, or sizes to create; `lora_rank` wraps the model in peft's LoRA.
-        auto_class: transformers' auto class of the task, such as `AutoModelForTokenClassification`.
+        kind: Name of the kind of model, in `engines/kinds.py`.
         family: `encoder`, `decoder` or `encoder-decoder`.
         texts: Their characters become the alphabet of a new tokenizer.
         tags: Tokens for the feature tags of a new tokenizer; a saved one of this package learns those that it lacks.
@@ -61,11 +63,12 @@ def load_or_create(
             not fit together.
     """
     configuration = _CONFIGURATIONS[family]
+    auto_class = getattr(transformers, KINDS[kind].auto_class)
     if options.model_name_or_path is None:
         tokenizer = AtentaTokenizer.from_texts(
             texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
         )
-        tokenizer.split_special_tokens = auto_class not in _FILL_MASKS
+        tokenizer.split_special_tokens = kind not in _FILL_MASKS
         sizes = options.sizes() | {"vocab_size": len(tokenizer)}
         if tags and not getattr(options, "tags_with_positions", False):
             sizes["tag_token_ids"] = tokenizer.convert_tokens_to_ids(list(tags))
@@ -75,7 +78,7 @@ def load_or_create(
             raise SystemExit(printable(str(error.__cause__ or error))) from None
     else:
         try:
-            tokenizer, model = _load(options, auto_class, configuration, tags, head)
+            tokenizer, model = _load(options, kind, configuration, tags, head)
         except (OSError, ValueError) as error:
             named = options.model_name_or_path
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
@@ -86,7 +89,7 @@ def load_or_create(
 
 def _load(
     options: ModelArguments,
-    auto_class: Any,
+    kind: str,
     expected: type[AtentaConfig],
     tags: Sequence[str],
     head: Mapping[str, Any],
@@ -97,6 +100,7 @@ def _load(
         OSError: If there is no such model.
         ValueError: If it is damaged, of another type, or gives labels of another task.
     """
+    auto_class = getattr(transformers, KINDS[kind].auto_class)
     folder = find_model(options.model_name_or_path)
     saved = load_config(folder)
     # Models of other packages are accepted if their type has the task's head and the option that is set below.
@@ -105,6 +109,12 @@ def _load(
         raise ValueError(f"found a model of type {saved.model_type}; expected {expected.model_type}")
     wanted, found = auto_class._model_mapping[type(saved)].__name__, saved.architectures or []
     if wanted in found:
+        other = kind_of(saved.to_dict()).name
+        if "id2label" in head and other != kind:
+            raise ValueError(
+                f"found a model of the kind {other}; expected an encoder, as pretrain_masked.py saves it, or one of "
+                f"the kind {kind}"
+            )
         head = {}
     elif "id2label" in head and any(name.endswith(_WITH_LABELS) for name in found):
         labels, others = (printable(f"{', '.join(each.values()):.200}") for each in (saved.id2label, head["id2label"]))
@@ -112,7 +122,7 @@ def _load(
             f"found {found[0]}, whose output layer is for {labels}; expected an encoder, as pretrain_masked.py saves "
             f"it, or {wanted}, for {others}"
         )
-    tokenizer = load_tokenizer(folder, split_special_tokens=auto_class not in _FILL_MASKS)
+    tokenizer = load_tokenizer(folder, split_special_tokens=kind not in _FILL_MASKS)
     model = load_weights(auto_class, folder, dropout=options.dropout, **head)
     if isinstance(saved, AtentaEncoderDecoderConfig) and not tokenizer.get_vocab().keys() >= {*tags}:
         tokenizer = _add_tags(tokenizer, model, tags)

@@ -286,7 +286,10 @@ CASES = {
             "test.tsv": accented(TEST_ACCENTED, "news"),
         },
         ("bad.tsv", "a\tá\nacao\tações\n", ", line 2"),
-        (AtentaEncoderForTokenClassification, "an encoder of pretrain_masked.py, or a model of this recipe"),
+        (
+            AtentaEncoderForTokenClassification,
+            "an encoder, as pretrain_masked.py saves it, or one of the kind character-restoration",
+        ),
         (["domain", "source", "gold"], TEST_ACCENTED),
         options={
             **{**_LEARNING, "max_length": 64, "min_spelling_count": 1, "min_variant_count": 1},
@@ -300,7 +303,10 @@ CASES = {
         "word_error_rate",
         {"train.tsv": lines(*SPOKEN * 8), "validation.tsv": lines(*SPOKEN), "test.tsv": lines(*TEST_SPOKEN)},
         ("bad.tsv", "a\tb\nno tab here\n", ", line 2: found 1 column"),
-        (AtentaEncoderForTokenClassification, "an encoder of pretrain_masked.py, or a model of this recipe"),
+        (
+            AtentaEncoderForTokenClassification,
+            "an encoder, as pretrain_masked.py saves it, or one of the kind letters-to-units",
+        ),
         (["source", "tags", "gold", "output"], [phones for _, phones, _ in TEST_SPOKEN]),
         score=lambda rows: PairTask(metrics=["exact_match", "phone_error_rate"]).score(*_targets_and_outputs(rows)),
         options=_LEARNING

@@ -4,15 +4,7 @@ import json
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    AutoModelForMaskedLM,
-    AutoModelForQuestionAnswering,
-    AutoModelForSeq2SeqLM,
-    AutoModelForSequenceClassification,
-    AutoModelForTokenClassification,
-    AutoTokenizer,
-)
+from transformers import AutoTokenizer
 
 from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForTokenClassification, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer
@@ -28,8 +20,8 @@ def tokenizer():
     return AtentaTokenizer.from_texts(TEXTS, family="encoder")
 
 
-def create(auto_class=AutoModelForSequenceClassification, family="encoder", head=LABELS, **options):
-    return load_or_create(StackArguments(**(SIZES | options)), auto_class, family, TEXTS, **head)
+def create(kind="text-classification", family="encoder", head=LABELS, **options):
+    return load_or_create(StackArguments(**(SIZES | options)), kind, family, TEXTS, **head)
 
 
 def test_a_new_model_has_the_given_sizes():
@@ -46,9 +38,9 @@ def test_a_new_model_has_the_given_sizes():
 def test_only_models_that_fill_in_masks_read_them_in_texts(tmp_path):
     """Whatever the model was trained for before."""
     previous = None
-    for auto_class, reads in ((AutoModelForMaskedLM, True), (AutoModelForSequenceClassification, False)) * 2:
-        made, model = create(auto_class, head={}, model_name_or_path=previous)
-        previous = tmp_path / auto_class.__name__
+    for kind, reads in (("fill-mask", True), ("text-classification", False)) * 2:
+        made, model = create(kind, head={}, model_name_or_path=previous)
+        previous = tmp_path / kind
         model.save_pretrained(previous)
         made.save_pretrained(previous)
         loaded = AutoTokenizer.from_pretrained(previous)
@@ -59,7 +51,7 @@ def test_positions_of_tags_and_of_cross_attention():
     def config_of(**options):
         sizes = {name: SIZES[name] for name in list(SIZES)[:3]} | {"encoder_layers": 1, "decoder_layers": 1}
         arguments = TwoStackArguments(**sizes, position_embedding_type="rotary", **options)
-        return load_or_create(arguments, AutoModelForSeq2SeqLM, "encoder-decoder", TEXTS, tags=["<V>"])[1].config
+        return load_or_create(arguments, "text2text-generation", "encoder-decoder", TEXTS, tags=["<V>"])[1].config
 
     config = config_of()
     assert config.rotary_cross_attention
@@ -74,7 +66,7 @@ def test_positions_of_tags_and_of_cross_attention():
 
 def test_a_saved_encoder_decoder_gets_tags_after_its_tokens_and_keeps_its_weights(tmp_path):
     sizes = {name: SIZES[name] for name in list(SIZES)[:3]} | {"encoder_layers": 1, "decoder_layers": 1}
-    family = AutoModelForSeq2SeqLM, "encoder-decoder", TEXTS
+    family = "text2text-generation", "encoder-decoder", TEXTS
     made, model = load_or_create(TwoStackArguments(**sizes), *family)
     model.save_pretrained(tmp_path)
     made.save_pretrained(tmp_path)
@@ -117,13 +109,23 @@ def test_the_output_layer_of_another_task_is_no_start(labels, tmp_path):
     tokenizer().save_pretrained(tmp_path)
     with pytest.raises(SystemExit, match=rf"--model_name_or_path .*B, I, O.*pretrain_masked.*{', '.join(labels)}"):
         create(model_name_or_path=str(tmp_path), head=label_options(labels))
-    _, kept = create(AutoModelForTokenClassification, model_name_or_path=str(tmp_path), head=label_options(["B", "O"]))
+    _, kept = create("token-classification", model_name_or_path=str(tmp_path), head=label_options(["B", "O"]))
     assert kept.config.id2label == saved.config.id2label
     assert torch.equal(kept.classifier.weight, saved.classifier.weight)
-    assert (
-        create(AutoModelForQuestionAnswering, model_name_or_path=str(tmp_path), head={})[1].qa_outputs.out_features
-        == 2
-    )
+    assert create("question-answering", model_name_or_path=str(tmp_path), head={})[1].qa_outputs.out_features == 2
+
+
+def test_a_model_of_another_kind_with_the_same_head_is_no_start(tmp_path):
+    labels = label_options(["a", "á"])
+    saved = tiny_model(AtentaEncoderForTokenClassification, vocab_size=len(tokenizer()), **labels)
+    saved.config.update({"character_variants": {"a": ["a", "á"]}, "window_length": 8})
+    saved.save_pretrained(tmp_path)
+    tokenizer().save_pretrained(tmp_path)
+    options = {"model_name_or_path": str(tmp_path), "head": labels}
+    assert torch.equal(create("character-restoration", **options)[1].classifier.weight, saved.classifier.weight)
+    for kind in ("token-classification", "letters-to-units"):
+        with pytest.raises(SystemExit, match=f"found a model of the kind character-restoration; expected .* {kind}"):
+            create(kind, **options)
 
 
 def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):
@@ -147,11 +149,9 @@ def test_lora_trains_low_ranks_and_a_new_head_only():
     assert all("modules_to_save" in name and ".model.model." not in name for name in heads)
 
 
-@pytest.mark.parametrize(
-    ("auto_class", "family"), [(AutoModelForCausalLM, "decoder"), (AutoModelForMaskedLM, "encoder")]
-)
-def test_lora_freezes_the_output_layer(auto_class, family):
-    _, model = create(auto_class, family, head={}, lora_rank=2)
+@pytest.mark.parametrize(("kind", "family"), [("text-generation", "decoder"), ("fill-mask", "encoder")])
+def test_lora_freezes_the_output_layer(kind, family):
+    _, model = create(kind, family, head={}, lora_rank=2)
     trained = {name for name, weight in model.named_parameters() if weight.requires_grad}
     assert trained
     assert all("lora_" in name and "lm_head" not in name for name in trained)
