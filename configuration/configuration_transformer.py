@@ -115,7 +115,7 @@ class AtentaTransformerConfig(AtentaConfig):
                 f"hidden_size={self.hidden_size} is odd; expected an even number for sinusoidal positions, which pair "
                 "sines with cosines."
             )
-        if self.position_embedding_type == "rotary" and self.head_dim % 2:
+        if self.position_embedding_type == "rotary" and (self.head_dim or 0) % 2:
             raise ValueError(
                 f"head_dim={self.head_dim} is odd; expected an even number for rotary positions, which rotate "
                 "pairs of numbers."

@@ -121,7 +121,8 @@ class Engine:
             UserWarning: If an encoder-decoder's output was cut off at the largest length, or a text names a file.
         """
         is_one = isinstance(texts, str)
-        given, tags = ([texts], None if tags is None else [tags]) if is_one else (texts, tags)
+        given = [texts] if isinstance(texts, str) else texts
+        tags = [tags] if is_one and tags is not None else tags
         warn_of_files(given)
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]

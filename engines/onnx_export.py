@@ -391,7 +391,7 @@ def _export(
     outside_blocks = [
         node.name
         for node in program.model.graph
-        if not any(part in node.metadata_props.get(_MODULES_OF_NODE, "") for part in _WITH_BLOCKS)
+        if node.name and not any(part in node.metadata_props.get(_MODULES_OF_NODE, "") for part in _WITH_BLOCKS)
     ]
     program.model.metadata_props.update({FORMAT_KEY: FORMAT, **_PREPARED})
     model = program.model_proto

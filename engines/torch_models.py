@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -109,7 +110,7 @@ class TorchTexts:
 
     @torch.inference_mode()
     def _select(self, rows: np.ndarray) -> None:
-        index = torch.from_numpy(rows.reshape(-1))
+        index: Any = torch.from_numpy(rows.reshape(-1))  # a LongTensor
         if torch.equal(index, torch.arange(len(self.rows["attention_mask"]))):
             return
         self.rows = {name: tensor[index] for name, tensor in self.rows.items()}

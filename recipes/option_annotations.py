@@ -41,6 +41,7 @@ PROBABILITY = Range("a number from 0 to 1", lambda value: 0 <= value <= 1)
 BELOW_1 = Range("a number from 0 up to, but not including, 1", lambda value: 0 <= value < 1)
 SHARE = Range("a number above 0 and below 1", lambda value: 0 < value < 1)
 SEED = Range("a whole number from 0 to 4,294,967,295", lambda value: 0 <= value < 2**32)
+NOT_BLANK = Range("a text that is not blank", lambda value: bool(value.strip()))
 STEPS = Range(
     "a whole number of steps, or a number above 0 and below 1, their share of the run",
     lambda value: 0 < value < 1 or (value >= 1 and value % 1 == 0),

@@ -29,7 +29,8 @@ def find_spellings(config: Any, **hub_options: Any) -> Path | None:
         from transformers.utils import cached_file
 
         hub_options.setdefault("revision", getattr(config, "_commit_hash", None))
-        return Path(cached_file(config.name_or_path, name, **hub_options))
+        found: Any = cached_file(config.name_or_path, name, **hub_options)  # or raises
+        return Path(found)
     if not path.exists():
         raise FileNotFoundError(f"{path}, which config.json names as spellings_file, is not there.")
     if not path.is_file() or path.resolve().parent != (folder / "config.json").resolve().parent:

@@ -167,7 +167,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             BPE(vocab=vocabulary, merges=[], byte_fallback=True, cache_capacity=0, ignore_merges=bool(units))
         )
         backend.normalizer = NORMALIZER
-        if units:
+        if target_separator is not None and units:
             # The second split keeps a text that reads `<pad>` from being that token.
             backend.pre_tokenizer = pre_tokenizers.Sequence(
                 [

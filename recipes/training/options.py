@@ -26,6 +26,7 @@ from atenta.recipes.option_annotations import (
     FROM_0,
     FROM_1,
     FROM_2,
+    NOT_BLANK,
     STEPS_OR_0,
     IdleIf,
     Mark,
@@ -53,7 +54,10 @@ _POSITIONS = ("rotary_cross_attention", "tags_with_positions")  # of new models 
 # Options of every recipe that writes a card.
 CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
 CardTitleOption = Annotated[
-    str | None, Mark.INCIDENTAL, "title of the model card; None: the name of the repository or of output_dir"
+    str | None,
+    NOT_BLANK,
+    Mark.INCIDENTAL,
+    "title of the model card; None: the name of the repository or of output_dir",
 ]
 CountryOption = Annotated[
     str | None,

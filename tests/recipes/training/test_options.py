@@ -178,6 +178,13 @@ def test_numbers_out_of_range_are_refused_in_one_line(name, tmp_path, capsys):
     assert refused(capsys, file) == line
 
 
+def test_a_blank_title_is_refused(tmp_path, capsys):
+    (tmp_path / "options.yaml").write_text("use_cpu: true\n", encoding="utf-8")
+    line = refused(capsys, tmp_path / "options.yaml", "--card_title", " ")
+    assert "--card_title" in line
+    assert "expected a text that is not blank" in line
+
+
 def test_every_number_has_a_range():
     """Only `local_rank` has none, which launchers set."""
     for name, option in options_of(TwoStackArguments, EncoderArguments, Seq2SeqRecipeArguments).items():
