@@ -16,7 +16,8 @@ the text itself cannot be corrupted, however long it is.
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import ne
@@ -39,7 +40,9 @@ from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import BadRow, printable, read_lines
+from atenta.recipes.samples import SAMPLES
+from atenta.recipes.samples.files import sample_files
 from atenta.recipes.tasks.characters import (
     CHARACTER_PAIRS,
     FEATURES,
@@ -72,7 +75,7 @@ from atenta.recipes.training.results import compare, compare_by_group, compare_b
 from atenta.recipes.training.trainer import check_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
 from atenta.restoration.restorer import CharacterRestorer
-from atenta.restoration.spellings import Spellings
+from atenta.restoration.spellings import WORD, Spellings
 from atenta.restoration.window_reader import RestoredText
 
 _SPELLINGS_FILE = "spellings.txt"
@@ -97,6 +100,12 @@ class CharacterArguments:
     min_spelling_count: Annotated[
         int, FROM_1, "words that training has fewer times are read there as if they were unknown"
     ] = 3
+    word_list: Annotated[
+        str | None,
+        Mark.AFTER_TRAINING,
+        "file of words, one on each line: those that training lacks, and the model spells otherwise, join the "
+        "spellings; null: that of the sample, if it has one",
+    ] = None
     half_precision: Annotated[bool, Mark.AFTER_TRAINING, "save the weights, but the head's, in 16 bits"] = False
 
     def __post_init__(self) -> None:
@@ -114,6 +123,7 @@ def main() -> None:
         raise SystemExit(
             f"--max_length {sizes.max_length}: expected 3 or more, for a character and two special tokens."
         )
+    words = _read_words(data, characters)
     rows = _load_pairs(data, characters, training)
     try:
         variants, rare = count_variants(rows["train"], characters.min_variant_count)
@@ -134,6 +144,11 @@ def main() -> None:
         raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
     bases = base_characters(variants)
     fold_case = restores_no_case(bases.items())
+    if characters.word_list and not (fold_case and model.config.spellings_file):
+        raise SystemExit(
+            f"--word_list {characters.word_list}: expected a model that restores no capitals, and --spellings true; "
+            "leave it out."
+        )
     report = report_rows(
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
     )
@@ -166,6 +181,11 @@ def main() -> None:
     restorer = CharacterRestorer(trainer.model, tokenizer, spellings)
     tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     details: dict[str, Any] = {}
+    if words and spellings is not None:
+        added = misspelt_words(restorer, spellings, words)
+        details["listed_words"] = {"read": len(words), "added": len(added)}
+        spellings = spellings.with_words(added)
+        restorer = CharacterRestorer(trainer.model, tokenizer, spellings)
     if characters.half_precision:
         details["rounding"] = round_weights(restorer, [row["source"] for row in tests["test"]])
     validation = rows["validation"]
@@ -251,6 +271,13 @@ def halve_weights(path: Path) -> None:
     let_others_read(path)
 
 
+def misspelt_words(restorer: CharacterRestorer, spellings: Spellings, words: Iterable[str]) -> dict[str, str]:
+    """Return the words of a list that the spellings lack, and that a tagger spells otherwise, by the bare word."""
+    lacking = spellings.lacks(words)
+    restored = restorer.restore(list(lacking))
+    return {bare: word for (bare, word), each in zip(lacking.items(), restored) if each.text != word}
+
+
 def confidence_of_choices(
     restorer: CharacterRestorer, rows: Sequence[Mapping[str, Any]], restored: Sequence[RestoredText]
 ) -> tuple[np.ndarray, np.ndarray]:
@@ -292,6 +319,30 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
         return load_rows(data, training, CHARACTER_PAIRS)
     texts = load_documents(data, training)
     return encode_rows(texts, training, partial(strip_texts, strip=characters.strip), features=FEATURES)
+
+
+def _read_words(data: DocumentArguments, characters: CharacterArguments) -> list[str]:
+    """Return the words of the list that is named, or else of that of the sample.
+
+    Raises:
+        SystemExit: If it cannot be read, or a line has no word, or more than one.
+    """
+    path, words = characters.word_list, []
+    sample = None if path or data.named() else SAMPLES.get(data.sample or "")
+    try:
+        if sample and sample.word_list:
+            path = str(sample_files("", sample.word_list)[0])
+        if path is None:
+            return []
+        for number, line in read_lines(path):
+            if isinstance(line, BadRow):
+                raise line
+            if not WORD.fullmatch(word := unicodedata.normalize("NFC", line.strip())):
+                raise BadRow(f"{path}, line {number}", f"found {line:.80}; expected one word of letters and digits")
+            words.append(word)
+    except (ValueError, OSError) as error:
+        raise SystemExit("--word_list " * bool(characters.word_list) + printable(str(error))) from None
+    return words
 
 
 def _create_tagger(

@@ -37,8 +37,9 @@ class Spellings:
     """
 
     def __init__(self, bases: Mapping[str, str], spellings: Mapping[str, tuple[str, ...]]) -> None:
-        self._bases = np.arange(_CODE_POINTS, dtype=np.uint32)  # a table is faster than `str.translate`
-        self._bases[list(map(ord, bases))] = list(map(ord, bases.values()))
+        self._bases = bases
+        self._table = np.arange(_CODE_POINTS, dtype=np.uint32)  # a table is faster than `str.translate`
+        self._table[list(map(ord, bases))] = list(map(ord, bases.values()))
         self._choices = frozenset(bases.values())
         self._spellings = spellings
 
@@ -125,6 +126,26 @@ class Spellings:
         loaded._spellings = dict(zip(bare, rows))
         return loaded
 
+    def lacks(self, words: Iterable[str]) -> dict[str, str]:
+        """Return the words, in lower case, that have one spelling among those given and none here, by the bare word.
+
+        Args:
+            words: in NFC. A word that has none of the characters that a choice leads to is left out: it may be a
+                loan or a name, which no rule of spelling speaks of.
+        """
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for word in map(lower_case, words):
+            found[self._bare(word)].add(word)
+        return {
+            bare: spelling
+            for bare, (spelling, *others) in sorted(found.items())
+            if not others and spelling != bare and bare not in self._spellings
+        }
+
+    def with_words(self, words: Mapping[str, str]) -> "Spellings":
+        """Return these spellings and further words of a single one each, as [`Spellings.lacks`] returns them."""
+        return Spellings(self._bases, {**self._spellings, **{bare: (each,) for bare, each in words.items()}})
+
     def save(self, path: str | Path) -> None:
         """Write one word on each line: `ação`, or its spellings, the most frequent one first: `esta está`."""
         Path(path).write_bytes(self.to_bytes())
@@ -146,7 +167,7 @@ class Spellings:
             A text of the same length, and (characters,) int64: 1 in words with a single spelling, 0 elsewhere.
         """
         given, lower = code_points(text), code_points(lower_case(text))
-        bare = self._bases[lower]
+        bare = self._table[lower]
         pieces = _WORDS.split(_text(bare))  # every second one is a word
         words = pieces[1::2]
         known = list(map(self._spellings.get, words, repeat(())))
@@ -168,7 +189,7 @@ class Spellings:
 
     def _bare(self, text: str) -> str:
         """Return the text in lower case and without marks."""
-        return _text(self._bases[code_points(lower_case(text))])
+        return _text(self._table[code_points(lower_case(text))])
 
 
 def _text(codes: np.ndarray) -> str:

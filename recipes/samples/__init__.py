@@ -28,6 +28,7 @@ class Sample:
         columns: The columns of its rows.
         files: The file of each split, in `recipes/data`.
         rows: A function that makes the rows of each split, if no file contains them as they are.
+        word_list: A file of words in `recipes/data`, whose spellings a tagger of characters is given after training.
     """
 
     data: tuple[str, str]
@@ -38,6 +39,7 @@ class Sample:
     columns: Sequence[str] = ()
     files: Sequence[str] = ()
     rows: Callable[[], Mapping[str, Sequence[Mapping[str, Any]]]] | None = None
+    word_list: str | None = None
 
     @property
     def about(self) -> dict[str, Any]:
@@ -112,7 +114,16 @@ SAMPLES = {
         columns=_LABELLED,
         rows=language_words,
     ),
-    "portuguese": Sample(_PORTUGUESE, _ACCENTS, columns=_CHARACTERS, rows=portuguese_texts),
+    "portuguese": Sample(
+        (
+            f"{_PORTUGUESE[0]}; words of the dictionary VERO (LGPL 3 or MPL 2.0) in spellings.txt",
+            f"{_PORTUGUESE[1]}; palavras do dicionário VERO (LGPL 3 ou MPL 2.0) em spellings.txt",
+        ),
+        _ACCENTS,
+        columns=_CHARACTERS,
+        rows=portuguese_texts,
+        word_list="words_pt/words.txt",
+    ),
     "portuguese_speech": Sample(
         (
             f"{_PORTUGUESE[0]}, as speech recognition leaves it",

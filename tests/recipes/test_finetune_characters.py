@@ -94,6 +94,36 @@ def test_a_saved_tagger_keeps_its_labels_and_spellings(trained, texts, tmp_path)
     assert (tmp_path / "model" / "spellings.txt").read_bytes() == (folder / "spellings.txt").read_bytes()
 
 
+def test_words_of_a_list_that_the_model_spells_otherwise_join_the_spellings(tmp_path):
+    words = ["jiló", "jilós", "não", "vôlei", "volei", "mel"]  # not: known, of two spellings, without marks
+    options = {**write_files(CASES[NAME], tmp_path), **CASES[NAME].options, "output_dir": tmp_path / "model"}
+    options["word_list"] = write_lines(tmp_path / "words.txt", *words)
+    run_here(NAME, tmp_path, *tiny(NAME, **options))
+    restorer = CharacterRestorer.from_pretrained(tmp_path / "model")
+    assert [each.text for each in restorer.restore(["jilo", "jilos"])] == ["jiló", "jilós"]
+    added = {word for word in words if restorer.codes.spellings.of(word) == (word,)} - {"não"}
+    assert added <= {"jiló", "jilós"}
+    assert read_metrics(tmp_path / "model")["listed_words"] == {"read": len(words), "added": len(added)}
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("jiló\ndois nomes\n", {}, "words.txt, line 2: found dois nomes; expected one word"),
+        (None, {}, "words.txt: No such file"),
+        ("jiló\n", {"spellings": False}, "--spellings true"),
+        ("jiló\n", {"strip": ["case"]}, "restores no capitals"),
+    ],
+)
+def test_a_list_of_words_that_cannot_be_read_or_used_is_refused(content, options, message, texts, tmp_path):
+    if content is not None:
+        (tmp_path / "words.txt").write_text(content, encoding="utf-8")
+    options = {**texts, **FEW, "strip": ["accents"], "word_list": tmp_path / "words.txt", **options}
+    reason = refusal(NAME, tmp_path, *tiny(NAME, **options, output_dir=tmp_path / "model"))
+    assert reason.startswith("--word_list ")
+    assert message in reason
+
+
 def test_without_spellings(tmp_path):
     options = {**write_files(CASES[NAME], tmp_path), **FEW, "output_dir": tmp_path / "model", "spellings": False}
     run_here(NAME, tmp_path, *tiny(NAME, **options))

@@ -51,6 +51,14 @@ def test_skipped_words_are_read_as_if_they_were_unknown(spellings):
     assert hints.tolist() == [0] * 5 + [1] * 4
 
 
+def test_words_of_a_list_that_texts_lack(spellings):
+    lacking = spellings.lacks(["ação", "maçã", "MAÇÃS", "sé", "se", "mel"])
+    assert lacking == {"maca": "maçã", "macas": "maçãs"}  # not: known, of two spellings, without marks
+    more = spellings.with_words(lacking)
+    assert [more.of("maca"), spellings.of("maca"), more.of("acao")] == [("maçã",), (), ("ação",)]
+    assert more.suggest("Macas")[0] == "Maçãs"
+
+
 def test_saved_and_loaded(spellings, tmp_path):
     spellings.save(tmp_path / "spellings.txt")
     assert "está esta\n" in (tmp_path / "spellings.txt").read_text(encoding="utf-8")

@@ -83,6 +83,13 @@ def good_rows(row_format, path):
     return rows
 
 
+def test_words_of_a_list_have_one_spelling():
+    words = read_samples("", SAMPLES["portuguese"].word_list)[0].splitlines()
+    bare = [strip_accents(word) for word in words]
+    assert len(words) == len(set(bare)) == 384_864
+    assert not {*words} & {*bare}
+
+
 def test_descriptions():
     for sample in SAMPLES.values():
         about = sample.about
