@@ -41,14 +41,15 @@ class Spellings:
         self._table = np.arange(_CODE_POINTS, dtype=np.uint32)  # a table is faster than `str.translate`
         self._table[list(map(ord, bases))] = list(map(ord, bases.values()))
         self._choices = frozenset(bases.values())
-        self._spellings = spellings
+        # As in the file, because tuples for all words would take half a second to make.
+        self._lines = {word: " ".join(each) for word, each in spellings.items()}
 
     def __len__(self) -> int:
-        return len(self._spellings)
+        return len(self._lines)
 
     def of(self, word: str) -> tuple[str, ...]:
         """Return the spellings of a word, whatever its marks and case, the most frequent first; none if unknown."""
-        return self._spellings.get(self._bare(word), ())
+        return tuple(self._lines.get(self._bare(word), "").split())
 
     def may_lack_marks(self, word: str) -> bool:
         """Return whether marks more would make one of its spellings of a word, or no spelling of it is known.
@@ -58,8 +59,7 @@ class Spellings:
         given = lower_case(word)
         if self._choices.isdisjoint(given):
             return False
-        bare = self._bare(word)
-        spellings = self._spellings.get(bare, ())
+        bare, spellings = self._bare(word), self.of(word)
         return not spellings or any(
             spelling != given and all(sign in (full, base) for sign, full, base in zip(given, spelling, bare))
             for spelling in spellings
@@ -111,19 +111,18 @@ class Spellings:
             ValueError: If it is no text in UTF-8, or a line has spellings of different words.
         """
         try:
-            lines = content.decode("utf-8").split("\n")
+            lines = list(filter(None, map(str.strip, content.decode("utf-8").split("\n"))))
         except UnicodeDecodeError as error:
             raise ValueError(f"{name} is damaged ({error}); expected the spellings of words in UTF-8.") from None
-        rows = [row for row in map(tuple, map(str.split, lines)) if row]
         loaded = cls(bases, {})
         # All at once, which is faster.
-        bare = loaded._bare("\n".join(row[0] for row in rows)).split("\n")
-        others = [(word, spelling) for word, row in zip(bare, rows) for spelling in row[1:]]
+        bare = loaded._bare("\n".join(line.partition(" ")[0] for line in lines)).split("\n")
+        others = [(word, each) for word, line in zip(bare, lines) if " " in line for each in line.split()[1:]]
         bare_others = loaded._bare("\n".join(spelling for _, spelling in others)).split("\n")
         for (word, spelling), bare_other in zip(others, bare_others):
             if bare_other != word:
                 raise ValueError(f"{name} has {spelling!r:.80} as a spelling of {word!r:.80}; expected the same word.")
-        loaded._spellings = dict(zip(bare, rows))
+        loaded._lines = dict(zip(bare, lines))
         return loaded
 
     def lacks(self, words: Iterable[str]) -> dict[str, str]:
@@ -139,12 +138,14 @@ class Spellings:
         return {
             bare: spelling
             for bare, (spelling, *others) in sorted(found.items())
-            if not others and spelling != bare and bare not in self._spellings
+            if not others and spelling != bare and bare not in self._lines
         }
 
     def with_words(self, words: Mapping[str, str]) -> "Spellings":
         """Return these spellings and further words of a single one each, as [`Spellings.lacks`] returns them."""
-        return Spellings(self._bases, {**self._spellings, **{bare: (each,) for bare, each in words.items()}})
+        more = Spellings(self._bases, {})
+        more._lines = {**self._lines, **words}
+        return more
 
     def save(self, path: str | Path) -> None:
         """Write one word on each line: `ação`, or its spellings, the most frequent one first: `esta está`."""
@@ -152,7 +153,7 @@ class Spellings:
 
     def to_bytes(self) -> bytes:
         """Return the content of the file that [`Spellings.save`] writes."""
-        return "".join(f"{' '.join(each)}\n" for each in self._spellings.values()).encode()
+        return "".join(f"{line}\n" for line in self._lines.values()).encode()
 
     def suggest(self, text: str, skip: Callable[[], bool] | None = None) -> tuple[str, np.ndarray]:
         """Return the text with each listed word in its most frequent spelling, and where there is no other.
@@ -170,9 +171,9 @@ class Spellings:
         bare = self._table[lower]
         pieces = _WORDS.split(_text(bare))  # every second one is a word
         words = pieces[1::2]
-        known = list(map(self._spellings.get, words, repeat(())))
+        known = list(map(str.split, map(self._lines.get, words, repeat(""))))
         if skip is not None:
-            known = [() if spellings and skip() else spellings for spellings in known]
+            known = [[] if spellings and skip() else spellings for spellings in known]
         pieces[1::2] = [spellings[0] if spellings else word for word, spellings in zip(words, known)]
         listed = np.zeros(len(pieces), np.int64)  # number of spellings
         listed[1::2] = list(map(len, known))

@@ -11,7 +11,7 @@ const lowerCase = (text) => text.split("İ").map((part) => part.toLowerCase()).j
 
 export class Spellings {
   #bases;
-  #spellings;
+  #lines; // by word, as in the file
 
   /**
    * Read a file of spellings: a word on each line, its spellings separated by spaces, the most frequent first.
@@ -20,8 +20,10 @@ export class Spellings {
    */
   constructor(file, bases) {
     this.#bases = bases;
-    const rows = file.split("\n").map((line) => line.split(" ").filter(Boolean)).filter((row) => row.length);
-    this.#spellings = new Map(rows.map((row) => [textOf(this.#bare(codePoints(lowerCase(row[0])))), row]));
+    const lines = file.split("\n").map((line) => line.trim()).filter(Boolean);
+    const firsts = lines.map((line) => line.split(" ", 1)[0]).join("\n"); // all at once, which is faster
+    const words = textOf(this.#bare(codePoints(lowerCase(firsts)))).split("\n");
+    this.#lines = new Map(words.map((word, index) => [word, lines[index]]));
   }
 
   /**
@@ -34,7 +36,7 @@ export class Spellings {
     const given = codePoints(text), lower = codePoints(lowerCase(text)), bare = this.#bare(lower);
     const first = [], hints = [];
     textOf(bare).split(WORDS).forEach((piece, index) => { // every second one is a word
-      const spellings = (index % 2 && this.#spellings.get(piece)) || [];
+      const spellings = (index % 2 && this.#lines.get(piece)?.split(" ")) || [];
       const characters = codePoints(spellings[0] ?? piece);
       first.push(characters);
       hints.push(new Uint8Array(characters.length).fill(spellings.length === 1 ? 1 : 0));

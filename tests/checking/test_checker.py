@@ -147,9 +147,7 @@ def test_settings_decide_what_counts(tmp_path):
 
 def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch):
     known = checker._restorer().codes.spellings
-    monkeypatch.setattr(
-        known, "_spellings", {key: each for key, each in known._spellings.items() if key != "situacao"}
-    )
+    monkeypatch.setattr(known, "_lines", {key: each for key, each in known._lines.items() if key != "situacao"})
     checked = write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT.replace("situação", "ilha")})
     assert "informacao" in dict(words(checked))
     assert "situacao" not in dict(words(checked))
