@@ -111,7 +111,8 @@ class Spellings:
             ValueError: If it is no text in UTF-8, or a line has spellings of different words.
         """
         try:
-            lines = list(filter(None, map(str.strip, content.decode("utf-8").split("\n"))))
+            text = content.decode("utf-8").replace("\t", " ")
+            lines = list(filter(None, map(str.strip, text.split("\n"))))
         except UnicodeDecodeError as error:
             raise ValueError(f"{name} is damaged ({error}); expected the spellings of words in UTF-8.") from None
         loaded = cls(bases, {})

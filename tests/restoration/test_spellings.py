@@ -66,6 +66,8 @@ def test_saved_and_loaded(spellings, tmp_path):
     assert len(loaded) == len(spellings)
     for word in ("esta", "acao", "e", "la", "nunca"):
         assert loaded.of(word) == spellings.of(word)
+    edited = Spellings.from_bytes("\n está\testa \r\nação\r\n".encode(), BASES, "spellings.txt")
+    assert (len(edited), edited.of("esta"), edited.of("acao")) == (2, ("está", "esta"), ("ação",))
 
 
 @given(st.text())
