@@ -41,7 +41,7 @@ class Spellings:
         self._table = np.arange(_CODE_POINTS, dtype=np.uint32)  # a table is faster than `str.translate`
         self._table[list(map(ord, bases))] = list(map(ord, bases.values()))
         self._choices = frozenset(bases.values())
-        # As in the file, because tuples for all words would take half a second to make.
+        # Lines of the file, which are split when they are looked up: to split them all would make loading slow.
         self._lines = {word: " ".join(each) for word, each in spellings.items()}
 
     def __len__(self) -> int:
@@ -130,8 +130,7 @@ class Spellings:
         """Return the words, in lower case, that have one spelling among those given and none here, by the bare word.
 
         Args:
-            words: in NFC. A word that has none of the characters that a choice leads to is left out: it may be a
-                loan or a name, which no rule of spelling speaks of.
+            words: in NFC. A word without any of the characters that a choice leads to is left out.
         """
         found: defaultdict[str, set[str]] = defaultdict(set)
         for word in map(lower_case, words):
@@ -143,7 +142,7 @@ class Spellings:
         }
 
     def with_words(self, words: Mapping[str, str]) -> "Spellings":
-        """Return these spellings and further words of a single one each, as [`Spellings.lacks`] returns them."""
+        """Return these spellings with further words, each of which has one, as [`Spellings.lacks`] returns them."""
         more = Spellings(self._bases, {})
         more._lines = {**self._lines, **words}
         return more

@@ -78,7 +78,7 @@ def load_or_create(
             raise SystemExit(printable(str(error.__cause__ or error))) from None
     else:
         try:
-            tokenizer, model = _load(options, kind, configuration, tags, head)
+            tokenizer, model = _load(options, kind, auto_class, configuration, tags, head)
         except (OSError, ValueError) as error:
             named = options.model_name_or_path
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
@@ -90,6 +90,7 @@ def load_or_create(
 def _load(
     options: ModelArguments,
     kind: str,
+    auto_class: Any,
     expected: type[AtentaConfig],
     tags: Sequence[str],
     head: Mapping[str, Any],
@@ -100,7 +101,6 @@ def _load(
         OSError: If there is no such model.
         ValueError: If it is damaged, of another type, or gives labels of another task.
     """
-    auto_class = getattr(transformers, KINDS[kind].auto_class)
     folder = find_model(options.model_name_or_path)
     saved = load_config(folder)
     # Models of other packages are accepted if their type has the task's head and the option that is set below.
