@@ -7,7 +7,13 @@ from typing import Any
 from atenta.recipes.samples.accents import accent_pairs
 from atenta.recipes.samples.dialogue import dialogue_prompts
 from atenta.recipes.samples.files import FILES, SPLITS, novels, sample_files
-from atenta.recipes.samples.languages import brazil_words, language_words, low_resource_words, romance_words
+from atenta.recipes.samples.languages import (
+    brazil_words,
+    language_words,
+    low_resource_words,
+    medium_resource_words,
+    romance_words,
+)
 from atenta.recipes.samples.misspellings import misspellings
 from atenta.recipes.samples.portuguese_phones import portuguese_phones
 from atenta.recipes.samples.portuguese_texts import portuguese_documents, portuguese_texts, spoken_texts
@@ -196,6 +202,23 @@ SAMPLES = {
         example="buongiorno",
         columns=_PAIRS,
         rows=low_resource_words,
+    ),
+    "medium_resource_g2p": Sample(
+        (
+            "SIGMORPHON 2021 task 1, medium resource, 8,000 words of each language, CC BY-SA 3.0",
+            "tarefa 1 do SIGMORPHON 2021, recursos médios, 8.000 palavras de cada língua, CC BY-SA 3.0",
+        ),
+        (
+            "It writes the phones of words of Armenian, Bulgarian, Dutch, French, Georgian, Hungarian, Japanese (in "
+            "hiragana) and Serbo-Croatian.",
+            "Escreve os fones de palavras do armênio, do búlgaro, do holandês, do francês, do georgiano, do húngaro, "
+            "do japonês (em hiragana) e do servo-croata.",
+        ),
+        None,
+        "cc-by-sa-3.0",
+        example="goedemorgen",
+        columns=_PAIRS,
+        rows=medium_resource_words,
     ),
     "brazil_g2p": Sample(
         (

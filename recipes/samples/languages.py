@@ -9,8 +9,10 @@ from typing import Any
 from atenta.recipes.samples.files import FILES, SPLITS, first_cells, read_cells, read_samples
 
 _ROMANCE = {"pt-BR": "Brazil", "pt-PT": "Portugal", "gl": "Galician", "es": "Spanish", "it": "Italian", "fr": "French"}
-_EIGHT = {"ady": "Adyghe", "el": "Greek", "it": "Italian", "km": "Khmer"}
-_EIGHT |= {"lv": "Latvian", "mt": "Maltese", "ro": "Romanian", "sl": "Slovene"}
+_LOW = {"ady": "Adyghe", "el": "Greek", "it": "Italian", "km": "Khmer"}
+_LOW |= {"lv": "Latvian", "mt": "Maltese", "ro": "Romanian", "sl": "Slovene"}
+_MEDIUM = {"bg": "Bulgarian", "fr": "French", "hu": "Hungarian", "hy": "Armenian"}
+_MEDIUM |= {"ja": "Japanese", "ka": "Georgian", "nl": "Dutch", "sh": "Serbo-Croatian"}
 
 
 def lowercase_words(text: str) -> list[str]:
@@ -87,7 +89,12 @@ def low_resource_words() -> dict[str, list[dict[str, Any]]]:
 
     The tag, such as `mt`, says which language a word is of. The rows are as those of [`romance_words`].
     """
-    return _tagged_words("g2p_low", _EIGHT)
+    return _tagged_words("g2p_low", _LOW)
+
+
+def medium_resource_words() -> dict[str, list[dict[str, Any]]]:
+    """Return words of eight other languages and their phones, 8,000 of each in `train`, as [`low_resource_words`]."""
+    return _tagged_words("g2p_medium", _MEDIUM)
 
 
 def brazil_words() -> dict[str, list[dict[str, Any]]]:
