@@ -36,6 +36,7 @@ ROWS = {
     "italian_g2p": (PAIRS, "154e23c5ed9b45b5"),
     "romance_g2p": (PAIRS, "e4db6a7940b376bf"),
     "low_resource_g2p": (PAIRS, "dda3eefc0a534bf0"),
+    "medium_resource_g2p": (PAIRS, "9ad07bbb168ab6e1"),
     "brazil_g2p": (PAIRS, "7e7fc55a28ffb464"),
     "portuguese_g2p": (PAIRS, "9f892da6b5322297"),
     "misspellings": (TEXT_PAIRS, "13649aa562ae33a7"),
