@@ -14,6 +14,7 @@ from transformers import PreTrainedConfig
 
 LARGEST_VOCABULARY = 2_097_151  # triples of ids are counted as single int64 numbers: vocab_size**3 must be below 2**63
 LARGEST_SIZE = 1_000_000  # of whatever an option counts, if nothing else is said
+_MOST_LABELS = 100_000  # transformers names each, and checks it several times: a million take half a minute
 _DTYPES = ("float16", "bfloat16", "float32", "float64")
 # Of a class in a file of saved code, such as "modeling_decoder.AtentaDecoderModel". transformers would join any other
 # name with the folder's, and import it from wherever that leads.
@@ -177,8 +178,8 @@ class AtentaConfig(PreTrainedConfig):
         if not (quantization is None or isinstance(quantization, dict) or hasattr(quantization, "to_dict")):
             raise ValueError(f"quantization_config={quantization!r:.200}; expected its options by name, or null.")
         number = options.get("num_labels")
-        if number is not None and not (type(number) is int and 1 <= number <= LARGEST_SIZE):
-            raise ValueError(f"num_labels={number!r:.200}; expected a number from 1 to {LARGEST_SIZE}.")
+        if number is not None and not (type(number) is int and 1 <= number <= _MOST_LABELS):
+            raise ValueError(f"num_labels={number!r:.200}; expected a number from 1 to {_MOST_LABELS}.")
         if self.id2label is not None:
             numbers = list(map(str, self.id2label))
             if not numbers or set(numbers) != set(map(str, range(len(numbers)))):

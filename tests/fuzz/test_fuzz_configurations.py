@@ -276,6 +276,7 @@ EXAMPLES = [
     (pipeline, "characters", Damage("config.json", ("spellings_file",), "/dev/zero", False)),
     (auto_config, "characters", Damage("config.json", ("rope_parameters",), "relu", False)),
     (auto_config, "decoder", Damage("config.json", ("num_labels",), 10**12, False)),
+    (torch_engine, "labels", Damage("config.json", ("num_labels",), 900_000, False)),
     (auto_model, "pairs", Damage("config.json", ("type_vocab_size",), "5", False)),
     (pipeline, "characters", Damage("tokenizer_config.json", ("eos_token",), None, False)),
     (restorer, "characters", Damage("tokenizer.json", ("model", "vocab", "<0xC3>"), DELETED, False)),
