@@ -158,7 +158,7 @@ def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:
 def _find_sample(name: str | None, row_format: RowFormat) -> Sample:
     """Return the sample of a name, unless its rows lack columns of a task."""
     sample = SAMPLES.get(name or "")
-    if sample is not None and (sample.files or _fits(sample, row_format)):  # columns of files go by their order
+    if sample is not None and _fits(sample, row_format):
         return sample
     given = f"found {name!r}" if sample is None else f"{name} is of another task, with {', '.join(sample.columns)}"
     fitting = [each for each, of_name in SAMPLES.items() if _fits(of_name, row_format)]
@@ -170,4 +170,6 @@ def _find_sample(name: str | None, row_format: RowFormat) -> Sample:
 def _fits(sample: Sample, row_format: RowFormat) -> bool:
     """Return whether the rows or the files of a sample are those of a task."""
     is_readable = any(Path(file).suffix in row_format.readers for file in sample.files)
-    return is_readable or row_format.features.keys() <= {*sample.columns}
+    # Cells of a file that names no columns go by their order, so they could be read as those of any task.
+    needed = row_format.columns if sample.files else row_format.features
+    return is_readable or {*needed} <= {*sample.columns}

@@ -103,13 +103,13 @@ def test_sample_made_of_rows(load_pairs, monkeypatch):
 
 def test_sample_made_of_files(load_pairs, monkeypatch, files, tmp_path, capsys):
     monkeypatch.setattr(files_module, "DATA", tmp_path)
-    monkeypatch.setitem(SAMPLES, "mine", Sample(("mine", "meu"), files=["train.tsv", "dev.tsv"]))
+    monkeypatch.setitem(SAMPLES, "mine", Sample(("mine", "meu"), columns=PAIRS.columns, files=["train.tsv", "dev.tsv"]))
     splits = load_pairs(DataArguments(sample="mine"))
     assert "first row" not in capsys.readouterr().out  # which has no header
     assert as_lists(splits) == as_lists(load_pairs(DataArguments(**files)))
 
 
-@pytest.mark.parametrize("sample", [None, "nothing", "languages"])
+@pytest.mark.parametrize("sample", [None, "nothing", "languages", "bosque"])
 def test_a_sample_that_is_missing_or_of_another_task(load_pairs, sample):
     """Those of the task are named."""
     with pytest.raises(SystemExit) as refused:
@@ -119,7 +119,7 @@ def test_a_sample_that_is_missing_or_of_another_task(load_pairs, sample):
     named = message.removesuffix(".").split("--sample of ")[1].split(", ")
     assert {"french_g2p", "hebrew", "titles"} <= {*named}
     assert not {"novels", "portuguese", "languages", "bosque", "faquad"} & {*named}
-    assert ("text_pair" if sample == "languages" else str(sample)) in given
+    assert {"languages": "text_pair", "bosque": "words"}.get(sample, str(sample)) in given
 
 
 def test_the_samples_of_a_task_are_those_that_it_can_read(training):
