@@ -1,4 +1,4 @@
-"""Checks of many files: in several processes, with a cache, and with words learnt from the tree."""
+"""Checks of many files: in several processes, with a cache, and with words learned from the tree."""
 
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence

@@ -220,7 +220,7 @@ def phonemize(
         typer.Option("--format", help="lexicon: each word once, without stress marks."),
     ] = "text",
     lexicon: Annotated[
-        Path | None, typer.Option("--lexicon", metavar="FILE", help="Your own: word<TAB>phones parted by spaces.")
+        Path | None, typer.Option("--lexicon", metavar="FILE", help="Your own: word<TAB>phones separated by spaces.")
     ] = None,
     n_best: Annotated[
         int, typer.Option("--n_best", min=1, metavar="N", help="Readings of each word, in jsonl and lexicon.")
@@ -229,7 +229,7 @@ def phonemize(
     engine: EngineOption = "auto",
     quantization: QuantizationOption = None,
 ) -> None:
-    """Write texts as phones: a line for each line, words parted by spaces.
+    """Write texts as phones: a line for each line, words separated by spaces.
 
     In Portuguese, numbers, dates, amounts and abbreviations are read out, if num2words is installed. The other
     reading of a homograph, such as gosto, and how sure the model is of each word, are in jsonl.

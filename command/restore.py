@@ -24,7 +24,7 @@ def restore_texts(
 ) -> None:
     """Restore texts, whole files, or the lines of standard input, and write them, or JSON, to standard output.
 
-    Of a model that is named, everything that it has learnt is restored, unless more than accents is asked for.
+    Of a model that is named, everything that it has learned is restored, unless more than accents is asked for.
 
     Raises:
         ValueError: If a text is not UTF-8, or the model does not restore characters.

@@ -153,18 +153,18 @@ def main() -> None:
         {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
     )
 
-    spellings = learnt = None
+    spellings = learned = None
     if model.config.spellings_file:
         texts = rows["train"]["target"]
         if not fold_case:  # a capital at the start of a sentence says nothing about the word
             texts = map(lower_sentence_starts, texts)
         count = partial(Spellings.from_texts, bases, list(texts), fold_case=fold_case)
-        learnt = count(min_count=characters.min_spelling_count)
+        learned = count(min_count=characters.min_spelling_count)
         saved = sizes.model_name_or_path  # a saved tagger keeps its own
         spellings = (load_spellings(load_config(find_model(saved))) if saved else None) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
     vary = vary_styles if restores_signs(variants) else vary_case if fold_case else None
-    encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learnt), vary)
+    encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learned), vary)
     check_metric(training, ["choice_error_rate"])
     trainer = RecipeTrainer(
         model,
@@ -382,7 +382,7 @@ def _encode(
     rows: Mapping[str, Rows],
     training: RecipeArguments,
     restorer: CharacterRestorer,
-    learnt: CharacterCodes,
+    learned: CharacterCodes,
     vary: Callable[..., dict[str, list[str]]] | None,
 ) -> dict[str, Rows]:
     """Encode the windows of training, in which some words count as unknown, and of validation."""
@@ -392,7 +392,7 @@ def _encode(
     if vary is not None:
         train = encode_rows(train, training, partial(vary, seed=training.seed), features=FEATURES)
     return {
-        **encode_rows(train, training, partial(encode, codes=learnt, seed=training.seed)),
+        **encode_rows(train, training, partial(encode, codes=learned, seed=training.seed)),
         **encode_rows({"validation": rows["validation"]}, training, partial(encode, codes=restorer.codes)),
     }
 

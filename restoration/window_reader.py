@@ -93,7 +93,7 @@ class WindowReader:
         Args:
             texts: texts of any length: a list or tuple, or a column of datasets, pandas or NumPy.
             min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
-            restored: some of `"accents"`, `"capitals"` and `"punctuation"`: of what the tagger has learnt to restore,
+            restored: some of `"accents"`, `"capitals"` and `"punctuation"`: of what the tagger has learned to restore,
                 only this is.
 
         Raises:

@@ -33,7 +33,7 @@ _RUN = (
     "file in `cells/`"
 )
 _PORTUGUESE = {
-    "Which library for words to words?": "Que biblioteca para palavras em palavras?",
+    "Which library for words to words?": "Qual biblioteca para transformar palavras em palavras?",
     "[Em português](README.pt.md)": "[In English](README.md)",
     "contestant": "concorrente",
     "words wrong after {minutes:g} min": "palavras erradas após {minutes:g} min",

@@ -27,7 +27,7 @@ export class WindowReader {
 
   /**
    * Return the text in NFC as code points, and what the model says of the characters that have a choice: see
-   * reading.js. Of what the model has learnt to restore, only what `restored` names is; see character_choices.js.
+   * reading.js. Of what the model has learned to restore, only what `restored` names is; see character_choices.js.
    *
    * `goesOn(share)` is awaited after each part of the work with the share of windows that are done; if it returns
    * false, the reading is given up and null is returned.

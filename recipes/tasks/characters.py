@@ -96,7 +96,7 @@ def count_variants(
 
     Args:
         rows: Pairs with `source` and `target`.
-        min_count: Lowest count of a variant; rarer ones are never learnt, nor made.
+        min_count: Lowest count of a variant; rarer ones are never learned, nor made.
 
     Returns:
         What each character becomes, all in one text, or a list if there are signs among it, and the count of each

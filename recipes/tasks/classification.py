@@ -140,14 +140,14 @@ def _words(text: str) -> list[str]:
 
 def _labels_by_difference(measure: Callable[[str], float], train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     train = list(train)
-    learnt, asked = (
+    learned, asked = (
         [[measure(row["text"]) - measure(row["text_pair"] or "")] for row in part] for part in (train, rows)
     )
     labels = [row["label"] for row in train]
     if len(set(labels)) == 1:  # a regression refuses it
         return labels[:1] * len(asked)
     classifier = make_pipeline(StandardScaler(), LogisticRegression())
-    return classifier.fit(learnt, labels).predict(asked).tolist() if asked else []
+    return classifier.fit(learned, labels).predict(asked).tolist() if asked else []
 
 
 def _both_texts(row: Row) -> str:

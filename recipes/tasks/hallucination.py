@@ -14,7 +14,7 @@ letters:
   beginning.
 - In one pass over the rows two letters next to the change stay as well, in the next pass one, and in the next none.
   Those that stay show which spellings depend on them, such as c and qu in `tocar`, `toque`; those that go, that most
-  do not. From 100 Portuguese pairs and 3,000 invented ones, a model learnt more with such a mixture than with any of
+  do not. From 100 Portuguese pairs and 3,000 invented ones, a model learned more with such a mixture than with any of
   the three alone.
 
 What ties distant letters together, such as vowel harmony or reduplication, is not kept.

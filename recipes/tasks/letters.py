@@ -21,12 +21,12 @@ AlignedRow = tuple[Row, list[tuple[str, ...]]]
 
 
 class Alignment:
-    """What each letter becomes, learnt from pairs: those ways that are frequent enough, and their probabilities.
+    """What each letter becomes, learned from pairs: those ways that are frequent enough, and their probabilities.
 
     Args:
         pairs: Training pairs.
         separator: The text between the units of a target; None if its characters are the units.
-        min_count: Lowest count of a way for a letter to become units; rarer ones are never learnt, nor made.
+        min_count: Lowest count of a way for a letter to become units; rarer ones are never learned, nor made.
 
     Attributes:
         aligned: The pairs that frequent ways can spell, with the units that each letter becomes.

@@ -63,7 +63,7 @@ def parse_arguments(
         parser.error("--streaming reads rows without end: give --max_steps")
     if values.get("streaming") and values.get("max_tokens_per_batch"):
         parser.error(
-            "--streaming reads rows in their order, of any lengths: give --max_tokens_per_batch null, and "
+            "--streaming reads rows of any lengths: give --max_tokens_per_batch null, and "
             "--per_device_train_batch_size"
         )
     if values.get("lora_rank") and (values["average_last_checkpoints"] or values["average_best_checkpoints"]):

@@ -199,7 +199,7 @@ class RecipeTrainer(Trainer):
         return optimizer
 
     def get_train_dataloader(self) -> DataLoader:
-        """Return the batches of this process: texts of similar length, or in their own order if they are streamed."""
+        """Return the batches of this process: texts of similar length, or of any lengths if they are streamed."""
         loading: dict[str, Any] = {
             "num_workers": self.args.dataloader_num_workers,
             "pin_memory": self.args.dataloader_pin_memory,

@@ -46,7 +46,7 @@ def test_what_letters_become_joins_to_the_target(separator, words, min_count):
 
 @given(WORDS)
 def test_without_rare_ways_every_way_that_is_learnt_is_frequent(words):
-    """What a letter becomes once in all words is neither learnt nor made."""
+    """What a letter becomes once in all words is neither learned nor made."""
     rows = [pair(letter, " ".join(units)) for letter, units in UNITS.items() if units] * 2
     rows += [pair(word, " ".join(unit for letter in word for unit in UNITS[letter])) for word in words]
     alignment = Alignment([*rows, pair("a", "q")], " ", 2)
