@@ -123,6 +123,7 @@ def main() -> None:
         raise SystemExit(
             f"--max_length {sizes.max_length}: expected 3 or more, for a character and two special tokens."
         )
+    check_metric(training, ["choice_error_rate"])
     words = _read_words(data, characters)
     rows = _load_pairs(data, characters, training)
     try:
@@ -164,8 +165,8 @@ def main() -> None:
         spellings = (load_spellings(load_config(find_model(saved))) if saved else None) or count()
     restorer = CharacterRestorer(model, tokenizer, spellings)
     vary = vary_styles if restores_signs(variants) else vary_case if fold_case else None
-    encoded = _encode(rows, training, restorer, CharacterCodes(tokenizer, model.config, learned), vary)
-    check_metric(training, ["choice_error_rate"])
+    codes = CharacterCodes(tokenizer, model.config, learned)
+    encoded = _encode(rows, training, restorer, codes, vary, data.preprocessing_num_workers)
     trainer = RecipeTrainer(
         model,
         training,
@@ -318,7 +319,8 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
     if not characters.strip:
         return load_rows(data, training, CHARACTER_PAIRS)
     texts = load_documents(data, training)
-    return encode_rows(texts, training, partial(strip_texts, strip=characters.strip), features=FEATURES)
+    strip = partial(strip_texts, strip=characters.strip)
+    return encode_rows(texts, training, strip, data.preprocessing_num_workers, features=FEATURES)
 
 
 def _read_words(data: DocumentArguments, characters: CharacterArguments) -> list[str]:
@@ -384,16 +386,18 @@ def _encode(
     restorer: CharacterRestorer,
     learned: CharacterCodes,
     vary: Callable[..., dict[str, list[str]]] | None,
+    num_proc: int | None,
 ) -> dict[str, Rows]:
     """Encode the windows of training, in which some words count as unknown, and of validation."""
     ends = restorer.tokenizer.bos_token_id, restorer.tokenizer.eos_token_id
     encode = partial(encode_windows, ends=ends, length=restorer.model.config.window_length)
     train = {"train": rows["train"]}
     if vary is not None:
-        train = encode_rows(train, training, partial(vary, seed=training.seed), features=FEATURES)
+        train = encode_rows(train, training, partial(vary, seed=training.seed), num_proc, features=FEATURES)
+    validation = {"validation": rows["validation"]}
     return {
-        **encode_rows(train, training, partial(encode, codes=learned, seed=training.seed)),
-        **encode_rows({"validation": rows["validation"]}, training, partial(encode, codes=restorer.codes)),
+        **encode_rows(train, training, partial(encode, codes=learned, seed=training.seed), num_proc),
+        **encode_rows(validation, training, partial(encode, codes=restorer.codes), num_proc),
     }
 
 

@@ -44,9 +44,11 @@ def main() -> None:
     dataclasses = (DataArguments, EncoderArguments, RecipeArguments)
     data, sizes, training = parse_arguments(*dataclasses, description=__doc__, default_config="languages.yaml")
     run = start_run(data, sizes, training)
+    check_metric(training, ClassificationTask().score([{"label": "a"}], ["a"]))
     splits = load_rows(data, training, LABELLED_TEXTS)
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
-    report_misspelt("label", {split: label_names(rows) for split, rows in splits.items()})
+    if training.process_index == 0:
+        report_misspelt("label", {split: label_names(rows) for split, rows in splits.items()})
     head = label_options(label_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, ClassificationTask.kind, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
@@ -64,7 +66,6 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return task.score(splits["validation"], [labels[index] for index in evaluated.predictions])
 
-    check_metric(training, task.score([{"label": "a"}], ["a"]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, best_classes)
     trainer.fit(run)
 

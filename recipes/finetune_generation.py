@@ -50,6 +50,7 @@ def main() -> None:
     _check_decoder(sizes.model_name_or_path)
     run = start_run(data, sizes, training)
     task = PromptTask(separator=SEPARATOR, max_length=sizes.max_length)
+    check_metric(training, task.score([{"answer": "a"}], [1.0]))
     splits = load_rows(data, training, task.row_format)
     texts = (row["prompt"] + SEPARATOR + row["answer"] for row in splits["train"])
     tokenizer, model = load_or_create(sizes, PromptTask.kind, "decoder", texts)
@@ -64,7 +65,6 @@ def main() -> None:
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return task.score(splits["validation"], evaluated.predictions)
 
-    check_metric(training, task.score([{"answer": "a"}], [1.0]))
     trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, compute_metrics, nats_of_texts)
     trainer.fit(run)
 

@@ -25,17 +25,20 @@ import numpy as np
 from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.phonemization.letter_tagger import LetterTagger, writes_units
-from atenta.recipes.option_annotations import FROM_1
+from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.samples.files import SPLITS
+from atenta.recipes.source_metrics import check_metrics
 from atenta.recipes.tasks.letters import (
     FEATURES,
+    LETTER_PAIRS,
     Alignment,
     LetterTask,
     choose_marks,
     count_unit,
     encode_letters,
 )
-from atenta.recipes.tasks.transduction import PAIRS, tag_tokens
+from atenta.recipes.tasks.transduction import PairTask, tag_tokens
 from atenta.recipes.training import (
     EncoderArguments,
     RecipeArguments,
@@ -69,9 +72,18 @@ class LetterArguments:
         int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
     ] = 2
     several_targets: Annotated[
-        bool, "test pairs with the same source and tags are one, and each of their targets is right"
+        bool,
+        Mark.AFTER_TRAINING,
+        "test pairs with the same source and tags are one, and each of their targets is right",
     ] = False
-    metrics: Annotated[list[str] | None, "scores of the outputs, from recipes/metrics.py"] = None
+    metrics: Annotated[
+        list[str] | None,
+        Mark.AFTER_TRAINING,
+        "metrics of recipes/metrics.py or source_metrics.py that score the outputs",
+    ] = None
+
+    def __post_init__(self) -> None:
+        check_metrics(self.metrics or ["exact_match"])
 
 
 def main() -> None:
@@ -82,7 +94,8 @@ def main() -> None:
     run = start_run(*options)
     if data.streaming:
         raise SystemExit("--streaming: all training pairs are aligned before training; leave it out.")
-    rows = load_rows(data, training, PAIRS)
+    check_metric(training, ["word_error_rate"])
+    rows = load_rows(data, training, LETTER_PAIRS)
     train = list(rows["train"])
     alignment = Alignment(train, letters.target_separator, letters.min_piece_count)
     aligned = {"train": alignment.aligned, "validation": alignment.align(rows["validation"])}
@@ -121,17 +134,16 @@ def main() -> None:
                 "expected an encoder of pretrain_masked.py, or a tagger that has them"
             )
     model.config.task_specific_params = task.task_specific_params
-    report = report_rows(
-        {name: rows[name] for name in ("train", "validation", "test")}, training, ["source"], tokenizer
-    )
+    ends = tokenizer.bos_token_id, tokenizer.eos_token_id
+    splits = {name: rows[name] for name in SPLITS}
+    length = model.config.window_length + len(ends)
+    report = report_rows(splits, training, ["source"], tokenizer, max_length=length, inputs=[["tags", "source"]])
     made = {
         name: datasets.Dataset.from_list([*task.with_pieces(of_split)], FEATURES) for name, of_split in aligned.items()
     }
     restorer = CharacterRestorer(model, tokenizer)
-    ends = tokenizer.bos_token_id, tokenizer.eos_token_id
-    encode = partial(encode_letters, codes=restorer.codes, ends=ends, length=model.config.window_length)
-    encoded = encode_rows(made, training, encode)
-    check_metric(training, ["word_error_rate"])
+    encode = partial(encode_letters, codes=restorer.codes, ends=ends)
+    encoded = encode_rows(made, training, encode, data.preprocessing_num_workers)
     trainer = RecipeTrainer(
         model,
         training,
@@ -165,8 +177,9 @@ def main() -> None:
     }
     test, of_test = tests["test"], answers["test"]
     confidence = np.exp([each.log_probability for each in written["test"]])
+    exact = PairTask(metrics=["exact_match"])
     is_right = (
-        np.array([task.score([row], [output])["exact_match"] for row, output in zip(test, of_test["model"])]) == 1
+        np.array([exact.score([row], [output])["exact_match"] for row, output in zip(test, of_test["model"])]) == 1
     )
     details["word_confidence"] = {
         str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)

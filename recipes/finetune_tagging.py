@@ -55,7 +55,8 @@ def main() -> None:
     splits = load_rows(data, training, task.row_format)
     check_metric(training, task.score(splits["validation"], splits["validation"]["tags"]))
     sentences = (" ".join(row["words"]) for row in splits["train"])
-    report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
+    if training.process_index == 0:
+        report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
     head = label_options(tag_names(chain(*splits.values())))
     tokenizer, model = load_or_create(sizes, TaggingTask.kind, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags

@@ -115,6 +115,8 @@ def main() -> None:
     """Read the texts, count votes, choose the distance, score, generate a sample and save."""
     dataclasses = (VoteDocumentArguments, VoteArguments, RunArguments)
     data, sizes, run = parse_arguments(*dataclasses, description=__doc__, default_config="fit_pair_votes.yaml")
+    if data.streaming:
+        raise SystemExit("--streaming: the texts are read several times, to count and to score; leave it out.")
     if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:
         raise SystemExit(f"{run.output_dir} holds a model; give another --output_dir, or --overwrite_output_dir")
     check_own_folder(run.output_dir)

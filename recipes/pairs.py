@@ -25,6 +25,7 @@ from atenta.recipes import seq2seq
 from atenta.recipes.reading.records import BadRow, printable
 from atenta.recipes.tasks.transduction import PAIRS
 from atenta.recipes.training import parse_arguments, run_recipe
+from atenta.recipes.training.parsing import given_options
 
 _SINGLE_WORDS = 0.95  # share of the sources
 _STEPS = 40  # times the square root of the number of pairs
@@ -39,7 +40,7 @@ def main() -> None:
         raise SystemExit(
             "Give --train_file, a file of your own pairs: source<TAB>target lines, csv, jsonl or parquet."
         )
-    given = {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
+    given = given_options()
     if "config" not in given:
         try:
             count, kind, config = describe_pairs(data.train_file)

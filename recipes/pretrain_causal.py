@@ -58,6 +58,8 @@ def main() -> None:
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_causal.yaml")
     run = start_run(*options)
     data, sizes, sample, training = options
+    task = DocumentTask(sample_by=data.sample_by, block_size=sizes.max_length)
+    check_metric(training, task.score([{"text": "a"}], [1.0]))
     splits = load_documents(data, training)
     tokenizer, model = load_or_create(sizes, DocumentTask.kind, "decoder", splits["train"]["text"])
     report = report_rows(splits, training, ["text"], tokenizer)
@@ -67,14 +69,12 @@ def main() -> None:
     packed |= encode_rows({"test": splits["test"]}, training, packing)
     packed = {name: rows.with_format("numpy") for name, rows in packed.items()}
     model.generation_config.max_length = sizes.max_length  # the default is 20
-    task = DocumentTask(sample_by=data.sample_by, block_size=sizes.max_length)
     model.config.task_specific_params = task.task_specific_params
     collator = partial(collate_packed, pad_token_id=tokenizer.pad_token_id, eos_token_id=tokenizer.eos_token_id)
 
     def compute_metrics(evaluated: EvalPrediction) -> dict[str, float]:
         return task.score(splits["validation"], [evaluated.predictions.sum()])
 
-    check_metric(training, task.score([{"text": "a"}], [1.0]))
     trainer = RecipeTrainer(model, training, tokenizer, packed, collator, compute_metrics, nats_of_texts)
     trainer.fit(run)
 

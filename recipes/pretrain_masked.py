@@ -67,6 +67,7 @@ def main() -> None:
     options = parse_arguments(*dataclasses, description=__doc__, default_config="pretrain_masked.yaml")
     run = start_run(*options)
     data, sizes, masking, training = options
+    check_metric(training, _SCORES)
     splits = load_documents(data, training)
     words = most_frequent_words(splits["train"]["text"], masking.num_words)
     tokenizer, model = load_or_create(sizes, "pretraining", "encoder", splits["train"]["text"], num_words=len(words))
@@ -76,7 +77,6 @@ def main() -> None:
     shares = {name: value for name, value in vars(masking).items() if name != "num_words"}
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, words=words, **shares)
     training.label_names = ["labels", "next_sentence_label"]  # of words there are labels only with --num_words
-    check_metric(training, _SCORES)
     trainer = RecipeTrainer(model, training, tokenizer, pairs, collator, score_masked, masked_sums)
     trainer.fit(run)
 

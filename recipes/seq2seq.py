@@ -60,7 +60,9 @@ class PairArguments:
         "units instead of characters",
     ] = None
     several_targets: Annotated[
-        bool, "test pairs with the same source and tags are one, and each of their targets is right"
+        bool,
+        Mark.AFTER_TRAINING,
+        "test pairs with the same source and tags are one, and each of their targets is right",
     ] = False
     hallucinated_rows: Annotated[
         int, FROM_0, "number of pairs to invent for training from few pairs, with the stems of words replaced"

@@ -11,13 +11,25 @@ from functools import cache
 
 from sacrebleu.tokenizers.tokenizer_13a import Tokenizer13a
 
-from atenta.recipes.metrics import scores
+from atenta.recipes.metrics import PAIR_METRICS, scores
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.restoration.spellings import WORD, lower_case
 
 _split_13a = Tokenizer13a()
 _ORDERS = (1, 2, 3, 4)  # words in a row that SARI counts
 _SENTENCE_START = re.compile(r"(?:\A|[.!?…:])[\W_]*\Z")
+
+
+def check_metrics(names: Sequence[str]) -> None:
+    """Check that names are metrics of texts, one or more, each of them once.
+
+    Raises:
+        ValueError: If they are not. The message lists those that there are.
+    """
+    known = (*PAIR_METRICS, *SOURCE_METRICS)
+    unfit = [name for name in names if name not in known or names.count(name) > 1]
+    if unfit or not names:
+        raise ValueError(f"--metrics {' '.join(unfit)}: expected some of {', '.join(known)}, each of them once.")
 
 
 def score_texts(

@@ -174,6 +174,7 @@ def main() -> None:
     if data.streaming or sizes.lora_rank:
         raise SystemExit("--streaming and --lora_rank are not for embeddings: leave them out.")
     run = start_run(*options)
+    check_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
     splits = set_aside_validation(load_rows(data, training, TEXT_PAIRS), training.seed)
     passages = list(dict.fromkeys(text for rows in splits.values() for text in rows["positive"]))
     held_out = "\n".join({text for name, rows in splits.items() if name != "train" for text in rows["positive"]})
@@ -204,14 +205,16 @@ def main() -> None:
             "mean_reciprocal_rank": mean_reciprocal_rank(scores, queries["validation"]),
         }
 
-    check_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
     trainer = EmbeddingTrainer(model, training, tokenizer, encoded, None, scale=embeddings.scale, search=search)
     trainer.fit(run)
 
     model.eval()
     compared = compare_searches(queries, passages, embed_texts, embeddings)
     chosen = ", ".join(f"{weight:g} in {name}" for name, weight in compared.weights.items())
-    print(f"Weights of the first, chosen on {len(queries['validation']):,} validation queries: {chosen}", flush=True)
+    if trainer.is_world_process_zero():
+        print(
+            f"Weights of the first, chosen on {len(queries['validation']):,} validation queries: {chosen}", flush=True
+        )
     save_run(
         trainer,
         scores=compared.scores["test"],

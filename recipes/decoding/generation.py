@@ -8,6 +8,7 @@ from accelerate import Accelerator
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel, PreTrainedTokenizerBase, set_seed
 
+from atenta.engines.saved_model import learned_positions
 from atenta.pipelines.text_to_text import generate_batch
 from atenta.tokenization.text_windows import GeneratedText
 
@@ -77,6 +78,7 @@ def continue_text(
         search = {"do_sample": True, "temperature": 0.8, "top_k": 0}
     inputs = tokenizer(prompt, return_tensors="pt", split_special_tokens=True).to(model.device)
     max_length = inputs.input_ids.shape[1] + max_new_tokens
+    max_length = min(max_length, learned_positions(model.config.to_dict()) or max_length)
     with torch.inference_mode():
         ids = model.eval().generate(**inputs, **search, max_length=max_length)
     return tokenizer.batch_decode(ids, skip_special_tokens=True)[0]

@@ -204,8 +204,8 @@ def portuguese_documents() -> dict[str, list[dict[str, str]]]:
     """Return running text of all domains for pre-training, without what the samples of other tasks are tested on.
 
     The parts of files that [`portuguese_texts`] holds out are not trained on either: the first of them are validation
-    and test. A line of which half of the runs of eight words are in a held-out text of LeNER-Br, Bosque or FaQuAD is
-    left out.
+    and test. Most of two of its further tests, `encyclopaedia` and `essays`, is trained on. A line of which half of
+    the runs of eight words are in a held-out text of LeNER-Br, Bosque or FaQuAD is left out.
 
     Returns:
         The rows of each split, each with a `text`: a part of a file, its lines one sentence or paragraph each, or a

@@ -235,7 +235,7 @@ def pack(
         ValueError: If `block_size` is below 2, or `tokenizer` is not a character tokenizer.
     """
     if block_size < 2:
-        raise ValueError(f"--block_size is {block_size}; expected 2 or more: a token to predict, and one before it.")
+        raise ValueError(f"--max_length {block_size}: expected 2 or more: a token to predict, and one before it.")
     table = _table_of(tokenizer)
     bos, eos = np.array([[tokenizer.bos_token_id], [tokenizer.eos_token_id]], table.dtype)
     ids = np.concatenate([part for text in table.encode_batch(batch["text"]) for part in (bos, text, eos)])

@@ -3,21 +3,43 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
-from unicodedata import is_normalized
+from unicodedata import is_normalized, normalize
 
 from datasets import Features, List, Value
 
+from atenta.recipes.reading import RowFormat
 from atenta.recipes.tasks.task import Baselines, Row
-from atenta.recipes.tasks.transduction import PairTask, align_letters, divide, letters_in_context
+from atenta.recipes.tasks.transduction import (
+    PAIRS,
+    PairTask,
+    align_letters,
+    check_pair,
+    divide,
+    letters_in_context,
+)
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 
 FEATURES = Features({"text": Value("string"), "pieces": List(Value("string"))})
 _MARKS = range(ord("1"), 0x3000)  # code points of the characters that stand for tags
 
 AlignedRow = tuple[Row, list[tuple[str, ...]]]
+
+
+def check_letters(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the row of a pair as [`check_pair`] does, with the source in NFC, in which letters are counted.
+
+    Raises:
+        ValueError: As `check_pair`.
+    """
+    row = check_pair(fields)
+    return {**row, "source": normalize("NFC", row["source"])}
+
+
+LETTER_PAIRS = replace(PAIRS, check=check_letters)
 
 
 class Alignment:
@@ -95,6 +117,11 @@ class LetterTask(PairTask):
     kind = "letters-to-units"
 
     @property
+    def row_format(self) -> RowFormat:
+        """The format of words and their units."""
+        return LETTER_PAIRS
+
+    @property
     def marks(self) -> dict[str, str]:
         """The character for each tag."""
         return self.options["tag_characters"]
@@ -124,7 +151,7 @@ class LetterTask(PairTask):
 
 
 def encode_letters(
-    batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int], length: int
+    batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int]
 ) -> dict[str, list[list[int]]]:
     """Encode words for a tagger.
 
@@ -132,15 +159,12 @@ def encode_letters(
         batch: Columns `text` and `pieces`.
         codes: The tagger's inputs.
         ends: The ids of `<bos>` and `<eos>`.
-        length: The maximum characters of a word; longer ones are left out.
 
     Returns:
         `input_ids` and `token_type_ids`; `labels`, -100 where there is nothing to learn.
     """
     encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
     for text, pieces in zip(batch["text"], batch["pieces"]):
-        if len(text) > length:
-            continue
         ids, hints = codes.inputs(text)
         labels = [codes.label_of.get(piece, -100) for piece in pieces]
         rows = codes.choices(text)

@@ -11,10 +11,9 @@ from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.metrics import PAIR_METRICS
 from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
-from atenta.recipes.source_metrics import SOURCE_METRICS, score_texts
+from atenta.recipes.source_metrics import SOURCE_METRICS, check_metrics, score_texts
 from atenta.recipes.tasks.rewriting import rewriting_baselines
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
@@ -50,15 +49,16 @@ def order_of_columns(rows: Sequence[Sequence[str]]) -> list[str] | None:
     """Return the names of the three columns of pairs if tags come second, as in newer SIGMORPHON data; else None.
 
     Tags look like `V;3;PL`: they have a semicolon, or neither small letters nor letters beyond ASCII. The second
-    column has them if the third does not look so, and the second does and is no more varied than the third, or has a
-    tenth of its distinct values (`sg` and `pl`).
+    column has them if the third does not look so, and the second does, and has semicolons or is no more varied than
+    the third; or if it has a tenth of the third's distinct values (`sg` and `pl`).
 
     Args:
         rows: The first rows of a table, with three cells each.
     """
     seconds, thirds = ([cells[place] for cells in rows] for place in (1, 2))
     kinds = [len({*cells}) for cells in (seconds, thirds)]
-    look_so = kinds[0] <= kinds[1] and _are_most(map(_looks_like_tags, seconds))
+    are_several = _are_most(";" in cell for cell in seconds)  # which forms do not have
+    look_so = (kinds[0] <= kinds[1] or are_several) and _are_most(map(_looks_like_tags, seconds))
     repeat = kinds[0] * 10 <= kinds[1] and _are_most(_TAG.fullmatch(cell) for cell in seconds)
     tags_second = (look_so or repeat) and _are_most(not _looks_like_tags(cell) for cell in thirds)
     return ["source", "tags", "target"] if tags_second else None
@@ -333,7 +333,7 @@ class PairTask(Task):
     by [`merge_targets`], and `denoising`, whether sources are masked texts.
 
     Raises:
-        ValueError: If a metric is unknown.
+        ValueError: If a metric is unknown or named twice.
     """
 
     kind = "text2text-generation"
@@ -341,9 +341,7 @@ class PairTask(Task):
     def __init__(self, config: Row | None = None, **options: Any) -> None:
         super().__init__(config, **options)
         self.metrics = self.options.get("metrics") or ("word_accuracy", "exact_match", "character_error_rate")
-        known = (*PAIR_METRICS, *SOURCE_METRICS)
-        if unknown := [name for name in self.metrics if name not in known]:
-            raise ValueError(f"found the metric {unknown[0]!r} of pairs; expected some of {', '.join(known)}.")
+        check_metrics(self.metrics)
 
     @property
     def row_format(self) -> RowFormat:

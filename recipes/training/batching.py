@@ -89,11 +89,13 @@ class BucketBatchSampler(Sampler[list[int]]):
         for lengths in ordered:
             longer = list(map(max, longest, lengths))
             share = -(-(size + 1) // self.num_processes)  # texts of the process that has the most
-            if max_tokens is None:
+            if size < self.num_processes:  # a text for each process; each of them fits by itself
+                full = False
+            elif max_tokens is None:
                 full = share > batch_size
             else:
                 padding = 1 - (tokens + sum(lengths)) / ((size + 1) * sum(longer))
-                half_full = size >= self.num_processes and share * sum(longest) > max_tokens / 2
+                half_full = share * sum(longest) > max_tokens / 2
                 full = share * sum(longer) > max_tokens or (half_full and padding > _MUCH_PADDING)
             if full:
                 sizes.append(size)

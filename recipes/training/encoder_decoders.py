@@ -14,11 +14,11 @@ from datasets import Dataset
 from peft import PeftModel
 from transformers import DataCollatorForSeq2Seq, EvalPrediction, PreTrainedModel, PreTrainedTokenizerBase
 
+from atenta.engines.saved_model import learned_positions
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
-from atenta.recipes.metrics import PAIR_METRICS
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import Rows
-from atenta.recipes.source_metrics import SOURCE_METRICS, score_texts
+from atenta.recipes.source_metrics import check_metrics, score_texts
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
 from atenta.recipes.training.results import compare, compare_by_length, print_examples, save_run
 from atenta.recipes.training.runs import Run
@@ -56,10 +56,7 @@ class DecodingArguments:
     ] = None
 
     def __post_init__(self) -> None:
-        known = (*PAIR_METRICS, *SOURCE_METRICS)
-        unfit = [name for name in self.metrics if name not in known or self.metrics.count(name) > 1]
-        if unfit or not self.metrics:
-            raise ValueError(f"--metrics {' '.join(unfit)}: expected some of {', '.join(known)}, each of them once.")
+        check_metrics(self.metrics)
         if self.num_return_sequences > self.num_beams:
             raise ValueError(
                 f"--num_return_sequences {self.num_return_sequences} asks for more outputs than --num_beams "
@@ -80,7 +77,8 @@ def train_to_generate(
 ) -> Seq2SeqRecipeTrainer:
     """Train an encoder-decoder, scored at each evaluation by what it generates greedily, and return its trainer."""
     longest = max(map(len, chain(encoded["validation"]["labels"], encoded["test"]["labels"])))
-    model.generation_config.max_length = 2 * longest  # the default is 20
+    most = learned_positions(model.config.to_dict()) or 2 * longest
+    model.generation_config.max_length = min(2 * longest, most)  # the default is 20
     model.generation_config.num_beams = 1  # also of a model that was saved with beams
     training.predict_with_generate = True
     training.include_for_metrics = ["inputs"]  # some metrics need the sources

@@ -326,6 +326,11 @@ class RecipeArguments(TrainingArguments):
         if self.average_last_checkpoints and self.average_best_checkpoints:
             raise ValueError("Give only one of --average_last_checkpoints and --average_best_checkpoints.")
         averaged = self.average_last_checkpoints or self.average_best_checkpoints or 0
+        if self.average_best_checkpoints and self.save_total_limit:
+            raise ValueError(
+                f"--save_total_limit {self.save_total_limit} may delete some of the {averaged} best checkpoints: "
+                "give --save_total_limit null."
+            )
         if self.save_total_limit and averaged > self.save_total_limit:
             raise ValueError(
                 f"--save_total_limit {self.save_total_limit} keeps fewer checkpoints than the {averaged} to average."

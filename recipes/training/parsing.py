@@ -2,6 +2,7 @@
 
 import argparse
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,11 @@ from atenta.recipes.option_table import (
 )
 
 _NULL = "tag:yaml.org,2002:null"
+
+
+def given_options() -> set[str]:
+    """Return the names of the options on the command line."""
+    return {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
 
 
 def parse_arguments(

@@ -28,6 +28,7 @@ from atenta.recipes.reading.records import printable
 from atenta.recipes.tab_separated import tab_separated
 from atenta.recipes.training.cost import CostMeter
 from atenta.recipes.training.options import RecipeArguments
+from atenta.recipes.training.parsing import given_options
 from atenta.recipes.training.progress import select_figures
 from atenta.recipes.training.runs import Run
 from atenta.recipes.training.trainer import RecipeTrainer
@@ -237,8 +238,7 @@ def describe_training(trainer: RecipeTrainer) -> dict[str, Any]:
 
 def _describe_options(arguments: RecipeArguments, run: Run) -> dict[str, Any]:
     """Return the main options and those of the command line, as the Trainer has settled them."""
-    written = {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
-    described = {}
+    written, described = given_options(), {}
     for name, value in run.values.items():
         option, value = run.declared[name], getattr(arguments, name, value)
         is_given = name in written and Mark.INCIDENTAL not in option.marks

@@ -47,6 +47,11 @@ def fitted(files, decoder, tmp_path_factory):
     return folder / "model", run_recipe(NAME, folder, *arguments(**options))
 
 
+def test_streams_are_refused(files, tmp_path):
+    with pytest.raises(SystemExit, match="--streaming"):
+        run_here(NAME, tmp_path, *arguments(**files, streaming=True))
+
+
 def test_data_scores_and_a_sample_are_printed(fitted):
     folder, done = fitted
     metrics = read_metrics(folder)

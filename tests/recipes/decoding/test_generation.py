@@ -123,3 +123,13 @@ def test_a_continuation_is_determined_by_its_seed(tmp_path, prompt):
     assert first == again != other
     assert first.startswith(prompt)
     assert len(prompt) < len(first) <= len(prompt) + 12
+
+
+def test_a_continuation_ends_where_learned_positions_end(tmp_path):
+    save_with_tokenizer(
+        AtentaDecoderForCausalLM, tmp_path, position_embedding_type="learned", max_position_embeddings=9
+    )
+    model = AtentaDecoderForCausalLM.from_pretrained(tmp_path)
+    model.generation_config.eos_token_id = None
+    text = continue_text(model, PreTrainedTokenizerFast.from_pretrained(tmp_path), "Era ", 12, seed=1)
+    assert len("Era ") < len(text) <= 9

@@ -103,7 +103,9 @@ def test_sample_made_of_rows(load_pairs, monkeypatch):
 
 def test_sample_made_of_files(load_pairs, monkeypatch, files, tmp_path, capsys):
     monkeypatch.setattr(files_module, "DATA", tmp_path)
-    monkeypatch.setitem(SAMPLES, "mine", Sample(("mine", "meu"), columns=PAIRS.columns, files=["train.tsv", "dev.tsv"]))
+    monkeypatch.setitem(
+        SAMPLES, "mine", Sample(("mine", "meu"), columns=PAIRS.columns, files=["train.tsv", "dev.tsv"])
+    )
     splits = load_pairs(DataArguments(sample="mine"))
     assert "first row" not in capsys.readouterr().out  # which has no header
     assert as_lists(splits) == as_lists(load_pairs(DataArguments(**files)))
@@ -150,6 +152,12 @@ def test_table_without_a_header_is_reported(load_pairs, files, tmp_path, capsys,
     printed = capsys.readouterr().out
     assert f"train.{suffix}: the first row does not name source, target; it is read as data" in printed
     assert "dev.csv" not in printed
+
+
+def test_tags_that_are_more_varied_than_the_forms_come_second(load_pairs, files, tmp_path):
+    forms = ("V;NFIN\twalk", "V;PST\twalked", "V;V.PTCP;PST\twalked", "V;PRS;3;SG\twalks", "V;V.PTCP;PRS\twalking")
+    files["train_file"] = [str(write_lines(tmp_path / "train.tsv", *(f"walk\t{form}" for form in forms)))]
+    assert load_pairs(DataArguments(**files))["train"]["target"][:] == ["walk", "walked", "walked", "walks", "walking"]
 
 
 def test_the_order_of_columns_without_a_header_is_said(load_pairs, files, tmp_path, capsys):

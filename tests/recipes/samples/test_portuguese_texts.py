@@ -81,7 +81,7 @@ def test_documents_have_no_text_of_other_tasks_tests(rows, rows_of):
     for context in ("validation", "test"):
         for row in documents[context]:
             assert not {line for line in row["text"].splitlines() if len(line) > 200} & trained
-    # What the accents are tested on is not trained on here either, so that a tagger may start from this encoder.
+    # Nor is the news that the accents are tested on.
     news = [row["target"] for row in rows["test"] if row["domain"] == "news" and len(row["target"]) > 60]
     assert news
     assert not any(sentence in text for sentence in news)

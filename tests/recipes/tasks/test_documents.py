@@ -231,7 +231,7 @@ def test_loss_of_a_batch_is_that_of_its_pieces(texts, block_size):
 
 
 def test_block_that_is_too_short():
-    with pytest.raises(ValueError, match="--block_size is 1; expected 2 or more"):
+    with pytest.raises(ValueError, match="--max_length 1: expected 2 or more"):
         pack({"text": ["a"]}, DECODER, 1)
 
 

@@ -89,6 +89,7 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"average_last_checkpoints": 2, "average_best_checkpoints": 2}, "Give only one of --average_last_checkpoint"),
         ({"average_last_checkpoints": 3, "save_total_limit": 2}, "keeps fewer checkpoints than the 3 to average"),
         ({"average_last_checkpoints": 2, "save_strategy": "no"}, "--save_strategy no leaves no checkpoints"),
+        ({"average_best_checkpoints": 2, "save_total_limit": 4}, "--save_total_limit 4 may delete some of the 2 best"),
         ({"average_best_checkpoints": 2}, "--average_best_checkpoints compares evaluations"),
         ({"average_best_checkpoints": 2, "eval_strategy": "epoch"}, "name one with --metric_for_best_model"),
         ({"early_stopping_patience": 2}, "--early_stopping_patience compares evaluations, and --eval_strategy is no"),
