@@ -23,6 +23,8 @@ class Cache:
         folder = root / FOLDER
         try:
             folder.mkdir(exist_ok=True)
+            if any(each.is_symlink() for each in (folder, *folder.iterdir())):
+                return  # which a repository may have, to let files elsewhere be written
             (folder / ".gitignore").write_text("*\n", encoding="utf-8")
             self._database = sqlite3.connect(folder / "findings.sqlite", isolation_level=None)
             self._database.execute("PRAGMA synchronous = OFF")  # faster; what is lost is only found again
@@ -39,8 +41,11 @@ class Cache:
         rows = self._execute("SELECT found FROM files WHERE key = ?", key)
         if not rows:
             return None
-        findings, marked = json.loads(rows[0][0])
-        return [Finding(*fields) for fields in findings], marked
+        try:
+            findings, marked = json.loads(rows[0][0])
+            return [Finding(*fields) for fields in findings], marked
+        except (TypeError, ValueError):  # not what this program has written
+            return None
 
     def save(self, key: str, found: FileFindings) -> None:
         """Keep what was found in a file."""

@@ -33,6 +33,7 @@ class CheckedFiles(NamedTuple):
         not_read: for each file of a known type that was not checked, why.
         number: of files that were checked.
         other_types: number of files that are of no known type.
+        paths: all files that were asked for.
     """
 
     findings: dict[Path, list[Finding]]
@@ -40,6 +41,7 @@ class CheckedFiles(NamedTuple):
     not_read: dict[Path, str]
     number: int
     other_types: int
+    paths: Sequence[Path]
 
 
 def check_files(
@@ -88,12 +90,14 @@ def check_files(
         if path in found and (counted := [each for each in found[path][0] if _counts(each, settings, marked)])
     }
     return CheckedFiles(
-        findings, {path: keys[path] for path in findings}, not_read, len(found), len(paths) - len(known)
+        findings, {path: keys[path] for path in findings}, not_read, len(found), len(paths) - len(known), paths
     )
 
 
 def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
-    """Write the marks that a check has found, check these files again, and go on until nothing is found.
+    """Write the marks that a check has found, check the files again, and go on until nothing is found.
+
+    All of them: a mark that is written in one says how a name in another is spelt.
 
     Returns:
         All findings that were written.
@@ -113,9 +117,9 @@ def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
             replace_file(path, replace_characters(decode(content), changes))
         if not again.findings:
             break
-        again = check_files(list(again.findings), settings, processes=1)
+        again = check_files(checked.paths, settings, processes=1)  # those that have not changed are in the cache
         for path, findings in again.findings.items():
-            written[path] += findings
+            written.setdefault(path, []).extend(findings)
     return checked._replace(findings=written)
 
 

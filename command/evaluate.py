@@ -56,6 +56,8 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
     """
     if output is not None and (output.is_dir() or not output.parent.is_dir()):
         raise FileNotFoundError(f"--output {output} cannot be written: expected a file in a folder that exists")
+    if output is not None and output.exists() and test_file.exists() and output.samefile(test_file):
+        raise FileExistsError(f"--output {output} is the --test_file, which would be lost: give another name")
     folder = find_model(options.model, with_code=options.trust_remote_code)
     task = _load_task(folder, options, metrics)
     rows = _read_rows(test_file, task.row_format)

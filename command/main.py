@@ -125,11 +125,7 @@ def predict(
     characters, masks, and answers (lines of JSON with `question` and `context`). Feature tags
     follow a tab: ser<TAB>V;PL.
     """
-    asked, beams = num_return_sequences or 1, num_beams or 1
-    if asked > beams and not do_sample:
-        raise typer.BadParameter(
-            f"--num_return_sequences {asked} is more than --num_beams {beams} finds: raise --num_beams."
-        )
+    asked = num_return_sequences or 1
     if asked > 1 and format == "text":
         raise typer.BadParameter(f"--format text has one result for each line, not {asked}: give tsv or jsonl.")
     _check_sources(texts, files)
@@ -179,7 +175,8 @@ def restore(
         list[Path] | None, typer.Option("--files", metavar="FILE", help="UTF-8 file, read as a whole; repeatable.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="MODEL", help="Another model that restores characters.")
+        str | None,
+        typer.Option("--model", metavar="MODEL", help="Another model: all that it restores, or what is asked for."),
     ] = None,
     capitals: Annotated[bool, typer.Option("--capitals", help="Restore capitals too.")] = False,
     punctuation: Annotated[bool, typer.Option("--punctuation", help="Restore , . ? ! : and ; too.")] = False,
@@ -367,11 +364,8 @@ def info(
         from atenta.command.info import describe_model, format_description
 
         described = describe_model(model)
-        print(
-            dumps(described, indent=2, ensure_ascii=False)
-            if json
-            else printable_lines(format_description(model, described))
-        )
+        text = dumps(described, indent=2, ensure_ascii=False) if json else format_description(model, described)
+        print(printable_lines(text) if sys.stdout.isatty() or not json else text)
 
 
 app.command(short_help="Draw what a model does.", context_settings=PASSED_ON)(show)

@@ -21,7 +21,7 @@ from atenta.command.text_lines import (
     lock_output_file,
     parse_json_line,
 )
-from atenta.engines.saved_model import find_model, read_generation_config
+from atenta.engines.saved_model import MODEL_FILES, find_model, read_generation_config
 from atenta.engines.search_options import SearchOptions
 from atenta.recipes.tab_separated import tab_separated
 
@@ -104,7 +104,6 @@ def check_device(name: str | None) -> None:
 
 def _check_search(options: PredictOptions) -> None:
     """Refuse options of generation that contradict each other or those of the model, whichever engine runs it."""
-    SearchOptions(**options.generate)
     if not options.generate:
         return
     saved = read_generation_config(find_model(options.model, with_code=options.trust_remote_code))
@@ -115,9 +114,9 @@ def _check_search(options: PredictOptions) -> None:
 def _digest(model: str) -> str:
     """Return the SHA-256 of what decides about a model's results."""
     folder, digest = find_model(model), hashlib.sha256()
-    for pattern in ("*.json", "*.safetensors", "*.txt", "onnx/*"):
+    for pattern in MODEL_FILES:
         for path in sorted(folder.glob(pattern)):
-            if path.name not in ("metrics.json", "trainer_state.json"):
+            if path.is_file() and path.name not in ("metrics.json", "trainer_state.json"):
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
@@ -134,13 +133,13 @@ def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
 
 
 def _fields(line: InputLine, predictor: Predictor, json_lines: bool, record_fields: Sequence[str]) -> dict[str, Any]:
-    """Return the fields of a line, none of which may be one that its result is format in."""
+    """Return the fields of a line, none of which may be one that its result is written in."""
     if not json_lines:
         return {"text": str(line)}
     fields = parse_json_line(line, *predictor.json_fields)
     if taken := [name for name in record_fields if name in fields]:
         raise ValueError(
-            f"{line.where}: found the field {taken[0]!r} ({fields[taken[0]]!r:.60}), in which the result is format; "
+            f"{line.where}: found the field {taken[0]!r} ({fields[taken[0]]!r:.60}), in which the result is written; "
             "expected none of this name: rename it, or choose another --format."
         )
     return fields

@@ -74,7 +74,7 @@ class Predictor:
                 yield from self.predict_in_parts(fields[:middle])
                 yield from self.predict_in_parts(fields[middle:])
                 return
-            place = fields[0]["where"] if fields else ""
+            place = fields[0].get("where", "") if fields else ""
             raise ValueError(str(error) if str(error).startswith(place) else f"{place}: {error}") from None
         yield predictions
 
@@ -113,6 +113,12 @@ class LabelPredictor(Predictor):
 
     def __init__(self, engine: Any) -> None:
         self._engine, self._labels = engine, class_names(engine.config)
+        problem = engine.config.get("problem_type")
+        if problem in ("regression", "multi_label_classification") or len(self._labels) < 2:
+            raise ValueError(
+                f"the model has {len(self._labels)} label(s) and the problem_type {problem}; expected one that gives "
+                "a text one of several labels: use transformers' pipeline text-classification."
+            )
         saved = saved_options(engine.config, "text-classification")
         self.reads_pairs = saved.get("text_pairs", True)  # older models do not say what they were trained on
 

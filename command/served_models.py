@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, assert_never
+from unicodedata import normalize
 
 from atenta.command.predictors import (
     AnswerPredictor,
@@ -139,7 +140,14 @@ def _load_letters(options: PredictOptions, folder: Path) -> Predictor:
     )
 
     def write(fields: list[Mapping[str, Any]], problems: Problems) -> list[list[tuple[str, float]]]:
-        written = tagger.write_tagged(*zip(*(part_tags(each, bool(tagger.tags)) for each in fields)))
+        texts, tags = zip(*(part_tags(each, bool(tagger.tags)) for each in fields))
+        words = [normalize("NFC", text) for text in texts]
+        for word in words:
+            if unknown := sorted({*word} - tagger.letters):
+                problems.add(f"training did not have {', '.join(map(repr, unknown))}, which is left out", word)
+            if len(word) > tagger.longest:
+                raise ValueError(f"found {len(word)} letters in {word!r:.60}; expected at most {tagger.longest}.")
+        written = tagger.write_tagged(words, tags)
         return [[(tagger.join(each.units), each.log_probability)] for each in written]
 
     return TextPredictor(write)

@@ -175,6 +175,7 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
             f"{line.where}: found {line.strip()!r:.80}; expected "
             + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
         )
+    _expect_text(json.dumps(fields, ensure_ascii=False), line.where)
     for name, value in fields.items():
         if value is not None and name in {*names, *_OPTIONAL_FIELDS}:
             _check_field(value, *_OPTIONAL_FIELDS.get(name, (str, "a text")), f"`{name}`", line.where)
@@ -187,7 +188,6 @@ def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -
     for each in value if isinstance(value, list) else [value]:
         if isinstance(value, list) and not (isinstance(each, str) and each.strip()):
             raise ValueError(f"{where}: found {each!r:.80} in {name}; expected texts that are not blank")
-        _expect_text(each, where)
 
 
 def _expect_text(text: str, where: str) -> None:

@@ -26,6 +26,7 @@ from ..modeling.positions import source_positions
 from .choice import ONNX_FOLDER, Quantization, file_name
 from .onnx_models import FORMAT, FORMAT_KEY, check_export, key_value_names, made_of
 from .onnx_quantization import round_calibrated, round_weights
+from .saved_model import check_files
 from .torch_models import load_model, named_outputs
 
 OPERATOR_SET = 24  # the first with TensorScatter
@@ -244,11 +245,12 @@ def export_onnx(
         The paths of the files.
 
     Raises:
-        ValueError: If the folder has no model, or a model of another kind, or there are examples for float32 or for a
-            model that generates.
+        ValueError: If the folder has no model, or a model of another kind, or a link to somewhere else, or there are
+            examples for float32 or for a model that generates.
     """
     if calibration and quantization is None:
         raise ValueError("calibration is for quantization='int8'; leave it out for float32.")
+    check_files(Path(folder))
     model, metadata = load_model(folder), made_of(Path(folder))
     if calibration and isinstance(model, CausalModel | TranslationModel):
         raise ValueError(f"{folder} has a model that generates; calibration is for other models, leave it out.")

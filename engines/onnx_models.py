@@ -217,6 +217,7 @@ class OnnxGenerator:
         if config.get("is_encoder_decoder"):
             self.encoder = open_session(folder / file_name("encoder_model", quantization))
         self.start_token_id = config.get("decoder_start_token_id")
+        self.tag_token_ids = config.get("tag_token_ids") or []
         past = [each for each in self.decoder.get_inputs() if each.name.startswith("past.")]
         if not past:
             raise ValueError(f"{folder} has a decoder_model without a cache; expected the files of `atenta export`.")
@@ -259,7 +260,9 @@ class OnnxTexts:
             ValueError: If a text is longer than the positions that the model has learned.
         """
         if self.model.encoder is not None:
-            self._check_length(int(attention_mask.sum(-1).max()))
+            tags = self.model.tag_token_ids  # they are at position 0, and other tokens are counted from 1
+            counted = attention_mask * ~np.isin(input_ids, tags)
+            self._check_length(int(counted.sum(-1).max()) + bool(tags))
             names = key_value_names("source", self.model.blocks)
             inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
             self.source = dict(zip(names, self.model.encoder.run(names, inputs)))

@@ -6,7 +6,6 @@ complete, no code in the folder is run unless it is asked for, and a damaged fil
 """
 
 import json
-import math
 import os
 import re
 import sys
@@ -24,8 +23,10 @@ if TYPE_CHECKING:
 CONFIG = "config.json"
 AS_SAVED = "expected it as the model was saved"
 _HUB_NAME = re.compile(r"(?!outputs/)(\w[\w.-]*/)?\w[\w.-]*")  # other names are those of folders
-_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "onnx/*.onnx")  # what is read of a repository
-_READ = tuple({Path(pattern).suffix for pattern in _FILES})
+MODEL_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "onnx/*.onnx")  # what is read of a repository
+# Configurations have the same, which need transformers.
+_TEXT_FILE = re.compile(r"(?!(con|prn|aux|nul|com\d|lpt\d)\.)[^\W_][\w-]{0,60}\.txt", re.IGNORECASE)
+_READ = tuple({Path(pattern).suffix for pattern in MODEL_FILES})
 
 
 def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_options: Any) -> Path:
@@ -49,12 +50,12 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():
-        folder = _fetch(str(name), folder, with_code, hub_options) / subfolder
+        folder = _fetch(str(name), folder, subfolder, with_code, hub_options)
     check_files(folder)
     return folder
 
 
-def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, Any]) -> Path:
+def _fetch(name: str, folder: Path, subfolder: str, with_code: bool, hub_options: Mapping[str, Any]) -> Path:
     path = Path(name)
     in_folder = path.parent != Path() and path.parent.is_dir()
     if path.exists() or in_folder or not _HUB_NAME.fullmatch(name):
@@ -67,15 +68,19 @@ def _fetch(name: str, folder: Path, with_code: bool, hub_options: Mapping[str, A
     nearby = f"; {output} is here" if (output / CONFIG).is_file() else name_models(output) if output.is_dir() else ""
     asked = {key: value for key, value in hub_options.items() if key in ("revision", "token")}
     in_cache = {key: value for key, value in hub_options.items() if key in ("revision", "cache_dir")}
+    place = f"{subfolder}/" if subfolder else ""
+    config = place + CONFIG
     try:
-        known = isinstance(try_to_load_from_cache(name, CONFIG, **in_cache), str) or file_exists(name, CONFIG, **asked)
+        known = isinstance(try_to_load_from_cache(name, config, **in_cache), str)
+        known = known or (not hub_options.get("local_files_only") and file_exists(name, config, **asked))
     except Exception as error:  # the errors of the library that asks the Hub differ from version to version
         raise FileNotFoundError(
             f"{name}: found no such folder here, and the Hub cannot be reached ({describe_error(error)}){nearby}"
         ) from None
     if not known:
         raise FileNotFoundError(f"{name}: found no such folder here, and no such model on the Hub{nearby}")
-    return Path(snapshot_download(name, allow_patterns=[*_FILES, *(["*.py"] if with_code else [])], **hub_options))
+    patterns = [place + pattern for pattern in (*MODEL_FILES, *(["*.py"] if with_code else []))]
+    return Path(snapshot_download(name, allow_patterns=patterns, **hub_options), subfolder)
 
 
 def name_models(path: Path) -> str:
@@ -99,8 +104,8 @@ def check_files(folder: Path) -> None:
     """Check that the files of a model are its own.
 
     Raises:
-        ValueError: If one is a link to somewhere else or names a file elsewhere, or there is an adapter, whose model
-            may be anywhere.
+        ValueError: If one is a link to somewhere else, is no file or names a file elsewhere, or there is an adapter,
+            whose model may be anywhere.
     """
     if (folder / "adapter_config.json").exists():
         raise ValueError(
@@ -108,8 +113,10 @@ def check_files(folder: Path) -> None:
             "merge the adapter into it (peft's merge_and_unload), and save it."
         )
     for path in [*folder.iterdir(), *(folder / "onnx").glob("*")]:
-        if path.suffix in _READ or path.name == "onnx":
+        if path.suffix in _READ or "onnx" in (path.name, path.parent.name):
             check_inside(path, folder)
+            if path.exists() and not (path.is_file() or path.is_dir()):  # which would be waited for, without end
+                raise ValueError(f"{path} is neither a file nor a folder, but a pipe, socket or device: remove it.")
     indices = [(path, "weight_map") for path in sorted(folder.glob("*.index.json"))]
     for path, key in [*indices, (folder / "tokenizer_config.json", "fast_tokenizer_files")]:
         names = read_saved(path).get(key) if path.is_file() else None
@@ -128,7 +135,7 @@ def check_inside(path: Path, folder: Path) -> None:
         ValueError: If it is.
     """
     home, real = folder.resolve(), path.resolve()
-    cache = home.parent.parent if home.parent.name == "snapshots" else home
+    cache = next((each.parent for each in home.parents if each.name == "snapshots"), home)
     if not real.is_relative_to(home) and not real.is_relative_to(cache / "blobs"):
         raise ValueError(f"{path} is a link to {real}; expected a file of the model's own: copy it into {folder}.")
 
@@ -201,8 +208,12 @@ def learned_positions(config: Mapping[str, Any]) -> int | None:
     return config["max_position_embeddings"]
 
 
-def _is_positive(value: Any) -> bool:
-    return type(value) in (int, float) and 0 < value < math.inf
+def _is_number(value: Any, least: float, largest: float = sys.float_info.max) -> bool:
+    return type(value) in (int, float) and least <= value <= largest
+
+
+def _are_ratios(value: Any) -> bool:
+    return isinstance(value, list) and len(value) == 2 and _is_number(value[0], 0) and _is_number(value[1], value[0])
 
 
 def _are_labels(value: Any) -> bool:
@@ -223,7 +234,7 @@ def _are_variants(value: Any) -> bool:
 
 def is_file_name(value: Any) -> bool:
     """Return whether a value is the name of a file in the same folder, on every system, and of no file with a role."""
-    return isinstance(value, str) and re.fullmatch(r"\w[\w-]*\.txt", value) is not None
+    return isinstance(value, str) and _TEXT_FILE.fullmatch(value) is not None
 
 
 _WHOLE = (lambda value: is_whole(value, 1, sys.maxsize), "a whole number above 0")
@@ -251,13 +262,10 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: isinstance(value, dict) and all(isinstance(options, dict) for options in value.values()),
         "options for tasks",
     ),
-    "length_ratios": (
-        lambda value: isinstance(value, list) and len(value) == 2 and all(_is_positive(each) for each in value),
-        "two numbers above 0",
-    ),
+    "length_ratios": (_are_ratios, "two finite numbers, the lower one first"),
     "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
     "character_variants": (_are_variants, "for each character, the characters or texts that it may become"),
-    "confidence_temperature": (_is_positive, "a finite number above 0"),
+    "confidence_temperature": (lambda value: _is_number(value, 1e-6, 1e6), "a number from 1e-6 to 1e6"),
     "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
 }
 

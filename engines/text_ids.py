@@ -39,7 +39,6 @@ class TextIds:
         model_input_names: names of the model's inputs, such as `input_ids`.
         padding_side: side on which `pad` adds `<pad>`.
         pad_token_id, bos_token_id, eos_token_id, mask_token_id: ids of special tokens.
-        special_ids: ids of all special tokens, also of feature tags.
     """
 
     def __init__(self, folder: str | os.PathLike) -> None:

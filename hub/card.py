@@ -99,7 +99,6 @@ def make_card(
         labels=_labels(saved.config),
         base_model=base_model,
         built_in=built_in,
-        reads_special_tokens=built_in is not None and (folder / "chat_template.jinja").is_file(),
         usage=write_onnx_usage(saved, name, _quantization(folder), facts.example)
         if base_model
         else write_usage(saved, name, facts.example, is_built_in=built_in is not None),

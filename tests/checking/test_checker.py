@@ -99,6 +99,13 @@ def test_after_writing_nothing_is_found(tmp_path, lines, numbers):
     assert not check_files([tmp_path / "a.md"], Settings(tmp_path)).findings
 
 
+def test_a_mark_that_is_written_says_how_a_name_in_another_file_is_spelt(tmp_path):
+    checked = write_and_check(tmp_path, **{"a.md": BARE, "b.md": "Esta lei foi aprovada. Veja a Informacao nova."})
+    assert [path.name for path in checked.findings] == ["a.md"]
+    assert [path.name for path in write_findings(checked, Settings(tmp_path)).findings] == ["a.md", "b.md"]
+    assert not check_files(checked.paths, Settings(tmp_path)).findings
+
+
 @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.sampled_from(sorted(make_files(SENTENCES))),
@@ -244,6 +251,20 @@ def test_a_file_that_changes_meanwhile_is_not_written(tmp_path):
     (tmp_path / "a.txt").write_text("x" + BARE, encoding="utf-8")
     with pytest.raises(ValueError, match=r"a\.txt has changed"):
         write_findings(checked, Settings(tmp_path))
+
+
+@pytest.mark.parametrize("linked", [FOLDER, f"{FOLDER}/.gitignore", f"{FOLDER}/findings.sqlite"])
+def test_a_cache_that_is_a_link_is_not_written(tmp_path, linked):
+    """A repository could let a file of the user's be written."""
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "file").write_text("mine", encoding="utf-8")
+    project = tmp_path / "project"
+    (project / linked).parent.mkdir(parents=True)
+    (project / linked).symlink_to(elsewhere if linked == FOLDER else elsewhere / "file")
+    assert words(write_and_check(project, **{"a.txt": BARE}))
+    assert [path.name for path in elsewhere.iterdir()] == ["file"]
+    assert (elsewhere / "file").read_text(encoding="utf-8") == "mine"
 
 
 def test_several_processes_find_the_same(tmp_path, monkeypatch):

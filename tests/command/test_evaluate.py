@@ -13,7 +13,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
 )
 from atenta.engines.onnx_export import export_onnx
-from support.command import run
+from support.command import refusal, run
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
@@ -107,6 +107,16 @@ def prompts(folder):
 
 
 WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20}
+
+
+def test_the_test_file_is_not_overwritten(tmp_path):
+    test_file = one_column(tmp_path)
+    before = test_file.read_bytes()
+    found = refusal("evaluate", tmp_path, "--test_file", test_file, "--output", test_file)
+    assert "is the --test_file" in found
+    assert test_file.read_bytes() == before
+
+
 METRICS = {"metrics": ["character_error_rate", "chrf"], "metric_for_best_model": "character_error_rate"}
 BEAMS = {**METRICS, "num_beams": 3}
 PHONES = {"metrics": ["phone_error_rate"], "metric_for_best_model": "phone_error_rate", "num_beams": 3}
@@ -246,9 +256,10 @@ def one_column(folder):
 def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
     reason = evaluate(model, one_column(tmp_path), "--metrics", "chrf", "--metrics", name, code=1)
-    assert repr(name) in reason
-    assert "exact_match, " in reason
-    assert "tag_accuracy" not in reason.replace(repr(name), "")
+    named, _, expected = reason.partition(": expected some of ")
+    assert named == f"--metrics {name}"
+    assert "exact_match, " in expected
+    assert "tag_accuracy" not in expected
 
 
 @pytest.mark.parametrize("name", ["", "nowhere/scores.json"])

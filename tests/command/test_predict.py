@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from unicodedata import normalize
 
 import pytest
 import torch
@@ -22,6 +23,7 @@ from atenta.command import served_models, text_lines
 from atenta.command.problems import Problems
 from atenta.command.served_models import PredictOptions, name_engine
 from atenta.engines.onnx_export import export_onnx
+from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.command import refusal, run, write_text
 from support.saved import save_pairs, save_with_tokenizer
@@ -187,6 +189,26 @@ def test_labels_are_those_of_transformers_pipeline(tmp_path):
         assert json.loads(line)["label"] == expected["label"]
         assert json.loads(line)["probabilities"][expected["label"]] == pytest.approx(expected["score"], abs=1e-5)
     assert run("predict", tmp_path, "casa").stdout.strip() == classify("casa")[0]["label"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"problem_type": "multi_label_classification"}, {"id2label": {0: "LABEL_0"}, "label2id": {"LABEL_0": 0}}],
+)
+def test_a_classifier_that_does_not_choose_one_label_is_refused(tmp_path, options):
+    save_with_tokenizer(AtentaEncoderForSequenceClassification, tmp_path, **options)
+    assert "expected one that gives a text one of several labels" in refusal("predict", tmp_path, "casa")
+
+
+def test_letters_that_a_tagger_of_letters_lacks_are_warned_of():
+    whole = run("predict", PHONES_FOLDER, "casa\tbr")
+    assert not whole.stderr
+    less = run("predict", PHONES_FOLDER, "Casa\tbr")
+    assert "training did not have 'C', which is left out" in less.stderr
+    assert less.stdout == run("predict", PHONES_FOLDER, "asa\tbr").stdout != whole.stdout
+    composed, decomposed = (run("predict", PHONES_FOLDER, f"{normalize(form, 'não')}\tbr") for form in ("NFC", "NFD"))
+    assert composed.stdout == decomposed.stdout
+    assert "expected at most" in refusal("predict", PHONES_FOLDER, "a" * 200 + "\tbr")
 
 
 def test_tags_have_a_line_for_each_word(tmp_path):

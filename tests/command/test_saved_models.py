@@ -1,6 +1,7 @@
 """Saved models whose weights or files are not what was saved: every way to open one refuses it by name."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -45,6 +46,14 @@ def evaluate(folder, *options):
     test_file = folder.parent / "test.tsv"
     test_file.write_text("acao\tação\n", encoding="utf-8")
     return command("evaluate", folder, "--test_file", test_file, *(options or ("--engine", "torch")))
+
+
+def test_a_pipe_among_the_files_is_refused(tmp_path):
+    """It would be waited for without end."""
+    save_with_tokenizer(AtentaEncoderForMaskedLM, tmp_path)
+    os.mkfifo(tmp_path / "model-2.safetensors")
+    with pytest.raises(ValueError, match=r"model-2\.safetensors is neither a file nor a folder"):
+        load_engine(tmp_path, "torch")
 
 
 TEXT_DOORS: dict[str, Callable[[Path], object]] = {

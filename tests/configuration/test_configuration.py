@@ -16,6 +16,7 @@ from atenta import (
     AtentaPairVotesConfig,
     AtentaTokenizer,
 )
+from atenta.engines.saved_model import read_config
 from support.models import CONFIGS
 
 every_config = pytest.mark.parametrize("config_class", CONFIGS, ids=lambda config_class: config_class.model_type)
@@ -158,6 +159,23 @@ def test_values_out_of_range_are_named(config_class, name, value):
             make({name: value})
         assert {name, config_class.attribute_map.get(name, name)} & set(re.findall(r"\w+", str(raised.value)))
         assert isinstance(value, list | dict) or repr(value).strip("'")[:9] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(
+            (name, value)
+            for name in ("confidence_temperature", "spellings_file")
+            for value in REFUSED_BY[AtentaEncoderConfig][name]
+        ),
+        *(("length_ratios", value) for value in REFUSED_BY[AtentaEncoderDecoderConfig]["length_ratios"]),
+    ],
+)
+def test_what_is_refused_is_refused_without_transformers_too(tmp_path, name, value):
+    (tmp_path / "config.json").write_text(json.dumps({name: value}), encoding="utf-8")
+    with pytest.raises(ValueError, match=name):
+        read_config(tmp_path)
 
 
 TAGGER = {"id2label": {0: "a", 1: "á"}, "window_length": 8}

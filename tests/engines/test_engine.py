@@ -14,15 +14,17 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
-from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassification
+from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassification, AtentaTokenizer
 from atenta.engines import choice
 from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.engine import load_engine
+from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import FORMAT, FORMAT_KEY
 from atenta.engines.torch_models import load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from atenta.modeling.letter_lock import KeepLettersLogitsProcessor
 from support.exported import CHARACTERS, TAG, every_head
+from support.saved import save_pairs
 
 TEXTS = ["a cao", "", "É", "caco beb, acao ocea", "ab\u0303 o", "日 é.", "ca", "a b c e o ã"]
 FAMILIES = ("decoder", "encoder-decoder")
@@ -275,6 +277,21 @@ def test_learned_positions_are_a_limit(name, engines, head_folder):
         with pytest.raises(ValueError, match="64 positions") as refused:
             call()
         assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_tags_take_none_of_the_learned_positions(name, tmp_path):
+    """They are at position 0, and the letters are counted from 1."""
+    tokenizer = AtentaTokenizer.from_texts(["abc"], family="encoder-decoder", tags=["<PL>"])
+    limit = {"position_embedding_type": "learned", "max_position_embeddings": 12}
+    save_pairs(tmp_path, alphabet="abc", tag_token_ids=[tokenizer.convert_tokens_to_ids("<PL>")], **limit)
+    export_onnx(tmp_path)
+    engine = load_engine(tmp_path, name)
+    longest = "a" * 10  # and <eos>
+    for tags in (["PL"], []):
+        assert engine.n_best([longest], tags=[tags])
+        with pytest.raises(ValueError, match="12 positions"):
+            engine.n_best([longest + "a"], tags=[tags])
 
 
 @pytest.mark.parametrize("name", ENGINES)

@@ -221,6 +221,18 @@ def test_int8_files_of_an_encoder_decoder(tmp_path):
     assert vocab_size in head
 
 
+@pytest.mark.parametrize("name", ["onnx/model.part", "onnx"])
+def test_nothing_is_written_through_a_link(name, decoder_folder, tmp_path):
+    folder = shutil.copytree(decoder_folder, tmp_path / "model", ignore=shutil.ignore_patterns("onnx"))
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (folder / name).parent.mkdir(exist_ok=True)
+    (folder / name).symlink_to(elsewhere / "file" if name.endswith("part") else elsewhere)
+    with pytest.raises(ValueError, match="is a link to"):
+        export_onnx(folder)
+    assert not list(elsewhere.iterdir())
+
+
 def test_examples_that_nothing_reads_are_refused(tagger_files, decoder_folder):
     folder = tagger_files[1].parents[1]
     with pytest.raises(ValueError, match=r"calibration.*quantization='int8'"):

@@ -116,6 +116,24 @@ def test_the_newest_checkpoint_of_a_training_that_has_not_ended_is_named(outputs
         select_files(Path("outputs/run"))
 
 
+def test_a_model_in_a_subfolder_of_a_repository(monkeypatch, tmp_path):
+    snapshot = tmp_path / "models--somebody--something" / "snapshots" / "1"
+    (snapshot / "small").mkdir(parents=True)
+    (blobs := tmp_path / "models--somebody--something" / "blobs").mkdir()
+    (blobs / "2").write_text("{}", encoding="utf-8")
+    (snapshot / "small" / "config.json").symlink_to(blobs / "2")
+    asked = []
+    monkeypatch.setattr(huggingface_hub, "file_exists", lambda name, file, **_: asked.append(file) or True)
+    monkeypatch.setattr(
+        huggingface_hub,
+        "snapshot_download",
+        lambda name, **options: asked.extend(options["allow_patterns"]) or snapshot,
+    )
+    assert find_model("somebody/something", subfolder="small") == snapshot / "small"
+    assert {"small/config.json", "small/*.json", "small/onnx/*.onnx"} <= {*asked}
+    assert all(each.startswith("small/") for each in asked)
+
+
 def test_the_hub_is_asked_once(monkeypatch, tmp_path):
     answers = {"nobody/nothing": False, "somebody/something": True}
     monkeypatch.setattr(huggingface_hub, "file_exists", lambda name, *_, **options: answers.pop(name))
