@@ -166,7 +166,3 @@ def test_calls_of_generate_are_counted_and_the_hook_is_removed():
     assert written.shape == (1, 8)
     assert calls == 5  # the prompt's call gives the first character
     assert not model._forward_pre_hooks
-
-
-def test_all_sections_take_less_than_twenty_minutes():
-    assert sum(section.seconds for section in command.SECTIONS.values()) < 20 * 60

@@ -77,8 +77,3 @@ def test_torch_predicts_each_character_from_those_before_it():
         logits, of_others = (model(each, each)["logits"] for each in (ids, others))
     assert torch.allclose(logits[:, 0], of_others[:, 0])  # which only the first character is read for
     assert not torch.allclose(logits[:, 1], of_others[:, 1])
-
-
-def test_defaults_of_the_peers_are_unchanged():
-    defaults = with_dropout("decoder", SIZE)["GPT-2"].config, with_dropout("encoder", SIZE)["BERT"].config
-    assert defaults[0].attn_pdrop == defaults[1].attention_probs_dropout_prob == 0.1

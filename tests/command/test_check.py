@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from atenta.command.main import app
+from support import command
 from support.wheels import ROOT
 
 BARE = "# Um titulo: 50%\n\nA informacao nao chegou.\n"
@@ -27,9 +26,7 @@ def file(tmp_path, monkeypatch):
 
 
 def run(*arguments, code):
-    result = CliRunner().invoke(app, ["check", *map(str, arguments)])
-    assert result.exit_code == code, (result.output, result.exception)
-    return result.stdout
+    return command.run("check", *arguments, code=code).stdout
 
 
 def test_a_line_for_each_word_and_the_exit_status(file):

@@ -18,7 +18,6 @@ from atenta import (
 )
 from atenta.command.main import app, main
 from atenta.command.recipe_commands import RECIPES
-from atenta.recipes.metrics import scores
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 from support.command import run
 from support.local_hub import used_hub
@@ -255,31 +254,6 @@ def test_a_terminal_gets_no_commands_from_texts():
 
     line = "a\x1b[31mb\x9b1mc\t\u200dd\re\r\n"
     assert text_lines.printable_lines(line) == "a\\x1b[31mb\\x9b1mc\t\u200dd\\re\r\n"
-
-
-def test_scores_of_pairs(tmp_path):
-    save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path / "model")
-    sources, targets = ["nao", "e so"], ["não", "é só"]
-    data = tmp_path / "test.tsv"
-    data.write_text("".join(f"{s}\t{t}\n" for s, t in zip(sources, targets)), encoding="utf-8")
-    arguments = (
-        "evaluate",
-        tmp_path / "model",
-        "--test_file",
-        data,
-        "--keep_letters",
-        "--output",
-        tmp_path / "s.json",
-    )
-    printed = run(*arguments).stdout
-    saved = json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))
-    names = ["word_accuracy", "exact_match", "character_error_rate"]
-    assert saved["test"]["left as it is"] == scores(names, predictions=sources, references=targets)
-    assert saved["test"]["model"].keys() == set(names)
-    assert saved["run"]["rows"] == 2
-    assert "left as it is" in printed
-    chosen = run(*arguments, "--metrics", "letters_kept", "--keep_letters").stdout
-    assert "letters kept" in chosen
 
 
 @pytest.mark.parametrize("command", [("restore",), ("predict", MODEL_FOLDER)])

@@ -6,9 +6,7 @@ import pytest
 from transformers import pipeline
 
 from atenta import (
-    AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
-    AtentaEncoderForQuestionAnswering,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
 )
@@ -170,6 +168,7 @@ def test_the_scores_are_those_of_the_recipe(tmp_path, recipe, write, options):
         run_here(recipe, tmp_path, *tiny(recipe, **{"max_steps": 10, "eval_steps": 10, "save_steps": 10, **options}))
     expected = read_metrics(tmp_path / "model")["test"]
     found = evaluate(tmp_path / "model", file)
+    assert ("left as it is" in found) is ("left as it is" in expected)
     for name in found:
         assert found[name] == pytest.approx(expected[name], rel=1e-5, abs=1e-6)
     if "model, letters kept" in expected:
@@ -225,23 +224,6 @@ def test_a_row_that_the_model_cannot_be_scored_on_is_named(tmp_path, model_class
     line, *others = named
     assert reason.startswith(f"{file}, line {line}: ")
     assert all(each in reason for each in others)
-    assert "\n" not in reason
-
-
-@pytest.mark.parametrize(
-    ("model_class", "name"),
-    [
-        (AtentaEncoderDecoderForConditionalGeneration, "rows.tsv"),
-        (AtentaEncoderForTokenClassification, "rows.conll"),
-        (AtentaEncoderForQuestionAnswering, "rows.json"),
-        (AtentaDecoderForCausalLM, "rows.txt"),
-    ],
-)
-def test_an_empty_file_is_refused(tmp_path, model_class, name):
-    file = tmp_path / name
-    file.write_text('{"data": []}' if name == "rows.json" else "", encoding="utf-8")
-    reason = evaluate(saved(tmp_path, model_class), file, code=1)
-    assert reason.startswith(f"{file}: found no ")
     assert "\n" not in reason
 
 

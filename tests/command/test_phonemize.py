@@ -1,20 +1,16 @@
 """`atenta phonemize`: lines, files, formats, lexicons, and what it refuses."""
 
 import json
+from functools import partial
 
 import pytest
-from typer.testing import CliRunner
 
 from atenta import Phonemizer, phonemize
-from atenta.command.main import app
 from atenta.phonemization.portuguese_words import load_portuguese_phones
+from support import command
 from support.phones import SpellingTagger, make_letter_tagger
 
-
-def run(*arguments, code=0, **options):
-    result = CliRunner().invoke(app, ["phonemize", *map(str, arguments)], **options)
-    assert result.exit_code == code, (result.output, result.exception)
-    return result
+run = partial(command.run, "phonemize")
 
 
 @pytest.fixture

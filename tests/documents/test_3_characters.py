@@ -62,20 +62,6 @@ def test_the_printed_alphabet_lacks_the_printed_examples():
             assert tokenizer.decode(tokenizer(animal).input_ids, skip_special_tokens=True) == animal
 
 
-def test_a_batch_of_texts_is_padded_and_embedded():
-    """Printed: a batch function and an embedder, neither of which runs. The package embeds each text as if alone."""
-    tokenizer = AtentaTokenizer.from_alphabet(family="encoder")
-    model = tiny_model(AtentaEncoderModel, vocab_size=len(tokenizer))
-    batch = tokenizer(ANIMALS, padding=True, return_tensors="pt")
-    assert batch.attention_mask.sum(-1).tolist() == [len(animal) + 2 for animal in ANIMALS]
-    embedded = model.get_input_embeddings()(batch.input_ids)
-    assert embedded.shape == (5, 10, 32)
-    for row, animal in zip(embedded, ANIMALS):
-        alone = model.get_input_embeddings()(tokenizer(animal, return_tensors="pt").input_ids)[0]
-        assert torch.equal(row[: len(alone)], alone)
-        assert not row[len(alone) :].any()  # `<pad>`
-
-
 def order_of_a_set(seed):
     """Return the alphabet in the order of a set, in a new Python process with the given seed of its hashes."""
     code = "import sys; print(*set(sys.argv[1]), sep='', end='')"

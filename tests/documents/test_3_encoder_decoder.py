@@ -120,7 +120,7 @@ def test_each_of_the_three_sub_layers_has_add_and_norm():
 
 @both_implementations
 def test_padding_of_the_source_is_masked_in_self_and_in_cross_attention(attn_implementation):
-    """Printed: no padding mask. Without it in either place, a text gives other logits in a longer batch."""
+    """Printed: no padding mask, also in document 4. Without it, a text gives other logits in a longer batch."""
     model = double_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation=attn_implementation)
     (ids, mask), target = pad(texts(), [9, 5, 2], "right"), texts(3, 4, seed=2)
     other = torch.where(mask.bool(), ids, texts(seed=9))
@@ -146,9 +146,6 @@ def test_the_decoder_reads_the_target_shifted_right():
     forced = model(input_ids=source, labels=target).logits
     assert_equal(forced, model(input_ids=source, decoder_input_ids=shifted).logits)
     assert not torch.allclose(forced, model(input_ids=source, decoder_input_ids=source).logits, atol=0.1)
-
-    changed = (model(input_ids=source, labels=with_another(target, 2)).logits - forced).abs().amax((0, 2)) > 1e-4
-    assert changed.tolist() == [False, False, False, True, True]  # a position does not see its own label
 
 
 @torch.no_grad()

@@ -8,7 +8,7 @@ import torch
 from atenta import AtentaDecoderConfig, AtentaDecoderModel
 from atenta.modeling.positions import SinusoidalPositions
 from support.documents import LAST_DIGIT, farthest, worked_example
-from support.models import assert_close, texts, tiny_config, tiny_model
+from support.models import assert_close, texts, tiny_model
 
 
 def test_table_of_sinusoidal_positions():
@@ -41,15 +41,3 @@ def test_positions_are_on_the_models_device():
     with pytest.raises(RuntimeError, match="device"):
         embedded + on_cpu
     assert model(ids).last_hidden_state.device.type == "meta"
-
-
-def test_positions_are_of_the_models_type():
-    """Printed: a float32 table, with which the sum is float32 for any type of the model."""
-    model = tiny_model(AtentaDecoderModel).bfloat16()
-    embedded = model.embeddings.embed_tokens(texts())
-    table = SinusoidalPositions(tiny_config(AtentaDecoderConfig))(torch.arange(9)[None])
-    assert (embedded + table).dtype == torch.float32
-    with pytest.raises(RuntimeError, match="dtype"):
-        model.layers[0](embedded + table)
-    assert model.embeddings(embedded, torch.arange(9)[None]).dtype == torch.bfloat16
-    assert model(texts()).last_hidden_state.dtype == torch.bfloat16

@@ -2,15 +2,13 @@
 
 import sys
 import tarfile
-import tomllib
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-import atenta
-from support.wheels import FOLDERS, ROOT, build, copy_source, install, run
+from support.wheels import FOLDERS, build, copy_source, install, run
 
 # Saves a model, whose card and code are read from the package's files, and finds a recipe's configuration.
 USE = """
@@ -25,14 +23,6 @@ assert atenta.restore_accents("A acao nao e facil") == "A ação não é fácil"
 assert atenta.phonemize("amanhã vou à praia") == "amãˈɲã ˈvow a ˈpɾayə"
 print(atenta.__version__)
 """
-
-
-def test_version_is_that_of_the_distribution():
-    assert atenta.__version__ == version("atenta")
-    assert (
-        atenta.__version__
-        == tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
-    )
 
 
 def test_a_folder_of_the_same_name_does_not_hide_the_package(tmp_path):

@@ -121,11 +121,3 @@ def test_beam_search_with_flex_attention_equals_sdpa(model_class):
     model.set_attn_implementation("flex_attention")
     with torch.compiler.set_stance("force_eager"):
         assert torch.equal(model.generate(ids, **options), expected)
-
-
-@every_language_model
-def test_flash_attention_lacks_only_its_package(model_class):
-    model = tiny_model(model_class)
-    assert model._supports_flash_attn
-    with pytest.raises(ImportError, match="FlashAttention2"):
-        model.set_attn_implementation("flash_attention_2")

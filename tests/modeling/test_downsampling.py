@@ -3,11 +3,7 @@
 import pytest
 import torch
 
-from atenta import (
-    AtentaEncoderConfig,
-    AtentaEncoderForTokenClassification,
-    AtentaEncoderModel,
-)
+from atenta import AtentaEncoderForTokenClassification, AtentaEncoderModel
 from atenta.modeling.downsampling import DOWNSAMPLING_WINDOW
 from support.models import GROUPS, assert_close, assert_equal, double_model, every_layout, pad, texts, tiny_model
 
@@ -110,12 +106,3 @@ def test_training_is_one_graph():
             gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
         assert_close(*gradients)
     torch.compiler.reset()
-
-
-def test_the_size_of_the_model_of_accents():
-    sizes = {"vocab_size": 150, "hidden_size": 192, "num_attention_heads": 2, "intermediate_size": 768}
-    sizes |= {"downsampling_size": 256, "downsampling_heads": 4, "downsampling_layers": 6, "downsampling_rate": 4}
-    config = AtentaEncoderConfig(num_hidden_layers=1, norm_first=True, position_embedding_type="rotary", **sizes)
-    with torch.device("meta"):
-        model = AtentaEncoderModel(config, add_pooling_layer=False)
-    assert 5.8e6 < model.num_parameters() < 6e6

@@ -12,7 +12,7 @@ from atenta import (
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
 )
-from support.models import ENCODERS, every_generator, inputs_for, named, texts, tiny_config, tiny_model
+from support.models import every_generator, inputs_for, named, texts, tiny_config, tiny_model
 
 WITH_DROPOUT = (
     AtentaEncoderForSequenceClassification,
@@ -40,13 +40,6 @@ def test_hidden_states_end_with_the_output():
             outputs = model(ids, output_hidden_states=True)
             assert len(outputs.hidden_states) == 3
             assert torch.equal(outputs.hidden_states[-1], outputs.last_hidden_state)
-
-
-@pytest.mark.parametrize("model_class", named(ENCODERS))
-def test_only_heads_that_use_the_pooler_have_one(model_class):
-    model = tiny_model(model_class)
-    without = {"AtentaEncoderForMaskedLM", "AtentaEncoderForTokenClassification", "AtentaEncoderForQuestionAnswering"}
-    assert (model.base_model.pooler is None) == (model_class.__name__ in without)
 
 
 def test_inputs_that_exclude_each_other():

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from transformers import GenerationConfig, pipeline
+from transformers import pipeline
 from transformers.testing_utils import CaptureLogger
 from transformers.utils.logging import get_logger
 
@@ -73,19 +73,6 @@ def test_a_step_looks_up_one_position():
     model.register_forward_hook(lambda _, __, outputs: shapes.append(tuple(outputs.votes.shape)))
     model.generate(ids, attention_mask=torch.ones_like(ids), **EIGHT)
     assert shapes == [(3, 1, 40)] * 8
-
-
-def test_prompt_lookup_is_refused_because_it_needs_a_cache():
-    model, ids = double_votes(), texts(1)
-    with pytest.raises(ValueError, match="only supports"):
-        model.generate(ids, attention_mask=torch.ones_like(ids), prompt_lookup_num_tokens=2, **EIGHT)
-
-
-def test_a_text_ends_with_eos():
-    model = AtentaPairVotesForCausalLM(AtentaPairVotesConfig(vocab_size=6)).fit([[1, 3, 4, 5, 2]])
-    settings = GenerationConfig(max_new_tokens=10, eos_token_id=2, pad_token_id=0)
-    prompt = torch.tensor([[1, 3]])
-    assert model.generate(prompt, generation_config=settings).tolist() == [[1, 3, 4, 5, 2]]
 
 
 def test_pipeline_over_words(tmp_path):

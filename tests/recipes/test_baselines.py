@@ -98,11 +98,6 @@ def test_letters_in_context(source, tags, expected):
     assert letters_in_context(aligned, [pair(source, "?", tags)]) == [expected]
 
 
-def test_letters_in_context_join_units():
-    aligned = align_letters([pair("casa", "k a z a")], " ")
-    assert letters_in_context(aligned, [pair("saca", "?")], " ") == ["z a k a"]
-
-
 def test_scores_on_the_accents():
     pairs = accent_pairs()
     names = ["word_accuracy", "exact_match", "character_error_rate"]

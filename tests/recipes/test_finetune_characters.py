@@ -131,16 +131,6 @@ def test_without_spellings(tmp_path):
     assert CharacterRestorer.from_pretrained(tmp_path / "model").codes.spellings is None
 
 
-def test_blocks_that_read_groups_of_characters(tmp_path):
-    groups = {"downsampling_rate": 4, "downsampling_size": 16, "downsampling_heads": 2, "downsampling_layers": 2}
-    options = {**write_files(CASES[NAME], tmp_path), **FEW, **groups, "output_dir": tmp_path / "model"}
-    run_here(NAME, tmp_path, *tiny(NAME, **options))
-    restorer, rows = CharacterRestorer.from_pretrained(tmp_path / "model"), read_predictions(tmp_path / "model")
-    assert {name: getattr(restorer.model.config, name) for name in groups} == groups
-    assert len(restorer.model.model.downsampling.blocks) == 2
-    assert [row["output"] for row in rows] == [each.text for each in restorer.restore([row["source"] for row in rows])]
-
-
 @pytest.mark.parametrize(
     ("pairs", "options", "message"),
     [

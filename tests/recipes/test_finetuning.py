@@ -83,15 +83,6 @@ def test_a_label_unknown_to_a_saved_model_is_named(trained, name, file, content,
     assert unknown in refusal(name, tmp_path, *words)
 
 
-def test_a_restorer_is_no_tagger_of_words(trained, tmp_path):
-    folder = trained("finetune_characters").folder
-    refused = refusal(
-        "finetune_tagging", tmp_path, *refused_files("finetune_tagging", tmp_path, model_name_or_path=folder)
-    )
-    assert f"--model_name_or_path {folder}" in refused
-    assert "pretrain_masked.py" in refused
-
-
 def test_a_single_label_is_refused(tmp_path):
     file = write_lines(tmp_path / "one.tsv", "text\tlabel", "casa\tnome", "rua\tnome")
     words = refused_files("finetune_classification", tmp_path, file)

@@ -10,7 +10,7 @@ from transformers import AutoModelForCausalLM, pipeline
 from atenta import AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.training.results import table
 from support.models import nats_at_once, tiny_model
-from support.recipes import arguments, load, read_metrics, run_here, run_recipe, write_jsonl, write_lines
+from support.recipes import arguments, load, read_metrics, run_here, run_recorded, write_jsonl, write_lines
 from support.saved import save_with_tokenizer
 
 NAME = "fit_pair_votes"
@@ -44,7 +44,7 @@ def decoder(tmp_path_factory):
 def fitted(files, decoder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     options = {**files, **MORE, "max_distance": [4, 1], "compare_with": decoder, "output_dir": folder / "model"}
-    return folder / "model", run_recipe(NAME, folder, *arguments(**options))
+    return folder / "model", run_recorded(NAME, folder, *arguments(**options))
 
 
 def test_streams_are_refused(files, tmp_path):

@@ -2,7 +2,6 @@
 
 import os
 import subprocess
-import zipfile
 from pathlib import Path
 
 import pytest
@@ -39,20 +38,6 @@ def run_installed(python, tmp_path):
         return subprocess.run(command, cwd=here, env=environment, capture_output=True, text=True, check=False)
 
     return run_installed
-
-
-def test_the_wheel_holds_configurations_and_no_data(wheel):
-    names = set(zipfile.ZipFile(wheel).namelist())
-    assert {"atenta/recipes/configs/accents.yaml", "atenta/recipes/launch/cpu.yaml"} <= names
-    assert not [name for name in names if "recipes/data/" in name]
-    assert not [
-        name
-        for name in names
-        if name.endswith((".txt", ".tsv", ".conll", ".conllu", ".json"))
-        and ".dist-info/" not in name
-        # the models of `restore_accents`, `restore_text` and `phonemize`
-        and not name.startswith(("atenta/restoration/portuguese_", "atenta/phonemization/portuguese_phones/"))
-    ]
 
 
 @pytest.mark.parametrize("name", RECIPES)

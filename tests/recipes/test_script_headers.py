@@ -1,6 +1,5 @@
 """Each recipe that trains is a script with its dependencies in a header (PEP 723), so that `uv run` runs it alone."""
 
-import ast
 import re
 import tomllib
 
@@ -41,8 +40,3 @@ def test_the_header_names_the_package_and_its_python(name):
     assert dependency.extras <= project["optional-dependencies"].keys()
     source = found["tool"]["uv"]["sources"][dependency.name]
     assert (RECIPES / source["path"]).resolve() == ROOT
-
-
-@pytest.mark.parametrize("name", TRAINING)
-def test_the_header_leaves_the_docstring_that_help_shows(name):
-    assert ast.get_docstring(ast.parse((RECIPES / name).read_text(encoding="utf-8")))

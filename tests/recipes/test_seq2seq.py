@@ -141,12 +141,6 @@ def test_hallucinated_rows_are_trained_on_and_not_looked_up(run_pairs, tmp_path,
     assert "--hallucinated_rows 20: None of the 2 training pairs has a stem" in reason
 
 
-def test_a_tag_unknown_to_a_saved_model_is_named(trained, tmp_path):
-    new = write_lines(tmp_path / "new.tsv", "ser\tsendo\tGER")
-    options = ("--train_file", new, "--validation_file", new, "--model_name_or_path", trained(NAME).folder)
-    assert "no tag <GER>" in refusal(NAME, tmp_path, *options)
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

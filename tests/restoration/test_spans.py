@@ -68,7 +68,8 @@ def test_other_text_is_not(text):
 
 @pytest.mark.parametrize("run", ["a", "a.", "a-", "`", "@", "#", "a@", "http:", "a.com-"])
 def test_a_long_run_is_read_once(run):
-    assert sum(end - start for start, end in protected_spans(run * 100_000)) <= 100_000 * len(run)
+    """In quadratic time, it would not end before the suite's timeout."""
+    list(protected_spans(f"{run * 1_000_000} #a"))  # without a sign such as #, the text would only be searched for one
 
 
 @given(st.integers(0, 3000), st.integers(1, 400))

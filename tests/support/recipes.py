@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -53,24 +52,6 @@ def arguments(*several: str, **options: object) -> list[str]:
     return words
 
 
-def run_recipe(name: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run `python recipes/name.py` with its own Hugging Face cache in `folder`.
-
-    Raises:
-        AssertionError: If it failed. The message shows its output.
-    """
-    done = subprocess.run(
-        [sys.executable, RECIPES / f"{name}.py", *map(str, arguments)],
-        env={**os.environ, "HF_HOME": str(folder / "cache")},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, f"{name} failed:\n{done.stdout}\n{done.stderr}"
-    return done
-
-
 def run_here(name: str, folder: Path, *arguments: object) -> None:
     """Run a recipe in this process, which saves the imports, with a cache of data sets in `folder`.
 
@@ -89,7 +70,7 @@ def run_here(name: str, folder: Path, *arguments: object) -> None:
 
 
 def run_recorded(name: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run a recipe as [`run_here`] does and return its output as [`run_recipe`] does."""
+    """Run a recipe as [`run_here`] does, and return what it printed."""
     output, errors = io.StringIO(), io.StringIO()
     with redirect_stdout(output), redirect_stderr(errors):
         run_here(name, folder, *arguments)

@@ -16,16 +16,9 @@ def texts(element, tag):
     return ["".join(found.itertext()) for found in element.iter(MATHML + tag)]
 
 
-@pytest.mark.parametrize("display", ["inline", "block"])
-def test_a_formula_is_inline_or_a_block(display):
-    assert parse("x", display).get("display") == display
-
-
 @pytest.mark.parametrize(
     ("latex", "tag", "expected"),
     [
-        (r"\begin{pmatrix} 0 & 1 \\ 2 & 3 \end{pmatrix}", "mtd", ["0", "1", "2", "3"]),
-        (r"\text{atenção}", "mtext", ["atenção"]),
         ("0{,}5", "mn", ["0", ",", "5"]),  # a comma in braces is part of a number
         ("0,5", "mo", [","]),
         (r"\log p", "mspace", [""]),  # a space separates a function from its argument, but not from a bracket
@@ -36,11 +29,6 @@ def test_a_formula_is_inline_or_a_block(display):
 )
 def test_formulas_have_their_parts(latex, tag, expected):
     assert texts(parse(latex, "block"), tag) == expected
-
-
-def test_fractions_and_sums_have_places_above_and_below():
-    assert [len(fraction) for fraction in parse(r"\frac{QK^\top}{\sqrt{d_k}}").iter(MATHML + "mfrac")] == [2]
-    assert [len(limits) for limits in parse(r"\sum_{i=1}^n x_i", "block").iter(MATHML + "munderover")] == [3]
 
 
 def test_aligned_lines_are_rows_of_two_cells():

@@ -55,19 +55,6 @@ def test_only_models_that_generate_keep_their_head(tmp_path, saved, loaded):
             assert_close(weight, weights.get(prefix + name, weights.get(name)))
 
 
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("", r"found no config\.json there; expected the folder of a model"),
-        ("acents", r"acents: found no config\.json there; .* has accents"),
-    ],
-)
-def test_a_folder_without_a_model_is_refused_with_the_names_next_to_it(tmp_path, name, message):
-    tiny_model(AtentaDecoderForCausalLM).save_pretrained(tmp_path / "accents")
-    with pytest.raises(SystemExit, match=message):
-        load_model(str(tmp_path / name))
-
-
 def test_a_model_that_does_not_exist_is_refused_in_one_line():
     message = "nothing: found no such folder here, and the Hub cannot be reached"
     with pytest.raises(SystemExit, match=message) as refused:

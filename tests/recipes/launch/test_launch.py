@@ -1,8 +1,6 @@
 """Configurations for accelerate: their keys, the settings they lead to, and the processes that start on CPUs."""
 
 import os
-import socket
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -119,29 +117,3 @@ def test_cpus_starts_two_connected_processes(who_i_am):
         environment={"ACCELERATE_USE_CPU": "true"},
     )
     assert output.splitlines() == ["MULTI_CPU cpu 2 [0, 1]"]
-
-
-@pytest.mark.slow
-def test_cpu_starts_one_process(who_i_am):
-    output = run_module("accelerate.commands.launch", "--config_file", FOLDER / "cpu.yaml", who_i_am)
-    assert output.splitlines() == ["NO cpu 1 [0]"]
-
-
-@pytest.mark.slow
-def test_two_machines_connect(who_i_am):
-    """Both machines are this one, with one process each."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-
-    def start_machine(rank):
-        return run_module(
-            *("accelerate.commands.launch", "--config_file", FOLDER / "machines.yaml"),
-            *("--machine_rank", str(rank), "--main_process_ip", "127.0.0.1", "--main_process_port", port),
-            *("--num_processes", "2", who_i_am),
-            environment={"ACCELERATE_USE_CPU": "true"},
-        )
-
-    with ThreadPoolExecutor(2) as machines:
-        outputs = list(machines.map(start_machine, range(2)))
-    assert [output.splitlines() for output in outputs] == [["MULTI_CPU cpu 2 [0, 1]"]] * 2

@@ -241,17 +241,10 @@ def test_masks_hide_padding_and_for_decoders_later_characters(model_class, targe
     ]
 
 
-def row_titles(model_class, texts, targets=None):
-    figure = draw_masks(*make(model_class, "abc$_"), texts, targets)
-    figure.draw_without_rendering()  # fails for a title that is read as a malformed formula
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == list(MASK_COLOURS)
-    return [axes.get_title(loc="left").strip() for axes in figure.axes]
-
-
 def test_each_row_has_its_text_as_title():
-    for text, shown in (("a b\n", "a␣b↵"), ("a" * 24, "a" * 24), ("a" * 25, f"{'a' * 23}…"), ("$_$", "$_$")):
-        assert row_titles(AtentaDecoderModel, ["c", text]) == ["“c”", f"“{shown}”"]
-    assert row_titles(AtentaEncoderDecoderModel, ["a", "bc"], ["b", "c"]) == ["“a”", "", "", "“bc”", "", ""]
+    figure = draw_masks(*make(AtentaDecoderModel, "c$_"), ["c", "$_$"])
+    figure.draw_without_rendering()  # fails for a title that is read as a malformed formula
+    assert [axes.get_title(loc="left").strip() for axes in figure.axes] == ["“c”", "“$_$”"]
 
 
 class Page(HTMLParser):

@@ -19,7 +19,6 @@ from atenta.recipes.pictures.decoding_charts import (
     decoding_table,
     draw_decoding,
 )
-from atenta.recipes.pictures.drawing import readable_text
 from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc \n"], family="decoder")
@@ -92,30 +91,12 @@ def test_lines_connect_chosen_candidates_with_the_hypotheses_they_become():
     assert colours(axes).count(RESULT) == len(steps)
 
 
-def test_the_legend_names_the_colours_that_occur():
-    steps = steps_of(do_sample=True, temperature=2.0, top_k=2)
-    dropped = ["not chosen", "dropped before choosing", "after temperature, top-k, top-p, …"]
-    for shown, entries in (
-        (steps_of(num_beams=3), ["chosen, in the result", "chosen", "not chosen"]),
-        (steps, ["chosen, in the result", *dropped]),
-        (steps[:2], ["chosen", *dropped]),
-    ):
-        assert [text.get_text() for text in draw_decoding(shown, TOKENIZER).legends[0].get_texts()] == entries
-
-
 def test_long_searches_continue_in_the_next_row():
     length = STEPS_PER_ROW + 1
     figure = draw_decoding(steps_of(min_new_tokens=length, max_new_tokens=length), TOKENIZER)
     first, second = ([text.get_text() for text in axes.texts] for axes in figure.axes)
     for number in range(1, length + 1):
         assert f"step {number}" in (first if number <= length // 2 else second)
-
-
-def test_the_title_is_the_result_or_else_the_prompt():
-    steps = steps_of()
-    figure = draw_decoding(steps, TOKENIZER)
-    assert figure.get_suptitle().replace("\n", "") == readable_text(TOKENIZER, steps[-1].finished[0].token_ids)
-    assert draw_decoding(steps[:2], TOKENIZER).get_suptitle() == "⟨bos⟩a␣b …"
 
 
 @pytest.mark.parametrize("show", [draw_decoding, decoding_table])

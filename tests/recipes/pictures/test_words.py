@@ -21,7 +21,7 @@ from atenta.recipes.decoding.steps import Candidate, DecodingStep, Finished, Hyp
 from atenta.recipes.measure_gender import Noun, draw_gender
 from atenta.recipes.metrics import METRICS
 from atenta.recipes.pictures.attention_maps import AttentionMap, draw_attention, draw_heads, draw_masks
-from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
+from atenta.recipes.pictures.decoding_charts import draw_decoding
 from atenta.recipes.pictures.drawing import draw_heatmap, set_decimal_signs
 from atenta.recipes.pictures.position_maps import draw_positions
 from atenta.recipes.pictures.run_charts import (
@@ -69,8 +69,8 @@ def votes(max_distance=None):
     return draw_votes(model, tokenizer, "ab", [0.5, 0.25, 1])
 
 
-def decoding(show):
-    """Show two steps with two hypotheses, in which each legend and each line of the table occurs."""
+def decoding():
+    """Draw two steps with two hypotheses, in which each legend occurs."""
     tokenizer = AtentaTokenizer.from_texts(["abc"], family="decoder")
     bos, a, b, c, eos = tokenizer.convert_tokens_to_ids(["<bos>", "a", "b", "c", "<eos>"])
     first = Candidate(a, 0.5, 0.75, -0.3, True), Candidate(b, 0.3, 0.25, -1.4, True), Candidate(c, 0.2, 0.0, -9, False)
@@ -83,7 +83,7 @@ def decoding(show):
             (Finished((bos, a, eos), -0.5), Finished((bos, b, eos), -0.7)),
         ),
     ]
-    return show(steps, tokenizer)
+    return draw_decoding(steps, tokenizer)
 
 
 # The picture, and the words of its data.
@@ -104,7 +104,7 @@ DRAWN = {
     ),
     "votes": (votes, set()),
     "near votes": (lambda: votes(max_distance=1), set()),
-    "decoding": (lambda: decoding(draw_decoding), {"⟨eos⟩", "⟨bos⟩a⟨eos⟩"}),
+    "decoding": (decoding, {"⟨eos⟩", "⟨bos⟩a⟨eos⟩"}),
     "learning curve": (lambda: draw_learning_curve(HISTORY, "word_accuracy"), set()),
     "learning curves": (lambda: draw_learning_curves({"run": HISTORY}, "loss"), {"run"}),
     "scores by length": (lambda: draw_scores_by_length(BY_LENGTH, "exact_match"), set()),
@@ -149,12 +149,6 @@ def test_numbers_of_axes_have_commas_and_labels_that_are_texts_do_not(portuguese
     assert not [number for number in numbers if "." in number]
     assert "1,20" in numbers
     assert any("{,}" in number for number in numbers)  # 1,4 × 10²: in a formula a bare comma has a space after it
-
-
-def test_the_table_of_decoding_is_portuguese(portuguese):
-    table = decoding(decoding_table).splitlines()
-    assert "   2   -0,300  a                   → ⟨eos⟩ 0,500  ✓ b     0,500" in table
-    assert table[-1] == "resultado  ⟨bos⟩a⟨eos⟩  com pontuação -0,500"
 
 
 def test_what_is_said_is_translated_and_what_is_translated_is_said():

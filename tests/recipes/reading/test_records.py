@@ -11,21 +11,6 @@ def test_texts_are_unchanged(text):
     assert expect_name(text, "label") == text
 
 
-@pytest.mark.parametrize(
-    ("value", "found"),
-    [
-        (None, "no source"),
-        (3.5, r"3.5 \(float\) as the source"),
-        (" \t\u00a0\u2028", "an empty source"),
-        ("ab\ud800", r"'\\ud800' at position 2 of the source"),
-    ],
-)
-@pytest.mark.parametrize("expect", [expect_text, expect_name])
-def test_other_values(expect, value, found):
-    with pytest.raises(ValueError, match=f"found .*{found}.*; expected"):
-        expect(value, "source")
-
-
 def test_only_names_may_be_integers():
     assert expect_name(0, "label") == "0"
     with pytest.raises(ValueError, match=r"found 0 \(int\) as the text"):

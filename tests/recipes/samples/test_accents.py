@@ -7,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta.recipes.samples.accents import cut_spans
-from atenta.recipes.samples.files import DATA, SPLITS, read_samples
-from atenta.tokenization.base_letters import strip_accents
-
-
-@pytest.fixture(scope="module")
-def pairs(rows_of):
-    return rows_of("accents")
+from atenta.recipes.samples.files import SPLITS, read_samples
 
 
 @given(st.lists(st.lists(st.text("ãb—.", min_size=1), max_size=25)), st.integers())
@@ -45,23 +39,6 @@ def test_no_work_is_in_two_splits():
         assert not lines[0] & lines[1]
 
 
-def test_further_tests_are_sentences_and_paragraphs_of_plays(pairs):
-    plays = [" ".join(play.split()) for play in read_samples(DATA / "machado_plays", "*/*.txt")]
-    train = "\n".join(pair["target"] for pair in pairs["train"])
-    sentences, paragraphs = ({pair["target"] for pair in pairs[name]} for name in ("sentences", "paragraphs"))
-    assert (len(sentences), len(paragraphs)) == (600, 100)
-    assert all(60 <= len(sentence) <= 240 for sentence in sentences)
-    assert all(len(paragraph) >= 600 for paragraph in paragraphs)
-    assert not any(sentence in train for sentence in sentences)
-    # Stage directions are taken out of the others.
-    assert sum(any(sentence in play for play in plays) for sentence in sentences) > 400
-
-
-def test_sources_lack_accents_and_some_of_training_only_some_of_them(pairs):
-    for name, rows in pairs.items():
-        marked = [pair for pair in rows if pair["target"] != strip_accents(pair["target"])]
-        assert all(strip_accents(pair["source"]) == strip_accents(pair["target"]) for pair in rows)
-        partly = sum(pair["source"] != strip_accents(pair["target"]) for pair in marked)
-        assert partly / len(marked) == pytest.approx(0.1 if name == "train" else 0, abs=0.02)
-    whole = [pair for pair in pairs["train"] if pair["source"] == pair["target"] != strip_accents(pair["target"])]
-    assert 1000 < len(whole) < 4000
+def test_no_sentence_of_the_plays_is_trained_on(rows_of):
+    train = "\n".join(pair["target"] for pair in rows_of("accents")["train"])
+    assert not any(pair["target"] in train for pair in rows_of("accents")["sentences"])

@@ -5,7 +5,6 @@ import pytest
 from atenta.phonemization.portuguese_words import INVENTORIES
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.samples.portuguese_phones import (
-    LISTS,
     homographs,
     is_faulty,
     is_general_brazil,
@@ -69,15 +68,6 @@ def test_what_is_trained_on_has_the_phones_that_are_promised(rows_of):
     assert phones == INVENTORIES
     for tag, _, of_word in readings():
         assert INVENTORIES[tag].issuperset(" ".join(of_word).split())
-
-
-def test_tests_are_whole(rows_of):
-    rows = rows_of("portuguese_g2p")
-    for tag, name in {"br": "test", "br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}.items():
-        listed = read_list(LISTS[tag], "test")
-        expected = {(word, each, f"<{tag}>") for word, pronounced in listed.items() for each in pronounced}
-        assert {(row["source"], row["target"], row["tags"][0]) for row in rows[name]} == expected
-        assert len(rows[name]) == len(expected)
 
 
 def test_homographs_have_both_readings_in_both_variants():

@@ -1,7 +1,6 @@
 """Portuguese running text: splits that do not meet, sentences, spelling, the files of the repository."""
 
 import re
-from collections import Counter
 
 import pytest
 
@@ -10,19 +9,10 @@ from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import cut_into_sentences
 from atenta.tokenization.base_letters import strip_accents
 
-TESTS = {"test", "encyclopaedia", "essays", "everyday", "groups", "plays"}
-
 
 @pytest.fixture(scope="module")
 def rows(rows_of):
     return rows_of("portuguese")
-
-
-def test_every_row_is_a_pair_of_equal_length(rows):
-    assert rows.keys() == {"train", "validation", "documents", *TESTS}
-    for row in (row for of_split in rows.values() for row in of_split):
-        assert row["source"] == strip_accents(row["target"])
-        assert len(row["source"]) == len(row["target"])
 
 
 def test_no_text_of_a_test_is_trained_on(rows):
@@ -47,12 +37,6 @@ def test_sources_of_the_further_tests_are_unknown_to_training(rows):
     sources = {row["source"] for row in rows["train"]}
     for line in (DATA / "portugues" / "enciclopedia-wikipedia.txt").read_text(encoding="utf-8").splitlines():
         assert strip_accents(line) not in sources
-
-
-def test_everyday_text_is_trained_on_more_often(rows):
-    counts = Counter(row["target"] for row in rows["train"] if row["domain"] == "conversation")
-    lines = (DATA / "portugues_2" / "conversa-tatoeba-2.txt").read_text(encoding="utf-8").splitlines()
-    assert Counter(counts[line] for line in lines).most_common(1)[0][0] == 3
 
 
 def test_old_spelling_is_left_out(rows):

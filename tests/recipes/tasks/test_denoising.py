@@ -4,10 +4,9 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
+from atenta import AtentaTokenizer
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.tasks.denoising import DenoisingCollator, encode_texts, mask_once
-from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder-decoder")
 MASK, EOS = TOKENIZER.mask_token_id, TOKENIZER.eos_token_id
@@ -95,18 +94,3 @@ def test_mask_once_does_not_depend_on_the_batch():
     assert mask_once({"labels": labels[3:5]}, seed=0, **options)["input_ids"] == masked["input_ids"][3:5]
     assert mask_once({"labels": labels}, seed=1, **options)["input_ids"] != masked["input_ids"]
     assert all(MASK in source and source[-1] == EOS for source in masked["input_ids"])
-
-
-def test_batch_and_loss_of_a_model():
-    model = tiny_model(
-        AtentaEncoderDecoderForConditionalGeneration, vocab_size=len(TOKENIZER), max_position_embeddings=200
-    )
-    rows = rows_of([NOVEL[:1_000]])
-    batch = DenoisingCollator(TOKENIZER, model, seed=0)(rows)
-    assert batch.keys() == {"input_ids", "attention_mask", "labels", "decoder_input_ids"}
-    for row, ids, mask, labels in zip(rows, batch["input_ids"], batch["attention_mask"], batch["labels"]):
-        assert (ids[mask == 0] == TOKENIZER.pad_token_id).all()
-        assert ids[mask == 1][-1] == EOS
-        assert labels[labels != -100].tolist() == row["labels"]
-    assert torch.equal(batch["decoder_input_ids"], model.prepare_decoder_input_ids_from_labels(batch["labels"]))
-    assert model(**batch).loss.isfinite()

@@ -1,27 +1,16 @@
 """Questions: rows with corrected offsets, windows of a context, and answers read from logits."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.samples.files import DATA
 from atenta.recipes.tasks.questions import answers_from_logits, check_question, encode_questions
 
 TOKENIZER = AtentaTokenizer.from_alphabet(family="encoder")
 CONTEXT = "A banca é presidida por um professor, e a banca decide."  # `banca` at 2 and 42, `professor` at 27
 MARKS = "\u0301\u0327\u0323"
-
-
-def faquad(name):
-    """Yield the context and the question of each question of a file."""
-    for article in json.loads((DATA / "faquad" / name).read_text(encoding="utf-8"))["data"]:
-        for paragraph in article["paragraphs"]:
-            for question in paragraph["qas"]:
-                yield paragraph["context"], question
 
 
 # Rows
@@ -89,24 +78,6 @@ def test_answers_are_at_their_offsets(context, start, length, wrong):
 def test_malformed_answers(answers, found):
     with pytest.raises(ValueError, match=f"found .*{found}.*; expected"):
         check_question(fields() | {"answers": answers})
-
-
-def test_wrong_offsets_of_faquad():
-    wrong, corrected, left = 0, 0, []
-    for name in ("train.json", "dev.json", "test.json"):
-        for context, question in faquad(name):
-            answers = [(answer["text"], answer["answer_start"]) for answer in question["answers"]]
-            wrong += sum(context[start : start + len(text)] != text for text, start in answers)
-            try:
-                row = check_question(fields(*answers, context=context, question=question["question"]))
-            except ValueError as error:
-                left.append(str(error))
-            else:
-                corrected += row["corrected"]
-    assert (wrong, corrected) == (34, 32)
-    assert "the answer 'banca' 3 times" in left[0]
-    assert "0 times" in left[1]
-    assert len(left) == 2
 
 
 # Windows

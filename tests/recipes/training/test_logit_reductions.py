@@ -2,7 +2,6 @@
 
 import math
 
-import pytest
 import torch
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
@@ -56,14 +55,6 @@ def test_masked_sums_equal_those_of_single_tokens_and_the_model_s_loss():
         order_loss = torch.nn.functional.cross_entropy(logits[1], order)
         loss = model(input_ids=ids, labels=labels, next_sentence_label=order).loss
     assert_close(sums[:, 2].sum() / len(places) + order_loss, loss)
-
-
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_logits_are_summed_in_float32(dtype):
-    logits, labels = torch.randn(2, 9, 40).to(dtype), texts(2)
-    found = nats_of_texts(logits, labels)
-    assert found.dtype == torch.float32
-    assert_close(found, nats_of_texts(logits.float(), labels))
 
 
 def test_best_classes_of_texts_and_of_tokens():

@@ -26,7 +26,6 @@ from atenta.recipes.training.results import (
     say_if_equalled,
     table,
     write_metrics,
-    write_predictions,
 )
 from atenta.recipes.training.runs import Run, start_run
 from support.recipes import assert_picture
@@ -231,11 +230,6 @@ def test_metrics_describe_the_run(tmp_path, monkeypatch):
     assert run["versions"]["transformers"] == version("transformers")
     assert run["python"] == ".".join(map(str, sys.version_info[:3]))
     assert "cores" in run["machine"]
-
-
-def test_columns_of_two_lengths_are_an_error(tmp_path):
-    with pytest.raises(ValueError, match="longer than argument"):
-        write_predictions(tmp_path / "predictions.tsv", {"source": ["a"], "output": ["b", "c"]})
 
 
 def _share_right(rows, answers):
