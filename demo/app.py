@@ -6,12 +6,14 @@ The kind of model in the folder chooses the page, which is served to this machin
 """
 
 import argparse
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
 
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")  # else each start is reported
 try:
     import gradio as gr
 except ModuleNotFoundError as error:

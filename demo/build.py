@@ -54,7 +54,7 @@ def build_site(
     if not RUNTIME.is_dir():
         raise FileNotFoundError(f"{RUNTIME} is not there; install onnxruntime-web: npm ci --prefix {DEMO.name}")
     if site.exists() and any(site.iterdir()) and not (site / "onnxruntime").is_dir():
-        raise FileExistsError(f"{site} has something else than this page; give an empty folder or a new name.")
+        raise FileExistsError(f"{site} has files other than this page's; give an empty folder or a new name.")
     shutil.rmtree(site, ignore_errors=True)
     shutil.copytree(DEMO / "page", site)
     (site / "README.md").write_text(README, encoding="utf-8")

@@ -26,16 +26,21 @@ def progress(total: int, unit: str) -> Iterator[Callable[[int], object]]:
         yield bar.update
 
 
-def warn_of_files(texts: Iterable[Any], stacklevel: int = 3) -> None:
-    """Warn if a text is the name of a file: it is taken as a text, and the file is not read.
+def user_level() -> int:
+    """Return the `stacklevel` with which a function that warns names the first caller outside this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back and str(frame.f_globals.get("__name__")).partition(".")[0] == __name__.partition(".")[0]:
+        frame, level = frame.f_back, level + 1
+    return level
 
-    `stacklevel` is that of `warnings.warn`; 3 names the line that called the caller of this function.
-    """
+
+def warn_of_files(texts: Iterable[Any]) -> None:
+    """Warn if a text is the name of a file: it is taken as a text, and the file is not read."""
     if name := next((text for text in texts if isinstance(text, str) and os.path.isfile(text)), None):
         warnings.warn(
             f"The text {name!r} is also the name of a file, which is not read: give its content, such as "
             f'Path({name!r}).read_text(encoding="utf-8").',
-            stacklevel=stacklevel,
+            stacklevel=user_level(),
         )
 
 

@@ -51,7 +51,7 @@ class LetterTagger:
         letters: the characters that it can read.
 
     Raises:
-        ValueError: If the tagger restores texts instead.
+        ValueError: If the tagger restores texts instead, or its configuration is damaged.
     """
 
     def __init__(self, reader: CharacterRestorer) -> None:
@@ -61,10 +61,21 @@ class LetterTagger:
                 "words that recipes/finetune_letters.py has trained."
             )
         options = _options(reader.config)
+        marks, counts = options["tag_characters"], options.get("unique_unit_counts")
+        are_right = (
+            isinstance(marks, dict) and all(isinstance(mark, str) for mark in marks.values()),
+            isinstance(counts, dict) and isinstance(options.get("unique_unit"), str),
+            isinstance(options.get("target_separator"), str | None),
+        )
+        if not all(are_right):
+            raise ValueError(
+                f"{reader.config.name_or_path}/config.json is damaged: the options of character-restoration are "
+                f"{dict(options)!r:.60}; expected what finetune_letters.py has saved."
+            )
         self._reader = reader
-        self._marks: dict[str, str] = options["tag_characters"]
-        self._separator: str | None = options["target_separator"]
-        self._counts: dict[str, int] = options["unique_unit_counts"]
+        self._marks: dict[str, str] = marks
+        self._separator: str | None = options.get("target_separator")
+        self._counts: dict[str, int] = counts
         self.tags = tuple(self._marks)
         self.letters = frozenset(reader.config.character_variants) - {*self._marks.values()}
         self.longest = reader.config.window_length - len(self._marks)  # letters of a word that one window has

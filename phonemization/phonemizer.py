@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..engines.choice import EngineName, Quantization
-from ..engines.feedback import warn_of_files
+from ..engines.feedback import user_level, warn_of_files
 from ..engines.saved_model import find_model
 from ..generation_options import is_whole
 from ..restoration.restorer import CharacterRestorer
@@ -211,7 +211,7 @@ class Phonemizer:
             texts, numbers = [text for text, _ in found], [number for _, of_text in found for number in of_text]
             how = f"{INSTALL} to have them read out"
         if numbers:
-            warnings.warn(f"{_some(numbers)} stay as they are: {how}.", stacklevel=4)
+            warnings.warn(f"Left as in the text: {_some(numbers)}; {how}.", stacklevel=user_level())
         return texts
 
     def _answer(self, tokens: Collection[str], variant: str | None, n_best: int) -> dict[str, PhonemizedWord]:
@@ -232,9 +232,10 @@ class Phonemizer:
             ambiguous = self._both(of_token[0], variant, joined[0].phones) if len(of_token) == 1 else ()
             answers[token] = PhonemizedWord(token, joined, ambiguous, source)
         if unread:
+            some = _some(sorted(unread))
             warnings.warn(
-                f"{_some(sorted(unread))} stay as they are: the model lacks a letter, or they are too long.",
-                stacklevel=4,
+                f"Left as in the text: {some}, too long, or with a letter that the model lacks.",
+                stacklevel=user_level(),
             )
         return answers
 

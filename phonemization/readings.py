@@ -1,7 +1,9 @@
 """Pronunciations of words that need no model: a user's lexicon, and what the folder of a model knows of its words."""
 
+import re
 import unicodedata
 from collections.abc import Iterator
+from itertools import dropwhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -9,6 +11,7 @@ READINGS_FILE = "readings.txt"  # in the folder of a model
 STRESS = "ˈ"  # a phone of its own, before the stressed syllable
 Phones = tuple[str, ...]
 _PLAIN_SIGNS = str.maketrans("’\u2010\u2011", "'--")
+_PROBABILITY = re.compile(r"\d*\.\d+")
 _OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
 
 
@@ -30,20 +33,27 @@ def plain_word(word: str) -> str:
 
 
 def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
-    """Return the pronunciations of each word of a lexicon: `word<TAB>phones parted by spaces`, one on each line.
+    """Return the pronunciations of each word of a lexicon: `word<TAB>phones separated by spaces`, one on each line.
 
     A word with several pronunciations has several lines, the preferred one first. Case does not count. This is the
-    `lexicon.txt` of aligners and speech programs.
+    `lexicon.txt` of aligners and speech programs: between word and phones there may be a space instead of the tab, and
+    probabilities, which are not read.
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If it is not UTF-8, or a line has a word without phones.
+        ValueError: If it is not UTF-8, or a line has a word without phones, or several words.
     """
     lexicon: dict[str, list[Phones]] = {}
-    for where, (word, *phones) in _rows(Path(path), None):
-        if not phones:
-            raise ValueError(f"{where}: found {word!r:.60} without phones; expected word<TAB>phones parted by spaces.")
-        lexicon.setdefault(plain_word(word), []).append(tuple(phones))
+    for where, (first, *cells) in _rows(Path(path), "\t"):
+        word, *rest = (first, *cells) if cells else first.split(maxsplit=1)
+        phones = [*dropwhile(_PROBABILITY.fullmatch, " ".join(rest).split())]
+        if not word.strip() or not phones:
+            raise ValueError(
+                f"{where}: found {word!r:.60} without phones; expected word<TAB>phones separated by spaces."
+            )
+        if len(word.split()) > 1:
+            raise ValueError(f"{where}: found {word!r:.60}; expected one word, as texts are read word by word.")
+        lexicon.setdefault(plain_word(word.strip()), []).append(tuple(phones))
     return lexicon
 
 
@@ -73,7 +83,7 @@ def save_readings(folder: Path, rows: Iterator[tuple[str, str, list[str]]]) -> N
     (folder / READINGS_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _rows(path: Path, separator: str | None) -> Iterator[tuple[str, list[str]]]:
+def _rows(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the place and the cells of each line that is not blank."""
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()

@@ -21,7 +21,8 @@ _CURRENCIES = {  # one, several, a hundredth
 }
 _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
-    **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau", "°C": "grau"},
+    **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau"},
+    **dict.fromkeys(("°C", "ºC"), "grau"),
 }
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
@@ -30,9 +31,9 @@ ABBREVIATIONS = {
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
 }
 LETTER_NAMES = {
-    **{"A": "á", "B": "bê", "C": "cê", "D": "dê", "E": "é", "F": "efe", "G": "gê", "H": "agá", "I": "i"},
-    **{"J": "jota", "K": "cá", "L": "ele", "M": "eme", "N": "ene", "O": "ó", "P": "pê", "Q": "quê", "R": "erre"},
-    **{"S": "esse", "T": "tê", "U": "u", "V": "vê", "W": "dáblio", "X": "xis", "Y": "ípsilon", "Z": "zê"},
+    **{"B": "bê", "C": "cê", "D": "dê", "F": "efe", "G": "gê", "H": "agá", "J": "jota", "K": "cá", "L": "ele"},
+    **{"M": "eme", "N": "ene", "P": "pê", "Q": "quê", "R": "erre", "S": "esse", "T": "tê", "V": "vê", "W": "dáblio"},
+    **{"X": "xis", "Z": "zê"},
 }
 _NUMBER = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d)|\d+(?:,\d+)?"
 _SCALE = r"(?:\s(?P<scale>mil|milhão|milhões|bilhão|bilhões)\b)?"
@@ -42,15 +43,16 @@ _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])/(?P<month>1[0-2]|0?[1-9])/(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
     rf"|\b(?P<roman>{_ROMAN})\b"
-    r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])"
+    r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
     rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
-    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|°C|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?)"
+    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?)"
 )
 _ABBREVIATION = re.compile(
     rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
 )
+_MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
 # Without a vowel they cannot be read as a word.
 _INITIALS = re.compile(rf"\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-XZ]{{2,5}}\b")
 
@@ -137,20 +139,22 @@ def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
 
 def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callable[[int], str]) -> str:
     one, several, hundredth = _CURRENCIES[currency]
+    agree = _feminine if one == "libra" else str
     whole, _, cents = amount.replace(".", "").partition(",")
     if scale == "mil":
-        return f"{'' if amount == '1' else _read_number(amount, cardinal) + ' '}mil {several}"
+        return f"{'' if amount == '1' else agree(_read_number(amount, cardinal)) + ' '}mil {several}"
     if scale:
         return f"{_read_number(amount, cardinal)} {scale} de {several}"
     if len(cents) not in (0, 2):
-        return f"{_read_number(amount, cardinal)} {several}"
+        return f"{agree(_read_number(amount, cardinal))} {several}"
     parts = []
     if whole.strip("0") or not cents.strip("0"):
-        words = _read_digits(whole, cardinal, _MOST_DIGITS)
+        words = agree(_read_digits(whole, cardinal, _MOST_DIGITS))
         of = " de" if re.search(r"(?:lhão|lhões|lião|liões)$", words) else ""
         parts.append(f"{words}{of} {one if whole == '1' else several}")
     if cents.strip("0"):
-        parts.append(f"{cardinal(int(cents))} {hundredth}{'s' * (int(cents) != 1)}")
+        hundredths = "pence" if hundredth == "péni" else f"{hundredth}s"
+        parts.append(f"{cardinal(int(cents))} {hundredth if int(cents) == 1 else hundredths}")
     return " e ".join(parts)
 
 
@@ -164,4 +168,5 @@ def _name_unit(unit: str, number: str, language: str) -> str:
 
 
 def _feminine(words: str) -> str:
-    return re.sub(r"\bum$", "uma", re.sub(r"\bdois$", "duas", words))
+    """Return a number in words as it is before a feminine noun; millions have a gender of their own."""
+    return _MASCULINE.sub(lambda found: {"um": "uma", "dois": "duas"}.get(found[0]) or f"{found[1]}as", words)

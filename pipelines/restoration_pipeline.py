@@ -13,7 +13,8 @@ class CharacterRestorationPipeline(SavedPipeline):
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
     `min_confidence`, from which a character is changed, and `return_probabilities`, which adds `probabilities`, a list
-    of floats, one for each character of the restored text. With `batch_size`, that many texts are restored together.
+    of floats, one for each character of the given text in NFC. With `batch_size`, that many texts are restored
+    together.
 
     Example:
 

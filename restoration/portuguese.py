@@ -59,9 +59,9 @@ def restore_text(
 ) -> str | RestoredText | list[str] | list[RestoredText]:
     """Restore what speech recognition leaves out of Portuguese: `voce vem amanha` becomes `Você vem amanhã?`.
 
-    Words are never changed: letters get marks and capitals, and before white space and at the end of a text comes a
-    sign, one of `, . ? ! : ;`. Marks, capitals and signs that a text has are kept. Digits, hyphens, quotation marks,
-    dashes, URLs, addresses, @names, #tags and code in backticks are not changed.
+    Words are never changed: letters get marks and capitals, and before a space, before a line end and at the end of a
+    text comes a sign, one of `, . ? ! : ;`. Marks, capitals and signs that a text has are kept. Digits, hyphens,
+    quotation marks, dashes, URLs, addresses, @names, #tags and code in backticks are not changed.
 
     Args:
         texts: as in [`restore_accents`].
@@ -101,7 +101,7 @@ def _restore(
     given = (
         [texts] if alone else check_sequence(texts, "texts", "a str, a Path, a list of them, or a column of a table")
     )
-    warn_of_files(given, stacklevel=4)
+    warn_of_files(given)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
         restorer = _load(folder)

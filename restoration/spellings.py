@@ -52,7 +52,7 @@ class Spellings:
         return tuple(self._lines.get(self._bare(word), "").split())
 
     def may_lack_marks(self, word: str) -> bool:
-        """Return whether marks more would make one of its spellings of a word, or no spelling of it is known.
+        """Return whether further marks would make a word one of its spellings, or none of them is known.
 
         False for a word without a character that has a choice.
         """

@@ -36,7 +36,7 @@ function speakAs(name) {
   variant = name;
   for (const button of variants) button.setAttribute("aria-pressed", button.dataset.variant === variant);
   chosen = new Map();
-  if (reading !== null) read();
+  if (!panel.hidden) read();
 }
 
 async function read() {

@@ -36,9 +36,6 @@ export function* shownChoices({ places, width, variants, probabilities }, chosen
   }
 }
 
-/** Return whether somebody should look at a choice. */
-export const isDoubtful = ({ variants: [best] }) => best.probability < SURE;
-
 /**
  * Return the numbers of the restored text, which `textOf` turns into it.
  *

@@ -50,7 +50,7 @@ def test_a_lexicon_has_each_word_once_without_stress_marks(loaded):
     arguments = ("--model", "m", "--variant", "br", "--format", "lexicon")
     printed = run(*arguments, "Gosto da casa", "da CASA, жизнь")
     assert printed.stdout == "gosto\tg o s t o\ngosto\tg ɔ s t o\nda\td a\ncasa\tc a s a\n"
-    assert "warning: 'жизнь' stay as they are" in printed.stderr
+    assert "warning: Left as in the text: 'жизнь'" in printed.stderr
     assert run(*arguments, "--n_best", 3, "de").stdout == "de\td e\nde\td ɛ\nde\td e s\n"
 
 

@@ -71,3 +71,21 @@ def test_onnxruntime_writes_the_same(restorer, tmp_path):
 def test_unknown_tags_are_named(restorer):
     with pytest.raises(ValueError, match="'gl'; expected one of br, pt"):
         LetterTagger(restorer).write(["casa"], ["gl"])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("tag_characters", None),
+        ("tag_characters", ["1"]),
+        ("unique_unit_counts", 1),
+        ("unique_unit", None),
+        ("target_separator", 5),
+    ],
+)
+def test_a_damaged_configuration_is_named(name, value):
+    restorer = make_letter_tagger()
+    options = restorer.config.task_specific_params["character-restoration"]
+    restorer.config.task_specific_params = {"character-restoration": {**options, name: value}}
+    with pytest.raises(ValueError, match=r"config\.json is damaged.*finetune_letters\.py"):
+        LetterTagger(restorer)

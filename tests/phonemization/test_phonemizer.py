@@ -109,12 +109,20 @@ def test_hyphens_and_apostrophes_part_words_if_the_model_has_none(tagger):
 
 def test_foreign_letters(tagger):
     assert Phonemizer(tagger).phonemize("piñata über a\u0327 ﬁm Straße", "br") == "ˈpinata ˈuber ˈa ˈfim ˈstrasse"
-    with pytest.warns(UserWarning, match="'жизнь' stay as they are: the model lacks a letter"):
+    with pytest.warns(UserWarning, match="'жизнь', .* a letter that the model lacks"):
         (read,) = Phonemizer(tagger).read(["vida, жизнь"], "br")
     assert read.join() == "ˈvida жизнь"
-    with pytest.warns(UserWarning, match="'²' stay as they are"):
+    with pytest.warns(UserWarning, match="Left as in the text: '²'"):
         assert Phonemizer(tagger).phonemize("²", "br") == "²"
     assert (read.words[1].readings, read.words[1].source, read.words[1].confidence) == ((), "none", 0)
+
+
+def test_warnings_name_the_line_that_asked(tagger):
+    phonemizer = Phonemizer(tagger)
+    with pytest.warns(UserWarning) as warned:
+        phonemizer.phonemize("жизнь", "br")
+        phonemizer.read(["жизнь"], "br")
+    assert [each.filename for each in warned] == [__file__] * 2
 
 
 def test_what_is_too_long_for_a_word_is_not_read(tagger):
@@ -130,12 +138,12 @@ def test_numbers_are_read_out(tagger):
 
 
 def test_numbers_that_stay_are_named(tagger, without_num2words):
-    with pytest.warns(UserWarning, match=r"'12', '2024' stay as they are: pip install \"atenta\[numbers\]\""):
+    with pytest.warns(UserWarning, match=r"'12', '2024'; pip install \"atenta\[numbers\]\""):
         assert Phonemizer(tagger).phonemize("as 12 de 2024", "br") == "ˈas 12 ˈde 2024"
 
 
 def test_a_model_of_another_language_reads_no_numbers():
-    with pytest.warns(UserWarning, match="'12' stay as they are: write them in words"):
+    with pytest.warns(UserWarning, match="'12'; write them in words"):
         assert Phonemizer(SpellingTagger(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
 
 

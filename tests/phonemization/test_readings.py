@@ -9,7 +9,7 @@ from atenta.phonemization.readings import load_readings, other_reading, read_lex
 
 def test_a_lexicon_of_aligners_is_read(tmp_path):
     path = tmp_path / "lexicon.txt"
-    path.write_text("\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\nkokoro k ɔ k o ɾ o\n", encoding="utf-8")
+    path.write_text("\ufeffKokoro\tk o k o ɾ o\n\nd’água d a ɡ w ɐ\nkokoro\t0.5\t.25\tk ɔ k o ɾ o\n", encoding="utf-8")
     assert read_lexicon(path) == {
         "kokoro": [("k", "o", "k", "o", "ɾ", "o"), ("k", "ɔ", "k", "o", "ɾ", "o")],
         "d'água": [("d", "a", "ɡ", "w", "ɐ")],
@@ -18,7 +18,12 @@ def test_a_lexicon_of_aligners_is_read(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"casa\tk a z a\nmesa\n", "line 2.*'mesa' without phones"), ("ação\ta".encode("latin-1"), "UTF-8 at byte 1")],
+    [
+        (b"casa\tk a z a\nmesa\n", "line 2.*'mesa' without phones"),
+        (b"mesa\t0.5\n", "'mesa' without phones"),
+        ("São Paulo\ts ɐ̃ w".encode(), "'São Paulo'; expected one word"),
+        ("ação\ta".encode("latin-1"), "UTF-8 at byte 1"),
+    ],
 )
 def test_a_damaged_lexicon_is_named(tmp_path, content, message):
     path = tmp_path / "lexicon.txt"

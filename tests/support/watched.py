@@ -151,7 +151,7 @@ def watched(root: Path) -> Iterator[Watcher]:
             **{"XDG_CACHE_HOME": box.folder("tmp"), "XDG_CONFIG_HOME": box.folder("tmp")},
             **{"HF_HOME": box.folder("cache"), "HF_ENDPOINT": hub.url, "HF_TOKEN": "hf_local", "NO_PROXY": "*"},
             **{"HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_HUB_DISABLE_TELEMETRY": "1"},
-            **{"GRADIO_ANALYTICS_ENABLED": "False", "PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
+            **{"PYTHONDONTWRITEBYTECODE": "1", "OMP_NUM_THREADS": "1"},
             **{"PYTHONPATH": str(Path(__file__).parents[1]), "TOKENIZERS_PARALLELISM": "false"},
         }
         server = subprocess.Popen(
