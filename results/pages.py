@@ -106,7 +106,8 @@ def _describe_target(figure: Mapping[str, Any], values: Sequence[float], languag
 
 def _describe_published(published: Mapping[str, Any], language: str) -> str:
     """Return a figure of others, linked to where it is published, with the size of their model if it is known."""
-    linked = f"{number_text(published['figure'], language)} ([{published['by']}]({published['source']}))"
+    by = published["by"] if isinstance(published["by"], str) else published["by"][language]
+    linked = f"{number_text(published['figure'], language)} ([{by}]({published['source']}))"
     weights = published.get("weights")
     return f"{linked}, {number_text(weights, language, 0)} {say('weights', language)}" if weights else linked
 

@@ -36,8 +36,8 @@ class Row:
         where: Where these files can be had, in English and Portuguese.
         samples: Splits of the recipes' samples of pairs, such as `accents/test`, and the files of `{outputs}` that
             they are written to, for what reads files alone.
-        published: Figures of others: `figure`, `by`, `source`, a `note`, and `figure_of`, the number of our figure
-            that each is compared with, if not 0.
+        published: Figures of others: `figure`, `by`, a name or one in each language, `source`, a `note`, and
+            `figure_of`, the number of our figure that each is compared with, if not 0.
         note: What else must be known, in English and Portuguese.
     """
 
