@@ -5,6 +5,7 @@ from itertools import chain
 from typing import Any
 from unicodedata import normalize
 
+import torch
 import transformers
 from huggingface_hub.errors import StrictDataclassError
 from peft import LoraConfig, PeftModel, get_peft_model
@@ -16,7 +17,7 @@ from atenta.engines.kinds import KINDS, kind_of
 from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments
-from atenta.tokenization.alphabet import BYTE_TOKENS, MASK_TOKEN, SPECIAL_TOKENS
+from atenta.tokenization.alphabet import BYTE_TOKENS, MASK_TOKEN, SPECIAL_TOKENS, count_alphabet, find_units
 
 _CONFIGURATIONS = {
     "encoder": AtentaEncoderConfig,
@@ -52,8 +53,10 @@ def load_or_create(
         kind: Name of the kind of model, in `engines/kinds.py`.
         family: `encoder`, `decoder` or `encoder-decoder`.
         texts: Their characters become the alphabet of a new tokenizer.
-        tags: Tokens for the feature tags of a new tokenizer; a saved one of this package learns those that it lacks.
-        targets: Texts whose units are tokens of a new tokenizer, if there is a `target_separator`.
+        tags: Tokens for the feature tags of a new tokenizer. A saved one of this package learns those that it lacks,
+            and with them the characters.
+        targets: Texts whose units are tokens of a new tokenizer, if there is a `target_separator`. A saved one that
+            has units learns those that it lacks.
         target_separator: The text that parts the units of targets.
         min_count: Lowest count of a character in the alphabet of a new tokenizer.
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
@@ -78,7 +81,8 @@ def load_or_create(
             raise SystemExit(printable(str(error.__cause__ or error))) from None
     else:
         try:
-            tokenizer, model = _load(options, kind, auto_class, configuration, tags, head)
+            of_texts = texts, tags, targets, target_separator
+            tokenizer, model = _load(options, kind, auto_class, configuration, of_texts, head)
         except (OSError, ValueError) as error:
             named = options.model_name_or_path
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
@@ -92,10 +96,12 @@ def _load(
     kind: str,
     auto_class: Any,
     expected: type[AtentaConfig],
-    tags: Sequence[str],
+    of_texts: tuple[Any, ...],
     head: Mapping[str, Any],
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """Load the tokenizer and the model that the options name, with the head of the task.
+
+    `of_texts` is what `_extend` takes of them.
 
     Raises:
         OSError: If there is no such model.
@@ -124,26 +130,63 @@ def _load(
         )
     tokenizer = load_tokenizer(folder, split_special_tokens=kind not in _FILL_MASKS)
     model = load_weights(auto_class, folder, dropout=options.dropout, **head)
-    if isinstance(saved, AtentaEncoderDecoderConfig) and not tokenizer.get_vocab().keys() >= {*tags}:
-        tokenizer = _add_tags(tokenizer, model, tags)
+    if isinstance(saved, AtentaEncoderDecoderConfig) and MASK_TOKEN in tokenizer.get_vocab():  # of this package
+        tokenizer = _extend(tokenizer, model, *of_texts)
     return tokenizer, model
 
 
-def _add_tags(
-    tokenizer: PreTrainedTokenizerBase, model: PreTrainedModel, tags: Sequence[str]
+def _extend(
+    tokenizer: PreTrainedTokenizerBase,
+    model: PreTrainedModel,
+    texts: Iterable[str],
+    tags: Sequence[str],
+    targets: Iterable[str],
+    target_separator: str | None,
 ) -> PreTrainedTokenizerBase:
-    """Return a tokenizer with further tags, after all other tokens, and give the model vectors for them.
+    """Return a tokenizer that has the tags and, if it has units, those of the targets, and give the model vectors.
 
-    A model that has tags or units already is left as it is: `encode_pairs` says which tag it lacks.
+    With them it gets the characters of the texts that it lacks. All tokens that it had keep their vectors.
+
+    Raises:
+        ValueError: If its units are parted by another text.
     """
-    tokens = sorted(tokenizer.get_vocab(), key=tokenizer.get_vocab().get)
-    if tokens[-1] != MASK_TOKEN:
+    saved = tokenizer.get_vocab()
+    tokens = sorted(saved, key=saved.__getitem__)
+    mask = tokens.index(MASK_TOKEN)
+    alphabet, last = tokens[len(SPECIAL_TOKENS) : mask - len(BYTE_TOKENS)], tokens[mask + 1 :]
+    known_tags = [token for token in last if token in tokenizer.all_special_tokens]
+    units = [token for token in last if token not in known_tags]
+    found = find_units(targets, target_separator) if units and target_separator else []
+    if found and not any(unit.startswith(str(target_separator)) for unit in units):
+        raise ValueError(
+            f"found units that {target_separator!r} does not part; expected the --target_separator of before"
+        )
+    lacked = [unit for unit in found if unit not in saved and not unit.startswith("<")]
+    if not lacked and saved.keys() >= {*tags}:
         return tokenizer
-    alphabet = tokens[len(SPECIAL_TOKENS) : -1 - len(BYTE_TOKENS)]
-    extended = AtentaTokenizer.from_alphabet(alphabet, family="encoder-decoder", tags=tags)
+    characters = {*count_alphabet(texts), *(unit for unit in lacked if len(unit) == 1)}
+    all_tags = [*known_tags, *(tag for tag in tags if tag not in saved)]
+    extended = AtentaTokenizer.from_alphabet(
+        [*alphabet, *sorted(characters - saved.keys())],
+        family="encoder-decoder",
+        tags=all_tags,
+        units=[*units, *(unit for unit in lacked if len(unit) > 1)],
+        target_separator=target_separator if units else None,
+    )
     extended.split_special_tokens = tokenizer.split_special_tokens
     model.resize_token_embeddings(len(extended))
-    model.config.tag_token_ids = extended.convert_tokens_to_ids(list(tags))
+    fresh = iter(range(len(tokens), len(extended)))  # the rows that were added, after those of before
+    order = [
+        saved[token] if token in saved else next(fresh)
+        for token in extended.convert_ids_to_tokens(range(len(extended)))
+    ]
+    embeddings = model.get_encoder().embeddings, model.get_decoder().embeddings
+    rows = [each.embed_tokens.weight for each in embeddings] + [*model.get_output_embeddings().parameters()]
+    with torch.no_grad():
+        for weight in {id(each): each for each in rows}.values():  # some of them may be tied
+            weight.copy_(weight[order])
+    if not known_tags or model.config.tag_token_ids:
+        model.config.tag_token_ids = extended.convert_tokens_to_ids(all_tags)
     return extended
 
 

@@ -6,10 +6,15 @@ import pytest
 import torch
 from transformers import AutoTokenizer
 
-from atenta import AtentaEncoderForMaskedLM, AtentaEncoderForTokenClassification, AtentaTokenizer
+from atenta import (
+    AtentaEncoderDecoderForConditionalGeneration,
+    AtentaEncoderForMaskedLM,
+    AtentaEncoderForTokenClassification,
+    AtentaTokenizer,
+)
 from atenta.engines.saved_model import load_tokenizer
 from atenta.recipes.training import StackArguments, TwoStackArguments, label_options, load_or_create
-from support.models import tiny_model
+from support.models import assert_close, tiny_model
 
 SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 1}
 TEXTS = ["abc"]
@@ -81,7 +86,41 @@ def test_a_saved_encoder_decoder_gets_tags_after_its_tokens_and_keeps_its_weight
     extended.save_pretrained(tmp_path)
     found.save_pretrained(tmp_path)
     assert load_or_create(saved, *family, tags=["<V>"])[0].get_vocab() == found.get_vocab()
-    assert len(load_or_create(saved, *family, tags=["<SG>"])[0]) == len(found)  # `encode_pairs` refuses it
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_saved_encoder_decoder_learns_another_language(tmp_path, tied):
+    """Its tags, units and letters; what the model read and wrote before, it reads and writes as before."""
+    texts, phones = ["casa k a z ə"], ["k a z ə", "tʃ aː k"]
+    before = AtentaTokenizer.from_texts(
+        texts, family="encoder-decoder", tags=["<pt>"], targets=phones, target_separator=" "
+    )
+    tag = before.convert_tokens_to_ids("<pt>")
+    sizes = {"vocab_size": len(before), "tie_word_embeddings": tied, "dropout": 0.0, "tag_token_ids": [tag]}
+    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, **sizes).eval()
+    model.save_pretrained(tmp_path)
+    before.save_pretrained(tmp_path)
+    data = {"tags": ["<el>", "<pt>"], "targets": ["k ɔ ʎː", "aː"], "target_separator": " "}
+    options = TwoStackArguments(model_name_or_path=str(tmp_path), dropout=0.0)
+    family = "text2text-generation", "encoder-decoder", ["καλό k ɔ ʎː"]
+    after, extended = load_or_create(options, *family, **data)
+    vocabulary = after.get_vocab()
+    assert vocabulary.keys() == before.get_vocab().keys() | {*"καλόɔʎː", " ɔ", " ʎː", "aː", "<el>"}
+    assert extended.config.vocab_size == len(vocabulary)
+    assert extended.config.tag_token_ids == [vocabulary["<pt>"], vocabulary["<el>"]]
+    assert after.tokenize("k ɔ ʎː aː") == ["k", " ɔ", " ʎː", " aː"]
+    kept = [vocabulary[token] for token in before.convert_ids_to_tokens(range(len(before)))]
+    inputs, labels = (
+        [of("casa").input_ids[:-1] for of in (before, after)],
+        [of(text_target=phones[0]).input_ids for of in (before, after)],
+    )
+    logits = [
+        made.eval()(input_ids=torch.tensor([[place, *source]]), labels=torch.tensor([target])).logits
+        for made, place, source, target in zip((model, extended), (tag, vocabulary["<pt>"]), inputs, labels)
+    ]
+    assert_close(logits[1][..., kept], logits[0])
+    with pytest.raises(SystemExit, match="--target_separator"):
+        load_or_create(options, *family, **data | {"target_separator": "-", "targets": ["k-ɔ"]})
 
 
 def test_a_saved_model_keeps_its_sizes_and_gets_dropout_and_a_head(tmp_path):
