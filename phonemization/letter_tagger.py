@@ -61,7 +61,8 @@ class LetterTagger:
                 "words that recipes/finetune_letters.py has trained."
             )
         options = _options(reader.config)
-        marks, counts = options["tag_characters"], options.get("unique_unit_counts")
+        marks: Any = options["tag_characters"]
+        counts: Any = options.get("unique_unit_counts")
         are_right = (
             isinstance(marks, dict) and all(isinstance(mark, str) for mark in marks.values()),
             isinstance(counts, dict) and isinstance(options.get("unique_unit"), str),
