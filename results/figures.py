@@ -146,6 +146,12 @@ def describe_spread(values: Sequence[float], seeds: int, language: str) -> str:
     return f"{shown} ({'; '.join(about)})" if about else shown
 
 
+def who(published: Mapping[str, Any], language: str) -> str:
+    """Return who published a figure: a name, or one in each language."""
+    by = published["by"]
+    return by if isinstance(by, str) else by[language]
+
+
 def describe_data(row: Row, language: str) -> list[str]:
     """Return items of a list in Markdown: the data of a row that are not shipped, and the sources of figures."""
     lines = []
@@ -158,7 +164,7 @@ def describe_data(row: Row, language: str) -> list[str]:
         lines.append(f"- {say('{file}: the pairs of {sample}, a sample', language, **names)}")
     for each in row.published:
         note = f": {each['note'][language]}" if "note" in each else ""
-        lines.append(f"- {say('Published', language)}: {each['by']}, <{each['source']}>{note}")
+        lines.append(f"- {say('Published', language)}: {who(each, language)}, <{each['source']}>{note}")
     return list(dict.fromkeys(lines))  # two figures of one source have one note
 
 

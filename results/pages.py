@@ -18,6 +18,7 @@ from results.figures import (
     number_text,
     read_runs,
     say,
+    who,
     write_parts,
 )
 from results.rows import Grid, Row
@@ -106,8 +107,8 @@ def _describe_target(figure: Mapping[str, Any], values: Sequence[float], languag
 
 def _describe_published(published: Mapping[str, Any], language: str) -> str:
     """Return a figure of others, linked to where it is published, with the size of their model if it is known."""
-    by = published["by"] if isinstance(published["by"], str) else published["by"][language]
-    linked = f"{number_text(published['figure'], language)} ([{by}]({published['source']}))"
+    by, figure = who(published, language), number_text(published["figure"], language)
+    linked = f"{figure} ([{by}]({published['source']}))"
     weights = published.get("weights")
     return f"{linked}, {number_text(weights, language, 0)} {say('weights', language)}" if weights else linked
 
