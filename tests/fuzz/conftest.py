@@ -6,6 +6,7 @@ A run is repeated with the seed that it prints. A case that once failed stays in
 The folder is collected only if it, or a file in it, is named on the command line.
 """
 
+import os
 import random
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
@@ -36,7 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not _is_named(config):
         return
     if config.option.fuzz_seed is None:
-        config.option.fuzz_seed = random.SystemRandom().randrange(2**32)  # workers get it with the other options
+        # Workers do not always get what is set here with the other options.
+        config.option.fuzz_seed = int(os.environ.setdefault("FUZZ_SEED", str(random.SystemRandom().randrange(2**32))))
     config.option.hypothesis_seed = str(config.option.fuzz_seed)
     settings.register_profile("fuzz", database=None, deadline=None, suppress_health_check=list(HealthCheck))
     settings.load_profile("fuzz")
