@@ -5,9 +5,12 @@ machine: the Hub is the local one of the tests.
 """
 
 import json
+import os
 import shutil
+import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +19,9 @@ from playwright.sync_api import expect, sync_playwright
 from transformers import pipeline
 
 from atenta import restore_accents
-from support import ranks
 from support.card_rules import card_errors
 from support.local_hub import local_hub
 from support.recipes import read_predictions
-from support.served import serve
 
 ROOT = Path(__file__).parents[2]
 ACCENTS, BOX = ROOT / "outputs" / "accents", ROOT / "restoration" / "portuguese_accents"
@@ -39,12 +40,22 @@ for found in pipeline(task, name, trust_remote_code=True, device="cpu")(texts):
 """
 
 
-def run(*command: str | Path, **options: Any) -> str:
-    """Return what a command prints in the root of the repository."""
-    return ranks.run(*command, cwd=ROOT, **options).strip()
+def run(*command: Any, environment: dict[str, str] | None = None, given: str | None = None) -> str:
+    """Return what a command prints.
+
+    Raises:
+        SystemExit: If it fails. The message shows its errors.
+    """
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, cwd=ROOT, capture_output=True, text=True, input=given or "", env={**os.environ, **(environment or {})}
+    )
+    if done.returncode:
+        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
+    return done.stdout.strip()
 
 
-def atenta(*arguments: str | Path, **options: Any) -> str:
+def atenta(*arguments: Any, **options: Any) -> str:
     """Return what the command `atenta` prints."""
     return run(sys.executable, "-m", "atenta", *arguments, **options)
 
@@ -109,12 +120,21 @@ def check_push(copy: Path, task: str, home: Path) -> None:
 
 def check_demo() -> None:
     """Open the page of `make demo` in Chromium, type, read both tabs and keep pictures."""
+    from functools import partial
+    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+    from threading import Thread
+
+    class Quiet(SimpleHTTPRequestHandler):
+        log_message: Callable[..., None] = lambda *_: None
+
     PICTURES.mkdir(parents=True, exist_ok=True)
-    with serve(ROOT / "demo" / "site") as address, sync_playwright() as playwright:
+    handler = partial(Quiet, directory=ROOT / "demo" / "site")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as playwright:
+        Thread(target=server.serve_forever, daemon=True).start()
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for scheme, width in (("light", 1280), ("dark", 390)):
             page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="pt-BR")
-            page.goto(address)
+            page.goto(f"http://127.0.0.1:{server.server_port}/")
             page.locator("#given").fill(TEXT)
             expect(page.locator("#restored")).to_have_text(restore_accents(TEXT), timeout=60_000)
             page.screenshot(path=PICTURES / f"accents_{scheme}_{width}.png", full_page=True)
@@ -123,6 +143,7 @@ def check_demo() -> None:
             page.screenshot(path=PICTURES / f"attention_{scheme}_{width}.png", full_page=True)
             step(f"demo, {scheme}, {width} pixels", page.locator("#restored").text_content(), True)
         browser.close()
+        server.shutdown()
     print(f"Pictures of the demo are in {PICTURES.relative_to(ROOT)}.")
 
 
@@ -130,7 +151,7 @@ def main() -> None:
     """Check both models and the demo."""
     if not (ACCENTS / "metrics.json").is_file():
         sys.exit(f"{ACCENTS.relative_to(ROOT)} has no finished model: `make run` trains it, in five minutes.")
-    step("atenta restore", atenta("restore", TEXT), True)
+    step("atenta restore", atenta("restore", given=f"{TEXT}\n"), True)
     with tempfile.TemporaryDirectory() as folder:
         for model, task in ((ACCENTS, "text2text-generation"), (BOX, "character-restoration")):
             copy = check_model(model, task, Path(folder))
