@@ -172,7 +172,7 @@ def encode_pairs(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) 
         `input_ids`, tags and source `<eos>`; `labels`, target `<eos>`.
 
     Raises:
-        ValueError: If the tokenizer lacks a tag, as when a model trained without it is trained further.
+        ValueError: If the tokenizer lacks a tag, as that of another package does.
     """
     if unknown := {tag for tags in batch["tags"] for tag in tags} - tokenizer.get_vocab().keys():
         raise ValueError(

@@ -81,8 +81,9 @@ def load_or_create(
             raise SystemExit(printable(str(error.__cause__ or error))) from None
     else:
         try:
-            of_texts = texts, tags, targets, target_separator
-            tokenizer, model = _load(options, kind, auto_class, configuration, of_texts, head)
+            tokenizer, model = _load(options, kind, auto_class, configuration, head)
+            if isinstance(model.config, AtentaEncoderDecoderConfig) and MASK_TOKEN in tokenizer.get_vocab():
+                tokenizer = _extend(tokenizer, model, texts, tags, targets, target_separator)
         except (OSError, ValueError) as error:
             named = options.model_name_or_path
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
@@ -96,12 +97,9 @@ def _load(
     kind: str,
     auto_class: Any,
     expected: type[AtentaConfig],
-    of_texts: tuple[Any, ...],
     head: Mapping[str, Any],
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """Load the tokenizer and the model that the options name, with the head of the task.
-
-    `of_texts` is what `_extend` takes of them.
 
     Raises:
         OSError: If there is no such model.
@@ -129,10 +127,7 @@ def _load(
             f"it, or {wanted}, for {others}"
         )
     tokenizer = load_tokenizer(folder, split_special_tokens=kind not in _FILL_MASKS)
-    model = load_weights(auto_class, folder, dropout=options.dropout, **head)
-    if isinstance(saved, AtentaEncoderDecoderConfig) and MASK_TOKEN in tokenizer.get_vocab():  # of this package
-        tokenizer = _extend(tokenizer, model, *of_texts)
-    return tokenizer, model
+    return tokenizer, load_weights(auto_class, folder, dropout=options.dropout, **head)
 
 
 def _extend(
