@@ -52,7 +52,7 @@ class DecodingArguments:
         int | None,
         FROM_1,
         Mark.AFTER_TRAINING,
-        "validation rows decoded at each evaluation during training; None: all",
+        "validation rows decoded at each evaluation during training, spread over their file; None: all",
     ] = None
 
     def __post_init__(self) -> None:
@@ -83,7 +83,7 @@ def train_to_generate(
     training.predict_with_generate = True
     training.include_for_metrics = ["inputs"]  # some metrics need the sources
     check_metric(training, score_texts(search.metrics, sources=["a"], predictions=["a"], references=["a"]))
-    validation = encoded["validation"].select(range(len(encoded["validation"]))[: search.max_eval_samples])
+    validation = encoded["validation"].select(spread_over(len(encoded["validation"]), search.max_eval_samples))
     validation = validation.select(_shortest_first(validation))
     trainer = Seq2SeqRecipeTrainer(
         model,
@@ -132,6 +132,11 @@ def decode_encoded(
         accelerator=trainer.accelerator,
     )
     return [outputs for _, outputs in sorted(zip(order, decoded), key=lambda pair: pair[0])]
+
+
+def spread_over(rows: int, most: int | None) -> np.ndarray:
+    """Return the indices of at most `most` rows, at equal distances: the first rows of a sorted file are of one kind."""
+    return np.linspace(0, rows - 1, min(rows, most or rows), dtype=int)
 
 
 def _shortest_first(encoded: Dataset) -> list[int]:

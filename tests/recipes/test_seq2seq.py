@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from atenta.command.main import app
 from atenta.recipes.reading.records import printable
+from atenta.recipes.training.encoder_decoders import spread_over
 from support.recipe_cases import PAIRS, TEST_PAIRS
 from support.recipes import (
     load,
@@ -67,6 +68,16 @@ def test_the_best_checkpoint_may_be_that_of_a_metric_that_needs_the_sources(run_
     state = json.loads((folder / "checkpoint-2" / "trainer_state.json").read_text(encoding="utf-8"))
     assert state["best_metric"] == pytest.approx(read_metrics(folder)["test"]["model"]["length_ratio"])
     assert state["best_metric"] > 0
+
+
+@pytest.mark.parametrize("most", [1, 2, 7, 100, None])
+@pytest.mark.parametrize("rows", [1, 6, 100, 101])
+def test_rows_of_validation_are_spread_over_a_sorted_file(rows, most):
+    chosen = spread_over(rows, most).tolist()
+    assert len(chosen) == min(rows, most or rows)
+    assert chosen == sorted({*chosen})
+    assert chosen[0] == 0
+    assert len(chosen) == 1 or chosen[-1] == rows - 1
 
 
 def test_files_of_the_current_folder_are_not_run(run_pairs, tmp_path, monkeypatch):
