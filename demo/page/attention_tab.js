@@ -44,6 +44,7 @@ async function write() {
     solved();
     draw();
   } catch (error) {
+    if (written === null) read.textContent = "";
     failed(error);
   }
 }

@@ -43,11 +43,13 @@ async function open(file) {
   try {
     text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer());
   } catch {
+    forget();
     return problem(say("notText", { name: file.name }));
   }
   solved();
   opened = { name: file.name, text, reading: null };
   card.hidden = false;
+  card.scrollIntoView({ block: "nearest" });
   nameLine.textContent = file.name;
   read();
 }
@@ -70,17 +72,22 @@ async function read() {
     opened.reading = reading;
     offer();
   } catch (error) {
-    progress.stop();
-    opened = null;
-    card.hidden = true;
+    forget();
     failed(error);
   }
 }
 
-function stopReading() {
+/** Offer nothing of an earlier file any more. */
+function forget() {
   cancel("file");
   opened = null;
   progress.stop();
+  card.hidden = true;
+}
+
+function stopReading() {
+  forget();
+  card.hidden = false;
   tell("fileCancelled");
   input.focus();
 }

@@ -24,7 +24,7 @@ async function load(name, loader, goesOn) {
     return model;
   } catch (error) {
     delete loading[name]; // it may be there next time
-    throw error;
+    throw Object.assign(new Error(error.message ?? error), { isOfLoading: true });
   }
 }
 
@@ -58,7 +58,7 @@ async function answer({ id, task, text }) {
     const result = newest[task] === id ? await tasks[task](text, goesOn) : null;
     postMessage(result === null ? { id, stale: true } : { id, result });
   } catch (error) {
-    postMessage({ id, error: String(error.message ?? error) });
+    postMessage({ id, error: { message: String(error.message ?? error), isOfLoading: error.isOfLoading } });
   }
 }
 

@@ -10,7 +10,7 @@ worker.addEventListener("message", ({ data: { id, share, result, stale, error } 
   if (share !== undefined) return late || progress(share);
   waiting.delete(id);
   if (stale || late) resolve(null);
-  else if (error !== undefined) reject(new Error(error));
+  else if (error !== undefined) reject(Object.assign(new Error(error.message), error));
   else resolve(result);
 });
 

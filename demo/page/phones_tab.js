@@ -50,6 +50,10 @@ async function read() {
     solved();
     show();
   } catch (error) {
+    if (reading === null) {
+      delete counts.dataset.words;
+      counts.textContent = "";
+    }
     failed(error);
   }
 }

@@ -1,4 +1,4 @@
-// The line under the page that says what went wrong.
+// The line above the tabs' contents that says what went wrong.
 
 import { say } from "./words.js";
 
@@ -8,10 +8,12 @@ const line = document.getElementById("problem");
 export function problem(text) {
   line.textContent = text;
   line.hidden = false;
+  line.scrollIntoView({ block: "nearest" });
 }
 
-/** Say that an Error has come. */
-export const failed = (error) => problem(say("failed", { reason: error.message }));
+/** Say that an Error has come, by itself or while a model was loaded. */
+export const failed = ({ message, isOfLoading }) =>
+  problem(say(isOfLoading ? "notLoaded" : "failed", { reason: message }));
 
 /** Take away what was said. */
 export function solved() {

@@ -75,6 +75,7 @@ async function read() {
   } catch (error) {
     progress.stop();
     wait();
+    if (counts.dataset.words === "loading") forgetCounts();
     failed(error);
   }
 }
@@ -92,6 +93,11 @@ function wait(isLoading = false) {
 function tell(key) {
   counts.dataset.words = key;
   counts.textContent = say(key);
+}
+
+function forgetCounts() {
+  delete counts.dataset.words;
+  counts.textContent = "";
 }
 
 /** Leave the text in the box as it is, without an answer. */
@@ -119,7 +125,7 @@ function show() {
   });
   const numbers = counted(reading, now, chosen);
   const time = milliseconds && codes.length && duration(milliseconds / codes.length);
-  delete counts.dataset.words;
+  forgetCounts();
   counts.textContent = say("counts", { ...numbers, time, marked: numbers.doubtful > MOST_MARKS && MOST_MARKS });
 }
 

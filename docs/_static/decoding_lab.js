@@ -4,7 +4,7 @@
 
 const DECODING_WORDS = isPortuguese ? {
   text: "Texto sem acentos", back: "← voltar", next: "próxima letra →", draw: "sortear", all: "até o fim", again: "começar de novo",
-  beams: "dois feixes", temperature: "Temperatura", topK: "Top-k", every: "todas", block: "Bloco", head: "Cabeça", mean: "média",
+  beams: "feixe de 2", temperature: "Temperatura", topK: "Top-k", every: "todas", block: "Bloco", head: "Cabeça", mean: "média",
   beam: "Feixe", mapped: "Mapas do feixe",
   how: "Escolha qualquer das cinco letras mais prováveis, ou deixe o modelo escolher: → pega a marcada, ← volta. A linha destacada de um mapa é a que escolhe a próxima letra; as colunas são o que ela olha. ⊢ é o começo, ⊣ o fim e ␣ um espaço.",
   encoder: "Autoatenção do encoder", decoder: "Autoatenção do decoder", cross: "Atenção cruzada",
@@ -68,7 +68,7 @@ class BeamView {
 
   /** Show a beam; `taken` are the ids that the next step takes from it. */
   show(beam, text, characters, probabilities, taken) {
-    this.written.replaceChildren(text, labElement("span", { class: beam.isOver ? "end" : "cursor" }, beam.isOver ? " ✓" : "▏"));
+    this.written.replaceChildren(text, labElement("span", { class: beam.isOver ? "end" : "cursor" }, beam.isOver ? ` ${SIGNS[SPECIAL.end]}` : "▏"));
     this.score.textContent = DECODING_WORDS.score(lossText(beam.score).replace("-", "−"));
     const best = [...probabilities.keys()].sort((a, b) => probabilities[b] - probabilities[a]).slice(0, SHOWN);
     this.letters.forEach((button, rank) => {

@@ -120,14 +120,31 @@ def test_a_file_is_dropped_on_the_page(open_page):
     expect(page.locator("#save")).to_have_text("Save nota.accents.txt")
 
 
-def test_a_file_that_is_not_utf_8_is_refused(open_page, tmp_path):
+def test_a_file_that_is_not_utf_8_is_refused_where_one_looks(open_page, tmp_path):
     page = open_page()
+    page.set_viewport_size({"width": 360, "height": 740})
+    page.locator("#file").set_input_files({"name": "nova.txt", "mimeType": "text/plain", "buffer": b"Nao e facil."})
+    expect(page.locator("#save")).to_have_text("Save nova.accents.txt")
     path = tmp_path / "velha.txt"
     path.write_bytes("não".encode("latin-1"))
     page.locator("#file").set_input_files(path)
     problem = "velha.txt is not UTF-8 text. Save it as UTF-8 and open it again."
     expect(page.get_by_role("alert")).to_have_text(problem)
+    expect(page.get_by_role("alert")).to_be_in_viewport()
     expect(page.locator("#file-card")).to_be_hidden()
+
+
+def test_a_model_that_cannot_be_downloaded_is_asked_for_again_as_one_types(open_page):
+    page = open_page()
+    page.context.route("**/models/speech/*.onnx", lambda route: route.abort())
+    page.get_by_role("checkbox", name="Capitals").check()
+    expect(page.get_by_role("alert")).to_contain_text("could not be loaded")
+    expect(page.get_by_role("alert")).to_be_in_viewport()
+    expect(page.locator("#counts")).to_be_empty()
+    page.context.unroute("**/models/speech/*.onnx")
+    page.locator("#given").press_sequentially(" Nao.")
+    expect(page.get_by_role("alert")).to_be_hidden()
+    expect(page.locator("#counts")).to_contain_text("characters")
 
 
 def open_long_file(page):
@@ -271,7 +288,7 @@ def test_a_mistake_is_put_into_the_box(open_page, site):
         expect(page.locator("#given")).to_have_value(sentence["given"])
         expect(page.locator("#restored")).to_have_text(sentence["answered"])
     page.get_by_role("button", name="Português").click()
-    expect(page.get_by_role("complementary", name="Onde ele erra")).to_contain_text("verbo/substantivo")
+    expect(page.get_by_role("complementary", name="Onde o modelo erra")).to_contain_text("verbo/substantivo")
 
 
 def test_the_second_tab_shows_what_a_written_character_read(open_page):
