@@ -11,6 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.served_models import PredictOptions, load_predictor
+from atenta.command.text_lines import check_output_file
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
@@ -54,10 +55,8 @@ def evaluate_model(options: PredictOptions, test_file: Path, metrics: Sequence[s
         ValueError: If the model has no such scores, or a row is malformed or has a label that the model has not.
         OSError: If a file cannot be read or written, or there is no such model.
     """
-    if output is not None and (output.is_dir() or not output.parent.is_dir()):
-        raise FileNotFoundError(f"--output {output} cannot be written: expected a file in a folder that exists")
-    if output is not None and output.exists() and test_file.exists() and output.samefile(test_file):
-        raise FileExistsError(f"--output {output} is the --test_file, which would be lost: give another name")
+    if output is not None:
+        check_output_file(output, read=[test_file])
     folder = find_model(options.model, with_code=options.trust_remote_code)
     task = _load_task(folder, options, metrics)
     rows = _read_rows(test_file, task.row_format)
@@ -97,6 +96,8 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
             raise ValueError(f"{options.model} is scored by its probabilities of texts: leave out how texts are made.")
         if options.is_exported:
             raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
+        if options.ensemble:
+            raise ValueError(f"{options.model} is scored alone: leave out --ensemble.")
     return PairTask(config, metrics=metrics) if metrics else of_model(config)
 
 

@@ -283,7 +283,8 @@ def check(
     """Find missing accents in Portuguese files: documents, subtitles, messages, comments and strings of code.
 
     Settings are in .atenta-check.toml, or in [tool.atenta-check] of pyproject.toml. The exit status is 0 if nothing
-    was found or all was written, 1 if accents are missing, and 2 if it could not be checked.
+    was found or all was written, 1 if accents are missing, and 2 if a setting or a path is wrong. Files that are not
+    checked, such as binary ones, are named.
     """
     try:
         with errors_in_a_line():

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from atenta.command.predictors import Prediction, Predictor
+from atenta.command.predictors import Prediction, Predictor, TextPredictor
 from atenta.command.served_models import PredictOptions, load_predictor, name_engine
 from atenta.command.text_lines import (
     InputLine,
@@ -20,6 +20,7 @@ from atenta.command.text_lines import (
     chunks_of,
     lock_output_file,
     parse_json_line,
+    warn_once,
 )
 from atenta.engines.saved_model import MODEL_FILES, find_model, read_generation_config
 from atenta.engines.search_options import SearchOptions
@@ -56,7 +57,7 @@ def predict_lines(
         ImportError: If an engine is not installed.
     """
     if output is not None:
-        check_output_file(output, resume)
+        check_output_file(output, resume, files)
     _check_search(options)
     predictor = load_predictor(options)
     if sys.stderr.isatty():
@@ -71,6 +72,7 @@ def predict_lines(
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if format == "tsv" and not writer.done["bytes"]:
             writer.write(tab_separated(["text", *predictor.columns]))
+        of_lines = format == "text" and not json_lines and isinstance(predictor, TextPredictor)
         record_fields = predictor.record_fields if format == "jsonl" else ()
         lines = ((line, _fields(line, predictor, json_lines, record_fields)) for line in reader)
         for chunk in _with_bar(chunks_of(lines, _CHUNK)):
@@ -78,6 +80,8 @@ def predict_lines(
             placed = [{**fields, "where": line.where} for line, fields in chunk]
             for predictions in predictor.predict_in_parts(placed):
                 part = list(islice(rest, len(predictions)))
+                if of_lines and any("\n" in found.text for found in predictions):
+                    warn_once("some outputs have line ends, and are several lines: --format jsonl keeps them apart")
                 results = (_format(*each, found, format, json_lines) for each, found in zip(part, predictions))
                 writer.write("".join(results), part[-1][0])
         predictor.problems.report()
@@ -124,6 +128,9 @@ def _digest(model: str) -> str:
 
 def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
     """Yield lists of lines; a bar on the terminal counts the lines."""
+    if not sys.stderr.isatty():  # the import takes a while
+        yield from chunks
+        return
     from tqdm.auto import tqdm
 
     with tqdm(desc="predicting", unit="line", disable=None, delay=2, initial=0) as bar:

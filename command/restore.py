@@ -9,7 +9,7 @@ from pathlib import Path
 from atenta import CharacterRestorer
 from atenta.command.text_lines import LineReader, chunks_of, print_results, read_whole
 from atenta.phonemization.letter_tagger import writes_units
-from atenta.restoration.character_codes import RESTORED
+from atenta.restoration.character_codes import RESTORED, learned_changes
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
 _CHUNK = 256  # lines that are restored together
@@ -39,6 +39,12 @@ def restore_texts(
     if writes_units(restorer.config):
         raise ValueError(
             f"{model} writes what letters become; expected a model that restores texts: use atenta predict."
+        )
+    learned = learned_changes(restorer.config.character_variants)
+    if not only_accents and (lacking := [name for name in restored if name not in learned]):
+        raise ValueError(
+            f"{model} has not learned to restore {', '.join(lacking)}; it restores {', '.join(learned)}: "
+            "leave out the rest."
         )
     switched_on = RESTORED if only_accents else restored
     allow_interrupts()

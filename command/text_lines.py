@@ -7,7 +7,7 @@ import json
 import os
 import re
 import sys
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
@@ -127,15 +127,16 @@ def _decode(content: bytes, where: str, line_start: str) -> InputLine:
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(_describe_byte(where, content[error.start])) from None
+        raise ValueError(_describe_byte(where, content, error.start)) from None
     ending = "\r" if text.endswith("\r") else ""
     return InputLine(text.removesuffix("\r"), where, ending + "\n", line_start)
 
 
-def _describe_byte(where: str, byte: int) -> str:
+def _describe_byte(where: str, content: bytes, start: int) -> str:
+    encoding = "utf-16" if content.startswith((BOM_UTF16_BE, BOM_UTF16_LE)) else "latin1"
     return (
-        f"{where}: found byte 0x{byte:02X}; expected a text in UTF-8: save it so, such as with "
-        "`iconv -f latin1 -t utf-8 OLD > NEW`"
+        f"{where}: found byte 0x{content[start]:02X}; expected a text in UTF-8: save it so, such as with "
+        f"`iconv -f {encoding} -t utf-8 OLD > NEW`"
     )
 
 
@@ -148,10 +149,11 @@ def read_whole(path: Path) -> InputLine:
     """
     content = path.read_bytes()
     try:
-        return InputLine(content.decode(), str(path), "")
+        mark = BOM_UTF8 if content.startswith(BOM_UTF8) else b""
+        return InputLine(content.removeprefix(mark).decode(), str(path), "", mark.decode())
     except UnicodeDecodeError as error:
         number = content.count(b"\n", 0, error.start) + 1
-        raise ValueError(_describe_byte(f"{path}, line {number}", content[error.start])) from None
+        raise ValueError(_describe_byte(f"{path}, line {number}", content, error.start)) from None
 
 
 def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
@@ -166,7 +168,7 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
         ValueError: If the line is none, or a field is missing or of another type.
     """
     try:
-        value = json.loads(line)
+        value = json.loads(line, object_pairs_hook=_distinct, parse_constant=_no_number)
     except (ValueError, RecursionError):
         value = None  # which is refused too
     fields = {names[0]: value} if isinstance(value, str) else value if isinstance(value, dict) else {}
@@ -180,6 +182,16 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
         if value is not None and name in {*names, *_OPTIONAL_FIELDS}:
             _check_field(value, *_OPTIONAL_FIELDS.get(name, (str, "a text")), f"`{name}`", line.where)
     return fields
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len(fields := dict(pairs)) < len(pairs):
+        raise ValueError("a field occurs twice")  # and one of its values would be lost
+    return fields
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
 
 
 def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -> None:
@@ -197,16 +209,23 @@ def _expect_text(text: str, where: str) -> None:
         raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
 
 
-def check_output_file(output: Path, resume: bool = False) -> None:
+def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] = ()) -> None:
     """Check that a file can be written: in a folder that exists and, unless it is resumed, a new one.
 
+    Args:
+        output: the file.
+        resume: whether to go on with it.
+        read: files that are read, none of which it may be.
+
     Raises:
-        FileExistsError: If there is such a file and `resume` is not given.
+        FileExistsError: If it is one of those that are read, or there is such a file and `resume` is not given.
         IsADirectoryError: If it is a folder.
         FileNotFoundError: If there is no such folder.
     """
     if output.is_dir():
         raise IsADirectoryError(f"--output {output} is a folder; expected a file to write.")
+    if output.exists() and any(each.exists() and output.samefile(each) for each in read):
+        raise FileExistsError(f"--output {output} is a file to read, which would be lost: give another --output.")
     if output.exists() and not resume:
         hint = "give --resume to go on with it" if _progress_of(output).exists() else "remove it"
         raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
@@ -344,7 +363,7 @@ def warn_of_tabs(fields: Mapping[str, Any]) -> None:
     """Warn once for each file whose lines, read as texts, are rows of a table."""
     if "\t" in fields.get("text", ""):
         file = fields.get("where", "").partition(", line ")[0]
-        _warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
+        warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
 
 
 def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
@@ -363,7 +382,7 @@ def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False
         raise ValueError(f"{fields['where']}: found the tags {tags!r}; expected none: the model was trained without.")
     if not has_tags:
         if "\t" in text and not is_prompt:
-            _warn_once(
+            warn_once(
                 f"{file}: tabs are read as part of the texts, because the model has no tags; of a file of pairs, "
                 "give the sources alone (`cut -f1`)"
             )
@@ -371,12 +390,12 @@ def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False
     if tags is None and "\t" in text:
         text, tags = text.rsplit("\t", 1)
         if "\t" in text:
-            _warn_once(
+            warn_once(
                 f"{file}: tabs before the last one are read as part of the texts; of a file of pairs with tags, give "
                 "sources and tags alone (`cut -f1,3`)"
             )
     if tags is None:
-        _warn_once(
+        warn_once(
             f"{file}: found no tags, and the model was trained with them; expected them after a tab, such as "
             "ser<TAB>V;1;SG, or the tab alone"
         )
@@ -385,7 +404,8 @@ def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False
 
 
 @cache
-def _warn_once(message: str) -> None:
+def warn_once(message: str) -> None:
+    """Write a warning to standard error, the first time that it is given."""
     print(f"warning: {message}", file=sys.stderr)
 
 

@@ -121,7 +121,7 @@ class Engine:
             UserWarning: If an encoder-decoder's output was cut off at the largest length, or a text names a file.
         """
         is_one = isinstance(texts, str)
-        given = [texts] if isinstance(texts, str) else texts
+        given = list_of_texts([texts] if isinstance(texts, str) else texts)
         tags = [tags] if is_one and tags is not None else tags
         warn_of_files(given)
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)

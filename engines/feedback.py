@@ -51,7 +51,8 @@ def loading_errors(folder: Path, part: str) -> Iterator[None]:
         yield
     except BaseException as error:  # each library has errors of its own, and that of tokenizers may be a panic of Rust
         is_of_library = isinstance(error, Exception) or type(error).__name__ == "PanicException"
-        if not is_of_library or isinstance(error, FileNotFoundError):
+        is_said = isinstance(error, ValueError) and str(error).startswith(f"{folder}: cannot load ")
+        if not is_of_library or is_said or isinstance(error, FileNotFoundError):
             raise
         raise ValueError(
             f"{folder}: cannot load the {part} ({describe_error(error)}); expected a model as it was saved"

@@ -178,6 +178,7 @@ class OnnxHead:
     """
 
     def __init__(self, folder: Path, quantization: Quantization | None = None) -> None:
+        self._opened = folder, quantization
         path = folder / file_name("model", quantization)
         self.session = open_session(path)
         self.input_names = {each.name for each in self.session.get_inputs()}
@@ -190,6 +191,10 @@ class OnnxHead:
                 f"{path} has logits of {widths.get('logits')} classes, and {folder.parent / CONFIG} the names of "
                 f"{classes} (id2label); expected as many. Write the file again: {export_command(path)}"
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what opens it again in another process, since a session cannot be pickled."""
+        return type(self), self._opened
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """Return the outputs by name, as in [`Head.run`]; inputs that the model does not have are left out."""
@@ -212,6 +217,7 @@ class OnnxGenerator:
         config: Mapping[str, Any],
         quantization: Quantization | None = None,
     ) -> None:
+        self._opened = folder, config, quantization
         self.decoder = open_session(folder / file_name("decoder_model", quantization))
         self.encoder = None
         if config.get("is_encoder_decoder"):
@@ -224,6 +230,10 @@ class OnnxGenerator:
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]
         self.vocab_size = self.decoder.get_outputs()[0].shape[-1]
         self.longest = learned_positions(config)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return what opens it again in another process, since a session cannot be pickled."""
+        return type(self), self._opened
 
     def begin(self) -> TokenModel:
         """Return the model with an empty cache, for the texts of one batch."""

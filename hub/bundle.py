@@ -35,9 +35,9 @@ def collect_code(config: PreTrainedConfig) -> SavedCode | None:
     registered = {each.__name__ for each in models.values()}
     kinds = [kind_of(config.to_dict(), name) for name in config.architectures or [] if name in registered]
     pipelines: dict[str, dict[str, Any]] = {
-        kind.task: {"impl": registration.PIPELINES[kind.task], "pt": [kind.auto_class]}
+        kind.name: {"impl": registration.PIPELINES[kind.name], "pt": [kind.auto_class]}
         for kind in kinds
-        if kind.task in registration.PIPELINES
+        if kind.name in registration.PIPELINES
     }
     modules |= {f"{PACKAGE}.pipelines.{each['impl'].partition('.')[0]}" for each in pipelines.values()}
     return SavedCode(auto_map, flat_sources(modules), pipelines)

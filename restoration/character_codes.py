@@ -1,6 +1,6 @@
 """The inputs of a tagger of characters: an id and a hint for each character, and which characters have a choice."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -153,6 +153,12 @@ def keep_changes(character: str, label: str, restored: Collection[str]) -> str:
     letter = label if "accents" in restored else character
     is_capital = (label if "capitals" in restored else character).isupper()
     return letter.upper() if is_capital else letter.lower()
+
+
+def learned_changes(variants: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return which of `RESTORED` change a character into any of its variants."""
+    pairs = [(character, variant) for character, of_it in variants.items() for variant in of_it]
+    return [name for name in RESTORED if any(keep_changes(each, label, [name]) != each for each, label in pairs)]
 
 
 def join_characters(codes: np.ndarray) -> str:

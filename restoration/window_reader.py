@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from itertools import accumulate, pairwise
 from numbers import Real
 from typing import TYPE_CHECKING, NamedTuple
@@ -235,16 +236,17 @@ def _move_before_returns(output: np.ndarray, probabilities: np.ndarray, borders:
 
 def run_in_torch(model: "PreTrainedModel") -> Run:
     """Return a function that runs a model of torch, in evaluation mode from now on."""
+    return partial(_run_in_torch, model.eval())
+
+
+def _run_in_torch(
+    model: "PreTrainedModel", input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray
+) -> np.ndarray:
     import torch
 
-    model.eval()
-
-    def run(input_ids: np.ndarray, token_type_ids: np.ndarray, attention_mask: np.ndarray) -> np.ndarray:
-        ids, hints, mask = (
-            torch.from_numpy(each).to(model.device) for each in (input_ids, token_type_ids, attention_mask)
-        )
-        with torch.inference_mode():
-            logits = model(input_ids=ids, token_type_ids=hints, attention_mask=mask).logits
-        return logits.float().cpu().numpy()
-
-    return run
+    ids, hints, mask = (
+        torch.from_numpy(each).to(model.device) for each in (input_ids, token_type_ids, attention_mask)
+    )
+    with torch.inference_mode():
+        logits = model(input_ids=ids, token_type_ids=hints, attention_mask=mask).logits
+    return logits.float().cpu().numpy()

@@ -135,7 +135,7 @@ def decode_encoded(
 
 
 def spread_over(rows: int, most: int | None) -> np.ndarray:
-    """Return the indices of at most `most` rows, at equal distances: the first rows of a sorted file are of one kind."""
+    """Return the indices of at most `most` rows, at equal distances, because the first of a sorted file are alike."""
     return np.linspace(0, rows - 1, min(rows, most or rows), dtype=int)
 
 

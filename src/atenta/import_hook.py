@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -15,6 +16,7 @@ def call_after_import(name: str, call: Callable[[], None]) -> None:
     module is executed again, as by `importlib.reload`, the function is called again.
     """
     if sys.modules.get(name) is not None:
+        import_module(name)  # waits, if another thread imports it at this moment
         call()
     else:
         sys.meta_path.insert(0, _CallingFinder(name, call))

@@ -15,11 +15,12 @@ from atenta import (
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForSequenceClassification,
     restore_accents,
+    restore_text,
 )
 from atenta.command.main import app, main
 from atenta.command.recipe_commands import RECIPES
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
-from support.command import run
+from support.command import refusal, run
 from support.local_hub import used_hub
 from support.saved import save_with_tokenizer
 
@@ -233,6 +234,11 @@ def test_accents_of_lines():
     assert len(record["probabilities"]) == len("Nao e facil")
 
 
+def test_what_a_model_has_not_learned_is_refused():
+    found = refusal("restore", "--model", MODEL_FOLDER, "--capitals", "Nao e facil")
+    assert "has not learned to restore capitals" in found
+
+
 def test_accents_of_files_are_those_of_the_whole_texts(tmp_path):
     text = "A acao comecou.\r\nEla\nesta em casa, nao e?\n\n"
     paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
@@ -242,6 +248,11 @@ def test_accents_of_files_are_those_of_the_whole_texts(tmp_path):
     assert found.decode() == restore_accents(text)
     records = run("restore", "--files", paths[0], "--files", paths[1], "--probabilities").stdout.splitlines()
     assert [json.loads(record)["restored"] for record in records] == [restore_accents(text), ""]
+    paths[1].write_bytes("\ufeffvoce vem".encode())
+    spoken = run("restore", "--files", paths[1], "--capitals", "--punctuation").stdout_bytes.decode()
+    assert spoken == "\ufeff" + restore_text("voce vem")
+    paths[1].write_bytes("não".encode("utf-16"))
+    assert "iconv -f utf-16" in refusal("restore", "--files", paths[1])
     paths[1].write_bytes(b"a\n\xe3")
     refused = run("restore", "--files", paths[1], code=1)
     assert "b.txt, line 2: found byte 0xE3; expected a text in UTF-8" in str(refused.exception)
@@ -271,8 +282,9 @@ def test_a_decoder_is_scored_by_its_probabilities_in_batches_of_any_size(tmp_pat
     (tmp_path / "test.txt").write_text("Era uma vez.\n\nUm dia\n\nNunca mais, disse ela.", encoding="utf-8")
     found, arguments = [], ("evaluate", tmp_path / "model", "--test_file", tmp_path / "test.txt")
     for batch_size in (1, 32):
-        run(*arguments, "--output", tmp_path / "s.json", "--batch_size", batch_size)
-        found.append(json.loads((tmp_path / "s.json").read_text(encoding="utf-8"))["test"]["model"])
+        output = tmp_path / f"{batch_size}.json"
+        run(*arguments, "--output", output, "--batch_size", batch_size)
+        found.append(json.loads(output.read_text(encoding="utf-8"))["test"]["model"])
     assert found[0] == pytest.approx(found[1], rel=1e-5)
     assert "leave out how texts are made" in str(run(*arguments, "--num_beams", 2, code=1).exception)
     assert "is scored in torch" in str(run(*arguments, "--engine", "onnx", code=1).exception)

@@ -6,6 +6,7 @@ import pytest
 from transformers import pipeline
 
 from atenta import (
+    AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
@@ -23,6 +24,7 @@ CONTEXTS = ["Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.", "Eça
 def evaluate(folder, file, *arguments, code=0):
     """Return the scores of a model, or why there are none."""
     output = file.with_suffix(".scores")
+    output.unlink(missing_ok=True)
     result = run("evaluate", folder, "--test_file", file, "--output", output, *arguments, code=code)
     return str(result.exception) if code else json.loads(output.read_text(encoding="utf-8"))["test"]
 
@@ -107,13 +109,18 @@ def prompts(folder):
 WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20}
 
 
-def test_the_test_file_is_not_overwritten(tmp_path):
+def test_no_file_is_overwritten(tmp_path):
     test_file = one_column(tmp_path)
-    before = test_file.read_bytes()
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
-    found = refusal("evaluate", model, "--test_file", test_file, "--output", test_file)
-    assert "is the --test_file" in found
-    assert test_file.read_bytes() == before
+    for output, reason in ((test_file, "is a file to read"), (model / "model.safetensors", "exists")):
+        before = output.read_bytes()
+        assert reason in refusal("evaluate", model, "--test_file", test_file, "--output", output)
+        assert output.read_bytes() == before
+
+
+def test_a_model_that_is_scored_alone_takes_no_ensemble(tmp_path):
+    model = saved(tmp_path, AtentaDecoderForCausalLM)
+    assert "--ensemble" in refusal("evaluate", model, "--test_file", one_column(tmp_path), "--ensemble", "nope")
 
 
 METRICS = {"metrics": ["character_error_rate", "chrf"], "metric_for_best_model": "character_error_rate"}
@@ -249,7 +256,7 @@ def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
 def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path, name):
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
     reason = evaluate(model, one_column(tmp_path), "--output", tmp_path / name, code=1)
-    assert f"--output {tmp_path / name} cannot be written" in reason
+    assert f"--output {tmp_path / name}" in reason
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,17 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(folders, tmp_path):
     assert len(run("predict", folders[0], "--files", tmp_path / "json", "--json_lines").stdout.splitlines()) == 1
 
 
+@pytest.mark.parametrize("line", ['{"text": "ser", "text": "ver"}', '{"text": "ser", "share": NaN}'])
+def test_json_lines_that_would_lose_something_are_refused(folders, tmp_path, line):
+    path = write_text(tmp_path / "lines.jsonl", line + "\n")
+    assert "lines.jsonl, line 1: found" in refusal("predict", folders[0], "--files", path, "--json_lines")
+
+
+def test_a_file_to_read_is_not_the_output(folders, tmp_path):
+    path = write_text(tmp_path / "lines.txt", "ser\n")
+    assert "would be lost" in refusal("predict", folders[0], "--files", path, "--output", path)
+
+
 def test_json_lines_hold_any_text(folders, tmp_path):
     given = ["ser", {"text": "ver\nser\x00", "tags": "PL"}, {"text": "ser", "id": 3}]
     path = write_text(tmp_path / "lines.jsonl", "".join(json.dumps(each) + "\n" for each in given))

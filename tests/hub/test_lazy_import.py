@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import atenta
+from atenta import import_hook
 from atenta.import_hook import call_after_import
 from support.clean_process import run_function
 from support.saved import save_with_tokenizer
@@ -227,3 +228,19 @@ def test_threads_get_the_module_after_the_call(calls):
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(import_it, range(8))) == [True] * 8
     assert calls == ["executed", "called"]
+
+
+def test_a_module_that_another_thread_imports_is_waited_for(calls, tmp_path, monkeypatch):
+    begun, goes_on = threading.Event(), threading.Event()
+    monkeypatch.setattr(sys, "halfway", lambda: (begun.set(), goes_on.wait()), raising=False)
+    (tmp_path / "hooked.py").write_text("import sys\nsys.halfway()\nname = 1\n", encoding="utf-8")
+    monkeypatch.setattr(import_hook, "import_module", lambda name: (goes_on.set(), importlib.import_module(name)))
+    with ThreadPoolExecutor(1) as pool:
+        importing = pool.submit(importlib.import_module, "hooked")
+        begun.wait()
+        try:
+            call_after_import("hooked", lambda: calls.append(getattr(sys.modules["hooked"], "name", None)))
+        finally:
+            goes_on.set()
+        importing.result()
+    assert calls == [1]

@@ -1,5 +1,7 @@
 """transformers' pipelines load saved models by task name."""
 
+import json
+
 import pytest
 from transformers import pipeline
 from transformers.testing_utils import CaptureLogger
@@ -16,6 +18,7 @@ from atenta import (
     character_span,
 )
 from support.models import named
+from support.phones import make_letter_tagger
 from support.saved import save_with_tokenizer
 
 PROMPT = "Era uma vez, em São João d'El-Rei, uma"
@@ -34,6 +37,13 @@ def load(tmp_path):
         return loaded
 
     return load_pipeline
+
+
+def test_a_model_of_letters_restores_nothing(tmp_path):
+    make_letter_tagger().save_pretrained(tmp_path)
+    assert "custom_pipelines" not in json.loads((tmp_path / "config.json").read_text(encoding="utf-8"))
+    with pytest.raises(ValueError, match="does not restore characters"):
+        pipeline("character-restoration", model=str(tmp_path))
 
 
 every_causal_model = pytest.mark.parametrize(

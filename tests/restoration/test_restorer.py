@@ -1,6 +1,7 @@
 """Taggers of characters with random weights: what they change, windows, confidence, engines, saving, refusals."""
 
 import json
+import pickle
 import re
 import shutil
 import sys
@@ -199,6 +200,13 @@ def test_onnxruntime_gives_the_answers_of_torch(exported):
         np.testing.assert_allclose(logits, others, atol=1e-4)
     for name in TaggerConfiguration.__annotations__:
         assert getattr(read_tagger_config(exported), name) == getattr(in_torch.model.config, name), name
+
+
+@pytest.mark.parametrize("engine", ["torch", "onnx"])
+def test_a_restorer_goes_to_other_processes(exported, engine):
+    restorer = CharacterRestorer.from_pretrained(exported, engine=engine)
+    copied = pickle.loads(pickle.dumps(restorer))
+    assert [each.text for each in copied.restore(TEXTS)] == [each.text for each in restorer.restore(TEXTS)]
 
 
 def _restore_without_torch(folder, texts):
