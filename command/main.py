@@ -252,9 +252,20 @@ def phonemize(
         )
 
 
+def _parse_path(text: str) -> Path:
+    if not text:  # such as a variable that is not set; as a path it would be the current folder
+        raise typer.BadParameter("found an empty path; expected a file or a folder.")
+    return Path(text)
+
+
 @app.command(short_help="Find missing accents in files.")
 def check(
-    paths: Annotated[list[Path], typer.Argument(help="Files, and folders with all that git does not ignore.")],
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            parser=_parse_path, metavar="PATHS", help="Files, and folders with all that git does not ignore."
+        ),
+    ],
     write: Annotated[bool, typer.Option("--write", help="Add the accents to the files.")] = False,
     min_confidence: Annotated[
         float | None,

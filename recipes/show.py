@@ -264,7 +264,10 @@ def _show_comparison(options: argparse.Namespace) -> None:
 def _load(options: argparse.Namespace) -> tuple[Any, Any]:
     from atenta.recipes.decoding.loading import load_model
 
-    return load_model(options.model, trust_remote_code=options.trust_remote_code)
+    tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
+    if getattr(model.config, "tag_token_ids", None):
+        print("warning: the model was trained with feature tags, and is shown without any", file=sys.stderr)
+    return tokenizer, model
 
 
 def _save(figure: Any, options: argparse.Namespace, name: str) -> None:

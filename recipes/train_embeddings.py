@@ -25,15 +25,19 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import numpy as np
+
+try:
+    from sentence_transformers import (
+        SentenceTransformer,
+        SentenceTransformerTrainer,
+        SentenceTransformerTrainingArguments,
+    )
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+except ModuleNotFoundError as error:
+    raise SystemExit(f'This needs {error.name}: pip install "atenta[recipes,search]"') from None
 from accelerate import PartialState
 from datasets import Dataset, concatenate_datasets
-from sentence_transformers import (
-    SentenceTransformer,
-    SentenceTransformerTrainer,
-    SentenceTransformerTrainingArguments,
-)
-from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch.nn import Module
 from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase

@@ -39,7 +39,7 @@ def read_tagger_config(folder: str | os.PathLike) -> TaggerConfiguration:
     if not variants:
         raise ValueError(
             f"{folder} has a model of {class_of(saved)} and no character_variants; expected a model that "
-            "recipes/finetune_characters.py has trained. A tagger of words has none."
+            "recipes/finetune_characters.py or finetune_letters.py has trained. A tagger of words has none."
         )
     for key in ("id2label", "window_length"):
         if saved.get(key) is None:

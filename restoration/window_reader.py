@@ -80,7 +80,7 @@ class WindowReader:
         if not getattr(config, "character_variants", None):
             raise ValueError(
                 f"{config.name_or_path or type(config).__name__} has no character_variants; expected a model that "
-                "recipes/finetune_characters.py has trained. A tagger of words has none."
+                "recipes/finetune_characters.py or finetune_letters.py has trained. A tagger of words has none."
             )
         self._run, self.config, self.tokenizer = run, config, tokenizer
         self._batch_tokens, self.threads = batch_tokens, threads

@@ -62,10 +62,14 @@ def open_text(path: str | Path) -> Any:
 def wrong_encoding(text: str, where: str) -> BadRow | None:
     """Return a bad row if a text from `open_text` was not UTF-8 or has a NUL."""
     if "\0" in text:
-        return BadRow(where, "found a NUL character, as files in UTF-16 have; expected UTF-8: save the file as UTF-8")
+        return BadRow(
+            where,
+            "found a NUL character, as files in UTF-16 have; expected UTF-8: save it so, such as with "
+            "`iconv -f utf-16 -t utf-8 OLD > NEW`",
+        )
     if byte := _UNDECODED.search(text):
         found = f"found byte 0x{ord(byte[0]) - 0xDC00:02X} after {text[: byte.start()]!r:.80}"
-        return BadRow(where, f"{found}; expected UTF-8: save the file as UTF-8")
+        return BadRow(where, f"{found}; expected UTF-8: save it so, such as with `iconv -f latin1 -t utf-8 OLD > NEW`")
     return None
 
 

@@ -203,10 +203,13 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
     best = next((kind for kind in best_first if not kind.startswith("model")), None)
     if best is None or model is None or sign * figures[best] < sign * figures[model]:
         return None
-    return (
+    found = (
         f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')} on the test, and the "
-        f"{model} {figures[model]:.4f}: give it more rows, or train it longer, such as with --max_steps {2 * steps}."
+        f"{model} {figures[model]:.4f}: "
     )
+    if figures[model] == (0 if less_is_better(name) else 1):
+        return f"{found}the test does not tell them apart; give a harder one."
+    return f"{found}give it more rows, or train it longer, such as with --max_steps {2 * steps}."
 
 
 def save_metrics_and_card(folder: Path, metrics: Mapping[str, Any]) -> None:

@@ -40,6 +40,11 @@ def test_a_line_for_each_word_and_the_exit_status(file):
     assert re.search(r"\n    0\.00\d\d A informacao nao chegou\.\n    (0\.99\d\d|1\.0000) A informação nao", explained)
 
 
+def test_an_empty_path_is_not_the_current_folder(file, tmp_path):
+    assert "empty path" in command.refusal("check", "--write", "", code=2)
+    assert (tmp_path / file).read_text(encoding="utf-8") == BARE
+
+
 def test_write(file, tmp_path):
     assert f"{file}:3:3 informacao" in run(file, "--write", code=0)
     assert (tmp_path / file).read_text(encoding="utf-8") in (RIGHT, RIGHT.replace("título", "titulo"))

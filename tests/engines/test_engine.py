@@ -112,6 +112,8 @@ def test_feature_tags_come_before_a_text(name, engines, folders):
     assert engine.generate(["a", "caco"], tags=[[], [tag]], max_new_tokens=20)[1] == expected
     assert "".join(engine.stream("caco", tags=[tag], max_new_tokens=20)) == expected
     assert engine.generate("caco", max_new_tokens=20) != expected
+    with pytest.warns(UserWarning, match="as `tags`"):
+        engine.generate(f"caco\t{tag}", max_new_tokens=20)
     with pytest.raises(ValueError, match=f"'SG'.*{tag}"):
         engine.generate("caco", tags=[tag, "SG"])
     for tags in ([[tag]], [tag, tag], tag):

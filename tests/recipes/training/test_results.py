@@ -210,6 +210,12 @@ def test_what_is_as_good_as_a_model_is_said(name, worse, best, model, is_said):
     assert [part in (line or "") for part in parts] == [is_said] * 4
 
 
+def test_a_test_that_both_pass_asks_for_a_harder_one():
+    both = {"letters in context": {"exact_match": 1.0}, "model": {"exact_match": 1.0}}
+    assert "harder" in say_if_equalled(both, 300)
+    assert "--max_steps" not in say_if_equalled(both, 300)
+
+
 def test_a_model_whose_letters_are_kept_counts():
     scores = {"left as it is": {"exact_match": 0.5}, "model": {"exact_match": 0.4}}
     assert "left as it is" in say_if_equalled(scores, 3)
