@@ -105,7 +105,7 @@ pretrain-finetune: $(ENVIRONMENT)  ## pre-train a decoder, then train on dialogu
 	.venv/bin/python recipes/finetune_generation.py --output_dir outputs/dialogue_pretrained $(OPTIONS)
 	.venv/bin/python recipes/show.py comparison outputs/dialogue_from_scratch outputs/dialogue_pretrained
 
-bench: $(ENVIRONMENT)  ## measure speed and memory against peers and the machine's limit: twenty minutes
+bench: $(ENVIRONMENT)  ## measure speed against peers and the machine's limit: twelve minutes
 	.venv/bin/python -m benchmarks
 
 test: $(ENVIRONMENT)  ## run all tests but the slow ones

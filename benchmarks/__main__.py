@@ -10,15 +10,12 @@ from typing import NamedTuple
 import torch
 from transformers.utils import logging
 
-from benchmarks.benchmark_report import FOLDER, draw_growth, figure_table, target_table, write_readme, write_section
-from benchmarks.decoding_speed import growth_curves, measure_decoding, measure_growth
+from benchmarks.benchmark_report import FOLDER, figure_table, target_table, write_readme, write_section
+from benchmarks.decoding_speed import measure_decoding
 from benchmarks.engine_speed import measure_engines
-from benchmarks.fresh_processes import measure_imports, measure_memory
-from benchmarks.measuring import Settings, Work, describe_machine, describe_run
-from benchmarks.padding import measure_padding
+from benchmarks.measuring import Settings, Work, describe_run
 from benchmarks.tokenizer_speed import measure_corpus, measure_tokenizers
 from benchmarks.training_speed import measure_training
-from benchmarks.variants import measure_variants
 
 
 class Section(NamedTuple):
@@ -33,11 +30,6 @@ SECTIONS = {
     "training": Section(measure_training, 230),
     "tokenizers": Section(measure_tokenizers, 12),
     "corpus": Section(measure_corpus, 25),
-    "padding": Section(measure_padding, 10),
-    "imports": Section(measure_imports, 50),
-    "memory": Section(measure_memory, 110),
-    "growth": Section(measure_growth, 120),
-    "variants": Section(measure_variants, 90),
     "engines": Section(measure_engines, 240),
 }
 
@@ -72,9 +64,7 @@ def parse_command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
     )
     parser.add_argument("--rounds", type=int, help="rounds of every measurement; default: each section's own number")
     parser.add_argument("--threads", type=int, default=2, help="number of CPU threads; default: 2")
-    parser.add_argument(
-        "--output_dir", type=Path, default=FOLDER / "results", help="folder for the results as JSON and pictures"
-    )
+    parser.add_argument("--output_dir", type=Path, default=FOLDER / "results", help="folder for the results as JSON")
     parser.add_argument(
         "--readme", type=Path, help="file for the tables; default: README.md, in --output_dir if that is given"
     )
@@ -91,7 +81,7 @@ def parse_command_line(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def run_section(name: str, folder: Path, settings: Settings) -> dict:
-    """Measure a section, write its figures and, for `growth`, draw its curves. Return what was written."""
+    """Measure a section, write its figures, and return what was written."""
     started = perf_counter()
     works = list(SECTIONS[name].measure(settings))
     about = {
@@ -99,11 +89,7 @@ def run_section(name: str, folder: Path, settings: Settings) -> dict:
         **describe_run(settings, " ".join(["python -m benchmarks", *sys.argv[1:]])),
         "seconds": perf_counter() - started,
     }
-    section = write_section(folder / f"{name}.json", works, about)
-    if name == "growth":
-        title = f"A step of greedy decoding: {describe_machine(settings)}"
-        draw_growth(folder / "growth.png", growth_curves(works, settings), title)
-    return section
+    return write_section(folder / f"{name}.json", works, about)
 
 
 if __name__ == "__main__":

@@ -1,21 +1,16 @@
-"""Results as JSON, as tables in Markdown, as a picture of growth, and as benchmarks/README.md."""
+"""Results as JSON, as tables in Markdown, and as benchmarks/README.md."""
 
 import json
 from collections.abc import Mapping, Sequence
-from os.path import relpath
 from pathlib import Path
 from typing import Any
 
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator, ScalarFormatter
-
 from atenta.hub.card_words import markdown_table
-from benchmarks.measuring import LIMIT, OURS, Work
+from benchmarks.measuring import Work
 from results.figures import write_json
 
 FOLDER = Path(__file__).parent
 _COMPARISONS = {"figure": "{unit}", "ratio": "× {against}", "difference": "{unit} more than {against}"}
-LINE_STYLES = {OURS: {"color": "tab:red", "linewidth": 2.2}, LIMIT: {"color": "black", "linestyle": "--"}}
 
 
 def write_section(path: Path, works: Sequence[Work], about: Mapping[str, Any]) -> dict[str, Any]:
@@ -32,13 +27,13 @@ def write_section(path: Path, works: Sequence[Work], about: Mapping[str, Any]) -
 
 def write_readme(output_dir: Path, readme: Path) -> None:
     """Fill in the template with the findings and with all sections in `output_dir`, which has a folder per device."""
-    devices = [_device_report(folder, readme) for folder in sorted(output_dir.iterdir()) if folder.is_dir()]
+    devices = [_device_report(folder) for folder in sorted(output_dir.iterdir()) if folder.is_dir()]
     template = (FOLDER / "template.md").read_text(encoding="utf-8")
     findings = (FOLDER / "findings.md").read_text(encoding="utf-8").strip()
     readme.write_text(template.format(results="\n\n".join(devices), findings=findings), encoding="utf-8")
 
 
-def _device_report(folder: Path, readme: Path) -> str:
+def _device_report(folder: Path) -> str:
     sections = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
     sections = dict(sorted(sections.items(), key=lambda item: item[1]["about"]["place"]))
     machines = dict.fromkeys(section["about"]["machine"] for section in sections.values())
@@ -49,8 +44,6 @@ def _device_report(folder: Path, readme: Path) -> str:
         about = section["about"]
         run = f"`{about['command']}`, {about['date']}, {about['versions']}, {about['seconds']:.0f} s."
         parts += [f"### {name.capitalize()}", run, figure_table(section["rows"])]
-        if (picture := folder / f"{name}.png").is_file():
-            parts.append(f"![{name}]({Path(relpath(picture, readme.parent)).as_posix()})")
     return "\n\n".join(parts)
 
 
@@ -85,25 +78,3 @@ def _middle_and_range(spread: Mapping[str, float] | None) -> tuple[str, str]:
     if spread is None:
         return "", ""
     return three_digits(spread["middle"]), f"{three_digits(spread['lowest'])} … {three_digits(spread['highest'])}"
-
-
-def draw_growth(path: Path, curves: Mapping[str, Mapping[str, Sequence[tuple[float, float]]]], title: str) -> None:
-    """Draw the time of a decoding step against each kind of size, on logarithmic axes, and save the picture as PNG.
-
-    The curves have the points (size, milliseconds) of each contestant, by the kind of size and its name.
-    """
-    figure = Figure(figsize=(4 * len(curves), 4.2), layout="constrained")
-    panels = figure.subplots(1, len(curves), sharey=True, squeeze=False)[0]
-    for axes, (kind, points_of) in zip(panels, curves.items()):
-        for contestant, points in points_of.items():
-            axes.plot(*zip(*points), marker="o", markersize=4, label=contestant, **LINE_STYLES.get(contestant, {}))
-        axes.set(xscale="log", yscale="log", xlabel=kind)
-        sizes = sorted({size for points in points_of.values() for size, _ in points})
-        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
-        axes.yaxis.set_major_formatter(ScalarFormatter())
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.grid(which="both", alpha=0.25)
-    panels[0].set_ylabel("milliseconds a step")
-    figure.suptitle(title)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(points_of))
-    figure.savefig(path, dpi=150)

@@ -1,20 +1,14 @@
-"""Decoding speed: `generate` with greedy search and beams against the peers, and the growth of a decoding step."""
+"""Decoding speed: `generate` with greedy search and beams against the peers."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
-from operator import sub
-from statistics import median
-from time import perf_counter
 
 import torch
 from torch import nn
-from transformers.generation.streamers import BaseStreamer
 
-from benchmarks.contestants import DECODERS, DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
+from benchmarks.contestants import DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
 from benchmarks.measuring import (
     COMPARED,
-    GROWING,
     LIMIT,
     OURS,
     SMALL,
@@ -22,7 +16,6 @@ from benchmarks.measuring import (
     Size,
     Target,
     Work,
-    interleave,
     measure,
     milliseconds,
 )
@@ -41,13 +34,6 @@ DECODING_WORKS = (
     ("encoder-decoder", 32, 1, Target(0.5, "BART")),
     ("encoder-decoder", 8, BEAMS, Target(0.5, "BART")),
 )
-
-GROWTH_ROUNDS = 2
-ADDED_ROUNDS = 15
-CACHE_LENGTHS = (128, 256, 512, 1024, 2048, 4096, 8192)
-BATCH_SIZES = (1, 2, 4, 8, 16, 32, 64)
-SHORT, LONG = 100, 4000  # characters
-GROWTH_WARM_UP_STEPS, GROWTH_STEPS = 4, 16
 
 
 def measure_decoding(settings: Settings) -> Iterator[Work]:
@@ -104,87 +90,3 @@ def step_milliseconds(decode: Callable[[], int], settings: Settings) -> float:
     if lengths != [NEW_TOKENS]:
         raise RuntimeError(f"Decoding stopped early: expected {NEW_TOKENS} new tokens, got {lengths[0]}.")
     return each
-
-
-class DecodingStepTimes(BaseStreamer):
-    """A streamer that records when `generate` yields ids. The time of the prompt is not counted."""
-
-    def __init__(self, settings: Settings):
-        self.wait, self.moments = settings.wait, []
-
-    def put(self, value: torch.Tensor) -> None:
-        """Record the time."""
-        self.wait()
-        self.moments.append(perf_counter())
-
-    def end(self) -> None:
-        """Do nothing; there is nothing to flush."""
-
-    def milliseconds(self) -> float:
-        """Return the median of the last `GROWTH_STEPS` steps."""
-        moments = self.moments[-GROWTH_STEPS - 1 :]
-        return 1000 * median(after - before for before, after in pairwise(moments))
-
-
-def measure_growth(settings: Settings) -> Iterator[Work]:
-    """Measure milliseconds per step while the cache, the batch and the model grow, and what a longer cache adds."""
-    size = GROWING[settings.device][1]
-    shortest = CACHE_LENGTHS[0]
-    works = [
-        *((f"a step at {length:,} characters in the cache", size, 1, length) for length in CACHE_LENGTHS),
-        *((f"a step of {batch} sequences, {shortest} characters", size, batch, shortest) for batch in BATCH_SIZES),
-        *((f"a step of {other}", other, 1, shortest) for other in GROWING[settings.device]),
-    ]
-    for name, *grown in works:
-        yield measure(name, "ms", _growth_steps(*grown, settings), settings, GROWTH_ROUNDS, warm_up=False)
-    yield _added_by_cache(size, settings)
-
-
-def growth_curves(works: Sequence[Work], settings: Settings) -> dict[str, dict[str, list[tuple[float, float]]]]:
-    """Return each contestant's points along the cache, the batch and the model, from the works of the section."""
-    left = iter(works)
-    sizes = {
-        "characters in the cache": CACHE_LENGTHS,
-        "sequences": BATCH_SIZES,
-        "width of the model": [size.width for size in GROWING[settings.device]],
-    }
-    along = {kind: [(value, next(left)) for value in values] for kind, values in sizes.items()}
-    return {
-        kind: {who: [(value, median(work.figures[who])) for value, work in measured] for who in measured[0][1].figures}
-        for kind, measured in along.items()
-    }
-
-
-def _added_by_cache(size: Size, settings: Settings) -> Work:
-    """Measure what the characters between two lengths add to a step. Each round measures both lengths."""
-    name = f"added to a step, {SHORT} to {LONG:,} characters in the cache"
-    at_short, at_long = (f" at {length:,}" for length in (SHORT, LONG))
-    steps = {
-        f"{who} at {length:,}": step
-        for length in (SHORT, LONG)
-        for who, step in _growth_steps(size, 1, length, settings).items()
-    }
-    measured = interleave(steps, settings.rounds or ADDED_ROUNDS, name, warm_up=False)
-    contestants = [step.removesuffix(at_short) for step in steps if step.endswith(at_short)]
-    added = {who: list(map(sub, measured[f"{who}{at_long}"], measured[f"{who}{at_short}"])) for who in contestants}
-    if median(added[LIMIT]) <= 0:
-        print("  the limit was not slower with the longer cache: the machine was too busy to measure what that adds")
-    targets = [Target(1.0, LIMIT)] if median(added[LIMIT]) > 0 and not settings.on_gpu else []
-    return Work(name, "ms", added, targets)
-
-
-def _growth_steps(size: Size, batch: int, length: int, settings: Settings) -> dict[str, Callable[[], float]]:
-    positions = length + GROWTH_WARM_UP_STEPS + GROWTH_STEPS
-    generators = {
-        one.name: bind_generate(ready_to_generate(one, size, settings, positions), num_beams=1) for one in DECODERS
-    }
-    ours = ready_to_generate(DECODERS[0], size, settings)
-    generators[LIMIT] = GreedyLimit(ours, batch, positions).generate
-    ids = draw_ids(settings, batch, length)
-    return {who: partial(_milliseconds_of_step, generate, ids, settings) for who, generate in generators.items()}
-
-
-def _milliseconds_of_step(generate: Callable[..., torch.Tensor], ids: torch.Tensor, settings: Settings) -> float:
-    times = DecodingStepTimes(settings)
-    generate(ids, GROWTH_WARM_UP_STEPS + GROWTH_STEPS, streamer=times)
-    return times.milliseconds()

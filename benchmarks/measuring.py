@@ -106,7 +106,6 @@ BASE = Size(6, 512, 8, 2048)  # documents 3 and 4; Vaswani et al. (2017), table 
 LARGE = Size(12, 1024, 16, 4096)
 
 COMPARED = {"cpu": (SMALL, BASE), "cuda": (BASE, LARGE)}
-GROWING = {"cpu": (TINY, SMALL, BASE), "cuda": (SMALL, BASE, LARGE)}
 
 
 def timed(function: Callable[[], object], settings: Settings) -> float:

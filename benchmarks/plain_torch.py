@@ -6,7 +6,6 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 from transformers import PreTrainedConfig, PreTrainedModel
-from transformers.generation.streamers import BaseStreamer
 
 from atenta.modeling.positions import SinusoidalPositions
 from benchmarks.measuring import VOCABULARY, Settings, Size, timed
@@ -39,9 +38,7 @@ class GreedyLimit:
             self.decoder = BareStack(_below(weights, "model."), config.num_hidden_layers, *sizes)
 
     @torch.inference_mode()
-    def generate(
-        self, input_ids: torch.Tensor, max_new_tokens: int, streamer: BaseStreamer | None = None
-    ) -> torch.Tensor:
+    def generate(self, input_ids: torch.Tensor, max_new_tokens: int) -> torch.Tensor:
         """Return the decoder's prompt and its new tokens, (batch, length), as `generate` does without padding."""
         if self.encoder is not None:
             self.decoder.set_source(self.encoder.read(input_ids, 0, causal=False))
@@ -51,8 +48,6 @@ class GreedyLimit:
             states = self.decoder.read(tokens[-1], past, causal=True)
             past += tokens[-1].shape[1]
             tokens.append(F.linear(states[:, -1], *self.output).argmax(-1, keepdim=True))
-            if streamer is not None:
-                streamer.put(tokens[-1])
         return torch.cat(tokens, dim=1)
 
 

@@ -6,16 +6,11 @@ import pytest
 import torch
 
 import benchmarks.__main__ as command
-from atenta import AtentaDecoderForCausalLM
 from benchmarks import benchmark_report as report
 from benchmarks.contestants import bind_generate, draw_ids
-from benchmarks.decoding_speed import BATCH_SIZES, CACHE_LENGTHS, growth_curves
-from benchmarks.measuring import GROWING, INT8, LIMIT, ONNX, OURS, Settings, Target, Work, interleave
-from benchmarks.padding import random_padding_share
+from benchmarks.measuring import INT8, LIMIT, ONNX, OURS, Settings, Target, Work, interleave
 from benchmarks.plain_torch import GreedyLimit
-from benchmarks.variants import count_calls, packing_speedup
 from support.models import GENERATORS, named, tiny_model
-from support.recipes import assert_picture
 
 ABOUT = {
     "place": 0,
@@ -87,12 +82,10 @@ def test_the_readme_holds_all_sections_of_all_devices_in_order(tmp_path, work):
     assert [goal["met"] for goal in section["goals"]] == [True, False]
     report.write_section(results / "cpu" / "training.json", [work], ABOUT)
     report.write_section(results / "cuda" / "decoding.json", [work], {**ABOUT, "machine": "one GPU"})
-    (results / "cpu" / "decoding.png").write_bytes(b"")
     report.write_readme(results, tmp_path / "README.md")
     text = (tmp_path / "README.md").read_text(encoding="utf-8")
     headings = ["## Results on a machine", "### Training", "### Decoding", "## Results on one GPU", "### Decoding"]
     assert [line for line in text.splitlines() if line in headings] == headings
-    assert "![decoding](results/cpu/decoding.png)" in text
     assert "2026-01-02, torch 2, 12 s" in text
 
 
@@ -108,11 +101,11 @@ def measure_nothing(settings):
 
 
 def test_a_section_is_measured_printed_and_written(tmp_path, monkeypatch, capsys):
-    monkeypatch.setitem(command.SECTIONS, "imports", command.Section(measure_nothing, seconds=60))
+    monkeypatch.setitem(command.SECTIONS, "corpus", command.Section(measure_nothing, seconds=60))
     monkeypatch.setattr(command.logging, "set_verbosity_error", lambda: None)  # other tests read warnings
-    arguments = ["--only", "imports", "--rounds", "2", "--threads", "1", "--output_dir", str(tmp_path / "results")]
+    arguments = ["--only", "corpus", "--rounds", "2", "--threads", "1", "--output_dir", str(tmp_path / "results")]
     command.main([*arguments, "--readme", str(tmp_path / "README.md")])
-    written = json.loads((tmp_path / "results" / "cpu" / "imports.json").read_text(encoding="utf-8"))
+    written = json.loads((tmp_path / "results" / "cpu" / "corpus.json").read_text(encoding="utf-8"))
     assert written["rounds"] == {"nothing": {OURS: [1.0, 1.0]}}
     for text in (capsys.readouterr().out, (tmp_path / "README.md").read_text(encoding="utf-8")):
         assert "| nothing | atenta | 1.00 s |" in text
@@ -123,19 +116,6 @@ def test_invalid_options_are_refused_before_measuring(arguments, capsys):
     with pytest.raises(SystemExit):
         command.parse_command_line(arguments)
     assert arguments[-1] in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_each_work_of_growth_is_one_point_of_its_curve(tmp_path):
-    sizes = GROWING["cpu"]
-    count = len(CACHE_LENGTHS) + len(BATCH_SIZES) + len(sizes)
-    works = [Work(f"step {number}", "ms", {OURS: [1.0 + number] * 3, LIMIT: [1.0]}) for number in range(count + 1)]
-    curves = growth_curves(works, Settings())
-    lengths, batches, widths = (by_contestant[OURS] for by_contestant in curves.values())
-    assert lengths[0] == (CACHE_LENGTHS[0], 1.0)
-    assert batches[-1] == (BATCH_SIZES[-1], float(len(CACHE_LENGTHS) + len(BATCH_SIZES)))
-    assert widths == [(size.width, float(count - len(sizes) + 1 + place)) for place, size in enumerate(sizes)]
-    report.draw_growth(tmp_path / "growth.png", curves, "a title")
-    assert_picture(tmp_path / "growth.png", colours=10)
 
 
 @pytest.mark.parametrize("model_class", named(GENERATORS))
@@ -149,20 +129,3 @@ def test_the_limit_gives_the_same_ids_as_generate(model_class):
     limit = GreedyLimit(model, batch_size=3, max_length=32)
     assert torch.equal(limit.generate(ids, 20), expected)
     assert torch.equal(limit.generate(ids, 20), expected)  # the second call overwrites the cache
-
-
-def test_padding_of_random_batches_is_counted():
-    assert random_padding_share([(7,)] * 10, batches=3) == 0
-    # 3 rows of 4 + 3 tokens, of which 1 + 4 + 2 and 3 + 1 + 2 are not padding.
-    assert random_padding_share([(1, 3), (4, 1), (2, 2)], batches=1) == pytest.approx(1 - 13 / 21)
-    assert [packing_speedup(percent) for percent in (0, 50, 80)] == pytest.approx([1, 2, 5])
-
-
-def test_calls_of_generate_are_counted_and_the_hook_is_removed():
-    model = tiny_model(AtentaDecoderForCausalLM)
-    model.generation_config.eos_token_id = None
-    write = bind_generate(model)
-    written, calls = count_calls(model, lambda: write(torch.ones(1, 3, dtype=torch.long), 5))
-    assert written.shape == (1, 8)
-    assert calls == 5  # the prompt's call gives the first character
-    assert not model._forward_pre_hooks
