@@ -250,10 +250,12 @@ def _checkpoint_to_resume(run: Run) -> tuple[Path | None, Mapping[Path, str]]:
     if not complete:
         return None, {}
     if changed := run.changed_since(_read_options(folder / _OPTIONS)):
+        further = f", or --resume_from_checkpoint {complete[-1]} to train further with the changed options"
+        if any(Mark.FIXED in run.marks(name) for name in changed):
+            further = ""
         raise SystemExit(
             f"{complete[-1]} belongs to a run with other options ({run.describe_changes(changed)}), which "
-            f"{folder / _OPTIONS} holds. Give {ANEW}, or --resume_from_checkpoint {complete[-1]} to train further "
-            "with the changed options."
+            f"{folder / _OPTIONS} holds. Give {ANEW}{further}."
         )
     damaged: dict[Path, str] = {}
     for checkpoint in reversed(complete):

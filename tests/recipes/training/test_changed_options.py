@@ -100,6 +100,7 @@ def test_another_model_or_optimizer_is_refused(folder, name, value):
     message = refused(folder, max_steps=8, resume_from_checkpoint="model/checkpoint-4", **{name: value})
     assert f"({name} was " in message
     assert str(value) in message.lower()
+    assert "to train further" not in refused(folder, max_steps=8, **{name: value})
 
 
 def test_an_option_that_an_earlier_run_did_not_have_had_its_default(folder):
