@@ -22,7 +22,8 @@ _CURRENCIES = {  # one, several, a hundredth
 _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
     **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau"},
-    **dict.fromkeys(("°C", "ºC"), "grau"),
+    **{"km/h": "quilômetro por hora", "m/s": "metro por segundo", "m²": "metro quadrado", "m³": "metro cúbico"},
+    **{"km²": "quilômetro quadrado", **dict.fromkeys(("°C", "ºC"), "grau")},
 }
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
@@ -47,7 +48,7 @@ _PATTERN = re.compile(
     r"|(?P<minus>(?<![\w)])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
     rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
-    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:km|cm|mm|kg|ml|min|[mglh])\b))?)"
+    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min|[mglh])\b))?)"
 )
 _ABBREVIATION = re.compile(
     rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
@@ -164,7 +165,8 @@ def _name_unit(unit: str, number: str, language: str) -> str:
         name = name.replace("ô", "ó")
     if unit == "%" or number == "1":
         return name
-    return name + "s" * (not name.endswith("s"))
+    one, por, other = name.partition(" por ")
+    return " ".join(f"{word}s" for word in one.split()) + por + other
 
 
 def _feminine(words: str) -> str:
