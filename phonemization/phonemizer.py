@@ -22,6 +22,7 @@ from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")
+_CLITIC = re.compile(r"(\w{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)")  # pronouns after verbs that keep their form
 _SOFT_HYPHEN = "\u00ad"
 _MOST_CACHED = 100_000  # words; more would only take memory
 
@@ -247,9 +248,17 @@ class Phonemizer:
         return known if len(known) == 1 else []
 
     def _parts(self, word: str, variant: str | None) -> list[str]:
-        """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not."""
+        """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not.
+
+        A verb of Portuguese is read apart from the pronoun after it, which is not stressed: the lists of words have
+        many of such pairs wrong. Those with *lo* and *la* stay whole, because *vendê* alone is no word.
+        """
+        if self._known(word, variant):
+            return [word]
+        if variant in LANGUAGES and (found := _CLITIC.fullmatch(word)):
+            return [*found.groups()]
         joints = [each for each in "-'" if each in word and each not in self.tagger.letters]
-        if not joints or self._known(word, variant):
+        if not joints:
             return [word]
         return re.split(f"[{re.escape(''.join(joints))}]", word)
 

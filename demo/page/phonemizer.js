@@ -9,6 +9,7 @@ import { makeSpeller } from "./spelled_out.js";
 const FOLDER = "models/phones";
 const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
 const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’\u2010\u2011-]${LETTERS})*|\p{Nd}+`, "gu");
+const CLITIC = /^([\p{L}\p{N}_]{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)$/u; // pronouns after verbs that keep their form
 const SOFT_HYPHEN = "\u00ad";
 const STRESS = "ˈ", OTHER_HEIGHT = { e: "ɛ", ɛ: "e", o: "ɔ", ɔ: "o" };
 const READINGS = 3; // of each word
@@ -95,10 +96,12 @@ export class Phonemizer {
     return known?.length === 1 ? known[0] : undefined;
   }
 
-  /** Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not. */
+  /** Return what is read of a word: itself, a verb and its pronoun, or parts at hyphens that the model has not. */
   #parts(word, variant) {
-    const joints = ["-", "'"].filter((each) => !this.#tagger.letters.has(each));
     if (this.#known(word, variant)) return [word];
+    const clitic = word.match(CLITIC);
+    if (clitic) return clitic.slice(1);
+    const joints = ["-", "'"].filter((each) => !this.#tagger.letters.has(each));
     return joints.reduce((parts, joint) => parts.flatMap((part) => part.split(joint)), [word]);
   }
 

@@ -72,7 +72,7 @@ const WORDS = {
     reading: ({ phones, word, percent }) => `${phones} for ${word}${percent && `, ${percent} sure`}`,
     phonesCounts: ({ words, doubtful, two, unread, time }) =>
       `${plural(words, "word", "words")} · ${format(doubtful)} doubtful · ${format(two)} with two readings${unread ? ` · ${format(unread)} not read` : ""}${time ? ` · ${time}` : ""}`,
-    phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Ele tem sede!",
+    phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Disse-me que tem sede!",
     footer: "Everything runs in your browser: what you type and open is not sent anywhere. Each tab and each switch, once used, works without a network.",
     example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
     spokenExample: "voce vem amanha nao sei se o joao vai poder ir mas eu vou",
@@ -149,7 +149,7 @@ const WORDS = {
     reading: ({ phones, word, percent }) => `${phones} para ${word}${percent && `, certeza de ${percent}`}`,
     phonesCounts: ({ words, doubtful, two, unread, time }) =>
       `${plural(words, "palavra", "palavras")} · ${plural(doubtful, "duvidosa", "duvidosas")} · ${format(two)} com duas leituras${unread ? ` · ${plural(unread, "sem leitura", "sem leitura")}` : ""}${time ? ` · ${time}` : ""}`,
-    phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Ele tem sede!",
+    phonesExample: "Não é fácil: eu gosto de café com uma colher de açúcar, mas amanhã vou à praia. Disse-me que tem sede!",
     footer: "Tudo roda no seu navegador: o que você digita e abre não é enviado a lugar nenhum. Cada aba e cada opção, depois de usada, funciona sem rede.",
     example: "Ele esta aqui ha tres meses e nao sabe se a avo vem amanha. La fora ja e noite: o cafe esfria, ninguem responde, e a licao de historia fica para depois.",
     spokenExample: "voce vem amanha nao sei se o joao vai poder ir mas eu vou",

@@ -128,8 +128,9 @@ def _differ_in_height(pronounced: Sequence[str]) -> list[str]:
 def readings() -> Iterator[tuple[str, str, list[str]]]:
     """Yield what a model of these rows need not learn: tag, word and its readings.
 
-    They are the words of the closed class, such as articles, which have one reading, without stress, and the
-    homographs. Under `br` these have no readings: a model writes one, and the other has the other vowel.
+    They are the words of the closed class, such as articles, mostly without stress, with frequent words that the lists
+    have wrong, all of one reading, and the homographs. Under `br` these have no readings: a model writes one, and the
+    other has the other vowel.
     """
     closed = read_cells("g2p_pt/closed_class.tsv")
     for tag, word, phones in closed:

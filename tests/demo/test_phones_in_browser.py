@@ -17,6 +17,7 @@ READ_ALL = """async ([texts, variant]) => {
 TEXTS = [
     "Não é fácil: eu gosto de café, mas amanhã vou à praia.",
     "casa sede cadas de-de a e de Sede CASA deca sadeca caseca dacesa",
+    "deixou-os, vendê-la, chama-nos; dir-me-á, fi-lo",
     "Disse-me que o guarda-chuva é d’água, d'água; sim -a a- a--b a-a'a",
     *(
         "",

@@ -108,6 +108,19 @@ def test_clitics_and_hyphens(variant):
     assert best("d'água", variant) == best("d’água", variant)
 
 
+@pytest.mark.parametrize(
+    ("word", "brazil", "portugal"),
+    [
+        ("disse-me", "ˈdʒisɪmɪ", "disɨmɨ"),
+        ("trata-se", "ˈtɾatəsɪ", "tɾatɐsɨ"),
+        ("combinando-os", "kõbiˈnãdʊʊs", "kõbinɐ̃duuʃ"),
+        ("vendê-la", "vẽˈdelə", "vẽdelɐ"),
+    ],
+)
+def test_a_pronoun_after_a_verb_is_not_stressed(word, brazil, portugal):
+    assert (phonemize(word), phonemize(word, "pt")) == (brazil, portugal)
+
+
 def test_capitals_do_not_count():
     assert phonemize("AMANHÃ Amanhã") == " ".join([phonemize("amanhã")] * 2)
     assert phonemize("e\u0301 a\u0303") == phonemize("é ã")
