@@ -17,13 +17,13 @@ from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, list_of_texts
 from .letter_tagger import LetterTagger
-from .readings import Phones, Reading, load_readings, other_reading, plain_word, read_lexicon
+from .readings import STRESS, Phones, Reading, load_readings, other_reading, plain_word, read_lexicon
 from .spelled_out import INSTALL, LANGUAGES, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")
 _CLITIC = re.compile(r"(\w{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)")  # pronouns after verbs that keep their form
-_SOFT_HYPHEN = "\u00ad"
+_UNSEEN = re.compile("[\u00ad\u200b-\u200d\u2060]")  # soft hyphens and what else has no width inside words
 _MOST_CACHED = 100_000  # words; more would only take memory
 
 
@@ -185,7 +185,7 @@ class Phonemizer:
         self._check_variant(variant)
         if not is_whole(n_best, 1):
             raise ValueError(f"n_best={n_best!r:.60}; expected 1 or more.")
-        plain = [unicodedata.normalize("NFC", text.replace(_SOFT_HYPHEN, "")) for text in texts]
+        plain = [unicodedata.normalize("NFC", _UNSEEN.sub("", text)) for text in texts]
         spoken = self._spell_out(plain, variant)
         tokens = [[*_TOKEN.finditer(text)] for text in spoken]
         answers = self._answer({token[0] for of_text in tokens for token in of_text}, variant, n_best)
@@ -231,6 +231,8 @@ class Phonemizer:
             source = "lexicon" if all(known[part] for part in of_token) else "model"
             joined = tuple(_join(readings, rank) for rank in range(max(map(len, readings))))
             ambiguous = self._both(of_token[0], variant, joined[0].phones) if len(of_token) == 1 else ()
+            if ambiguous and joined[0].phones not in ambiguous:  # the model has written neither
+                joined = tuple(Reading(phones, 1 / len(ambiguous)) for phones in ambiguous)
             answers[token] = PhonemizedWord(token, joined, ambiguous, source)
         if unread:
             some = _some(sorted(unread))
@@ -269,8 +271,11 @@ class Phonemizer:
         new = sorted(text for text, readings in cached.items() if readings is None)
         found = self.tagger.write(new, () if variant is None else (variant,), n_best)
         answers = {
-            text: tuple(Reading(each.units, math.exp(each.log_probability)) for each in written if each.units)
+            text: tuple(
+                Reading(each.units, math.exp(each.log_probability)) for each in written if {*each.units} - {STRESS}
+            )
             for text, written in zip(new, found)
+            if written and {*written[0].units} - {STRESS}  # else the model finds the letters silent
         }
         if len(self._cache) + len(new) > _MOST_CACHED:
             self._cache = {}

@@ -15,7 +15,7 @@ _MONTHS = (
 )
 _CURRENCIES = {  # one, several, a hundredth
     "R$": ("real", "reais", "centavo"),
-    "US$": ("dólar", "dólares", "cêntimo"),
+    "US$": ("dólar", "dólares", "centavo"),
     "€": ("euro", "euros", "cêntimo"),
     "£": ("libra", "libras", "péni"),
 }
@@ -30,11 +30,12 @@ ABBREVIATIONS = {
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
     **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
+    **{"sr": "senhor", "sra": "senhora", "dr": "doutor", "dra": "doutora", "etc": "etcétera", "vc": "você"},
 }
 LETTER_NAMES = {
-    **{"B": "bê", "C": "cê", "D": "dê", "F": "efe", "G": "gê", "H": "agá", "J": "jota", "K": "cá", "L": "ele"},
-    **{"M": "eme", "N": "ene", "P": "pê", "Q": "quê", "R": "erre", "S": "esse", "T": "tê", "V": "vê", "W": "dáblio"},
-    **{"X": "xis", "Z": "zê"},
+    **{"B": "bê", "C": "cê", "D": "dê", "F": "efe", "G": "gê", "H": "agá", "J": "jota", "K": "cá", "L": "éle"},
+    **{"M": "eme", "N": "ene", "P": "pê", "Q": "quê", "R": "erre", "S": "ésse", "T": "tê", "V": "vê", "W": "dáblio"},
+    **{"X": "xis", "Y": "ípsilon", "Z": "zê"},
 }
 _NUMBER = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d)|\d+(?:,\d+)?"
 _SCALE = r"(?:\s(?P<scale>mil|milhão|milhões|bilhão|bilhões)\b)?"
@@ -54,8 +55,8 @@ _ABBREVIATION = re.compile(
     rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
 )
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
-# Without a vowel they cannot be read as a word.
-_INITIALS = re.compile(rf"\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-XZ]{{2,5}}\b")
+# Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
+_INITIALS = re.compile(rf"(?<![°º])\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-Z]{{1,5}}\b(?![$'’])")
 
 
 def spell_out(text: str, language: str) -> tuple[str, list[str]]:
@@ -73,6 +74,8 @@ def spell_out(text: str, language: str) -> tuple[str, list[str]]:
     """
     text = _ABBREVIATION.sub(lambda found: ABBREVIATIONS[found[0].casefold()], text)
     text = _INITIALS.sub(lambda found: " ".join(map(LETTER_NAMES.__getitem__, found[0])), text)
+    if not _PATTERN.search(text):
+        return text, []
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
 

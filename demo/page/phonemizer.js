@@ -10,7 +10,7 @@ const FOLDER = "models/phones";
 const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
 const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’\u2010\u2011-]${LETTERS})*|\p{Nd}+`, "gu");
 const CLITIC = /^([\p{L}\p{N}_]{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)$/u; // pronouns after verbs that keep their form
-const SOFT_HYPHEN = "\u00ad";
+const UNSEEN = /[\u00ad\u200b-\u200d\u2060]/g; // what has no width inside words
 const STRESS = "ˈ", OTHER_HEIGHT = { e: "ɛ", ɛ: "e", o: "ɔ", ɔ: "o" };
 const READINGS = 3; // of each word
 
@@ -47,7 +47,7 @@ export class Phonemizer {
    * `goesOn()` is as in LetterTagger.
    */
   async read({ text, variant }, goesOn = async () => true) {
-    const began = performance.now(), spoken = this.#spellOut(normalized(text.replaceAll(SOFT_HYPHEN, "")));
+    const began = performance.now(), spoken = this.#spellOut(normalized(text.replace(UNSEEN, "")));
     const tokens = [...spoken.matchAll(TOKEN)], partsOf = new Map();
     for (const [token] of tokens) {
       partsOf.set(token, /^\p{Nd}/u.test(token) ? [] : this.#parts(plainWord(token), variant));
@@ -60,8 +60,9 @@ export class Phonemizer {
     const texts = [...new Set(spelled.values())].filter((each) => each && !cache.has(each)).sort();
     const written = await this.#tagger.write(texts, variant, READINGS, goesOn);
     if (written === null) return null;
-    texts.forEach((each, index) => cache.set(each, written[index].map(({ units, confidence }) =>
-      ({ phones: units, confidence })).filter(({ phones }) => phones.length)));
+    const isSaid = ({ units }) => units.some((each) => each !== STRESS);
+    texts.forEach((each, index) => cache.set(each, !written[index].length || !isSaid(written[index][0]) ? [] :
+      written[index].filter(isSaid).map(({ units, confidence }) => ({ phones: units, confidence }))));
     const readings = (part) => {
       const known = this.#known(part, variant);
       return known ? [{ phones: known, confidence: 1 }] : (cache.get(spelled.get(part)) ?? []);
@@ -73,13 +74,13 @@ export class Phonemizer {
   }
 
   #answer(word, parts, variant, readingsOf) {
-    const readings = parts.map(readingsOf);
-    if (!parts.length || readings.some((each) => !each.length)) {
+    const ofParts = parts.map(readingsOf);
+    if (!parts.length || ofParts.some((each) => !each.length)) {
       return { word, readings: [], ambiguous: [], source: "none" };
     }
-    const ranks = Math.max(...readings.map((each) => each.length));
+    const ranks = Math.max(...ofParts.map((each) => each.length));
     const joined = Array.from({ length: ranks }, (_, rank) => {
-      const chosen = readings.map((each) => each[Math.min(rank, each.length - 1)]);
+      const chosen = ofParts.map((each) => each[Math.min(rank, each.length - 1)]);
       return {
         phones: chosen.flatMap(({ phones }) => phones),
         confidence: chosen.reduce((product, { confidence }) => product * confidence, 1),
@@ -87,7 +88,10 @@ export class Phonemizer {
     });
     const source = parts.every((part) => this.#known(part, variant)) ? "lexicon" : "model";
     const ambiguous = parts.length === 1 ? this.#both(parts[0], variant, joined[0].phones) : [];
-    return { word, readings: joined, ambiguous, source };
+    const [best] = joined, isKnown = (each) => each.join(" ") === best.phones.join(" ");
+    const isNeither = ambiguous.length && !ambiguous.some(isKnown); // of the two readings of a homograph
+    const readings = isNeither ? ambiguous.map((phones) => ({ phones, confidence: 1 / ambiguous.length })) : joined;
+    return { word, readings, ambiguous, source };
   }
 
   /** Return how a word is said, if it has one reading that is known without the model. */

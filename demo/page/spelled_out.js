@@ -3,7 +3,7 @@
 import { BORDER, WORD } from "./spans.js";
 
 const ROMAN = "(?=[XVI]{2})X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
-const INITIALS = new RegExp(`${BORDER}(?!${ROMAN}${BORDER})[B-DF-HJ-NP-TV-XZ]{2,5}${BORDER}`, "gu");
+const INITIALS = new RegExp(`(?<![°º])${BORDER}(?!${ROMAN}${BORDER})[B-DF-HJ-NP-TV-Z]{1,5}${BORDER}(?![$'’])`, "gu");
 
 /** Return a function that spells texts out, with the words of the package: `{abbreviations, letters}`. */
 export function makeSpeller({ abbreviations, letters }) {

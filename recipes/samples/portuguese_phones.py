@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from atenta.phonemization.letter_tagger import LetterTagger
-from atenta.phonemization.readings import save_readings
+from atenta.phonemization.readings import other_reading, save_readings
 from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
 
@@ -18,6 +18,7 @@ _TESTS = {"br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}
 _PHONE = re.compile("[^\u0300-\u036f](?:\u0361.|[\u0300-\u036f])*")  # a letter with its marks, or two under a tie
 _NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
 _VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
+_VOWELS = {*"aeiouɐəɛɔɪʊɨ"}
 _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
 
@@ -164,6 +165,46 @@ def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
                     yield tag, word, [wanted[word]]
 
 
+def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the words that a model writes wrongly under `br`, as far as the other lists or the spelling say so.
+
+    The stressed e or o has the height that all pronunciations of Wiktionary give it, of Brazil and of Portugal; g is
+    soft before e and i; the ending -ens has its glide.
+    """
+    heights = [
+        dict(chain(*(read_list(LISTS[tag], split).items() for split in ("train", "validation")))) for tag in _TESTS
+    ]
+    words = {*chain(*(read_list(name, split) for name in LISTS.values() for split in ("train", "validation")))}
+    known = {word for tag, word, _ in readings() if tag == "br"}
+    listed = sorted(words - known)
+    for word, written in zip(listed, tagger.write(listed, ("br",))):
+        if written:
+            mended = _mend(word, phones := written[0].units, heights)
+            if mended != phones:
+                yield "br", word, [" ".join(mended)]
+
+
+def _mend(word: str, phones: Sequence[str], heights: Sequence[_Pronunciations]) -> Sequence[str]:
+    if word.count("g") == len(re.findall("g[eéêií]", word)):
+        phones = tuple("ʒ" if each == "ɡ" else each for each in phones)
+    if word.endswith(("ens", "éns")) and phones[-2:] == ("ẽ", "s"):
+        phones = (*phones[:-1], "ỹ", "s")
+    other = other_reading(phones)
+    if other is None:
+        return phones
+    place = next(place for place, pair in enumerate(zip(phones, other)) if pair[0] != pair[1])
+    nuclei, number = len(_nuclei(phones)), len(_nuclei(phones[:place]))
+    attested = [
+        {_nuclei(each.split(" "))[number] for each in of_list.get(word, []) if len(_nuclei(each.split(" "))) == nuclei}
+        for of_list in heights
+    ]
+    return other if all(each == {other[place]} for each in attested) else phones
+
+
+def _nuclei(phones: Sequence[str]) -> list[str]:
+    return [each for each in phones if strip_accents(each) in _VOWELS]
+
+
 def save_known_words(folder: Path, tagger: LetterTagger) -> None:
     """Write beside a model how the words are said that it need not know, and those that it gets wrong."""
-    save_readings(folder, chain(readings(), exceptions(tagger)))
+    save_readings(folder, chain(readings(), exceptions(tagger), corrections(tagger)))

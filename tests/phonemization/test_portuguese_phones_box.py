@@ -121,6 +121,32 @@ def test_a_pronoun_after_a_verb_is_not_stressed(word, brazil, portugal):
     assert (phonemize(word), phonemize(word, "pt")) == (brazil, portugal)
 
 
+@pytest.mark.parametrize(
+    ("word", "phones"),
+    [
+        ("gente", "ˈʒẽtʃɪ"),
+        ("viagens", "viˈaʒẽỹs"),
+        ("noites", "ˈnoytʃɪs"),
+        ("primavera", "pɾimaˈvɛɾə"),
+        ("foi", "ˈfoy"),
+    ],
+)
+def test_what_the_spelling_and_other_lists_say_is_mended(word, phones):
+    assert phonemize(word) == phones
+
+
+@pytest.mark.filterwarnings("ignore:Left as in the text")
+def test_no_word_is_without_phones():
+    for variant in ("br", "pt"):
+        for n_best in (1, 2):
+            (found,) = load_portuguese_phones().read(["h q 9h"], variant, n_best=n_best)
+            assert all({*each.phones} - {STRESS} for word in found.words for each in word.readings)
+
+
+def test_what_has_no_width_parts_no_word():
+    assert phonemize("cora\u200bção co\u00adra\u2060ção") == " ".join([phonemize("coração")] * 2)
+
+
 def test_capitals_do_not_count():
     assert phonemize("AMANHÃ Amanhã") == " ".join([phonemize("amanhã")] * 2)
     assert phonemize("e\u0301 a\u0303") == phonemize("é ã")
