@@ -125,7 +125,7 @@ def test_a_reader_steps_chooses_another_letter_and_goes_back(open_page, reader):
     page.locator(".letter").nth(1).press("Enter")
     expect(written).to_have_text("minha avô▏")
     page.keyboard.press("ArrowRight")
-    expect(written).to_have_text("minha avô ✓")
+    expect(written).to_have_text("minha avô ⊣")
     expect(page.get_by_role("status")).to_contain_text("“minha avô”")
     page.keyboard.press("ArrowRight")  # nothing is left to do
     for _ in range(2):
@@ -139,8 +139,8 @@ def test_two_beams_go_side_by_side(open_page, width):
     page.get_by_role("button", name="two beams").click()
     expect(page.locator(".beam:visible")).to_have_count(1)
     page.get_by_role("button", name="to the end").click()
-    expect(page.locator(".written").nth(0)).to_have_text("minha avó ✓")
-    expect(page.locator(".written").nth(1)).to_have_text("minha avô ✓")
+    expect(page.locator(".written").nth(0)).to_have_text("minha avó ⊣")
+    expect(page.locator(".written").nth(1)).to_have_text("minha avô ⊣")
     left, right = (page.locator(".beam").nth(at).bounding_box() for at in (0, 1))
     assert left["y"] == right["y"]
     assert left["x"] + left["width"] < right["x"]
@@ -183,4 +183,4 @@ def test_any_text_is_read_as_the_model_has_learned_or_asked_for(open_page):
     text.fill("so")
     expect(page.locator(".written").first).to_have_text("▏")
     page.locator("[data-act=all]").click()
-    expect(page.locator(".written").first).to_have_text("só ✓")
+    expect(page.locator(".written").first).to_have_text("só ⊣")
