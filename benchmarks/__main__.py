@@ -30,7 +30,7 @@ SECTIONS = {
     "training": Section(measure_training, 230),
     "tokenizers": Section(measure_tokenizers, 12),
     "corpus": Section(measure_corpus, 25),
-    "engines": Section(measure_engines, 240),
+    "engines": Section(measure_engines, 200),
 }
 
 
