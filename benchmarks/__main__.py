@@ -10,7 +10,7 @@ from typing import NamedTuple
 import torch
 from transformers.utils import logging
 
-from benchmarks.benchmark_report import FOLDER, figure_table, target_table, write_readme, write_section
+from benchmarks.benchmark_report import FOLDER, figure_table, write_readme, write_section
 from benchmarks.decoding_speed import measure_decoding
 from benchmarks.engine_speed import measure_engines
 from benchmarks.measuring import Settings, Work, describe_run
@@ -30,7 +30,7 @@ SECTIONS = {
     "training": Section(measure_training, 230),
     "tokenizers": Section(measure_tokenizers, 12),
     "corpus": Section(measure_corpus, 25),
-    "engines": Section(measure_engines, 240),
+    "engines": Section(measure_engines, 200),
 }
 
 
@@ -47,8 +47,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"\n{name} ({number} of {len(options.only)}, about {left / 60:.0f} min left on two cores)", flush=True)
         measured.append(run_section(name, folder, settings))
     print(f"\nfigures\n{figure_table([row for section in measured for row in section['rows']])}")
-    if goals := [goal for section in measured for goal in section["goals"]]:
-        print(f"\ntargets\n{target_table(goals)}")
     for name, section in zip(options.only, measured):
         print(f"{name} took {section['about']['seconds']:.0f} s")
     write_readme(options.output_dir, options.readme)

@@ -10,14 +10,12 @@ from benchmarks.measuring import Work
 from results.figures import write_json
 
 FOLDER = Path(__file__).parent
-_COMPARISONS = {"figure": "{unit}", "ratio": "× {against}", "difference": "{unit} more than {against}"}
 
 
 def write_section(path: Path, works: Sequence[Work], about: Mapping[str, Any]) -> dict[str, Any]:
     """Write a section's figures as JSON, those of every round included, and return what was written."""
     section = {
         "about": dict(about),
-        "goals": [goal for work in works for goal in work.goals()],
         "rows": [row for work in works for row in work.rows()],
         "rounds": {work.name: work.figures for work in works},
     }
@@ -38,22 +36,11 @@ def _device_report(folder: Path) -> str:
     sections = dict(sorted(sections.items(), key=lambda item: item[1]["about"]["place"]))
     machines = dict.fromkeys(section["about"]["machine"] for section in sections.values())
     parts = [f"## Results on {' and '.join(machines)}"]
-    if goals := [goal for section in sections.values() for goal in section["goals"]]:
-        parts += ["### Targets", target_table(goals)]
     for name, section in sections.items():
         about = section["about"]
         run = f"`{about['command']}`, {about['date']}, {about['versions']}, {about['seconds']:.0f} s."
         parts += [f"### {name.capitalize()}", run, figure_table(section["rows"])]
     return "\n\n".join(parts)
-
-
-def target_table(goals: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table in Markdown with a row for each target."""
-    rows = [("work", "target", "reached", "min … max", "met")]
-    for goal in goals:
-        bound = f"at {goal['at']} {goal['bound']:g} {_COMPARISONS[goal['kind']].format(**goal)}"
-        rows.append((goal["work"], bound, *_middle_and_range(goal["reached"]), "yes" if goal["met"] else "NO"))
-    return markdown_table(rows, "llrrr")
 
 
 def figure_table(rows: Sequence[Mapping[str, Any]]) -> str:

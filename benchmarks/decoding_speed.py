@@ -1,24 +1,13 @@
 """Decoding speed: `generate` with greedy search and beams against the peers."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 import torch
 from torch import nn
 
 from benchmarks.contestants import DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
-from benchmarks.measuring import (
-    COMPARED,
-    LIMIT,
-    OURS,
-    SMALL,
-    Settings,
-    Size,
-    Target,
-    Work,
-    measure,
-    milliseconds,
-)
+from benchmarks.measuring import COMPARED, LIMIT, OURS, SMALL, Settings, Size, Work, measure, milliseconds
 from benchmarks.plain_torch import GreedyLimit
 
 DECODING_ROUNDS = {SMALL: 11}
@@ -26,28 +15,26 @@ DECODING_ROUNDS_OF_LARGER = 5
 PROMPT_LENGTH = 16
 NEW_TOKENS = 64
 BEAMS = 5
-# Family, sequences, beams, and the target for our share of a peer's time at 4 × 256 on a CPU.
-DECODING_WORKS = (
-    ("decoder", 1, 1, Target(0.35, "GPT-2")),
-    ("decoder", 32, 1, Target(0.5, "GPT-2")),
-    ("encoder-decoder", 1, 1, Target(0.4, "BART")),
-    ("encoder-decoder", 32, 1, Target(0.5, "BART")),
-    ("encoder-decoder", 8, BEAMS, Target(0.5, "BART")),
+DECODING_WORKS = (  # family, sequences, beams
+    ("decoder", 1, 1),
+    ("decoder", 32, 1),
+    ("encoder-decoder", 1, 1),
+    ("encoder-decoder", 32, 1),
+    ("encoder-decoder", 8, BEAMS),
 )
 
 
 def measure_decoding(settings: Settings) -> Iterator[Work]:
     """Measure every work at every size, with the limit."""
     for size in COMPARED[settings.device]:
-        for family, sequences, beams, target in DECODING_WORKS:
+        for family, sequences, beams in DECODING_WORKS:
             ids = draw_ids(settings, sequences, PROMPT_LENGTH)
             models = {one.name: ready_to_generate(one, size, settings) for one in DECODING_CONTESTANTS[family]}
             limit = GreedyLimit(models[OURS], sequences * beams, PROMPT_LENGTH + NEW_TOKENS)
             decoders = {who: bind_decoder(model, ids, beams) for who, model in models.items()}
             decoders[LIMIT] = partial(count_new, limit.generate, ids.repeat_interleave(beams, 0), family)
             rounds = DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
-            targets = [target] if size == SMALL and not settings.on_gpu else []
-            yield decoding_work(describe_decoding(family, size, sequences, beams), decoders, settings, rounds, targets)
+            yield decoding_work(describe_decoding(family, size, sequences, beams), decoders, settings, rounds)
 
 
 def describe_decoding(family: str, size: Size, sequences: int, beams: int = 1) -> str:
@@ -67,16 +54,10 @@ def count_new(generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: 
     return generate(ids, NEW_TOKENS).shape[1] - (PROMPT_LENGTH if family == "decoder" else 1)
 
 
-def decoding_work(
-    name: str,
-    decoders: Mapping[str, Callable[[], int]],
-    settings: Settings,
-    rounds: int,
-    targets: Sequence[Target] = (),
-) -> Work:
+def decoding_work(name: str, decoders: Mapping[str, Callable[[], int]], settings: Settings, rounds: int) -> Work:
     """Measure milliseconds per new token, prompt included, of functions that return their number."""
     steps = {who: partial(step_milliseconds, decode, settings) for who, decode in decoders.items()}
-    return measure(name, "ms a step", steps, settings, rounds, targets)
+    return measure(name, "ms a step", steps, settings, rounds)
 
 
 def step_milliseconds(decode: Callable[[], int], settings: Settings) -> float:

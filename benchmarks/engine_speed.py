@@ -20,8 +20,6 @@ from atenta import AtentaTokenizer, CharacterRestorer
 from atenta.engines.choice import ONNX_FOLDER, Quantization
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import OnnxGenerator, OnnxHead
-from atenta.engines.search_options import SearchOptions
-from atenta.engines.token_search import search_tokens
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.tokenization.base_letters import strip_accents
 from benchmarks.contestants import DECODING_CONTESTANTS, TAGGERS, Contestant, draw_ids, ready_to_generate
@@ -34,16 +32,13 @@ from benchmarks.decoding_speed import (
     describe_decoding,
 )
 from benchmarks.measuring import (
-    FIRST_CHARACTER,
     INT8,
     ONNX,
     OURS,
     SMALL,
     TINY,
-    VOCABULARY,
     Settings,
     Size,
-    Target,
     Work,
     measure,
     milliseconds,
@@ -56,20 +51,14 @@ from benchmarks.tokenizer_speed import novel_sentences
 SIZES = (TINY, SMALL)
 QUANTIZATIONS: Mapping[str, Quantization | None] = {ONNX: None, INT8: "int8"}
 DECODING_ROUNDS = 5
-# Sequences, beams, and the target for our share of BART's time with the encoder-decoder 4 × 256 in int8.
-DECODING_WORKS = ((1, 1, 0.15), (32, 1, 0.35), (8, BEAMS, 0.25))
+DECODING_WORKS = ((1, 1), (32, 1), (8, BEAMS))  # sequences, beams
 
 LABELS = 8
 TAGGING_ROUNDS = 7
 TAGGING_SHAPES = ((1, 128), (32, 128))  # texts, characters
 
-MIXED_ROUNDS = 2
-SHORTEST, LONGEST = 4, 120  # characters of a source, and of its output
-MIXED_SOURCES, MIXED_BATCH = 256, 32
-
 PROCESS_ROUNDS = 3
 PROCESS_BATCHES = 8  # of 32 sequences
-THREAD_COUNTS = (1, 2)
 
 FIRST_ANSWER_ROUNDS = 5
 FIRST_ANSWERS = {
@@ -85,7 +74,7 @@ ACCENTS_CHARACTERS = 200_000
 
 
 def measure_engines(settings: Settings) -> Iterator[Work]:
-    """Measure decoding, tagging, unlike lengths, threads, processes, memory, the first answer, and accents."""
+    """Measure decoding, tagging, processes, memory, the first answer, and accents."""
     settings = replace(settings, device="cpu")  # no engine runs on a GPU
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -93,9 +82,7 @@ def measure_engines(settings: Settings) -> Iterator[Work]:
             for size in SIZES:
                 yield from measure_decoding_engines(family, contestants[:2], size, folder / family, settings)
         ours, peer = (folder / "encoder-decoder" / who / str(SMALL) for who in (OURS, "BART"))
-        yield from measure_lengths(ours, settings)
-        yield from measure_threads(ours, settings)
-        yield from measure_processes(ours, settings)
+        yield measure_processes(ours, settings)
         yield measure_resident_memory(ours, peer, settings)
         yield from measure_first_answers(ours, settings)
         yield from measure_tagging(SMALL, folder / "encoder", settings)
@@ -110,17 +97,15 @@ def measure_decoding_engines(
     for who, model in models.items():
         model.save_pretrained(folder / who / str(size))
     generators = open_exported(folder / OURS / str(size))
-    for sequences, beams, share in DECODING_WORKS:
+    for sequences, beams in DECODING_WORKS:
         ids = draw_ids(settings, sequences, PROMPT_LENGTH)
         ours, peer = (bind_decoder(model, ids, beams) for model in models.values())
         decoders: dict[str, Callable[[], int]] = {OURS: ours}
         for who, generator in generators.items():
             decoders[who] = partial(bind_search(generator, NEW_TOKENS, beams, settings.threads), ids.numpy())
         decoders[contestants[1].name] = peer
-        has_target = family == "encoder-decoder" and size == SMALL
-        targets = [Target(share, "BART", contestant=INT8)] if has_target else []
         name = describe_decoding(family, size, sequences, beams)
-        yield decoding_work(name, decoders, settings, DECODING_ROUNDS, targets)
+        yield decoding_work(name, decoders, settings, DECODING_ROUNDS)
 
 
 def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
@@ -166,39 +151,6 @@ def _arrays(inputs: Mapping[str, torch.Tensor]) -> dict[str, np.ndarray]:
     return {name: tensor.numpy() for name, tensor in inputs.items()}
 
 
-def measure_lengths(folder: Path, settings: Settings) -> Iterator[Work]:
-    """Measure sources of unlike lengths, with outputs as long, in batches of similar ones and as they come."""
-    generator = open_generator(folder, "int8")
-    lengths = np.random.default_rng(0).integers(SHORTEST, LONGEST, MIXED_SOURCES, endpoint=True)
-    orders = {f"{INT8}, by length": np.sort(lengths)[::-1], f"{INT8}, as they come": lengths}
-    rates = {who: partial(_unlike_rate, generator, order) for who, order in orders.items()}
-    name = f"{MIXED_SOURCES} sources of {SHORTEST} to {LONGEST} characters, encoder-decoder {SMALL}"
-    yield measure(name, "char/s", rates, settings, MIXED_ROUNDS, more_is_better=True)
-
-
-def _unlike_rate(generator: OnnxGenerator, lengths: np.ndarray) -> float:
-    generate_ids = np.random.default_rng(0)
-    started = perf_counter()
-    for first in range(0, len(lengths), MIXED_BATCH):
-        limits = lengths[first : first + MIXED_BATCH]
-        mask = (np.arange(limits.max()) < limits[:, None]).astype(np.int64)
-        ids = mask * generate_ids.integers(FIRST_CHARACTER, VOCABULARY, mask.shape)
-        search_tokens(generator.begin(), ids, mask, SearchOptions(max_new_tokens=LONGEST), limits)
-    return int(lengths.sum()) / (perf_counter() - started)
-
-
-def measure_threads(folder: Path, settings: Settings) -> Iterator[Work]:
-    """Measure a step in one thread and in two."""
-    generator = open_generator(folder, "int8")
-    names = {count: f"{INT8}, {count} thread{'s' if count > 1 else ''}" for count in THREAD_COUNTS}
-    searches = {name: bind_search(generator, NEW_TOKENS, threads=count) for count, name in names.items()}
-    for sequences in (1, 32):
-        ids = draw_ids(settings, sequences, PROMPT_LENGTH).numpy()
-        decoders = {who: partial(search, ids) for who, search in searches.items()}
-        name = f"threads, {describe_decoding('encoder-decoder', SMALL, sequences)}"
-        yield decoding_work(name, decoders, settings, DECODING_ROUNDS)
-
-
 class Worker:
     """A process of `token_worker`, which is ready to decode."""
 
@@ -226,12 +178,12 @@ class Worker:
         return int(self.process.stdout.readline())
 
 
-def measure_processes(folder: Path, settings: Settings) -> Iterator[Work]:
+def measure_processes(folder: Path, settings: Settings) -> Work:
     """Measure the same number of texts in one process of two threads and in two processes of one."""
     ways = {f"{INT8}, 1 process of 2 threads": (1, 2), f"{INT8}, 2 processes of 1 thread": (2, 1)}
     rates = {who: partial(_texts_per_second, folder, *way) for who, way in ways.items()}
     name = f"processes, encoder-decoder {SMALL}, greedy, batches of 32 sequences"
-    yield measure(name, "texts/s", rates, settings, PROCESS_ROUNDS, warm_up=False, more_is_better=True)
+    return measure(name, "texts/s", rates, settings, PROCESS_ROUNDS, warm_up=False, more_is_better=True)
 
 
 def _texts_per_second(folder: Path, processes: int, threads: int) -> float:
@@ -269,7 +221,7 @@ def measure_first_answers(folder: Path, settings: Settings) -> Iterator[Work]:
         runs = {who: partial(run_python, "-W", "ignore", "-c", program) for who, program in programs.items()}
         seconds = {who: partial(timed, run, settings) for who, run in runs.items()}
         name = f"first answer of a process, {what}"
-        yield measure(name, "s", seconds, settings, FIRST_ANSWER_ROUNDS, [Target(1, kind="figure")])
+        yield measure(name, "s", seconds, settings, FIRST_ANSWER_ROUNDS)
 
 
 def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) -> Work:
@@ -288,9 +240,8 @@ def measure_accents(sentences: Sequence[str], folder: Path, settings: Settings) 
         restorers[who].threads = settings.threads
     rates = {who: partial(_restored_rate, restorer, texts) for who, restorer in restorers.items()}
     name = f"accents of {len(texts):,} sentences"
-    targets = [Target(100_000, kind="figure", contestant=INT8)]
     # Without a warm-up: a round takes long enough.
-    return measure(name, "char/s", rates, settings, ACCENTS_ROUNDS, targets, warm_up=False, more_is_better=True)
+    return measure(name, "char/s", rates, settings, ACCENTS_ROUNDS, warm_up=False, more_is_better=True)
 
 
 def _restored_rate(restorer: CharacterRestorer, texts: Sequence[str]) -> float:

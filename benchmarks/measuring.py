@@ -5,14 +5,13 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import version
-from operator import sub, truediv
 from pathlib import Path
 from statistics import median
 from time import perf_counter
-from typing import Any, Literal
+from typing import Any
 
 import torch
 
@@ -150,38 +149,15 @@ def run_python(*arguments: str) -> str:
     return subprocess.run([sys.executable, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
-def spread(
-    figures: Sequence[float],
-    others: Sequence[float] | None = None,
-    compare: Callable[[float, float], float] = truediv,
-) -> dict[str, float]:
+def spread(figures: Sequence[float], others: Sequence[float] | None = None) -> dict[str, float]:
     """Return the median of a figure over the rounds and its range.
 
-    With the figures of another contestant, these are the ratio (or difference, `sub`) of the medians, and its range
-    within one round.
+    With the figures of another contestant, these are the ratio of the medians, and its range within one round.
     """
     if others is None:
         return {"middle": median(figures), "lowest": min(figures), "highest": max(figures)}
-    within = [compare(one, other) for one, other in zip(figures, others, strict=True)]
-    middle = compare(median(figures), median(others))
-    return {"middle": middle, "lowest": min(within), "highest": max(within)}
-
-
-@dataclass(frozen=True)
-class Target:
-    """A bound for our figure: an upper bound, or a lower bound where more is better.
-
-    Attributes:
-        bound: The bound on the quantity that `kind` names.
-        against: The contestant that ours is compared with.
-        kind: Our figure divided by the other's, ours minus the other's, or ours alone.
-        contestant: Which of ours.
-    """
-
-    bound: float
-    against: str | None = None
-    kind: Literal["ratio", "difference", "figure"] = "ratio"
-    contestant: str = OURS
+    within = [one / other for one, other in zip(figures, others, strict=True)]
+    return {"middle": median(figures) / median(others), "lowest": min(within), "highest": max(within)}
 
 
 @dataclass
@@ -195,7 +171,6 @@ class Work:
     name: str
     unit: str
     figures: dict[str, list[float]]
-    targets: Sequence[Target] = ()
     more_is_better: bool = False
 
     @property
@@ -224,25 +199,8 @@ class Work:
             for name, values in self.figures.items()
         ]
 
-    def goals(self) -> list[dict[str, Any]]:
-        """Return a row for each target: the bound, the value reached, and whether the target is met."""
-        return [self._goal(target) for target in self.targets]
-
     def _ratio(self, values: Sequence[float], other: str | None) -> dict[str, float] | None:
         return spread(values, self.figures[other]) if other in self.figures else None
-
-    def _goal(self, target: Target) -> dict[str, Any]:
-        others = None if target.kind == "figure" else self.figures[target.against]
-        reached = spread(self.figures[target.contestant], others, sub if target.kind == "difference" else truediv)
-        middle = reached["middle"]
-        return {
-            "work": self.name if target.contestant == OURS else f"{self.name}: {target.contestant}",
-            "unit": self.unit,
-            **asdict(target),
-            "at": "least" if self.more_is_better else "most",
-            "reached": reached,
-            "met": middle >= target.bound if self.more_is_better else middle <= target.bound,
-        }
 
 
 def measure(
@@ -251,7 +209,6 @@ def measure(
     contestants: Mapping[str, Callable[[], float]],
     settings: Settings,
     rounds: int,
-    targets: Sequence[Target] = (),
     *,
     warm_up: bool = True,
     more_is_better: bool = False,
@@ -261,4 +218,4 @@ def measure(
     The other arguments are those of `interleave` and `Work`.
     """
     figures = interleave(contestants, settings.rounds or rounds, name, warm_up=warm_up)
-    return Work(name, unit, figures, targets, more_is_better)
+    return Work(name, unit, figures, more_is_better)

@@ -14,7 +14,7 @@ from atenta import AtentaTokenizer, CharacterTable
 from atenta.recipes.reading import encode_rows
 from atenta.recipes.samples import novels
 from atenta.recipes.tasks.documents import pack
-from benchmarks.measuring import OURS, Settings, Target, Work, measure, timed
+from benchmarks.measuring import OURS, Settings, Work, measure, timed
 
 TOKENIZER_ROUNDS = 11
 TOKENIZER_BATCHES = (32, 1000)  # sentences: a batch of training, and a batch of `Dataset.map`
@@ -24,7 +24,6 @@ CORPUS_ROUNDS = 3
 CORPUS_CHARACTERS = 100_000_000
 PEER_CHARACTERS = 400_000  # takes about a second; the rate does not depend on the length of the text
 PEER = "ByT5, one process, in memory"
-CORPUS_TARGET = Target(100, PEER)
 
 _consume = deque(maxlen=0).extend  # computes each item and keeps none
 _SENTENCE = re.compile(r"\S[^.!?]{20,300}[.!?]")
@@ -50,8 +49,7 @@ def measure_tokenizers(settings: Settings) -> Iterator[Work]:
     for size in TOKENIZER_BATCHES:
         rates = {name: partial(_batch_rate, tokenizer, texts, size) for name, tokenizer in contestants.items()}
         name = f"tokenizer, batches of {size:,} sentences"
-        targets = [Target(3, "ByT5"), Target(3, "CANINE")]
-        yield measure(name, "Mchar/s", rates, settings, TOKENIZER_ROUNDS, targets, more_is_better=True)
+        yield measure(name, "Mchar/s", rates, settings, TOKENIZER_ROUNDS, more_is_better=True)
 
 
 def measure_corpus(settings: Settings) -> Iterator[Work]:
@@ -66,7 +64,7 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
     byt5 = partial(_rate, sample, lambda: peer(sample))
     name = "corpus to ids by the table, one process, in memory"
     rates = {OURS: partial(_rate, texts, lambda: _consume(map(table.encode, texts))), PEER: byt5}
-    yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, [CORPUS_TARGET], more_is_better=True)
+    yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, more_is_better=True)
 
     corpus = texts * -(-CORPUS_CHARACTERS // sum(map(len, texts)))
     with TemporaryDirectory() as folder:
@@ -79,8 +77,8 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
         millions = CORPUS_CHARACTERS // 10**6
         name = f"corpus of {millions} Mchar to packed rows, {settings.threads} processes, disk to disk"
         packed = partial(_rate, corpus, lambda: encode_rows({"train": rows}, training, function, settings.threads))
-        rates, targets = {OURS: packed, PEER: byt5}, [CORPUS_TARGET, Target(50, kind="figure")]
-        yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, targets, more_is_better=True)
+        rates = {OURS: packed, PEER: byt5}
+        yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, more_is_better=True)
         datasets.enable_caching()
 
 

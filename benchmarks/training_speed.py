@@ -12,7 +12,7 @@ from torch import nn
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainingArguments
 
 from benchmarks.contestants import TRAINING_CONTESTANTS, draw_ids
-from benchmarks.measuring import BASE, COMPARED, LIMIT, SMALL, Settings, Size, Target, Work, interleave
+from benchmarks.measuring import BASE, COMPARED, LIMIT, SMALL, Settings, Size, Work, interleave
 from benchmarks.plain_torch import matrix_product_rate
 
 TRAINING_ROUNDS = {SMALL: 5}
@@ -21,13 +21,6 @@ TRAINING_WARM_UP_STEPS, TRAINING_STEPS = 1, 3  # in each round
 # Rows of a batch and tokens of a row. Source and target have the same length.
 BATCH_SHAPES = {"cpu": {SMALL: (8, 128), BASE: (4, 128)}, "cuda": dict.fromkeys(COMPARED["cuda"], (64, 512))}
 PREDICTED = 0.15  # share of the characters that an encoder predicts
-# Targets at 4 × 256 on a CPU: our share of the time of the peer, which keeps its own dropout.
-TRAINING_TARGETS = {
-    "decoder": Target(0.6, "GPT-2"),
-    "encoder": Target(0.7, "BERT"),
-    "encoder-decoder": Target(0.75, "BART"),
-}
-MATRIX_SHARE = Target(0.6, LIMIT)
 
 
 class TrainingStepTimes(TrainerCallback):
@@ -70,10 +63,8 @@ def _training_works(family: str, size: Size, folder: str, settings: Settings, dr
     rounds = settings.rounds or TRAINING_ROUNDS.get(size, TRAINING_ROUNDS_OF_LARGER)
     figures = interleave(steps, rounds, name, warm_up=False)
     rates = {who: [operations / 1e6 / milliseconds for milliseconds in values] for who, values in figures.items()}
-    has_targets = size == SMALL and not settings.on_gpu
-    yield Work(name, "ms a step", figures, [TRAINING_TARGETS[family]] if has_targets and dropout else [])
-    rate_targets = [MATRIX_SHARE] if has_targets and not dropout else []
-    yield Work(f"{name}, rate", "GFLOP/s", rates, rate_targets, more_is_better=True)
+    yield Work(name, "ms a step", figures)
+    yield Work(f"{name}, rate", "GFLOP/s", rates, more_is_better=True)
 
 
 def with_dropout(family: str, size: Size) -> dict[str, nn.Module]:

@@ -66,12 +66,6 @@ class BucketBatchSampler(Sampler[list[int]]):
         for index in torch.randperm(len(batches), generator=generator).tolist():
             yield batches[index][self.process_index :: self.num_processes].tolist()
 
-    def padding_share(self) -> float:
-        """Return the share of an epoch's tokens that is padding, 0 to 1."""
-        batches = self.lengths[self._sorted(torch.arange(len(self.lengths)))].split(self.sizes)
-        padded = sum(len(batch) * batch.amax(0).sum().item() for batch in batches)
-        return 1 - self.lengths.sum().item() / padded
-
     def _sorted(self, order: torch.Tensor) -> torch.Tensor:
         """Sort by the length of the first part, then of the next one, alternately up and down.
 

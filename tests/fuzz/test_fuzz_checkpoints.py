@@ -18,6 +18,7 @@ from safetensors.torch import load_file
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.training import start_run
+from support.recipes import contents
 from support.trainers import random_texts, tiny, trainer_of
 
 CHECKPOINTS = ["checkpoint-1", "checkpoint-2", "checkpoint-3"]
@@ -102,11 +103,6 @@ def harm(folder: Path, kind: str, target: str, *how) -> None:
         elif kind == "empty":
             content = b""
         path.write_bytes(content)
-
-
-def contents(folder: Path) -> dict[str, bytes]:
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def assert_loaded(trainer, original: Path, chosen: str) -> None:

@@ -60,34 +60,29 @@ def test_the_same_command_only_scores_what_is_trained(trained, name, tmp_path):
 @every_recipe
 def test_a_saved_model_is_trained_further(trained, name, tmp_path):
     """A tiny learning rate leaves it as it is."""
-    run = trained(name)
-    options = {**run.files, **run.case.options, "model_name_or_path": run.folder, "max_steps": 1, "eval_steps": 1}
-    options |= {"learning_rate": 1e-12, "optim": "adamw_torch_fused", "output_dir": tmp_path / "more"}
-    run_here(name, tmp_path, *tiny(name, **options))
-    assert read_metrics(tmp_path / "more")["test"]["model"] == pytest.approx(
-        read_metrics(run.folder)["test"]["model"], rel=1e-3
-    )
-    before, after = (weights(folder, run.case.auto_class) for folder in (run.folder, tmp_path / "more"))
-    assert after.keys() == before.keys()
+    before, after = train_further(trained(name), name, tmp_path, max_steps=1, eval_steps=1, learning_rate=1e-12)
+    scores, same = (read_metrics(folder)["test"]["model"] for folder in (trained(name).folder, tmp_path / "more"))
+    assert same == pytest.approx(scores, rel=1e-3)
     assert all(torch.allclose(after[each], before[each], atol=1e-3) for each in before)
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "train_embeddings"])
 def test_lora_changes_the_blocks_alone(trained, name, tmp_path):
     """It is merged into weights that load without it."""
-    run = trained(name)
-    options = {**run.files, **run.case.options, "model_name_or_path": run.folder, "max_steps": 2, "eval_steps": 2}
-    options |= {"lora_rank": 2, "optim": "adamw_torch_fused", "output_dir": tmp_path / "lora"}
-    run_here(name, tmp_path, *tiny(name, **options))
-    before, after = (weights(folder, run.case.auto_class) for folder in (run.folder, tmp_path / "lora"))
-    assert after.keys() == before.keys()
+    before, after = train_further(trained(name), name, tmp_path, max_steps=2, eval_steps=2, lora_rank=2)
     changed = {each for each in before if not torch.equal(after[each], before[each])}
     assert any("layers" in each for each in changed)
     assert not any("embed" in each for each in changed)
 
 
-def weights(folder, auto_class):
-    return load(folder, getattr(transformers, auto_class))[1].state_dict()
+def train_further(run, name, folder, **changed):
+    """Train the model of a run further, into `more` of a folder, and return its weights before and after."""
+    options = {**run.files, **run.case.options, "model_name_or_path": run.folder, "output_dir": folder / "more"}
+    run_here(name, folder, *tiny(name, **options | {"optim": "adamw_torch_fused", **changed}))
+    auto_class = getattr(transformers, run.case.auto_class)
+    before, after = (load(each, auto_class)[1].state_dict() for each in (run.folder, folder / "more"))
+    assert after.keys() == before.keys()
+    return before, after
 
 
 @every_recipe

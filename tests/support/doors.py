@@ -30,6 +30,7 @@ import atenta.recipes.seq2seq
 import atenta.recipes.show
 import atenta.recipes.train_embeddings
 from atenta.command.main import main
+from support.command import write_text
 from support.watched import Box
 
 Door = Callable[[Path, Box], None]
@@ -40,12 +41,6 @@ _STEPS = (
     "--max_steps 1 --warmup_steps 0 --per_device_train_batch_size 2 --eval_strategy no --save_strategy no --report_to "
     "none --disable_tqdm true --use_cpu true --overwrite_output_dir true --load_best_model_at_end false"
 )
-
-
-def _write(box: Box, name: str, *lines: str) -> str:
-    path = box.output / name
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return str(path)
 
 
 def _command(*given: str) -> Door:
@@ -68,7 +63,8 @@ def _fill(given: tuple[str, ...], folder: Path, box: Box) -> list[str]:
             "HONEST": box.folder("honest/texts"),
             "PASSAGES": box.folder("passages"),
         }
-        found.append(_write(box, name, *lines.split("|")) if equals else named.get(each, each))
+        text = lines.replace("|", "\n") + "\n"
+        found.append(str(write_text(box.output / name, text)) if equals else named.get(each, each))
     return found
 
 

@@ -109,6 +109,12 @@ def write_jsonl(path: Path, rows: list[dict]) -> Path:
     return write_lines(path, *(json.dumps(row, ensure_ascii=False) for row in rows))
 
 
+def contents(folder: Path) -> dict[str, bytes]:
+    """Return the bytes of all files but locks, which hold the number of the last process."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
+
+
 def read_predictions(folder: Path) -> list[dict[str, str]]:
     """Return the rows of a run's `predictions.tsv`."""
     with (folder / "predictions.tsv").open(encoding="utf-8", newline="") as file:

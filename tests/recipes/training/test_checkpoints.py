@@ -23,6 +23,7 @@ from atenta.recipes.training.checkpoints import (
     step_of,
 )
 from support.models import assert_close, tiny_model
+from support.recipes import contents
 
 
 @dataclass
@@ -61,11 +62,6 @@ def write(folder, step, complete=True, **state):
 
 def steps(folder):
     return [step_of(checkpoint) for checkpoint in checkpoints_of(folder)]
-
-
-def contents(folder):
-    files = (path for path in folder.rglob("*") if path.is_file() and path.name != ".lock")
-    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in files}
 
 
 def test_the_last_complete_checkpoint_is_found_and_incomplete_ones_are_deleted(tmp_path):

@@ -20,7 +20,7 @@ from atenta.command.recipe_commands import RECIPES as COMMANDS
 from atenta.hub.publishing import PushError
 from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
 from atenta.recipes.training.checkpoints import delete_checkpoint, digest_rows, is_complete
-from support.recipes import RECIPES, run_here, run_recorded, tiny, write_lines
+from support.recipes import RECIPES, contents, run_here, run_recorded, tiny, write_lines
 from support.trainers import random_texts, trainer_of
 from support.trainers import tiny as tiny_model
 
@@ -39,11 +39,6 @@ def train(trainer):
     run = start_run(trainer.args)
     trainer.fit(run)
     run.end()
-
-
-def contents(folder):
-    """Return the bytes of all files; the lock's are the number of the last process."""
-    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != ".lock"}
 
 
 @pytest.fixture(scope="module")
