@@ -103,12 +103,13 @@ def other_reading(phones: Phones) -> Phones | None:
     if STRESS not in phones:
         return None
     start = phones.index(STRESS)
-    vowels = (place for place in range(start, len(phones)) if _is_vowel(phones[place]))
+    vowels = (place for place in range(start, len(phones)) if is_vowel(phones[place]))
     place = next(vowels, None)
     if place is None or phones[place] not in _OTHER_HEIGHT:
         return None
     return (*phones[:place], _OTHER_HEIGHT[phones[place]], *phones[place + 1 :])
 
 
-def _is_vowel(phone: str) -> bool:
+def is_vowel(phone: str) -> bool:
+    """Return whether a phone is a vowel, nasal or not; glides are none."""
     return unicodedata.normalize("NFD", phone)[0] in "aeiouɐəɛɔɪʊɨ"

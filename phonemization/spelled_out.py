@@ -92,7 +92,8 @@ def spell_out(text: str, language: str) -> tuple[str, list[str]]:
 def _in_words(found: re.Match[str], language: str) -> str:
     cardinal, minus = _reader(language), "menos " * bool(found["minus"])
     if currency := found["currency"] or found["currency_last"]:
-        return minus + _read_amount(found["amount"] or found["amount_first"], currency, found["scale"], cardinal)
+        amount = _read_amount(found["amount"] or found["amount_first"], currency, found["scale"], cardinal)
+        return minus + (amount.replace("centavo", "cêntimo") if (language, currency) == ("pt", "US$") else amount)
     if found["month"]:
         day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
         return f"{day} de {_MONTHS[int(found['month']) - 1]} de {cardinal(int(found['year']))}"

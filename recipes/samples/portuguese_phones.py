@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from atenta.phonemization.letter_tagger import LetterTagger
-from atenta.phonemization.readings import other_reading, save_readings
+from atenta.phonemization.readings import is_vowel, other_reading, save_readings
 from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
 
@@ -18,7 +18,6 @@ _TESTS = {"br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}
 _PHONE = re.compile("[^\u0300-\u036f](?:\u0361.|[\u0300-\u036f])*")  # a letter with its marks, or two under a tie
 _NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
 _VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
-_VOWELS = {*"aeiouɐəɛɔɪʊɨ"}
 _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
 
@@ -202,7 +201,7 @@ def _mend(word: str, phones: Sequence[str], heights: Sequence[_Pronunciations]) 
 
 
 def _nuclei(phones: Sequence[str]) -> list[str]:
-    return [each for each in phones if strip_accents(each) in _VOWELS]
+    return [each for each in phones if is_vowel(each)]
 
 
 def save_known_words(folder: Path, tagger: LetterTagger) -> None:

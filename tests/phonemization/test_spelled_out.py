@@ -71,6 +71,7 @@ def test_in_words(text, expected):
 
 
 def test_portugal_has_its_own_words():
+    assert spell_out("US$ 3,50", "pt") == ("três dólares e cinquenta cêntimos", [])
     assert spell_out("16 km", "pt") == ("dezasseis quilómetros", [])
 
 
