@@ -40,8 +40,9 @@ def _options(config: Any) -> Mapping[str, Any]:
 class LetterTagger:
     """A tagger of letters: each letter of a word becomes units, such as phones, as many as training has seen, or none.
 
-    Under tags whose words all have a certain unit once in training, such as a stress mark, a word has it once too:
-    among all ways to write such a word, the most probable one is taken. The same holds where it never occurs.
+    Among all ways to write a word, the most probable one is taken of those that training has under its tags. A unit
+    that never occurs there, such as a phone of another dialect, is not written; if all words have a certain unit once,
+    such as a stress mark, a word has it once too.
 
     Args:
         reader: a tagger that `recipes/finetune_letters.py` has trained.
@@ -67,6 +68,7 @@ class LetterTagger:
             isinstance(marks, dict) and all(isinstance(mark, str) for mark in marks.values()),
             isinstance(counts, dict) and isinstance(options.get("unique_unit"), str),
             isinstance(options.get("target_separator"), str | None),
+            isinstance(options.get("absent_units", {}), dict),
         )
         if not all(are_right):
             raise ValueError(
@@ -83,6 +85,10 @@ class LetterTagger:
         self._pieces = [self._units(reader.config.id2label[index]) for index in range(len(reader.config.id2label))]
         has_unit = np.array([piece.count(options["unique_unit"]) for piece in self._pieces])
         self._without, self._once = (np.where(has_unit == count, 0.0, _FORBIDDEN) for count in (0, 1))
+        self._barred = {
+            of_tags: np.array([0.0 if absent.isdisjoint(piece) else _FORBIDDEN for piece in self._pieces])
+            for of_tags, absent in ((key, {*units}) for key, units in options.get("absent_units", {}).items())
+        }
 
     def _units(self, piece: str) -> tuple[str, ...]:
         return tuple(piece.split(self._separator)[:-1]) if self._separator else tuple(piece)
@@ -110,8 +116,9 @@ class LetterTagger:
         texts = [marks + word for word in words]
         # What a letter becomes is of one of these groups: of two if the unit occurs once in a word.
         by_count = {0: [self._without], 1: [self._without, self._once], -1: [np.zeros(len(self._pieces))]}
-        groups = by_count[self._counts.get(";".join(tags), -1)]
-        places, labels, scores, totals = self._rank(texts, np.stack(groups), n_best)
+        key = ";".join(tags)
+        groups = np.stack(by_count[self._counts.get(key, -1)]) + self._barred.get(key, 0.0)
+        places, labels, scores, totals = self._rank(texts, groups, n_best)
         borders = np.searchsorted(places, [*accumulate(map(len, texts), initial=0)])
         written: list[list[WrittenWord]] = [[] for _ in words]
         inside = np.flatnonzero(np.diff(borders))

@@ -34,6 +34,7 @@ from atenta.recipes.tasks.letters import (
     LETTER_PAIRS,
     Alignment,
     LetterTask,
+    absent_units,
     choose_marks,
     count_unit,
     encode_letters,
@@ -113,6 +114,7 @@ def main() -> None:
         tag_characters=marks,
         unique_unit=letters.unique_unit,
         unique_unit_counts=count_unit(train, letters.unique_unit, letters.target_separator),
+        absent_units=absent_units(train, letters.target_separator),
     )
     variants = {**{mark: [""] for mark in marks.values()}, **alignment.variants()}
     labels = sorted({piece for of_letter in variants.values() for piece in of_letter})

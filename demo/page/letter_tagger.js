@@ -1,5 +1,5 @@
 // The tagger of letters, which writes the phones of words: the most probable ways, of which all have their one stress
-// mark, or none. As phonemization/letter_tagger.py.
+// mark, or none, and no phone of another variant. As phonemization/letter_tagger.py.
 
 import { BATCH_TOKENS, batchInputs } from "./batches.js";
 import { codePoints } from "./code_points.js";
@@ -16,6 +16,7 @@ export class LetterTagger {
   #ids;
   #marks;
   #counts;
+  #absent; // the units that training never has, of each tag that lacks some
   #temperature;
   #pieces; // of each label: its units, and whether it may stand in each group of labels
   #labels; // of each character, as a code point, those that it may become
@@ -24,6 +25,8 @@ export class LetterTagger {
   constructor(run, config, ids) {
     const options = config.task_specific_params["character-restoration"], separator = options.target_separator;
     [this.#run, this.#ids, this.#marks, this.#counts] = [run, ids, options.tag_characters, options.unique_unit_counts];
+    this.#absent = Object.fromEntries(
+      Object.entries(options.absent_units ?? {}).map(([tag, units]) => [tag, new Set(units)]));
     this.#temperature = Math.fround(config.confidence_temperature);
     this.tags = Object.keys(this.#marks);
     const marks = new Set(Object.values(this.#marks)), variants = Object.entries(config.character_variants);
@@ -57,7 +60,7 @@ export class LetterTagger {
       const logits = await this.#run(batchInputs(rows, this.#ids), batch.length), { length: labels } = this.#pieces;
       batch.forEach((place, row) => {
         const letters = Array.from(texts[place], (code, letter) =>
-          this.#logarithms(code, logits, (row * length + 1 + letter) * labels));
+          this.#logarithms(code, logits, (row * length + 1 + letter) * labels, this.#absent[tag]));
         written[place] = this.#rank(letters, this.#counts[tag], count);
       });
       if (!(await goesOn())) return null;
@@ -66,10 +69,11 @@ export class LetterTagger {
   }
 
   /** Return the logarithms of the probabilities of all that a letter may become: `[{label, score}]`. */
-  #logarithms(code, logits, from) {
+  #logarithms(code, logits, from, absent) {
     const labels = this.#labels.get(code);
     const scores = labels.map((label) => Math.fround(logits[from + label] / this.#temperature)), sum = logSum(scores);
-    return labels.map((label, index) => ({ label, score: scores[index] - sum }));
+    const isBarred = (label) => absent && this.#pieces[label].units.some((unit) => absent.has(unit));
+    return labels.map((label, index) => ({ label, score: scores[index] - sum + (isBarred(label) ? FORBIDDEN : 0) }));
   }
 
   /** Return the `count` best ways to write a word: the unique unit occurs once, never, or as it may. */

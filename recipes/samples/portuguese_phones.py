@@ -1,7 +1,7 @@
 """The sample of Portuguese words and their phones: which rows are trained on, and which words have two readings."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, pairwise
 from pathlib import Path
@@ -56,7 +56,7 @@ def portuguese_phones() -> dict[str, list[dict[str, Any]]]:
     rows: dict[str, list[dict[str, Any]]] = {}
     for split in ("train", "validation"):
         rows[split] = [
-            _row(word, min(fitting), tag)  # the order of several means nothing: the choice is the same for like words
+            _row(word, min(fitting, key=lambda phones: (unlike_lisbon(phones) if tag == "pt" else 0, phones)), tag)
             for tag in LISTS
             for word, pronounced in lists[tag][split].items()
             if word not in held_out and (fitting := [each for each in pronounced if kept[tag](word, each)])
@@ -79,23 +79,35 @@ def is_faulty(word: str, phones: str) -> bool:
 def is_general_brazil(word: str, phones: str) -> bool:
     """Return whether a pronunciation of Wiktionary's Brazil is of the general accent.
 
-    Those of the South, with ɻ or with final o, e or a that is not stressed, and of Rio, with ʃ before voiceless
-    consonants or at the end, are not.
+    Those of the South, with ɻ or with final o, os, e, es, a or as that is not stressed, and of Rio, with ʃ before
+    voiceless consonants or at the end, are not.
     """
     units = phones.split(" ")
     hushed = any(one == "ʃ" and after in _VOICELESS for one, after in pairwise(units))
-    full_vowel = units[-1] in ("o", "e", "a") and not re.search("[áàâéêóô]$", word)
+    is_plural = word.endswith(("as", "es", "os")) and units[-1] == "s"
+    full_vowel = units[-2 if is_plural else -1] in ("o", "e", "a") and not re.search("[áàâéêóô]$", word)
     return not (hushed or full_vowel or units[-1] == "ʃ" or "ɻ" in units)
 
 
 def is_standard_portugal(word: str, phones: str) -> bool:
     """Return whether a pronunciation of Wiktionary's Portugal is not of the North.
 
-    That has b for v, t͡ʃ for ch, and i after a final r or l.
+    That has b for v, t͡ʃ for ch, and i after r or l at the end and before -mente and -zinho.
     """
     units = phones.split(" ")
-    extra_vowel = units[-1] == "i" and units[-2:-1] in (["ɾ"], ["l"]) and word.endswith(("r", "l"))
+    extra_vowel = re.search("[ɾl] i( m ẽ t ɨ| z i ɲ.*)?$", phones) and re.search("[rl](mente|zinh.*)?$", word)
     return not (units.count("b") > word.count("b") or ("t͡ʃ" in units and "ch" in word) or extra_vowel)
+
+
+def unlike_lisbon(phones: str) -> int:
+    """Return a number that is lower the more a pronunciation of Portugal has in common with that of Lisbon.
+
+    There a is ɐ before m, n and nh; ei is ɐj, ou is o and sc is ʃ; and i before a vowel is j.
+    """
+    counts = Counter(pairwise(phones.split(" ")))
+    hiatus = sum(count for (one, after), count in counts.items() if one == "i" and is_vowel(after))
+    others = (("a", "m"), ("a", "n"), ("a", "ɲ"), ("o", "w"), ("ʃ", "s"))
+    return hiatus + sum(counts[each] for each in others) - counts["ɐ", "j"]
 
 
 def homographs() -> dict[str, dict[str, list[str]]]:

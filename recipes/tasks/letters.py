@@ -25,6 +25,7 @@ from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 
 FEATURES = Features({"text": Value("string"), "pieces": List(Value("string"))})
 _MARKS = range(ord("1"), 0x3000)  # code points of the characters that stand for tags
+_EXPECTED = 10  # times that a unit would occur under tags which never have it
 
 AlignedRow = tuple[Row, list[tuple[str, ...]]]
 
@@ -107,11 +108,30 @@ def count_unit(rows: Iterable[Row], unit: str, separator: str | None) -> dict[st
     return {tags: next(iter(of_tags)) for tags, of_tags in sorted(counts.items()) if of_tags in ({0}, {1})}
 
 
+def absent_units(rows: Iterable[Row], separator: str | None) -> dict[str, list[str]]:
+    """Return the units that never occur under some tags, by these tags, where that is no accident.
+
+    At the frequency that they have in all rows, they would occur ten times or more.
+    """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for row in rows:
+        units = row["target"].split(separator) if separator else row["target"]
+        counts[";".join(tag[1:-1] for tag in row["tags"])].update(units)
+    total: Counter[str] = sum(counts.values(), Counter())
+    enough = {tags: _EXPECTED * total.total() / of_tags.total() for tags, of_tags in sorted(counts.items())}
+    absent = {
+        tags: sorted(unit for unit, count in total.items() if unit not in counts[tags] and count >= least)
+        for tags, least in enough.items()
+    }
+    return {tags: units for tags, units in absent.items() if units}
+
+
 class LetterTask(PairTask):
     """Words, whose letters a tagger replaces by units.
 
     Its options are those of [`PairTask`], and what the tagger reads and writes: `tag_characters`, the character for
-    each tag that precedes a word, `unique_unit`, and `unique_unit_counts` as in [`count_unit`].
+    each tag that precedes a word, `unique_unit`, and `unique_unit_counts` and `absent_units` as in the functions
+    [`count_unit`] and [`absent_units`].
     """
 
     kind = "letters-to-units"

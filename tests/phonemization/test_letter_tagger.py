@@ -19,7 +19,7 @@ def restorer():
 
 
 def all_ways(restorer, word, mark, count):
-    """Return each way to spell a word with so many stress marks: its units and its probability among them."""
+    """Return each way to spell a word with one stress mark, or neither that nor ʒ, and its probability among them."""
     labels = {piece: label for label, piece in restorer.config.id2label.items()}
     letters = [
         dict(zip(labels, of_letter[list(labels.values())]))
@@ -29,7 +29,7 @@ def all_ways(restorer, word, mark, count):
     ways = [
         (tuple("".join(pieces).split()), np.prod([of_letter[piece] for of_letter, piece in zip(letters, pieces)]))
         for pieces in product(*(PIECES[letter] for letter in word))
-        if "".join(pieces).count("ˈ") == count
+        if "".join(pieces).count("ˈ") == count and (count or "ʒ" not in "".join(pieces))
     ]
     total = sum(probability for _, probability in ways)
     return sorted(((units, probability / total) for units, probability in ways), key=lambda way: -way[1])
@@ -81,6 +81,7 @@ def test_unknown_tags_are_named(restorer):
         ("unique_unit_counts", 1),
         ("unique_unit", None),
         ("target_separator", 5),
+        ("absent_units", ["ʒ"]),
     ],
 )
 def test_a_damaged_configuration_is_named(name, value):

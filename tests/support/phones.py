@@ -16,9 +16,9 @@ PIECES = {
 
 
 def make_letter_tagger():
-    """Return a restorer with random weights: words have one stress mark under br, and none under pt."""
+    """Return a restorer with random weights: words have one stress mark under br, and neither that nor ʒ under pt."""
     options = {"tag_characters": {"br": "1", "pt": "2"}, "target_separator": " ", "unique_unit": "ˈ"}
-    options["unique_unit_counts"] = {"br": 1, "pt": 0}
+    options |= {"unique_unit_counts": {"br": 1, "pt": 0}, "absent_units": {"pt": ["ʒ"]}}
     return make_restorer(variants={"1": [""], "2": [""], **PIECES}, task_options=options, initializer_range=1.0)
 
 

@@ -11,6 +11,7 @@ from atenta.recipes.samples.portuguese_phones import (
     is_standard_portugal,
     read_list,
     readings,
+    unlike_lisbon,
 )
 
 
@@ -34,6 +35,10 @@ def test_phones_may_have_several_characters():
         (is_general_brazil, "gosto", "ɡ o ʃ t u", False),  # Rio
         (is_general_brazil, "porto", "p o ɻ t u", False),
         (is_general_brazil, "bata", "b a t a", False),
+        (is_general_brazil, "casos", "k a z o s", False),
+        (is_general_brazil, "casos", "k a z u s", True),
+        (is_general_brazil, "rapaz", "ʁ a p a s", True),
+        (is_general_brazil, "vovôs", "v o v o s", True),
         (is_general_brazil, "lápis", "l a p i ʃ", False),
         (is_general_brazil, "avô", "a v o", True),
         (is_general_brazil, "chato", "ʃ a t u", True),
@@ -45,10 +50,26 @@ def test_phones_may_have_several_characters():
         (is_standard_portugal, "mar", "m a ɾ i", False),
         (is_standard_portugal, "sal", "s a l i", False),
         (is_standard_portugal, "ali", "ɐ l i", True),
+        (is_standard_portugal, "normalmente", "n u ɾ m a l i m ẽ t ɨ", False),
+        (is_standard_portugal, "florzinha", "f l o ɾ i z i ɲ ɐ", False),
+        (is_standard_portugal, "realizar", "ʁ j ɐ l i z a ɾ", True),
     ],
 )
 def test_faulty_rows_and_other_accents_are_known(is_so, word, phones, expected):
     assert is_so(word, phones) == expected
+
+
+def test_lisbon_comes_before_other_accents():
+    assert [
+        min(each, key=unlike_lisbon)
+        for each in (
+            ["s ɨ m a n ɐ", "s ɨ m ɐ n ɐ"],
+            ["f ɐ l e", "f ɐ l e j", "f ɐ l ɐ j"],
+            ["t o w ɾ u", "t o ɾ u"],
+            ["n ɐ ʃ s e ɾ", "n ɐ ʃ e ɾ"],
+            ["ɐ̃ t ɔ n i u", "ɐ̃ t ɔ n j u"],
+        )
+    ] == ["s ɨ m ɐ n ɐ", "f ɐ l ɐ j", "t o ɾ u", "n ɐ ʃ e ɾ", "ɐ̃ t ɔ n j u"]
 
 
 def test_what_is_trained_on(rows_of):

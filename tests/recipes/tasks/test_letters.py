@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from atenta import AtentaEncoderConfig, AtentaTokenizer
 from atenta.engines.kinds import kind_of
-from atenta.recipes.tasks.letters import Alignment, LetterTask, choose_marks, count_unit, encode_letters, join_units
+from atenta.recipes.tasks.letters import (
+    Alignment,
+    LetterTask,
+    absent_units,
+    choose_marks,
+    count_unit,
+    encode_letters,
+    join_units,
+)
 from atenta.restoration.character_codes import CharacterCodes
 
 UNITS = {"a": ("x",), "b": ("y", "t͡ʃ"), "c": (), "d": ("z",)}  # what the letters of random words become
@@ -89,6 +97,13 @@ def test_a_unit_is_counted_by_the_tags_under_which_its_count_never_varies():
     assert count_unit(rows, "ˈ", " ") == {"br": 1, "pt": 0, "x;pt": 0}
     assert count_unit([*rows, pair("de", "d e", "br")], "ˈ", " ") == {"pt": 0, "x;pt": 0}
     assert count_unit([pair("aa", "ˈa ˈa"), pair("b", "b")], "ˈ", None) == {}
+
+
+def test_units_are_absent_under_tags_where_they_would_occur_ten_times():
+    rows = [pair("ab", "x y", "br")] * 10 + [pair("ac", "x z", "pt")] * 10
+    assert absent_units(rows, " ") == {}  # each would occur five times
+    assert absent_units(rows * 2, " ") == {"br": ["z"], "pt": ["y"]}
+    assert absent_units([*(rows * 2), pair("b", "y", "pt"), pair("d", "w", "x", "br")], " ") == {"br": ["z"]}
 
 
 def test_words_are_encoded_with_a_label_for_each_letter_that_has_a_choice():
