@@ -208,7 +208,7 @@ class Phonemizer:
         if language is None:
             numbers, how = [number for text in texts for number in re.findall(r"\d+", text)], "write them in words"
         else:
-            found = [spell_out(text, language) for text in texts]
+            found = [spell_out(text, language, self._lexicon) for text in texts]
             texts, numbers = [text for text, _ in found], [number for _, of_text in found for number in of_text]
             how = f"{INSTALL} to have them read out"
         if numbers:

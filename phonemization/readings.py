@@ -86,7 +86,7 @@ def save_readings(folder: Path, rows: Iterator[tuple[str, str, list[str]]]) -> N
 def _rows(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
     """Yield the place and the cells of each line that is not blank."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # splitlines would part words at U+2028 and its like
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8.") from None
     for number, line in enumerate(lines, start=1):

@@ -1,8 +1,10 @@
 """Portuguese numbers, dates, amounts and abbreviations in words, as they are read aloud."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from importlib.util import find_spec
+
+from .readings import plain_word
 
 # The languages of num2words by the variants of models of phones.
 LANGUAGES = {**dict.fromkeys(("br", "br-wikipron", "pt-BR"), "pt_BR"), **dict.fromkeys(("pt", "pt-PT"), "pt")}
@@ -30,54 +32,86 @@ ABBREVIATIONS = {
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
     **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
+    **{
+        "séc.": "século",
+        "cap.": "capítulo",
+        "art.": "artigo",
+        "fig.": "figura",
+        "vol.": "volume",
+        "ltda.": "limitada",
+    },
     **{"sr": "senhor", "sra": "senhora", "dr": "doutor", "dra": "doutora", "etc": "etcétera", "vc": "você"},
+    **{"vcs": "vocês", "tb": "também", "tbm": "também", "pq": "porque", "hj": "hoje"},
 }
+# Initials with a vowel that are spelt all the same.
+SPELT = (
+    *("ABNT", "API", "BNDES", "CEO", "DNA", "EUA", "IBGE", "ICMS", "INSS", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE"),
+    *("UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
+)
 LETTER_NAMES = {
+    **{"A": "á", "E": "é", "I": "i", "O": "ó", "U": "u"},
     **{"B": "bê", "C": "cê", "D": "dê", "F": "efe", "G": "gê", "H": "agá", "J": "jota", "K": "cá", "L": "éle"},
     **{"M": "eme", "N": "ene", "P": "pê", "Q": "quê", "R": "erre", "S": "ésse", "T": "tê", "V": "vê", "W": "dáblio"},
     **{"X": "xis", "Y": "ípsilon", "Z": "zê"},
 }
-_NUMBER = r"\d{1,3}(?:\.\d{3})+(?:,\d+)?(?!\d)|\d+(?:,\d+)?"
-_SCALE = r"(?:\s(?P<scale>mil|milhão|milhões|bilhão|bilhões)\b)?"
-_TIMES = r"(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min)?|h)\b"
-_ROMAN = r"(?=[XVI]{2})X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"  # II to XXXIX: kings, popes, centuries, chapters
+_THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
+_NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
+_SCALE = r"(?:\s(?P<scale>mil|mi|milhão|milhões|bi|bilhão|bilhões)\b)?"
+_SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões")}
+_TIMES = r"(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m)?|h)\b"
+# II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
+_ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 _PATTERN = re.compile(
-    r"\b(?P<day>[12]\d|3[01]|0?[1-9])/(?P<month>1[0-2]|0?[1-9])/(?P<year>\d{4})\b"
+    r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
     rf"|\b(?P<roman>{_ROMAN})\b"
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
     rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
-    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min|[mglh])\b))?)"
+    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglh])\b))?)"
 )
-_ABBREVIATION = re.compile(
-    rf"(?<!\w)(?:{'|'.join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))})(?!\w)", re.I
-)
+_ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
+_SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
+_LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
+_ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
+_MEASURE = r"(?<=\d )(?:KM|KG|CM|MM|ML)|(?<=KM/)H"
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
-_INITIALS = re.compile(rf"(?<![°º])\b(?!{_ROMAN}\b)[B-DF-HJ-NP-TV-Z]{{1,5}}\b(?![$'’])")
+_INITIALS = re.compile(
+    rf"(?<![°º])\b(?!(?:{_ROMAN}|{_MEASURE})\b)(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})\b(?![$'’])"
+)
 
 
-def spell_out(text: str, language: str) -> tuple[str, list[str]]:
+def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
     """Return a text with its numbers, dates, times, amounts, measures, abbreviations and initials in words.
 
     Numbers agree with no noun: `2 casas` is *dois casas*. Roman ones up to X are ordinals, as of kings and centuries.
-    Initials with a vowel, such as `ONU`, are left as words.
+    Initials with a vowel, such as `ONU`, are left as words, but for some that are always spelt.
 
     Args:
         text: in Portuguese.
         language: `"pt_BR"` or `"pt"`, as num2words has them.
+        known: abbreviations and initials that stay, as [`plain_word`] has them.
 
     Returns:
         The text, and the numbers that stay as they are because num2words is not installed.
     """
-    text = _ABBREVIATION.sub(lambda found: ABBREVIATIONS[found[0].casefold()], text)
-    text = _INITIALS.sub(lambda found: " ".join(map(LETTER_NAMES.__getitem__, found[0])), text)
+
+    def expand(found: re.Match[str]) -> str:
+        if plain_word(found[0]).strip(".") in known:
+            return found[0]
+        if found.re is _INITIALS:
+            return " ".join(map(LETTER_NAMES.__getitem__, found[0]))
+        return ABBREVIATIONS[found[0].casefold()] + " " * text[found.end() : found.end() + 1].isdecimal()
+
+    text = _ABBREVIATION.sub(expand, text)
+    text = _INITIALS.sub(expand, text)
     if not _PATTERN.search(text):
         return text, []
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
+    text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
 
     def replace(found: re.Match[str]) -> str:
         # A hyphen would make one word of two numbers. `2ª-feira` is one.
@@ -130,10 +164,17 @@ def _reader(language: str) -> Callable[[int], str]:
     return lambda number: num2words(number, lang=language).replace(",", "")
 
 
+def _divide(number: str) -> tuple[str, str, str]:
+    """Return the digits before and after the sign that parts a number, and the sign's name."""
+    is_point = "," not in number and not re.fullmatch(_THOUSANDS, number)
+    whole, _, fraction = number.partition(".") if is_point else number.replace(".", "").partition(",")
+    return whole, fraction, "ponto" if is_point else "vírgula"
+
+
 def _read_number(number: str, cardinal: Callable[[int], str]) -> str:
-    whole, _, fraction = number.replace(".", "").partition(",")
+    whole, fraction, sign = _divide(number)
     words = _read_digits(whole, cardinal, _MOST_DIGITS)
-    return f"{words} vírgula {_read_digits(fraction, cardinal, 2)}" if fraction else words
+    return f"{words} {sign} {_read_digits(fraction, cardinal, 2)}" if fraction else words
 
 
 def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
@@ -145,10 +186,11 @@ def _read_digits(digits: str, cardinal: Callable[[int], str], most: int) -> str:
 def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callable[[int], str]) -> str:
     one, several, hundredth = _CURRENCIES[currency]
     agree = _feminine if one == "libra" else str
-    whole, _, cents = amount.replace(".", "").partition(",")
+    whole, cents, _ = _divide(amount)
     if scale == "mil":
         return f"{'' if amount == '1' else agree(_read_number(amount, cardinal)) + ' '}mil {several}"
     if scale:
+        scale = _SHORT_SCALES[scale][amount != "1"] if scale in _SHORT_SCALES else scale
         return f"{_read_number(amount, cardinal)} {scale} de {several}"
     if len(cents) not in (0, 2):
         return f"{agree(_read_number(amount, cardinal))} {several}"
@@ -164,7 +206,7 @@ def _read_amount(amount: str, currency: str, scale: str | None, cardinal: Callab
 
 
 def _name_unit(unit: str, number: str, language: str) -> str:
-    name = _UNITS[unit]
+    name = _UNITS[unit if unit in _UNITS else unit.lower()]
     if language == "pt":
         name = name.replace("ô", "ó")
     if unit == "%" or number == "1":

@@ -63,11 +63,31 @@ from atenta.phonemization.spelled_out import spell_out
         ("Pedro II, João VI", "Pedro segundo, João sexto"),
         ("os séculos XIX e XX", "os séculos dezenove e vinte"),
         ("o DVD e a VX", "o dê vê dê e a vê xis"),  # no numbers
+        (
+            "em 2024-03-12 e 12.05.2024",
+            "em doze de março de dois mil e vinte e quatro e doze de maio de dois mil e vinte e quatro",
+        ),
+        ("12.5% e 3.14, não 1.2.3", "doze ponto cinco por cento e três ponto catorze, não um.dois.três"),
+        ("R$ 12.50 e R$ 1.250", "doze reais e cinquenta centavos e mil duzentos e cinquenta reais"),
+        ("10.0.0.1", "dez.zero.zero.um"),
+        ("1\u202f000\u202f000 e 12\xa0345", "um milhão e doze mil trezentos e quarenta e cinco"),
+        ("R$ 2 mi, R$ 1 bi", "dois milhões de reais, um bilhão de reais"),
+        ("14h30m, 80 KM/H", "catorze horas e trinta, oitenta quilômetros por hora"),
+        ("nº3, pág.5 e art. 5º", "número três, página cinco e artigo quinto"),
+        ("no séc. V, no século I e no capítulo X", "no século quinto, no século primeiro e no capítulo décimo"),
+        ("o IBGE e os EUA", "o i bê gê é e os é u á"),
         ("nada muda aqui, João!", "nada muda aqui, João!"),
     ],
 )
 def test_in_words(text, expected):
     assert spell_out(text, "pt_BR") == (expected, [])
+
+
+def test_what_is_known_stays():
+    assert spell_out("o Sr. vc viu na TV, a DVD", "pt_BR", {"sr", "vc", "tv"}) == (
+        "o Sr. vc viu na TV, a dê vê dê",
+        [],
+    )
 
 
 def test_portugal_has_its_own_words():

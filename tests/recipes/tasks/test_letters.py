@@ -103,7 +103,7 @@ def test_units_are_absent_under_tags_where_they_would_occur_ten_times():
     rows = [pair("ab", "x y", "br")] * 10 + [pair("ac", "x z", "pt")] * 10
     assert absent_units(rows, " ") == {}  # each would occur five times
     assert absent_units(rows * 2, " ") == {"br": ["z"], "pt": ["y"]}
-    assert absent_units([*(rows * 2), pair("b", "y", "pt"), pair("d", "w", "x", "br")], " ") == {"br": ["z"]}
+    assert absent_units([*(rows * 3), pair("b", "y", "pt"), pair("d", "w", "x", "br")], " ") == {"br": ["z"]}
 
 
 def test_words_are_encoded_with_a_label_for_each_letter_that_has_a_choice():
