@@ -38,7 +38,7 @@ ROWS = {
     "low_resource_g2p": (PAIRS, "dda3eefc0a534bf0"),
     "medium_resource_g2p": (PAIRS, "9ad07bbb168ab6e1"),
     "brazil_g2p": (PAIRS, "7e7fc55a28ffb464"),
-    "portuguese_g2p": (PAIRS, "9f892da6b5322297"),
+    "portuguese_g2p": (PAIRS, "03fa2be28c919815"),
     "misspellings": (TEXT_PAIRS, "13649aa562ae33a7"),
     "hebrew": (PAIRS, "22266619ed6d5496"),
     "lener_br": (TAGGED, "2a4a7bb8a455585d"),
