@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from atenta.phonemization.letter_tagger import LetterTagger
-from atenta.phonemization.readings import is_vowel, other_reading, save_readings
+from atenta.phonemization.readings import Phones, is_vowel, other_reading, save_readings
 from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
 
@@ -178,8 +178,9 @@ def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
 def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the words that a model writes wrongly under `br`, as far as the other lists or the spelling say so.
 
-    The stressed e or o has the height that all pronunciations of Wiktionary give it, of Brazil and of Portugal; g is
-    soft before e and i; the ending -ens has its glide.
+    The stressed e or o has the height that all pronunciations of Wiktionary give it, of Brazil and of Portugal; the u
+    of que, qui, gue and gui is heard where they all have it, as in *cinquenta*; g is soft before e and i; the ending
+    -ens has its glide.
     """
     heights = [
         dict(chain(*(read_list(LISTS[tag], split).items() for split in ("train", "validation")))) for tag in _TESTS
@@ -194,11 +195,12 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
                 yield "br", word, [" ".join(mended)]
 
 
-def _mend(word: str, phones: Sequence[str], heights: Sequence[_Pronunciations]) -> Sequence[str]:
+def _mend(word: str, phones: Phones, heights: Sequence[_Pronunciations]) -> Phones:
     if word.count("g") == len(re.findall("g[eéêií]", word)):
         phones = tuple("ʒ" if each == "ɡ" else each for each in phones)
     if word.endswith(("ens", "éns")) and phones[-2:] == ("ẽ", "s"):
         phones = (*phones[:-1], "ỹ", "s")
+    phones = _with_heard_u(word, phones, [each for of_list in heights for each in of_list.get(word, [])])
     other = other_reading(phones)
     if other is None:
         return phones
@@ -209,6 +211,23 @@ def _mend(word: str, phones: Sequence[str], heights: Sequence[_Pronunciations]) 
         for of_list in heights
     ]
     return other if all(each == {other[place]} for each in attested) else phones
+
+
+def _with_heard_u(word: str, phones: Phones, attested: Sequence[str]) -> Phones:
+    for letter, phone in (("q", "k"), ("g", "ɡ")):
+        heard = {_places_with_u(each.split(" "), phone) for each in attested}
+        if re.search(f"{letter}u[eéêií]", word) and len(heard) == 1:
+            (wanted,) = heard
+            found = _places_with_u(phones, phone)
+            if len(found) == len(wanted):
+                is_lacking = (want and not have for want, have in zip(wanted, found))
+                phones = (*chain(*((one, "w") if one == phone and next(is_lacking) else (one,) for one in phones)),)
+    return phones
+
+
+def _places_with_u(phones: Sequence[str], phone: str) -> tuple[bool, ...]:
+    """Return whether each occurrence of a phone is before the glide w."""
+    return tuple(after == "w" for one, after in zip(phones, (*phones[1:], "")) if one == phone)
 
 
 def _nuclei(phones: Sequence[str]) -> list[str]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from atenta.phonemization.portuguese_words import INVENTORIES
+from atenta.phonemization.portuguese_words import INVENTORIES, PHONES_FOLDER
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.samples.portuguese_phones import (
     homographs,
@@ -111,3 +111,13 @@ def test_readings_of_the_closed_class_come_first():
     assert known["br", "pelo"] == ["p e l ʊ"]
     assert ("pt", "pelo") not in known  # a preposition far more often than hair
     assert len(known) == len(list(readings()))
+
+
+def test_a_u_is_heard_where_all_lists_have_it():
+    known = {
+        tuple(line.split("\t")[:2]): line.split("\t")[2:]
+        for line in (PHONES_FOLDER / "readings.txt").read_text(encoding="utf-8").splitlines()
+    }
+    assert known["br", "consequência"] == ["k õ s e ˈ k w ẽ s i ə"]
+    assert known["br", "linguiça"] == ["l ĩ ˈ ɡ w i s ə"]
+    assert ("br", "alambique") not in known
