@@ -64,11 +64,12 @@ class LetterTagger:
         options = _options(reader.config)
         marks: Any = options["tag_characters"]
         counts: Any = options.get("unique_unit_counts")
+        absent: Any = options.get("absent_units", {})
         are_right = (
             isinstance(marks, dict) and all(isinstance(mark, str) for mark in marks.values()),
             isinstance(counts, dict) and isinstance(options.get("unique_unit"), str),
             isinstance(options.get("target_separator"), str | None),
-            isinstance(options.get("absent_units", {}), dict),
+            isinstance(absent, dict) and all(isinstance(units, list) for units in absent.values()),
         )
         if not all(are_right):
             raise ValueError(
@@ -86,8 +87,8 @@ class LetterTagger:
         has_unit = np.array([piece.count(options["unique_unit"]) for piece in self._pieces])
         self._without, self._once = (np.where(has_unit == count, 0.0, _FORBIDDEN) for count in (0, 1))
         self._barred = {
-            of_tags: np.array([0.0 if absent.isdisjoint(piece) else _FORBIDDEN for piece in self._pieces])
-            for of_tags, absent in ((key, {*units}) for key, units in options.get("absent_units", {}).items())
+            of_tags: np.array([_FORBIDDEN if any(unit in units for unit in piece) else 0.0 for piece in self._pieces])
+            for of_tags, units in absent.items()
         }
 
     def _units(self, piece: str) -> tuple[str, ...]:

@@ -32,14 +32,8 @@ ABBREVIATIONS = {
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
     **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
-    **{
-        "séc.": "século",
-        "cap.": "capítulo",
-        "art.": "artigo",
-        "fig.": "figura",
-        "vol.": "volume",
-        "ltda.": "limitada",
-    },
+    **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},
+    **{"ltda.": "limitada"},
     **{"sr": "senhor", "sra": "senhora", "dr": "doutor", "dra": "doutora", "etc": "etcétera", "vc": "você"},
     **{"vcs": "vocês", "tb": "também", "tbm": "também", "pq": "porque", "hj": "hoje"},
 }

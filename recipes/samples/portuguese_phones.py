@@ -214,6 +214,7 @@ def _mend(word: str, phones: Phones, heights: Sequence[_Pronunciations]) -> Phon
 
 
 def _with_heard_u(word: str, phones: Phones, attested: Sequence[str]) -> Phones:
+    """Return phones with w after each k or ɡ that has it in all attested pronunciations of que, qui, gue or gui."""
     for letter, phone in (("q", "k"), ("g", "ɡ")):
         heard = {_places_with_u(each.split(" "), phone) for each in attested}
         if re.search(f"{letter}u[eéêií]", word) and len(heard) == 1:

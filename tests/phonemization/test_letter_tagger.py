@@ -82,6 +82,7 @@ def test_unknown_tags_are_named(restorer):
         ("unique_unit", None),
         ("target_separator", 5),
         ("absent_units", ["ʒ"]),
+        ("absent_units", {"pt": 1}),
     ],
 )
 def test_a_damaged_configuration_is_named(name, value):
