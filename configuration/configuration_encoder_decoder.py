@@ -22,6 +22,8 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
             target and its keys by their position in the source, so that the decoder can find its place in a source of
             any length. Defaults to whether positions are rotary. A configuration that was saved without this option
             means `False`.
+        transducer (`bool`, defaults to `False`): read the source from left to right and write each token of the target
+            at one place of it. A few hundred words and their phones are enough for it; the order must be the same.
         tag_token_ids (`list[int]`, *optional*): ids of feature tags. Tags have position 0 in the source, and its other
             tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
             By default tags count like any other token.
@@ -55,6 +57,7 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
     encoder_layers: int = 6
     decoder_layers: int = 6
     rotary_cross_attention: bool | None = None
+    transducer: bool = False
     tag_token_ids: list[int] | None = None
     window_length: int | None = None
     length_ratios: list[float] | None = None

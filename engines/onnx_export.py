@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 import torch
+from onnxscript import opset18
 from torch import nn
 from torch.export import Dim
 from transformers import PreTrainedModel
@@ -23,8 +24,9 @@ from transformers import PreTrainedModel
 from ..modeling import modeling_decoder, modeling_encoder_decoder
 from ..modeling.attention import MultiHeadAttention
 from ..modeling.positions import source_positions
+from ..modeling.transducer import Transducer
 from .choice import ONNX_FOLDER, Quantization, file_name
-from .onnx_models import FORMAT, FORMAT_KEY, check_export, key_value_names, made_of
+from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, check_export, key_value_names, made_of
 from .onnx_quantization import round_calibrated, round_weights
 from .saved_model import check_files
 from .torch_models import load_model, named_outputs
@@ -33,6 +35,7 @@ OPERATOR_SET = 24  # the first with TensorScatter
 _MODULES_OF_NODE = "pkg.torch.onnx.name_scopes"  # what torch notes of each node
 _WITH_BLOCKS = (".layers.", ".downsampling.")  # parts of such names
 _PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else the quantizers ask for what torch has done
+op: Any = opset18  # in which torch writes nodes, before they go to OPERATOR_SET
 CausalModel = modeling_decoder.AtentaDecoderForCausalLM
 TranslationModel = modeling_encoder_decoder.AtentaEncoderDecoderForConditionalGeneration
 
@@ -143,6 +146,7 @@ class DecoderStep(nn.Module):
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.decoder, self.lm_head = model.get_decoder(), model.lm_head
+        self.transducer = getattr(model, "transducer", None)
 
     def forward(
         self,
@@ -153,7 +157,9 @@ class DecoderStep(nn.Module):
         past: Sequence[tuple[torch.Tensor, torch.Tensor]],
         source_mask: torch.Tensor | None = None,
         source: Sequence[tuple[torch.Tensor, torch.Tensor]] = (),
-    ) -> tuple[torch.Tensor, list[tuple[torch.Tensor, torch.Tensor]]]:
+        source_logits: torch.Tensor | None = None,
+        places: torch.Tensor | None = None,
+    ) -> tuple[Any, ...]:
         """Read new tokens.
 
         Args:
@@ -164,9 +170,12 @@ class DecoderStep(nn.Module):
             past: keys and values of each block, (batch, capacity, heads · head_dim) each.
             source_mask: (batch, 1, new_length, source_length), added to the scores of cross-attention.
             source: keys and values of the source in each block, (batch, source_length, heads · head_dim) each.
+            source_logits: a transducer's, (batch, source_length, vocab_size).
+            places: a transducer's weights of the places before each new token, (batch, new_length, source_length).
 
         Returns:
-            Logits, (batch, new_length, vocab_size), and `past` with the new keys and values.
+            Logits, (batch, new_length, vocab_size), `past` with the new keys and values, and a transducer's weights
+            of the places after each new token.
         """
         decoder, present = self.decoder, []
         hidden_states = decoder.embeddings(decoder.embeddings.embed_tokens(input_ids), position_ids)
@@ -182,19 +191,28 @@ class DecoderStep(nn.Module):
                 past_key_values=cache,
             )
             present.append((cache.keys, cache.values))
-        return self.lm_head(decoder.norm(hidden_states)), present
+        logits = self.lm_head(decoder.norm(hidden_states))
+        if self.transducer is None or source_mask is None:
+            return logits, present
+        is_place = source_mask[:, 0] == 0
+        decisions = self.transducer.decide(logits, source_logits, input_ids)
+        places = self.transducer.go_on(places, *decisions, is_place)
+        return self.transducer.mix(places, logits, source_logits, is_place[:, 0]), present, places
 
 
 class SourceKeysAndValues(nn.Module):
-    """The graph of an encoder-decoder's encoder: what the cross-attention of each block reads of the source."""
+    """The graph of an encoder-decoder's encoder: what the cross-attention of each block reads of the source.
+
+    A transducer also has the logits of each place.
+    """
 
     def __init__(self, model: PreTrainedModel) -> None:
         super().__init__()
         self.config, self.model = model.config, model.model
+        self.lm_head: nn.Module = model.lm_head
+        self.transducer: Transducer | None = model.transducer
 
-    def forward(
-        self, input_ids: torch.Tensor, attention_mask: torch.Tensor
-    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> tuple[Any, ...]:
         """Map ids and mask, (batch, length) each, to keys and values, (batch, length, heads · head_dim)."""
         position_ids = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
         states = self.model.encoder(input_ids, attention_mask, position_ids=position_ids).last_hidden_state
@@ -202,9 +220,10 @@ class SourceKeysAndValues(nn.Module):
         if self.config.rotary_cross_attention:
             rotary = self.model.decoder.rotary(position_ids, states.dtype)
         layers = [block.cross_attn for block in self.model.decoder.layers]
-        return [
+        pairs = [
             (layer.turn(layer.attention.k_proj(states), rotary), layer.attention.v_proj(states)) for layer in layers
         ]
+        return (pairs,) if self.transducer is None else (pairs, self.lm_head(self.transducer.source_proj(states)))
 
 
 class HeadOutputs(nn.Module):
@@ -340,6 +359,13 @@ def export_step(model: PreTrainedModel) -> Graph:
         shapes["source"] = [({0: sizes["batch"], 1: sizes["source_length"]},) * 2] * blocks
         names += ["source_mask", *key_value_names("source", blocks)]
     outputs = ["logits", *key_value_names("present", blocks)]
+    if getattr(config, "transducer", False):
+        inputs["source_logits"] = torch.zeros(batch, length, config.vocab_size)
+        inputs["places"] = torch.zeros(batch, new, length)
+        shapes["source_logits"] = {0: sizes["batch"], 1: sizes["source_length"]}
+        shapes["places"] = {0: sizes["batch"], 1: sizes["new_length"], 2: sizes["source_length"]}
+        names += ["source_logits", "places"]
+        outputs.append("new_places")
     return _export(DecoderStep(model), inputs, shapes, names, outputs)
 
 
@@ -349,6 +375,8 @@ def export_source(model: PreTrainedModel) -> Graph:
     inputs["attention_mask"][1, 5:] = 0
     shapes = {name: {0: Dim("batch"), 1: Dim("source_length")} for name in inputs}
     names = key_value_names("source", len(model.get_decoder().layers))
+    if model.transducer is not None:
+        names.append("source_logits")
     return _export(SourceKeysAndValues(model), inputs, shapes, list(inputs), names)
 
 
@@ -364,6 +392,14 @@ def export_head(model: PreTrainedModel) -> Graph:
         outputs = list(named_outputs(model(**inputs)))
     shapes = {name: {0: Dim("batch"), 1: Dim("length")} for name in inputs}
     return _export(HeadOutputs(model), inputs, shapes, list(inputs), outputs)
+
+
+def _log_sums_of_firsts(numbers: Any, dim: int) -> Any:
+    """Write logcumsumexp over the last dimension, for which torch has nodes that overflow."""
+    places = op.Range(0, op.Squeeze(op.Shape(numbers, start=-1)), 1)
+    is_later = op.Greater(op.Unsqueeze(places, [0]), op.Unsqueeze(places, [1]))
+    square = op.Where(is_later, op.CastLike(float(HIDDEN), numbers), op.Unsqueeze(numbers, [-2]))
+    return op.ReduceLogSumExp(square, [-1], keepdims=0)
 
 
 def _pairs(blocks: int, *shape: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
@@ -387,6 +423,7 @@ def _export(
             input_names=input_names,
             output_names=output_names,
             opset_version=OPERATOR_SET,
+            custom_translation_table={torch.ops.aten.logcumsumexp.default: _log_sums_of_firsts},
             dynamo=True,
             verbose=False,
         )

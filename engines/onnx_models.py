@@ -35,7 +35,8 @@ _IN_GRAPHS = (  # options that change what a graph computes, and no shape of its
     *("position_embedding_type", "position_embedding_theta", "scale_embedding", "rotary_cross_attention"),
     *("tag_token_ids", "ngram_sizes", "shared_ngram_sizes", "pad_token_id"),
 )
-_IN_GRAPHS_IF_SET = ("downsampling_heads",)  # newer ones, which must not change the digest of earlier models
+# Newer ones, which must not change the digest of earlier models.
+_IN_GRAPHS_IF_SET = ("downsampling_heads", "transducer")
 _INT8_NODES = re.compile(rb'"(\x0bMatMulNBits|\x10DequantizeLinear)')  # as protocol buffers write the type of a node
 _OF_CLASSES = ("text-classification", "token-classification", "character-restoration")  # tasks with names of classes
 HIDDEN = np.float32(-1e9)  # added to a score, it leaves nothing of it in float32
@@ -229,6 +230,7 @@ class OnnxGenerator:
             raise ValueError(f"{folder} has a decoder_model without a cache; expected the files of `atenta export`.")
         self.blocks, self.width = len(past) // 2, past[0].shape[-1]
         self.vocab_size = self.decoder.get_outputs()[0].shape[-1]
+        self.is_transducer = any(each.name == "places" for each in self.decoder.get_inputs())
         self.longest = learned_positions(config)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -258,8 +260,9 @@ class OnnxTexts:
         self.length = 0  # number of used slots
         self.visible = np.empty((0, 0, 0), np.float32)  # (texts, branches, capacity), added to the scores
         self.positions = np.empty(0, np.int64)  # (texts,), of the next token
-        self.source: dict[str, np.ndarray] = {}  # its keys and values in each block
+        self.source: dict[str, np.ndarray] = {}  # its keys and values in each block, and a transducer's logits
         self.source_mask: np.ndarray | None = None  # (texts, source_length), added to the scores
+        self.places: np.ndarray | None = None  # (texts, branches, source_length), a transducer's weights of them
         # The memory that onnxruntime reads and writes, by name, until texts, branches or capacity change.
         self.bound: dict[str, np.ndarray] = {}
 
@@ -273,10 +276,13 @@ class OnnxTexts:
             tags = self.model.tag_token_ids  # they are at position 0, and other tokens are counted from 1
             counted = attention_mask * ~np.isin(input_ids, tags)
             self._check_length(int(counted.sum(-1).max()) + bool(tags))
-            names = key_value_names("source", self.model.blocks)
+            names = [each.name for each in self.model.encoder.get_outputs()]
             inputs = {"input_ids": input_ids, "attention_mask": attention_mask}
             self.source = dict(zip(names, self.model.encoder.run(names, inputs)))
             self.source_mask = np.where(attention_mask, np.float32(0), HIDDEN)
+            if self.model.is_transducer:
+                is_first = attention_mask * attention_mask.cumsum(-1) == 1
+                self.places = np.where(is_first, np.float32(0), HIDDEN)[:, None]
             input_ids = np.full((len(input_ids), 1), self.model.start_token_id)
             attention_mask = np.ones_like(input_ids)
         texts, length = input_ids.shape
@@ -299,6 +305,8 @@ class OnnxTexts:
             self._bind(self._make_room(visible) if is_full else visible)
         elif branches > 1:
             self.visible[:] = np.take_along_axis(self.visible, parents[:, :, None], axis=1)
+        if self.places is not None:
+            self.places = np.take_along_axis(self.places, parents[:, :, None], axis=1)
         own = np.arange(branches)
         self.visible[:, own, self.length + own] = 0
         return self._run(token_ids, self.positions[:, None])
@@ -309,6 +317,8 @@ class OnnxTexts:
         self.source = {name: each[rows] for name, each in self.source.items()}
         if self.source_mask is not None:
             self.source_mask = self.source_mask[rows]
+        if self.places is not None:
+            self.places = self.places[rows]
         self.visible, self.positions, self.bound = self.visible[rows], self.positions[rows], {}
 
     def _run(self, input_ids: np.ndarray, position_ids: np.ndarray) -> np.ndarray:
@@ -317,7 +327,11 @@ class OnnxTexts:
         self.bound["input_ids"][:] = input_ids
         self.bound["position_ids"][:] = position_ids
         self.bound["write_index"][:] = self.length
+        if self.places is not None:
+            self.bound["places"][:] = self.places
         self.model.decoder.run_with_iobinding(self.binding)
+        if self.places is not None:
+            self.places = self.bound["new_places"].copy()
         self.length += input_ids.shape[1]
         self.positions = self.positions + 1
         return self.bound["logits"]
@@ -365,15 +379,20 @@ class OnnxTexts:
         }
         if self.source_mask is not None:
             inputs["source_mask"] = np.repeat(self.source_mask[:, None, None], new, axis=2)
+        if self.places is not None:
+            inputs["places"] = np.empty((texts, new, self.places.shape[2]), np.float32)
         self.binding = self.model.decoder.io_binding()
         for name, array in inputs.items():
             value = _share(array)
             self.binding.bind_ortvalue_input(name, value)
             if name.startswith("past."):  # written in place
                 self.binding.bind_ortvalue_output(name.replace("past", "present"), value)
-        logits = np.empty((texts, new, self.model.vocab_size), np.float32)
-        self.binding.bind_ortvalue_output("logits", _share(logits))
-        self.bound = {**inputs, "logits": logits}
+        outputs = {"logits": np.empty((texts, new, self.model.vocab_size), np.float32)}
+        if self.places is not None:
+            outputs["new_places"] = np.empty_like(inputs["places"])
+        for name, array in outputs.items():
+            self.binding.bind_ortvalue_output(name, _share(array))
+        self.bound = {**inputs, **outputs}
         self.visible = inputs["attention_mask"][:, 0]
 
 

@@ -32,7 +32,7 @@ Change: TypeAlias = Callable[[Any, str, torch.Tensor, torch.Tensor], tuple[torch
 
 _OF_NO_CLASS = (
     *("ngram_sizes", "shared_ngram_sizes", "conv_kernel_size", "downsampling_rate"),
-    *("character_variants", "tag_token_ids"),
+    *("character_variants", "tag_token_ids", "transducer"),
 )
 _STEEP = 2.0**20  # |gelu(cx)/c - relu(x)| is at most 0.17/c
 _LINEAR_FROM = 16.0  # from here on most activations return what they are given

@@ -19,6 +19,7 @@ from .modeling_decoder import AtentaDecoderModel, AtentaGenerationMixin
 from .modeling_encoder import AtentaEncoderModel
 from .modeling_transformer import AtentaTransformerPreTrainedModel, check_not_empty
 from .positions import position_ids_from_mask, source_positions
+from .transducer import Transducer
 
 
 class AtentaCrossAttentionDecoderModel(AtentaDecoderModel):
@@ -227,7 +228,8 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
 class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTrainedModel, AtentaGenerationMixin):
     """An encoder-decoder that turns one text into another (documents 3 and 4).
 
-    The output layer covers the whole vocabulary, including `<eos>`.
+    The output layer covers the whole vocabulary, including `<eos>`. With `transducer`, each token is written at a
+    place of the source, as in [`Transducer`].
     """
 
     _tied_weights_keys = {"lm_head.weight": "model.encoder.embeddings.embed_tokens.weight"}
@@ -237,6 +239,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         super().__init__(config)
         self.model = AtentaEncoderDecoderModel(config)
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
+        self.transducer = Transducer(config) if config.transducer else None
         self.loss_type = "ForMaskedLM"  # the loss for this class name would shift the labels a second time
         self.post_init()
 
@@ -312,11 +315,16 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         Returns:
             `logits` (batch, target_length, vocab_size), `past_key_values` and the encoder's outputs; with labels,
             `loss`, the mean cross-entropy in nats.
+
+        Raises:
+            ValueError: If a transducer is given neither labels nor `decoder_input_ids`.
         """
+        # The labels say what was written also where training hides some of it from the decoder.
+        written = decoder_input_ids if labels is None else self.prepare_decoder_input_ids_from_labels(labels)
         if labels is not None:
             use_cache = False
             if decoder_input_ids is None and decoder_inputs_embeds is None:
-                decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
+                decoder_input_ids = written
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,
@@ -332,6 +340,13 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
             **kwargs,
         )
         logits = self.lm_head(outputs.last_hidden_state)
+        if self.transducer is not None:
+            if written is None:
+                raise ValueError("A transducer has to know what was written; expected labels or decoder_input_ids.")
+            source_logits = self.lm_head(self.transducer.source_proj(outputs.encoder_last_hidden_state))
+            logits = self.transducer(
+                logits, source_logits, written, decoder_attention_mask, attention_mask, outputs.get(CACHE_NAME)
+            )
         loss = None
         if labels is not None:
             loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)

@@ -50,7 +50,7 @@ _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recip
     "head_dim=": "hidden_size / num_attention_heads = ",
     "max_position_embeddings": "max_length",
 }
-_POSITIONS = ("rotary_cross_attention", "tags_with_positions")  # of new models with two stacks
+_OF_NEW_MODELS = ("rotary_cross_attention", "transducer", "tags_with_positions")  # with two stacks
 # Options of every recipe that writes a card.
 CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
 CardTitleOption = Annotated[
@@ -172,6 +172,11 @@ class TwoStackArguments(ModelArguments):
     rotary_cross_attention: Annotated[
         bool | None, Mark.FIXED, "rotate queries and keys of cross-attention too; None: if the positions are rotary"
     ] = None
+    transducer: Annotated[
+        bool,
+        Mark.FIXED,
+        "read the source from left to right and write each token at one place of it: for few pairs of words",
+    ] = False
     tags_with_positions: Annotated[
         bool, Mark.FIXED, "feature tags count as positions, instead of sharing position 0"
     ] = False
@@ -183,10 +188,10 @@ class TwoStackArguments(ModelArguments):
             ValueError: Also if an option of new models is given with a saved one.
         """
         super().__post_init__()
-        changed = [f"--{name}" for name in _POSITIONS if getattr(self, name) != getattr(type(self), name)]
+        changed = [f"--{name}" for name in _OF_NEW_MODELS if getattr(self, name) != getattr(type(self), name)]
         if self.model_name_or_path is not None and changed:
             raise ValueError(
-                f"{' and '.join(changed)}: a saved model keeps its positions. Leave it out, or --model_name_or_path."
+                f"{' and '.join(changed)}: a saved model keeps its own. Leave it out, or --model_name_or_path."
             )
 
 

@@ -144,6 +144,14 @@ def assert_exported_generator(folder, model):
     assert_same_logits(OnnxGenerator(folder / ONNX_FOLDER, model.config.to_dict()).begin, model)
 
 
+def test_a_transducer(tmp_path):
+    """In a source that is padded, with beams that end and split."""
+    options = {"transducer": True, "position_embedding_type": "rotary", "initializer_range": 0.3}
+    model = tiny_model(GENERATORS[1], encoder_layers=1, decoder_layers=1, **options)
+    assert_exported_generator(tmp_path, model)
+    assert_same_logits(TorchGenerator(model).begin, model)
+
+
 @pytest.mark.slow
 def test_rotary_positions_without_rotary_cross_attention(tmp_path):
     options = {"position_embedding_type": "rotary", "rotary_cross_attention": False, "encoder_layers": 1}
