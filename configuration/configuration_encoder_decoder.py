@@ -23,7 +23,7 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
             any length. Defaults to whether positions are rotary. A configuration that was saved without this option
             means `False`.
         transducer (`bool`, defaults to `False`): read the source from left to right and write each token of the target
-            at one place of it. A few hundred words and their phones are enough for it; the order must be the same.
+            at one place of it, as words and their phones allow, which have the same order.
         tag_token_ids (`list[int]`, *optional*): ids of feature tags. Tags have position 0 in the source, and its other
             tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
             By default tags count like any other token.

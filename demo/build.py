@@ -17,7 +17,7 @@ from mistakes import write_mistakes
 from atenta.engines.onnx_export import graphs_of
 from atenta.engines.torch_models import load_model
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
-from atenta.phonemization.spelled_out import ABBREVIATIONS, LETTER_NAMES, SPELT
+from atenta.phonemization.spelled_out import ABBREVIATIONS, FOREIGN_LETTERS, FOREIGN_WORD, LETTER_NAMES, SAINTS, SPELT
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
 DEMO = Path(__file__).parent
@@ -63,7 +63,10 @@ def build_site(
     for folder, name in ((MODEL_FOLDER, "tagger"), (speech, "speech")):
         _copy(folder, site / "models" / name, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
     _copy(phones, speaker, "config.json", "tokenizer.json", "readings.txt", "onnx/model_int8.onnx")
-    spelled_out = {"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES, "initials": SPELT}
+    spelled_out = {
+        **{"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES, "initials": SPELT, "saints": SAINTS},
+        **{"foreignWord": FOREIGN_WORD, "foreignLetters": FOREIGN_LETTERS},
+    }
     (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")
     write_mistakes(site / "mistakes.json")
     _copy(trained, translator, "config.json", "generation_config.json", "tokenizer.json")

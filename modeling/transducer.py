@@ -21,8 +21,8 @@ class Transducer(nn.Module):
 
         P(yⱼ | y₁…yⱼ₋₁) = Σᵢ P(place i | y₁…yⱼ₋₁) · P(yⱼ | place i, y₁…yⱼ₋₁)
 
-    A few hundred pairs are enough to learn it from, because where to look need not be learned. The target has to keep
-    the order of the source, as phones do.
+    Where to look need not be learned, which helps where pairs are few. The target has to keep the order of the source,
+    as phones do.
 
     Args:
         config: the model's hyper-parameters. What goes on to the next place is `<eos>`.

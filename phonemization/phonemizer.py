@@ -18,7 +18,7 @@ from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, list_of_texts
 from .letter_tagger import LetterTagger
 from .readings import STRESS, Phones, Reading, load_readings, other_reading, plain_word, read_lexicon
-from .spelled_out import INSTALL, LANGUAGES, spell_out
+from .spelled_out import INSTALL, LANGUAGES, in_native_letters, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
 _TOKEN = re.compile(rf"{_LETTERS}(?:['’\u2010\u2011-]{_LETTERS})*|\d+")
@@ -266,7 +266,8 @@ class Phonemizer:
 
     def _write(self, words: Sequence[str], variant: str | None, n_best: int) -> dict[str, tuple[Reading, ...]]:
         """Return the readings that the model writes for words; none for those with letters that it has not."""
-        spelled = {word: self._in_known_letters(word) for word in words}
+        native = in_native_letters if variant in LANGUAGES else str
+        spelled = {word: self._in_known_letters(native(word)) for word in words}
         cached = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
         new = sorted(text for text, readings in cached.items() if readings is None)
         found = self.tagger.write(new, () if variant is None else (variant,), n_best)

@@ -33,10 +33,41 @@ ABBREVIATIONS = {
     **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
     **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},
-    **{"ltda.": "limitada"},
+    **{
+        "ltda.": "limitada",
+        "s.a.": "ésse á",
+        "jr.": "júnior",
+        "gov.": "governador",
+        "pe.": "padre",
+        "obs.": "observação",
+    },
+    **{"sta.": "santa", "sto.": "santo", "exmo.": "excelentíssimo", "exma.": "excelentíssima", "vs.": "versus"},
+    **{"sr.ª": "senhora", "dr.ª": "doutora", "prof.ª": "professora", "eng.º": "engenheiro", "eng.ª": "engenheira"},
+    **{"ap.": "apartamento", "apto.": "apartamento", "c/": "com", "p/": "para", "s/": "sem", "s/n": "sem número"},
     **{"sr": "senhor", "sra": "senhora", "dr": "doutor", "dra": "doutora", "etc": "etcétera", "vc": "você"},
     **{"vcs": "vocês", "tb": "também", "tbm": "também", "pq": "porque", "hj": "hoje"},
+    **{"q": "que", "blz": "beleza", "msg": "mensagem", "½": "meio", "¼": "um quarto", "¾": "três quartos"},
 }
+# After S., which is são before them.
+SAINTS = (
+    *("Bento", "Bernardo", "Brás", "Caetano", "Carlos", "Cristóvão", "Domingos", "Francisco", "Gabriel", "Gonçalo"),
+    *(
+        "João",
+        "Joaquim",
+        "Jorge",
+        "José",
+        "Lourenço",
+        "Lucas",
+        "Luís",
+        "Luiz",
+        "Mamede",
+        "Marcos",
+        "Martinho",
+        "Mateus",
+    ),
+    *("Miguel", "Paulo", "Pedro", "Roque", "Sebastião", "Tiago", "Tomé", "Vicente"),
+)
+_FRACTIONS = {"1/2": "meio", "1/3": "um terço", "2/3": "dois terços", "1/4": "um quarto", "3/4": "três quartos"}
 # Initials with a vowel that are spelt all the same.
 SPELT = (
     *("ABNT", "API", "BNDES", "CEO", "DNA", "EUA", "IBGE", "ICMS", "INSS", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE"),
@@ -48,6 +79,15 @@ LETTER_NAMES = {
     **{"M": "eme", "N": "ene", "P": "pê", "Q": "quê", "R": "erre", "S": "ésse", "T": "tê", "V": "vê", "W": "dáblio"},
     **{"X": "xis", "Y": "ípsilon", "Z": "zê"},
 }
+# How foreign letters are read, one after the other, in words that have some: *Kelly*, *shopping*, *Sophia*.
+FOREIGN_WORD = r"[kwy]|[pt]h|(?<!n)sh|([bdfglmnptvz])\1"
+FOREIGN_LETTERS = (
+    *((r"([bdfgklmnptvz])(?=\1)", ""), ("ph", "f"), ("th", "t"), ("kh", "k")),
+    *(("(?<!n)sh(?![aeiouyáéíóúâêôãõ])", "che"), ("(?<!n)sh", "ch")),
+    *(("c?k(?=[eiyéêí])", "qu"), ("c?k(?=s?$)", "que"), ("c?k", "c")),
+    *(("wh", "w"), ("^w(?=a[glnrt]|[lr])", "v"), ("(?<=[aeiou])w(?![aeiouy])", "u"), ("oo", "u"), ("ee", "i")),
+    *(("(?<=[bcdfghjlmnpqrstvxz])y$", "e"), ("y", "i")),
+)
 _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
 _SCALE = r"(?:\s(?P<scale>mil|mi|milhão|milhões|bi|bilhão|bilhões)\b)?"
@@ -58,6 +98,8 @@ _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
+    rf"|(?<![\w/])(?<!dia )(?P<fraction>{'|'.join(_FRACTIONS)})(?![\w/])"
+    r"|\b(?P<telephone>\d{5}-\d{4})\b"
     rf"|\b(?P<roman>{_ROMAN})\b"
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)])[-−])?(?:"
@@ -67,14 +109,19 @@ _PATTERN = re.compile(
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
+_GROUPS = re.compile(r"(?<![\d.,+-])(?<!\d )\d{1,3}(?: \d{3})+(?!\d|[.-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
-_MEASURE = r"(?<=\d )(?:KM|KG|CM|MM|ML)|(?<=KM/)H"
+_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML)|(?<=KM/)H"
+_SOUNDS = "h+m+|p?s+h*t?|tsc|z+|[bg]r+|k{3,}|rs+|k[mg]|[cm]m|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
-    rf"(?<![°º])\b(?!(?:{_ROMAN}|{_MEASURE})\b)(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})\b(?![$'’])"
+    rf"(?<![°º])(?<![^\W\d_])(?!(?:{_ROMAN}|{_MEASURE})\b)(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})(?![^\W\d_]|[$'’])"
+    rf"|(?<![\w.'’@/-])(?<!\d )(?!(?:{_SOUNDS})\b)[b-df-hj-np-tv-z]{{1,5}}(?![^\W\d_]|[/'’@-])"
 )
+_DON = re.compile(r"\bD\. (?=[A-ZÀ-Ý][a-zß-ÿ]*([a-zß-ÿ])\b)")
+_SAINT = re.compile(rf"\bS\. (?=(?:{'|'.join(SAINTS)})\b)")
 
 
 def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
@@ -95,17 +142,21 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     def expand(found: re.Match[str]) -> str:
         if plain_word(found[0]).strip(".") in known:
             return found[0]
+        before, after = (
+            each.isalnum() for each in (text[max(0, found.start() - 1) : found.start()], text[found.end() :][:1])
+        )
         if found.re is _INITIALS:
-            return " ".join(map(LETTER_NAMES.__getitem__, found[0]))
-        return ABBREVIATIONS[found[0].casefold()] + " " * text[found.end() : found.end() + 1].isdecimal()
+            return " " * before + " ".join(LETTER_NAMES[each] for each in found[0].upper()) + " " * after
+        return ABBREVIATIONS[found[0].casefold()] + " " * after
 
+    text = _SAINT.sub("são ", _DON.sub(lambda found: "dona " if found[1] == "a" else "dom ", text))
     text = _ABBREVIATION.sub(expand, text)
     text = _INITIALS.sub(expand, text)
     if not _PATTERN.search(text):
         return text, []
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
-    text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
+    text = _GROUPS.sub(_join_groups, _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text)))
 
     def replace(found: re.Match[str]) -> str:
         # A hyphen would make one word of two numbers. `2ª-feira` is one.
@@ -117,6 +168,23 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     return _PATTERN.sub(replace, text), []
 
 
+def in_native_letters(word: str) -> str:
+    """Return a word as Portuguese would spell it, if it has letters that only foreign words have; else itself.
+
+    Models of phones have hardly seen such letters: *Kelly* is *quele*, *rock* is *roque*.
+    """
+    if re.search(FOREIGN_WORD, word):
+        for letters, native in FOREIGN_LETTERS:
+            word = re.sub(letters, native, word)
+    return word
+
+
+def _join_groups(found: re.Match[str]) -> str:
+    """Return `12 500` and `2 000 000` as one number, but not telephones such as `912 345 678`."""
+    groups = found[0].split(" ")
+    return ".".join(groups) if len(groups) == 2 or {*groups[1:]} == {"000"} else found[0]
+
+
 def _in_words(found: re.Match[str], language: str) -> str:
     cardinal, minus = _reader(language), "menos " * bool(found["minus"])
     if currency := found["currency"] or found["currency_last"]:
@@ -125,6 +193,10 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if found["month"]:
         day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
         return f"{day} de {_MONTHS[int(found['month']) - 1]} de {cardinal(int(found['year']))}"
+    if found["fraction"]:
+        return _FRACTIONS[found["fraction"]]
+    if found["telephone"]:
+        return " ".join(cardinal(int(digit)) for digit in found["telephone"] if digit != "-")
     if found["hours"]:
         hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) != 1)}"
         minutes = int(found["minutes"] or 0)

@@ -4,7 +4,7 @@ import { CharacterIds } from "./character_ids.js";
 import { codePoints, normalized } from "./code_points.js";
 import { LetterTagger } from "./letter_tagger.js";
 import { fetchFile, openTagger } from "./sessions.js";
-import { makeSpeller } from "./spelled_out.js";
+import { makeNative, makeSpeller } from "./spelled_out.js";
 
 const FOLDER = "models/phones";
 const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
@@ -22,17 +22,19 @@ export async function loadPhonemizer() {
     fetchFile(`${FOLDER}/readings.txt`).then((file) => file.text()),
     openTagger(`${FOLDER}/model_int8.onnx`),
   ]);
-  return new Phonemizer(new LetterTagger(run, config, new CharacterIds(tokenizer)), readings, makeSpeller(spelledOut));
+  const tagger = new LetterTagger(run, config, new CharacterIds(tokenizer));
+  return new Phonemizer(tagger, readings, makeSpeller(spelledOut), makeNative(spelledOut));
 }
 
 export class Phonemizer {
   #tagger;
   #readings = new Map(); // by variant and word: those that are known without the model
   #spellOut;
+  #inNativeLetters;
   #cache = new Map(); // of each variant, the readings of words that the model has written
 
-  constructor(tagger, readings, spellOut) {
-    [this.#tagger, this.#spellOut] = [tagger, spellOut];
+  constructor(tagger, readings, spellOut, inNativeLetters) {
+    [this.#tagger, this.#spellOut, this.#inNativeLetters] = [tagger, spellOut, inNativeLetters];
     for (const line of readings.split("\n").filter((each) => each.trim())) {
       const [variant, word, ...phones] = line.split("\t");
       this.#readings.set(`${variant}\t${plainWord(word)}`, phones.map((each) => each.split(" ")));
@@ -54,7 +56,7 @@ export class Phonemizer {
     }
     const spelled = new Map(); // of parts that the model has to write, in letters that it has
     for (const part of [...partsOf.values()].flat()) {
-      if (!this.#known(part, variant)) spelled.set(part, this.#inKnownLetters(part));
+      if (!this.#known(part, variant)) spelled.set(part, this.#inKnownLetters(this.#inNativeLetters(part)));
     }
     const cache = this.#cache.get(variant);
     const texts = [...new Set(spelled.values())].filter((each) => each && !cache.has(each)).sort();

@@ -1,20 +1,36 @@
-// Abbreviations and initials in words. As phonemization/spelled_out.py without num2words: numbers stay as they are.
+// Abbreviations and initials in words, and foreign letters. As phonemization/spelled_out.py without num2words: numbers
+// stay as they are.
 
 import { BORDER, WORD } from "./spans.js";
 
 const ROMAN = "(?:(?=[XVI]{2})|(?<=[Ss]éculo |[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
-const MEASURE = String.raw`(?<=\p{Nd} )(?:KM|KG|CM|MM|ML)|(?<=KM/)H`;
+const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML)|(?<=KM/)H`;
+const SOUNDS = "h+m+|p?s+h*t?|tsc|z+|[bg]r+|k{3,}|rs+|k[mg]|[cm]m|ml"; // and units after no number
+const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
+const DON = new RegExp(`${BORDER}D\\. (?=[A-ZÀ-Ý][a-zß-ÿ]*([a-zß-ÿ])${BORDER})`, "gu");
 
-/** Return a function that spells texts out, with the words of the package: `{abbreviations, letters, initials}`. */
-export function makeSpeller({ abbreviations, letters, initials }) {
+/** Return a function that spells words with foreign letters as Portuguese would, with the letters of the package. */
+export function makeNative({ foreignWord, foreignLetters }) {
+  const isForeign = new RegExp(foreignWord, "u");
+  const pairs = foreignLetters.map(([letters, native]) => [new RegExp(letters, "gu"), native]);
+  return (word) => isForeign.test(word) ? pairs.reduce((text, pair) => text.replace(...pair), word) : word;
+}
+
+/** Return a function that spells texts out, with the words of the package: `{abbreviations, letters, initials, saints}`. */
+export function makeSpeller({ abbreviations, letters, initials, saints }) {
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
   const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
-  const spelt = new RegExp(`(?<![°º])${BORDER}(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
-    `(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{1,5})${BORDER}(?![$'’])`, "gu");
-  const gap = (text, place) => (/^\p{Nd}/u.test(text.slice(place)) ? " " : "");
+  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
+    `(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{1,5})(?!${LETTER}|[$'’])` +
+    `|(?<!${WORD}|[.'’@/\\-])(?<!\\p{Nd} )(?!(?:${SOUNDS})${BORDER})[b-df-hj-np-tv-z]{1,5}(?!${LETTER}|[/'’@\\-])`, "gu");
+  const saint = new RegExp(`${BORDER}S\\. (?=(?:${saints.join("|")})${BORDER})`, "gu");
+  const gap = (sign) => (/^[\p{L}\p{N}]$/u.test(sign ?? "") ? " " : "");
   return (text) => text
-    .replace(abbreviation, (found, place) =>
-      abbreviations[found.toUpperCase().toLowerCase()] + gap(text, place + found.length))
-    .replace(spelt, (found) => Array.from(found, (letter) => letters[letter]).join(" "));
+    .replace(DON, (found, last) => (last === "a" ? "dona " : "dom "))
+    .replace(saint, "são ")
+    .replace(abbreviation, (found, place, whole) =>
+      abbreviations[found.toUpperCase().toLowerCase()] + gap(whole[place + found.length]))
+    .replace(spelt, (found, place, whole) => gap(whole[place - 1]) +
+      Array.from(found.toUpperCase(), (letter) => letters[letter]).join(" ") + gap(whole[place + found.length]));
 }

@@ -1,6 +1,7 @@
 """The sample of Portuguese words and their phones: which rows are trained on, and which words have two readings."""
 
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, combinations, pairwise
@@ -8,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from atenta.phonemization.letter_tagger import LetterTagger
-from atenta.phonemization.readings import Phones, is_vowel, other_reading, save_readings
+from atenta.phonemization.readings import STRESS, Phones, is_vowel, other_reading, save_readings
 from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
 
@@ -18,6 +19,9 @@ _TESTS = {"br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}
 _PHONE = re.compile("[^\u0300-\u036f](?:\u0361.|[\u0300-\u036f])*")  # a letter with its marks, or two under a tie
 _NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
 _VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
+_UNTIED = {"t͡ʃ": ("t", "ʃ"), "d͡ʒ": ("d", "ʒ")}  # as the list with stress marks has them
+_R = {*"ʁɻɾxɣ"}
+_VOWELS = "aeiouáéíóúâêôãõàü"
 _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
 
@@ -141,10 +145,10 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
     """Yield what a model of these rows need not learn: tag, word and its readings.
 
     They are the words of the closed class, such as articles, mostly without stress, with frequent words that the lists
-    have wrong, all of one reading, and the homographs. Under `br` these have no readings: a model writes one, and the
-    other has the other vowel.
+    have wrong, and frequent foreign words, all of one reading; and the homographs. Under `br` these have no readings:
+    a model writes one, and the other has the other vowel.
     """
-    closed = read_cells("g2p_pt/closed_class.tsv")
+    closed = [*read_cells("g2p_pt/closed_class.tsv"), *read_cells("g2p_pt/foreign_words.tsv")]
     for tag, word, phones in closed:
         yield tag, word, [" ".join(_PHONE.findall(phones))]
     unstressed = {word for _, word, _ in closed}
@@ -178,9 +182,11 @@ def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
 def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the words that a model writes wrongly under `br`, as far as the other lists or the spelling say so.
 
-    The stressed e or o has the height that all pronunciations of Wiktionary give it, of Brazil and of Portugal; the u
-    of que, qui, gue and gui is heard where they all have it, as in *cinquenta*; g is soft before e and i; the ending
-    -ens has its glide.
+    No vowel is nasal without a letter for it, and no e is written as o, both of which the list has by mistake (*uso*
+    with ũ, *senador* with o). The stressed e or o has the height that all pronunciations of Wiktionary give it, of
+    Brazil and of Portugal; the u of que, qui, gue and gui is heard where they all have it, as in *cinquenta*;
+    consonants between vowels are those of Brazil there, as in *lixo* and *exame*; t and d are hard but before i; g is
+    soft before e and i; the ending -ens has its glide.
     """
     heights = [
         dict(chain(*(read_list(LISTS[tag], split).items() for split in ("train", "validation")))) for tag in _TESTS
@@ -198,9 +204,14 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
 def _mend(word: str, phones: Phones, heights: Sequence[_Pronunciations]) -> Phones:
     if word.count("g") == len(re.findall("g[eéêií]", word)):
         phones = tuple("ʒ" if each == "ɡ" else each for each in phones)
+    if not re.search("tch|dj|t[hsxz]", word):
+        phones = tuple(re.sub("(t|d) [ʃʒ](?= (?:ˈ )?[aãeẽɛoõɔuũəʊ])", r"\1", " ".join(phones)).split(" "))
     if word.endswith(("ens", "éns")) and phones[-2:] == ("ẽ", "s"):
         phones = (*phones[:-1], "ỹ", "s")
     phones = _with_heard_u(word, phones, [each for of_list in heights for each in of_list.get(word, [])])
+    phones = _with_written_vowels(word, phones)
+    in_brazil = [each.split(" ") for each in heights[0].get(word, []) if is_general_brazil(word, each)]
+    phones = _with_heard_consonants(phones, in_brazil)
     other = other_reading(phones)
     if other is None:
         return phones
@@ -229,6 +240,73 @@ def _with_heard_u(word: str, phones: Phones, attested: Sequence[str]) -> Phones:
 def _places_with_u(phones: Sequence[str], phone: str) -> tuple[bool, ...]:
     """Return whether each occurrence of a phone is before the glide w."""
     return tuple(after == "w" for one, after in zip(phones, (*phones[1:], "")) if one == phone)
+
+
+def _with_heard_consonants(phones: Phones, attested: Sequence[Sequence[str]]) -> Phones:
+    """Return phones with the consonants between vowels on which all attested pronunciations agree.
+
+    Lists have several kinds of r, which stay. So do t and d, whether they become t͡ʃ and d͡ʒ or not; but they do not
+    before other vowels than i.
+    """
+    runs = _runs(phones)
+    others = [found for each in attested if len(found := _runs(each)) == len(runs)]
+    for place in range(1, len(runs) - 1):
+        own, after = ([each for each in run if each != STRESS] for run in runs[place : place + 2])
+        heard = {tuple(each for phone in other[place] for each in _UNTIED.get(phone, (phone,))) for other in others}
+        if len(heard) != 1 or _is_vocalic(own[0]) or not _R.isdisjoint([*(new := [*heard.pop()]), *own]):
+            continue
+        is_stop = _hard(own) == _hard(new)
+        if own != new and not (is_stop and (_base(after[0]) in "iɪ" or len(new) > len(own))):
+            if STRESS in runs[place]:
+                new.insert(min(runs[place].index(STRESS), len(new) - 1), STRESS)
+            runs[place] = new
+    return (*chain(*runs),)
+
+
+def _with_written_vowels(word: str, phones: Phones) -> Phones:
+    """Return phones without nasal vowels that no letter makes nasal, and without o for e.
+
+    Words whose vowels are not those of the phones one by one stay.
+    """
+    spelled = re.sub(f"(?<=[qg])u(?=[eéêií])|(?<=[{_VOWELS}])l(?![h{_VOWELS}])", "", word)  # silent, or a glide
+    letters, runs = re.findall(f"[{_VOWELS}]+|[^{_VOWELS}]+", spelled), _runs(phones)
+    if [each[0] in _VOWELS for each in letters] != [_is_vocalic(run[-1]) for run in runs]:
+        return phones
+    for place, (written, run) in enumerate(zip(letters, runs)):
+        after = [*letters[place + 1 : place + 2], *chain(*runs[place + 1 : place + 2])]
+        is_nasal = any(each in "ãõ" for each in written) or any(each[0] in "mnɲ" for each in after)
+        for index, vowel in enumerate(run if written[0] in _VOWELS else ()):
+            base, *marks = unicodedata.normalize("NFD", vowel)
+            if marks and not is_nasal:
+                marks, base = [], "ɔ" if base == "o" and re.search("os(os|as?)$", word) else base
+            if strip_accents(written) == "e" and base in "oɔʊu" and len(run) <= 1 + run.count(STRESS):
+                base = "e"
+            run[index] = unicodedata.normalize("NFC", "".join([base, *marks]))
+    return (*chain(*runs),)
+
+
+def _hard(phones: Sequence[str]) -> str:
+    """Return phones as they would be if no t or d became t͡ʃ or d͡ʒ, which some lists have after ʃ."""
+    return re.sub("(?<=t) ʃ|(?<=d) ʒ", "", " ".join(phones)).replace("ʃ t", "s t")
+
+
+def _runs(phones: Sequence[str]) -> list[list[str]]:
+    """Return phones divided where vowels and glides begin or end, with a stress mark before what it precedes."""
+    runs: list[list[str]] = []
+    for phone, after in zip(phones, (*phones[1:], STRESS)):
+        is_new = not runs or _is_vocalic(after if phone == STRESS else phone) != _is_vocalic(runs[-1][-1])
+        if runs and runs[-1][-1] == STRESS:
+            is_new = False
+        runs.append([phone]) if is_new else runs[-1].append(phone)
+    return runs
+
+
+def _is_vocalic(phone: str) -> bool:
+    return is_vowel(phone) or _base(phone) in "jwy"
+
+
+def _base(phone: str) -> str:
+    return unicodedata.normalize("NFD", phone)[0]
 
 
 def _nuclei(phones: Sequence[str]) -> list[str]:

@@ -113,11 +113,30 @@ def test_readings_of_the_closed_class_come_first():
     assert len(known) == len(list(readings()))
 
 
-def test_a_u_is_heard_where_all_lists_have_it():
-    known = {
-        tuple(line.split("\t")[:2]): line.split("\t")[2:]
-        for line in (PHONES_FOLDER / "readings.txt").read_text(encoding="utf-8").splitlines()
-    }
+@pytest.fixture(scope="module")
+def known():
+    """What the package knows of words."""
+    lines = (PHONES_FOLDER / "readings.txt").read_text(encoding="utf-8").splitlines()
+    return {tuple(line.split("\t")[:2]): line.split("\t")[2:] for line in lines}
+
+
+def test_phones_are_those_on_which_wiktionary_or_the_spelling_agree(known):
+    assert known["br", "exame"] == ["e ˈ z ã m ɪ"]
+    assert known["br", "lixo"] == ["ˈ l i ʃ ʊ"]
+    assert known["br", "acadêmico"] == ["a k a ˈ d ẽ m i k ʊ"]
+    assert known["br", "senador"] == ["s e n a ˈ d o x"]  # of which the list with stress makes o
+    assert known["br", "prejuízo"] == ["p ɾ e ʒ u ˈ i z ʊ"]  # and here ĩ
+    assert known["br", "criminosos"] == ["k ɾ i m i ˈ n ɔ z ʊ s"]
+    assert ("br", "triste") not in known  # in one list with ʃ before t͡ʃ, in the other with s
+    assert ("br", "advogado") not in known  # d or d͡ʒ
+
+
+def test_frequent_foreign_words_are_listed(known):
+    assert known["br", "site"] == ["ˈ s a y t ʃ ɪ"]
+    assert all({*phones[0].split()} <= INVENTORIES[tag] for (tag, _), phones in known.items() if phones)
+
+
+def test_a_u_is_heard_where_all_lists_have_it(known):
     assert known["br", "consequência"] == ["k õ s e ˈ k w ẽ s i ə"]
     assert known["br", "linguiça"] == ["l ĩ ˈ ɡ w i s ə"]
     assert ("br", "alambique") not in known
