@@ -276,7 +276,7 @@ def _with_written_vowels(word: str, phones: Phones) -> Phones:
         after = [*letters[place + 1 : place + 2], *chain(*runs[place + 1 : place + 2])]
         is_nasal = any(each in "ãõ" for each in written) or any(each[0] in "mnɲ" for each in after)
         for index, vowel in enumerate(run if written[0] in _VOWELS else ()):
-            base, *marks = unicodedata.normalize("NFD", vowel)
+            base, *marks = [*unicodedata.normalize("NFD", vowel)]
             if marks and not is_nasal:
                 marks, base = [], "ɔ" if base == "o" and re.search("os(os|as?)$", word) else base
             if strip_accents(written) == "e" and base in "oɔʊu" and len(run) <= 1 + run.count(STRESS):
