@@ -64,8 +64,10 @@ def test_positions_of_tags_and_of_cross_attention():
     config = config_of(rotary_cross_attention=False, tags_with_positions=True)
     assert not config.rotary_cross_attention
     assert config.tag_token_ids is None
-    for changed in ({"rotary_cross_attention": False}, {"tags_with_positions": True}):
-        with pytest.raises(ValueError, match=f"--{next(iter(changed))}: a saved model keeps its positions"):
+    assert config_of(transducer=True).transducer
+    assert not config.transducer
+    for changed in ({"rotary_cross_attention": False}, {"tags_with_positions": True}, {"transducer": True}):
+        with pytest.raises(ValueError, match=f"--{next(iter(changed))}: a saved model keeps"):
             config_of(**changed, model_name_or_path="saved")
 
 
