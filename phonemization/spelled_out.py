@@ -135,9 +135,8 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     def expand(found: re.Match[str]) -> str:
         if plain_word(found[0]).strip(".") in known:
             return found[0]
-        before, after = (
-            each.isalnum() for each in (text[max(0, found.start() - 1) : found.start()], text[found.end() :][:1])
-        )
+        start, end = found.span()
+        before, after = text[max(0, start - 1) : start].isalnum(), text[end : end + 1].isalnum()
         if found.re is _INITIALS:
             return " " * before + " ".join(LETTER_NAMES[each] for each in found[0].upper()) + " " * after
         return ABBREVIATIONS[found[0].casefold()] + " " * after
