@@ -17,7 +17,15 @@ from mistakes import write_mistakes
 from atenta.engines.onnx_export import graphs_of
 from atenta.engines.torch_models import load_model
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
-from atenta.phonemization.spelled_out import ABBREVIATIONS, FOREIGN_LETTERS, FOREIGN_WORD, LETTER_NAMES, SAINTS, SPELT
+from atenta.phonemization.spelled_out import (
+    ABBREVIATIONS,
+    FOREIGN_LETTERS,
+    FOREIGN_WORD,
+    LETTER_NAMES,
+    SINGLE_LETTERS,
+    SPELT,
+    TITLES,
+)
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
 DEMO = Path(__file__).parent
@@ -64,7 +72,8 @@ def build_site(
         _copy(folder, site / "models" / name, "config.json", "tokenizer.json", "spellings.txt", "onnx/model_int8.onnx")
     _copy(phones, speaker, "config.json", "tokenizer.json", "readings.txt", "onnx/model_int8.onnx")
     spelled_out = {
-        **{"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES, "initials": SPELT, "saints": SAINTS},
+        **{"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES, "initials": SPELT},
+        **{"titles": TITLES, "singleLetters": SINGLE_LETTERS},
         **{"foreignWord": FOREIGN_WORD, "foreignLetters": FOREIGN_LETTERS},
     }
     (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")

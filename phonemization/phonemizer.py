@@ -266,7 +266,7 @@ class Phonemizer:
 
     def _write(self, words: Sequence[str], variant: str | None, n_best: int) -> dict[str, tuple[Reading, ...]]:
         """Return the readings that the model writes for words; none for those with letters that it has not."""
-        native = in_native_letters if variant in LANGUAGES else str
+        native = in_native_letters if variant == "br" else str  # the other lists have such letters
         spelled = {word: self._in_known_letters(native(word)) for word in words}
         cached = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
         new = sorted(text for text, readings in cached.items() if readings is None)

@@ -39,28 +39,17 @@ ABBREVIATIONS = {
     **{"c/": "com", "p/": "para", "s/": "sem", "s/n": "sem número"},
     **{"sr": "senhor", "sra": "senhora", "dr": "doutor", "dra": "doutora", "etc": "etcétera", "vc": "você"},
     **{"vcs": "vocês", "tb": "também", "tbm": "também", "pq": "porque", "hj": "hoje"},
-    **{"q": "que", "blz": "beleza", "msg": "mensagem", "½": "meio", "¼": "um quarto", "¾": "três quartos"},
+    **{"blz": "beleza", "msg": "mensagem", "td": "tudo", "bjs": "beijos", "vlw": "valeu", "flw": "falou"},
+    **{"pfv": "por favor", "sdds": "saudades", "vdd": "verdade", "mlk": "moleque", "n°": "número"},
 }
-# After S., which is são before them.
-SAINTS = (
-    *("Bento", "Bernardo", "Brás", "Caetano", "Carlos", "Cristóvão", "Domingos", "Francisco", "Gabriel", "Gonçalo"),
-    *(
-        "João",
-        "Joaquim",
-        "Jorge",
-        "José",
-        "Lourenço",
-        "Lucas",
-        "Luís",
-        "Luiz",
-        "Mamede",
-        "Marcos",
-        "Martinho",
-        "Mateus",
-    ),
-    *("Miguel", "Paulo", "Pedro", "Roque", "Sebastião", "Tiago", "Tomé", "Vicente"),
+SINGLE_LETTERS = {"q": "que", "n": "não"}
+# Initials of titles, the titles, and the names before which they are those.
+TITLES = (
+    ("D", "dom", "Afonso|Dinis|Duarte|Fernando|Henrique|João|José|Luís|Manoel|Manuel|Miguel|Pedro|Sancho|Sebastião"),
+    ("D", "dona", "Amélia|Ana|Beatriz|Carlota|Catarina|Filipa|Inês|Isabel|Leonor|Leopoldina|Maria|Teresa"),
+    ("S", "são", "Bento|Bernardo|Brás|Caetano|Domingos|Francisco|Gonçalo|João|Jorge|José|Lourenço|Mamede|Martinho"),
+    ("S", "são", "Mateus|Miguel|Paulo|Pedro|Roque|Sebastião|Tiago|Tomé|Vicente"),
 )
-_FRACTIONS = {"1/2": "meio", "1/3": "um terço", "2/3": "dois terços", "1/4": "um quarto", "3/4": "três quartos"}
 # Initials with a vowel that are spelt all the same.
 SPELT = (
     *("ABNT", "API", "BNDES", "CEO", "DNA", "EUA", "IBGE", "ICMS", "INSS", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE"),
@@ -78,8 +67,8 @@ FOREIGN_LETTERS = (
     *((r"([bdfgklmnptvz])(?=\1)", ""), ("ph", "f"), ("th", "t"), ("kh", "k")),
     *(("(?<!n)sh(?![aeiouyáéíóúâêôãõ])", "che"), ("(?<!n)sh", "ch")),
     *(("c?k(?=[eiyéêí])", "qu"), ("c?k(?=s?$)", "que"), ("c?k", "c")),
-    *(("wh", "w"), ("^w(?=a[glnrt]|[lr])", "v"), ("(?<=[aeiou])w(?![aeiouy])", "u"), ("oo", "u"), ("ee", "i")),
-    *(("(?<=[bcdfghjlmnpqrstvxz])y$", "e"), ("y", "i")),
+    *(("wh", "w"), ("^w(?=a(?:gn|lter|ld|nd)|[lr])", "v"), ("(?<=[aeiou])w(?![aeiouy])", "u")),
+    *(("oo", "u"), ("ee", "i"), ("(?<=[bcdfghjlmnpqrstvxz])y$", "e"), ("y", "i")),
 )
 _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
@@ -91,7 +80,6 @@ _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
-    rf"|(?<![\w/])(?<!dia )(?P<fraction>{'|'.join(_FRACTIONS)})(?![\w/])"
     r"|\b(?P<telephone>\d{5}-\d{4})\b"
     rf"|\b(?P<roman>{_ROMAN})\b"
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
@@ -102,19 +90,18 @@ _PATTERN = re.compile(
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
-_GROUPS = re.compile(r"(?<![\d.,+-])(?<!\d )\d{1,3}(?: \d{3})+(?!\d|[.-]\d| \d)")
+_GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
 _MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML)|(?<=KM/)H"
-_SOUNDS = "h+m+|p?s+h*t?|tsc|z+|[bg]r+|k{3,}|rs+|k[mg]|[cm]m|ml"  # and units after no number
+_SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
-    rf"(?<![°º])(?<![^\W\d_])(?!(?:{_ROMAN}|{_MEASURE})\b)(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})(?![^\W\d_]|[$'’])"
+    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BDK](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})(?![^\W\d_]|[$'’])"
     rf"|(?<![\w.'’@/-])(?<!\d )(?!(?:{_SOUNDS})\b)[b-df-hj-np-tv-z]{{1,5}}(?![^\W\d_]|[/'’@-])"
 )
-_DON = re.compile(r"\bD\. (?=[A-ZÀ-Ý][a-zß-ÿ]*([a-zß-ÿ])\b)")
-_SAINT = re.compile(rf"\bS\. (?=(?:{'|'.join(SAINTS)})\b)")
+_TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each, title, names in TITLES]
 
 
 def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str, list[str]]:
@@ -138,17 +125,20 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         start, end = found.span()
         before, after = text[max(0, start - 1) : start].isalnum(), text[end : end + 1].isalnum()
         if found.re is _INITIALS:
-            return " " * before + " ".join(LETTER_NAMES[each] for each in found[0].upper()) + " " * after
+            letters = SINGLE_LETTERS.get(found[0]) or " ".join(LETTER_NAMES[each] for each in found[0].upper())
+            return " " * before + letters + " " * after
         return ABBREVIATIONS[found[0].casefold()] + " " * after
 
-    text = _SAINT.sub("são ", _DON.sub(lambda found: "dona " if found[1] == "a" else "dom ", text))
+    for pattern, title in _TITLES:
+        text = pattern.sub(title, text)
     text = _ABBREVIATION.sub(expand, text)
     text = _INITIALS.sub(expand, text)
     if not _PATTERN.search(text):
         return text, []
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
-    text = _GROUPS.sub(_join_groups, _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text)))
+    text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
+    text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
 
     def replace(found: re.Match[str]) -> str:
         # A hyphen would make one word of two numbers. `2ª-feira` is one.
@@ -163,18 +153,12 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
 def in_native_letters(word: str) -> str:
     """Return a word as Portuguese would spell it, if it has letters that only foreign words have; else itself.
 
-    Models of phones have hardly seen such letters: *Kelly* is *quele*, *rock* is *roque*.
+    The list under `br` has no such letters: *Kelly* is *quele*, *rock* is *roque*.
     """
     if re.search(FOREIGN_WORD, word):
         for letters, native in FOREIGN_LETTERS:
             word = re.sub(letters, native, word)
     return word
-
-
-def _join_groups(found: re.Match[str]) -> str:
-    """Return `12 500` and `2 000 000` as one number, but not telephones such as `912 345 678`."""
-    groups = found[0].split(" ")
-    return ".".join(groups) if len(groups) == 2 or {*groups[1:]} == {"000"} else found[0]
 
 
 def _in_words(found: re.Match[str], language: str) -> str:
@@ -185,8 +169,6 @@ def _in_words(found: re.Match[str], language: str) -> str:
     if found["month"]:
         day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
         return f"{day} de {_MONTHS[int(found['month']) - 1]} de {cardinal(int(found['year']))}"
-    if found["fraction"]:
-        return _FRACTIONS[found["fraction"]]
     if found["telephone"]:
         return " ".join(cardinal(int(digit)) for digit in found["telephone"] if digit != "-")
     if found["hours"]:

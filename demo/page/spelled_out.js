@@ -5,9 +5,8 @@ import { BORDER, WORD } from "./spans.js";
 
 const ROMAN = "(?:(?=[XVI]{2})|(?<=[Ss]éculo |[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
 const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML)|(?<=KM/)H`;
-const SOUNDS = "h+m+|p?s+h*t?|tsc|z+|[bg]r+|k{3,}|rs+|k[mg]|[cm]m|ml"; // and units after no number
+const SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"; // and units after no number
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
-const DON = new RegExp(`${BORDER}D\\. (?=[A-ZÀ-Ý][a-zß-ÿ]*([a-zß-ÿ])${BORDER})`, "gu");
 
 /** Return a function that spells words with foreign letters as Portuguese would, with the letters of the package. */
 export function makeNative({ foreignWord, foreignLetters }) {
@@ -16,21 +15,20 @@ export function makeNative({ foreignWord, foreignLetters }) {
   return (word) => isForeign.test(word) ? pairs.reduce((text, pair) => text.replace(...pair), word) : word;
 }
 
-/** Return a function that spells texts out, with the words of the package: `{abbreviations, letters, initials, saints}`. */
-export function makeSpeller({ abbreviations, letters, initials, saints }) {
+/** Return a function that spells texts out, with the words of the package. */
+export function makeSpeller({ abbreviations, letters, initials, titles, singleLetters }) {
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
   const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
-  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
+  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BDK](?!${WORD})|[A-Z]{2}))(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
     `(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{1,5})(?!${LETTER}|[$'’])` +
     `|(?<!${WORD}|[.'’@/\\-])(?<!\\p{Nd} )(?!(?:${SOUNDS})${BORDER})[b-df-hj-np-tv-z]{1,5}(?!${LETTER}|[/'’@\\-])`, "gu");
-  const saint = new RegExp(`${BORDER}S\\. (?=(?:${saints.join("|")})${BORDER})`, "gu");
+  const named = titles.map(([initial, title, names]) =>
+    [new RegExp(`${BORDER}${initial}\\. (?=(?:${names})${BORDER})`, "gu"), `${title} `]);
   const gap = (sign) => (/^[\p{L}\p{N}]$/u.test(sign ?? "") ? " " : "");
-  return (text) => text
-    .replace(DON, (found, last) => (last === "a" ? "dona " : "dom "))
-    .replace(saint, "são ")
+  const spell = (word) => singleLetters[word] ?? Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
+  return (text) => named.reduce((read, pair) => read.replace(...pair), text)
     .replace(abbreviation, (found, place, whole) =>
       abbreviations[found.toUpperCase().toLowerCase()] + gap(whole[place + found.length]))
-    .replace(spelt, (found, place, whole) => gap(whole[place - 1]) +
-      Array.from(found.toUpperCase(), (letter) => letters[letter]).join(" ") + gap(whole[place + found.length]));
+    .replace(spelt, (found, place, whole) => gap(whole[place - 1]) + spell(found) + gap(whole[place + found.length]));
 }

@@ -10,6 +10,7 @@ from typing import Any
 
 from atenta.phonemization.letter_tagger import LetterTagger
 from atenta.phonemization.readings import STRESS, Phones, is_vowel, other_reading, save_readings
+from atenta.phonemization.spelled_out import FOREIGN_WORD
 from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
 
@@ -19,8 +20,6 @@ _TESTS = {"br-wikipron": "Brazil, Wiktionary", "pt": "Portugal, Wiktionary"}
 _PHONE = re.compile("[^\u0300-\u036f](?:\u0361.|[\u0300-\u036f])*")  # a letter with its marks, or two under a tie
 _NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
 _VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
-_UNTIED = {"t͡ʃ": ("t", "ʃ"), "d͡ʒ": ("d", "ʒ")}  # as the list with stress marks has them
-_R = {*"ʁɻɾxɣ"}
 _VOWELS = "aeiouáéíóúâêôãõàü"
 _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
@@ -193,7 +192,7 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     ]
     words = {*chain(*(read_list(name, split) for name in LISTS.values() for split in ("train", "validation")))}
     known = {word for tag, word, _ in readings() if tag == "br"}
-    listed = sorted(words - known)
+    listed = sorted(word for word in words - known if not re.search(FOREIGN_WORD, word))  # else another is read
     for word, written in zip(listed, tagger.write(listed, ("br",))):
         if written:
             mended = _mend(word, phones := written[0].units, heights)
@@ -211,7 +210,7 @@ def _mend(word: str, phones: Phones, heights: Sequence[_Pronunciations]) -> Phon
     phones = _with_heard_u(word, phones, [each for of_list in heights for each in of_list.get(word, [])])
     phones = _with_written_vowels(word, phones)
     in_brazil = [each.split(" ") for each in heights[0].get(word, []) if is_general_brazil(word, each)]
-    phones = _with_heard_consonants(phones, in_brazil)
+    phones = _with_heard_consonants(word, phones, in_brazil)
     other = other_reading(phones)
     if other is None:
         return phones
@@ -242,24 +241,24 @@ def _places_with_u(phones: Sequence[str], phone: str) -> tuple[bool, ...]:
     return tuple(after == "w" for one, after in zip(phones, (*phones[1:], "")) if one == phone)
 
 
-def _with_heard_consonants(phones: Phones, attested: Sequence[Sequence[str]]) -> Phones:
+def _with_heard_consonants(word: str, phones: Phones, attested: Sequence[Sequence[str]]) -> Phones:
     """Return phones with the consonants between vowels on which all attested pronunciations agree.
 
-    Lists have several kinds of r, which stay. So do t and d, whether they become t͡ʃ and d͡ʒ or not; but they do not
-    before other vowels than i.
+    What a letter can be is exchanged alone: x, and sometimes g, c and the s of *trans*.
     """
     runs = _runs(phones)
     others = [found for each in attested if len(found := _runs(each)) == len(runs)]
     for place in range(1, len(runs) - 1):
-        own, after = ([each for each in run if each != STRESS] for run in runs[place : place + 2])
-        heard = {tuple(each for phone in other[place] for each in _UNTIED.get(phone, (phone,))) for other in others}
-        if len(heard) != 1 or _is_vocalic(own[0]) or not _R.isdisjoint([*(new := [*heard.pop()]), *own]):
-            continue
-        is_stop = _hard(own) == _hard(new)
-        if own != new and not (is_stop and (_base(after[0]) in "iɪ" or len(new) > len(own))):
-            if STRESS in runs[place]:
-                new.insert(min(runs[place].index(STRESS), len(new) - 1), STRESS)
-            runs[place] = new
+        own = " ".join(each for each in runs[place] if each != STRESS)
+        heard = {" ".join(other[place]) for other in others}
+        new = heard.pop() if len(heard) == 1 else own
+        if (
+            ("x" in word and {own, new} <= {"k s", "ʃ", "z", "s"})
+            or {own, new} == {"ɡ", "ʒ"}
+            or (own, new) == ("ʃ", "s")
+            or ((own, new) == ("s", "z") and "trans" in word)
+        ):
+            runs[place] = [*([STRESS] if STRESS in runs[place] else []), *new.split(" ")]
     return (*chain(*runs),)
 
 
@@ -283,11 +282,6 @@ def _with_written_vowels(word: str, phones: Phones) -> Phones:
                 base = "e"
             run[index] = unicodedata.normalize("NFC", "".join([base, *marks]))
     return (*chain(*runs),)
-
-
-def _hard(phones: Sequence[str]) -> str:
-    """Return phones as they would be if no t or d became t͡ʃ or d͡ʒ, which some lists have after ʃ."""
-    return re.sub("(?<=t) ʃ|(?<=d) ʒ", "", " ".join(phones)).replace("ʃ t", "s t")
 
 
 def _runs(phones: Sequence[str]) -> list[list[str]]:
