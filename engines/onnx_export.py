@@ -35,7 +35,7 @@ OPERATOR_SET = 24  # the first with TensorScatter
 _MODULES_OF_NODE = "pkg.torch.onnx.name_scopes"  # what torch notes of each node
 _WITH_BLOCKS = (".layers.", ".downsampling.")  # parts of such names
 _PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else the quantizers ask for what torch has done
-op: Any = opset18  # in which torch writes nodes, before they go to OPERATOR_SET
+_op: Any = opset18  # in which torch writes nodes, before they go to OPERATOR_SET
 CausalModel = modeling_decoder.AtentaDecoderForCausalLM
 TranslationModel = modeling_encoder_decoder.AtentaEncoderDecoderForConditionalGeneration
 
@@ -396,10 +396,10 @@ def export_head(model: PreTrainedModel) -> Graph:
 
 def _log_sums_of_firsts(numbers: Any, dim: int) -> Any:
     """Write logcumsumexp over the last dimension, for which torch has nodes that overflow."""
-    places = op.Range(0, op.Squeeze(op.Shape(numbers, start=-1)), 1)
-    is_later = op.Greater(op.Unsqueeze(places, [0]), op.Unsqueeze(places, [1]))
-    square = op.Where(is_later, op.CastLike(float(HIDDEN), numbers), op.Unsqueeze(numbers, [-2]))
-    return op.ReduceLogSumExp(square, [-1], keepdims=0)
+    places = _op.Range(0, _op.Squeeze(_op.Shape(numbers, start=-1)), 1)
+    is_later = _op.Greater(_op.Unsqueeze(places, [0]), _op.Unsqueeze(places, [1]))
+    square = _op.Where(is_later, _op.CastLike(float(HIDDEN), numbers), _op.Unsqueeze(numbers, [-2]))
+    return _op.ReduceLogSumExp(square, [-1], keepdims=0)
 
 
 def _pairs(blocks: int, *shape: int) -> list[tuple[torch.Tensor, torch.Tensor]]:

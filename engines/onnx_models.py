@@ -73,7 +73,7 @@ def made_of(folder: Path) -> dict[str, str]:
     """
     config = read_config(folder)
     options = {name: config.get(name) for name in _IN_GRAPHS}
-    options |= {name: config[name] for name in _IN_GRAPHS_IF_SET if config.get(name) is not None}
+    options |= {name: config[name] for name in _IN_GRAPHS_IF_SET if config.get(name)}
     parts: dict[str, Any] = {_CONFIG_KEY: options}
     if (folder / "tokenizer.json").is_file():
         tokenizer = read_saved(folder / "tokenizer.json")

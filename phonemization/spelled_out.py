@@ -42,7 +42,7 @@ ABBREVIATIONS = {
     **{"blz": "beleza", "msg": "mensagem", "td": "tudo", "bjs": "beijos", "vlw": "valeu", "flw": "falou"},
     **{"pfv": "por favor", "sdds": "saudades", "vdd": "verdade", "mlk": "moleque", "n°": "número"},
 }
-SINGLE_LETTERS = {"q": "que", "n": "não"}
+SINGLE_LETTERS = {"q": "que", "n": "não"}  # before a word; the n of a formula is one
 # Initials of titles, the titles, and the names before which they are those.
 TITLES = (
     ("D", "dom", "Afonso|Dinis|Duarte|Fernando|Henrique|João|José|Luís|Manoel|Manuel|Miguel|Pedro|Sancho|Sebastião"),
@@ -98,7 +98,8 @@ _MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML)|(?<=KM/)H"
 _SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
-    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BDK](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})(?![^\W\d_]|[$'’])"
+    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BDK](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)"
+    rf"(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})(?![^\W\d_]|[$'’])"
     rf"|(?<![\w.'’@/-])(?<!\d )(?!(?:{_SOUNDS})\b)[b-df-hj-np-tv-z]{{1,5}}(?![^\W\d_]|[/'’@-])"
 )
 _TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each, title, names in TITLES]
@@ -125,8 +126,9 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         start, end = found.span()
         before, after = text[max(0, start - 1) : start].isalnum(), text[end : end + 1].isalnum()
         if found.re is _INITIALS:
-            letters = SINGLE_LETTERS.get(found[0]) or " ".join(LETTER_NAMES[each] for each in found[0].upper())
-            return " " * before + letters + " " * after
+            if found[0] in SINGLE_LETTERS and text[end : end + 1] == " " and text[end + 1 : end + 2].islower():
+                return SINGLE_LETTERS[found[0]]
+            return " " * before + " ".join(LETTER_NAMES[each] for each in found[0].upper()) + " " * after
         return ABBREVIATIONS[found[0].casefold()] + " " * after
 
     for pattern, title in _TITLES:

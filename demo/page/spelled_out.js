@@ -20,15 +20,22 @@ export function makeSpeller({ abbreviations, letters, initials, titles, singleLe
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
   const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
-  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BDK](?!${WORD})|[A-Z]{2}))(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
+  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BDK](?!${WORD})|[A-Z]{2}))` +
+    `(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
     `(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{1,5})(?!${LETTER}|[$'’])` +
-    `|(?<!${WORD}|[.'’@/\\-])(?<!\\p{Nd} )(?!(?:${SOUNDS})${BORDER})[b-df-hj-np-tv-z]{1,5}(?!${LETTER}|[/'’@\\-])`, "gu");
+    `|(?<!${WORD}|[.'’@/\\-])(?<!\\p{Nd} )(?!(?:${SOUNDS})${BORDER})[b-df-hj-np-tv-z]{1,5}` +
+    `(?!${LETTER}|[/'’@\\-])`, "gu");
   const named = titles.map(([initial, title, names]) =>
     [new RegExp(`${BORDER}${initial}\\. (?=(?:${names})${BORDER})`, "gu"), `${title} `]);
   const gap = (sign) => (/^[\p{L}\p{N}]$/u.test(sign ?? "") ? " " : "");
-  const spell = (word) => singleLetters[word] ?? Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
+  const spell = (word) => Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
+  const isBeforeWord = (rest) => /^ \p{Lowercase}/u.test(rest);
   return (text) => named.reduce((read, pair) => read.replace(...pair), text)
     .replace(abbreviation, (found, place, whole) =>
       abbreviations[found.toUpperCase().toLowerCase()] + gap(whole[place + found.length]))
-    .replace(spelt, (found, place, whole) => gap(whole[place - 1]) + spell(found) + gap(whole[place + found.length]));
+    .replace(spelt, (found, place, whole) => {
+      const end = place + found.length;
+      if (found in singleLetters && isBeforeWord(whole.slice(end, end + 2))) return singleLetters[found];
+      return gap(whole[place - 1]) + spell(found) + gap(whole[end]);
+    });
 }

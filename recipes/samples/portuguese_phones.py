@@ -288,10 +288,11 @@ def _runs(phones: Sequence[str]) -> list[list[str]]:
     """Return phones divided where vowels and glides begin or end, with a stress mark before what it precedes."""
     runs: list[list[str]] = []
     for phone, after in zip(phones, (*phones[1:], STRESS)):
-        is_new = not runs or _is_vocalic(after if phone == STRESS else phone) != _is_vocalic(runs[-1][-1])
-        if runs and runs[-1][-1] == STRESS:
-            is_new = False
-        runs.append([phone]) if is_new else runs[-1].append(phone)
+        kind = _is_vocalic(after if phone == STRESS else phone)
+        if runs and (runs[-1][-1] == STRESS or kind == _is_vocalic(runs[-1][-1])):
+            runs[-1].append(phone)
+        else:
+            runs.append([phone])
     return runs
 
 

@@ -100,7 +100,7 @@ def test_groups_of_characters(layout, tmp_path):
 def test_options_that_are_not_set_leave_earlier_files_valid(tmp_path):
     (tmp_path / "config.json").write_text('{"norm_first": true}', encoding="utf-8")
     earlier = made_of(tmp_path)
-    edit_json(tmp_path / "config.json", downsampling_rate=None, downsampling_heads=None)
+    edit_json(tmp_path / "config.json", downsampling_rate=None, downsampling_heads=None, transducer=False)
     assert made_of(tmp_path) == earlier
 
 

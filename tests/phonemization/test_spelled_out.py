@@ -59,6 +59,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("pau-d'arco a 5 m", "pau-d'arco a cinco metros"),
         ("c/ sal, s/n, q tal", "com sal, sem número, que tal"),
         ("D. João, D. Inês, S. Paulo e S. Silva", "dom João, dona Inês, são Paulo e ésse. Silva"),
+        ("n sei; n = 2, a letra n.", "não sei; ene = dois, a letra ene."),
         ("vitamina D. Ela", "vitamina dê. Ela"),
         ("letra Q, rsrs, mmm, n° 3", "letra quê, rsrs, mmm, número três"),
         ("a Sr.ª e o Eng.º", "a senhora e o engenheiro"),
