@@ -79,6 +79,7 @@ from atenta.restoration.spellings import WORD, Spellings
 from atenta.restoration.window_reader import RestoredText
 
 _SPELLINGS_FILE = "spellings.txt"
+_SURE = 0.95  # probability, before it is calibrated, from which a word by itself needs no list
 
 
 @dataclass
@@ -103,8 +104,8 @@ class CharacterArguments:
     word_list: Annotated[
         str | None,
         Mark.AFTER_TRAINING,
-        "file of words, one on each line: those that training lacks, and the model spells otherwise, join the "
-        "spellings; null: that of the sample, if it has one",
+        "file of words, one on each line: those that training lacks, and the model spells otherwise or is not "
+        "sure of, join the spellings; null: that of the sample, if it has one",
     ] = None
     half_precision: Annotated[bool, Mark.AFTER_TRAINING, "save the weights, but the head's, in 16 bits"] = False
 
@@ -183,7 +184,7 @@ def main() -> None:
     tests = {name: list(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     details: dict[str, Any] = {}
     if words and spellings is not None:
-        added = misspelt_words(restorer, spellings, words)
+        added = doubtful_words(restorer, spellings, words)
         details["listed_words"] = {"read": len(words), "added": len(added)}
         spellings = spellings.with_words(added)
         restorer = CharacterRestorer(trainer.model, tokenizer, spellings)
@@ -272,11 +273,17 @@ def halve_weights(path: Path) -> None:
     let_others_read(path)
 
 
-def misspelt_words(restorer: CharacterRestorer, spellings: Spellings, words: Iterable[str]) -> dict[str, str]:
-    """Return the words of a list that the spellings lack, and that a tagger spells otherwise, by the bare word."""
+def doubtful_words(restorer: CharacterRestorer, spellings: Spellings, words: Iterable[str]) -> dict[str, str]:
+    """Return the words of a list that the spellings lack, by the bare word: those that a tagger, which reads each by
+    itself, spells otherwise or is not sure of.
+    """
     lacking = spellings.lacks(words)
     restored = restorer.restore(list(lacking))
-    return {bare: word for (bare, word), each in zip(lacking.items(), restored) if each.text != word}
+    return {
+        bare: word
+        for (bare, word), each in zip(lacking.items(), restored)
+        if each.text != word or each.probabilities.min() < _SURE
+    }
 
 
 def confidence_of_choices(

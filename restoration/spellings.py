@@ -130,7 +130,7 @@ class Spellings:
         """Return the words, in lower case, that have one spelling among those given and none here, by the bare word.
 
         Args:
-            words: in NFC. A word without any of the characters that a choice leads to is left out.
+            words: in NFC. A word without a character that has a choice is left out.
         """
         found: defaultdict[str, set[str]] = defaultdict(set)
         for word in map(lower_case, words):
@@ -138,7 +138,7 @@ class Spellings:
         return {
             bare: spelling
             for bare, (spelling, *others) in sorted(found.items())
-            if not others and spelling != bare and bare not in self._lines
+            if not others and bare not in self._lines and not self._choices.isdisjoint(bare)
         }
 
     def with_words(self, words: Mapping[str, str]) -> "Spellings":

@@ -4,6 +4,7 @@ import hashlib
 import sys
 from contextlib import suppress
 from functools import cache
+from operator import ne
 
 import pytest
 import yaml
@@ -87,8 +88,8 @@ def good_rows(row_format, path):
 def test_words_of_a_list_have_one_spelling():
     words = read_samples("", SAMPLES["portuguese"].word_list)[0].splitlines()
     bare = [strip_accents(word) for word in words]
-    assert len(words) == len(set(bare)) == 384_864
-    assert not {*words} & {*bare}
+    assert len(words) == len(set(bare)) == 724_705
+    assert sum(map(ne, words, bare)) == 384_864
 
 
 def test_descriptions():
