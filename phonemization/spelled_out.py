@@ -25,7 +25,7 @@ _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
     **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau"},
     **{"km/h": "quilômetro por hora", "m/s": "metro por segundo", "m²": "metro quadrado", "m³": "metro cúbico"},
-    **{"km²": "quilômetro quadrado", **dict.fromkeys(("°C", "ºC"), "grau")},
+    **{"km²": "quilômetro quadrado", "V": "volt", **dict.fromkeys(("°C", "ºC"), "grau")},
 }
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
@@ -86,7 +86,7 @@ _PATTERN = re.compile(
     r"|(?P<minus>(?<![\w)])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
     rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
-    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglh])\b))?)"
+    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhLV])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
@@ -94,7 +94,7 @@ _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
-_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML)|(?<=KM/)H"
+_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LV])|(?<=KM/)H"
 _SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(

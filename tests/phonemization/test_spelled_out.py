@@ -50,6 +50,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("a Sra Silva, vc etc", "a senhora Silva, você etcétera"),
         ("US$ 3,50", "três dólares e cinquenta centavos"),
         ("80 km/h", "oitenta quilômetros por hora"),
+        ("2L em 220 V, não 1 V", "dois litros em duzentos e vinte volts, não um volt"),
         ("30 m²", "trinta metros quadrados"),
         ("1 m³", "um metro cúbico"),
         ("0800", "zero oito zero zero"),
