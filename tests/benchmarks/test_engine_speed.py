@@ -57,12 +57,14 @@ def test_every_contestant_labels_the_characters(tmp_path):
         check(work, OURS, ONNX, INT8, "BERT")
 
 
+@pytest.mark.slow
 def test_processes_are_compared(saved):
     work = engine_speed.measure_processes(saved, SETTINGS)
     check(work, f"{INT8}, 1 process of 2 threads", f"{INT8}, 2 processes of 1 thread")
     assert work.more_is_better
 
 
+@pytest.mark.slow
 def test_a_worker_in_torch_holds_more_memory(saved):
     in_torch, in_onnxruntime = (engine_speed._peak_megabytes(engine, saved, 1) for engine in ("torch", "int8"))
     assert 0 < in_onnxruntime < in_torch / 2  # it imports no torch
@@ -74,6 +76,7 @@ def test_a_worker_that_cannot_load_is_an_error(tmp_path, capfd):
     assert "config.json" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_first_answers_are_measured(saved):
     for work in engine_speed.measure_first_answers(saved, SETTINGS):
         check(work, OURS, "python -c pass")

@@ -79,13 +79,13 @@ def test_texts_are_restored_as_in_python(open_page, sentences):
             assert of_page["sure"] == restore_accents(text, min_confidence=0.9)
 
 
-@pytest.mark.parametrize("switches", SWITCHES, ids="_".join)
-def test_capitals_and_signs_are_restored_as_in_python(open_page, sentences, switches):
+def test_capitals_and_signs_are_restored_as_in_python(open_page, sentences):
     bare = [sentence.lower().replace(",", "").rstrip(".!?") for sentence in sentences[::12]]
     texts = [*bare, *NASTY, *SPOKEN, "\n".join(bare), " ".join(bare)]
-    options = {name: name in switches for name in RESTORED}
-    found = open_page().evaluate(READ_ALL, [texts, switches])
-    for text, of_page in zip(texts, found, strict=True):
+    page = open_page()
+    found = {switches: zip(texts, page.evaluate(READ_ALL, [texts, switches]), strict=True) for switches in SWITCHES}
+    for switches, text, of_page in ((each, *pair) for each in SWITCHES for pair in found[each]):
+        options = {name: name in switches for name in RESTORED}
         restored = restore_text(text, **options, return_probabilities=True)
         assert of_page["characters"] == len(restored.pieces)
         places, chances = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
@@ -95,9 +95,9 @@ def test_capitals_and_signs_are_restored_as_in_python(open_page, sentences, swit
         probabilities = np.append(probabilities[:-2], probabilities[-2:].min()) if text else probabilities[:0]
         np.testing.assert_allclose(probabilities, restored.probabilities, atol=NEAR)
         if restored.probabilities.min(initial=1) > 0.5 + NEAR:
-            assert of_page["text"] == restored.text
+            assert of_page["text"] == restored.text, switches
         if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
-            assert of_page["sure"] == restore_text(text, **options, min_confidence=0.9)
+            assert of_page["sure"] == restore_text(text, **options, min_confidence=0.9), switches
 
 
 def test_a_long_text_is_prepared_in_parts_that_end_where_words_end(open_page):

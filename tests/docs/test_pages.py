@@ -1,6 +1,7 @@
 """Tests of the course pages: the same code in both languages, exercises with checks and solutions, and folds."""
 
 import ast
+import functools
 import re
 import runpy
 from pathlib import Path
@@ -52,18 +53,21 @@ def without_texts(code):
     return magics, ast.dump(Blanked().visit(ast.parse("\n".join(lines))))
 
 
+@functools.cache
+def notebook(language, page):
+    return jupytext.read(DOCS / language / page)
+
+
 def cells(language, page):
     """Return each code cell of a page as a tuple: number, magics, code without texts, tags."""
     if "```{code-cell}" not in (DOCS / language / page).read_text(encoding="utf-8"):
         return []  # where jupytext would take other code for cells
-    notebook = jupytext.read(DOCS / language / page)
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    code = [cell for cell in notebook(language, page).cells if cell.cell_type == "code"]
     return [(number, *without_texts(cell.source), cell.metadata.get("tags")) for number, cell in enumerate(code, 1)]
 
 
 def sections(language, page):
-    notebook = jupytext.read(DOCS / language / page)
-    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    text = "\n".join(cell.source for cell in notebook(language, page).cells if cell.cell_type == "markdown")
     return re.findall(r"^## (.+)$", text, re.MULTILINE)
 
 
@@ -95,7 +99,7 @@ def test_every_page_exists_in_both_languages():
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_with_figures_draw_them_inline(page):
-    code = [cell.source for cell in jupytext.read(DOCS / "en" / page).cells if cell.cell_type == "code"]
+    code = [cell.source for cell in notebook("en", page).cells if cell.cell_type == "code"]
     assert not any("draw_" in cell for cell in code) or code[0].startswith("%matplotlib inline")
 
 
@@ -148,7 +152,7 @@ def test_what_is_folded_has_a_summary_and_ends_in_its_section(language, page):
 @pytest.mark.parametrize("page", NOTEBOOKS)
 def test_code_is_at_most_half_of_the_lines_of_a_notebook(language, page):
     lines = {"code": 0, "markdown": 0}
-    for cell in jupytext.read(DOCS / language / page).cells:
+    for cell in notebook(language, page).cells:
         lines[cell.cell_type] += sum(bool(line.strip()) for line in cell.source.splitlines())
     assert lines["code"] <= lines["markdown"]
 

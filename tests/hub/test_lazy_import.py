@@ -97,7 +97,13 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("statements", ORDERS.values(), ids=ORDERS.keys())
+@pytest.mark.parametrize(
+    "statements",
+    [
+        pytest.param(each, id=name, marks=[] if name in ("the card", "another package") else pytest.mark.slow)
+        for name, each in ORDERS.items()
+    ],
+)
 def test_models_are_registered_in_every_order(statements, tmp_path):
     save_with_tokenizer(atenta.AtentaDecoderForCausalLM, tmp_path)
     assert run_function(load_after, statements, tmp_path, home=tmp_path, with_package=True) == "loaded\n"

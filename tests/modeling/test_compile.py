@@ -10,7 +10,7 @@ from support.models import (
     double_model,
     every_generator,
     every_language_model,
-    every_model,
+    every_traced_model,
     inputs_for,
     masked,
     one_block,
@@ -35,7 +35,7 @@ def one_graph(model, backend="eager"):
 # Graphs compute positions, and modules look them up. Both are in float32, hence the tolerance of 1e-5.
 
 
-@every_model
+@every_traced_model
 def test_every_model_is_one_graph(model_class):
     model, inputs = one_block(model_class), masked(inputs_for(model_class))
     with torch.no_grad():

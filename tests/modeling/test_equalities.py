@@ -109,15 +109,6 @@ def test_padded_in_a_batch_equals_unpadded_alone(model_class, options, side, att
         assert_equal(logits(model, padded, mask, padded_source, source_mask)[mask.bool()], torch.cat(alone))
 
 
-@every_kind_and_layout
-@both_implementations
-def test_batched_equals_alone(model_class, options, attn_implementation):
-    model, ids = double_model(model_class, attn_implementation=attn_implementation, **options), texts()
-    source = texts(3, 7, seed=3)
-    alone = [logits(model, ids[[row]], source=source[[row]]) for row in range(3)]
-    assert_equal(logits(model, ids, source=source), torch.cat(alone))
-
-
 @every_layout
 @pytest.mark.parametrize(
     ("model_class", "options", "side", "masked"),

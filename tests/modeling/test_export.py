@@ -15,7 +15,7 @@ from support.models import (
     assert_equal,
     every_language_model,
     every_layout,
-    every_model,
+    every_traced_model,
     inputs_for,
     masked,
     one_block,
@@ -48,7 +48,7 @@ def assert_model_exports(model_class, with_masks, sizes=((3, 9), (4, 13)), **lay
     assert_exports(model, *(map(masked, inputs) if with_masks else inputs), **options)
 
 
-@every_model
+@every_traced_model
 def test_every_model(model_class):
     assert_model_exports(model_class, with_masks=True)
 

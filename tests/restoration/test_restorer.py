@@ -209,25 +209,6 @@ def test_a_restorer_goes_to_other_processes(exported, engine):
     assert [each.text for each in copied.restore(TEXTS)] == [each.text for each in restorer.restore(TEXTS)]
 
 
-def _restore_without_torch(folder, texts):
-    import json
-    import sys
-
-    without = dict.fromkeys(("torch", "transformers"))
-    sys.modules |= without
-    from atenta import CharacterRestorer
-
-    restored = CharacterRestorer.from_pretrained(folder).restore(json.loads(texts))
-    assert not [name for name in sys.modules if name.partition(".")[0] in without and name not in without]
-    print(json.dumps([each.text for each in restored]))
-
-
-def test_neither_torch_nor_transformers_is_needed(exported, tmp_path):
-    printed = run_function(_restore_without_torch, exported, json.dumps(TEXTS), home=tmp_path, with_package=True)
-    expected = CharacterRestorer.from_pretrained(exported, engine="torch").restore(TEXTS)
-    assert json.loads(printed) == [each.text for each in expected]
-
-
 def test_auto_takes_onnxruntime_where_it_can(folder, monkeypatch):
     load = CharacterRestorer.from_pretrained
     exact = load(folder).restore(TEXTS)

@@ -66,12 +66,20 @@ all_layouts = pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=layout_name)
 every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=layout_name)
 
 
-def named(model_classes):
+def named(model_classes, marks=()):
     """Return the classes as parameters of a test, with their names as ids."""
-    return [pytest.param(model_class, id=model_class.__name__.removeprefix("Atenta")) for model_class in model_classes]
+    return [pytest.param(each, id=each.__name__.removeprefix("Atenta"), marks=marks) for each in model_classes]
 
 
 every_model = pytest.mark.parametrize("model_class", named([*ENCODERS, *DECODERS, *ENCODER_DECODERS]))
+# Those whose parts are all in others are slow: to trace a model takes seconds.
+every_traced_model = pytest.mark.parametrize(
+    "model_class",
+    [
+        *named([*ENCODERS[2:5:2], *ENCODERS[6:], *DECODERS[1:], *ENCODER_DECODERS[1:]]),
+        *named([*ENCODERS[:2], *ENCODERS[3:6:2], DECODERS[0], ENCODER_DECODERS[0]], marks=pytest.mark.slow),
+    ],
+)
 every_language_model = pytest.mark.parametrize("model_class", named(LANGUAGE_MODELS))
 every_generator = pytest.mark.parametrize("model_class", named(GENERATORS))
 

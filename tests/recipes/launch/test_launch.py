@@ -111,6 +111,7 @@ def test_deepspeed_takes_options_from_the_recipe(launched, monkeypatch, stage):
     assert "fp16" not in settings
 
 
+@pytest.mark.slow
 def test_cpus_starts_two_connected_processes(who_i_am):
     output = run_module(
         *("accelerate.commands.launch", "--config_file", FOLDER / "cpus.yaml", who_i_am),

@@ -1,4 +1,7 @@
-"""Portuguese running text: splits that do not meet, sentences, spelling, the files of the repository."""
+"""Portuguese running text: splits that do not meet, sentences, spelling, the files of the repository.
+
+The slow tests are about rows whose digest `test_samples.py` knows.
+"""
 
 import re
 
@@ -15,12 +18,14 @@ def rows(rows_of):
     return rows_of("portuguese")
 
 
+@pytest.mark.slow
 def test_no_text_of_a_test_is_trained_on(rows):
     known = {strip_accents(each).lower() for each in cut_into_sentences(row["target"] for row in rows["train"])}
     for name in rows.keys() - {"train"}:
         assert not known & {line for row in rows[name] for line in row["source"].lower().split("\n")}
 
 
+@pytest.mark.slow
 def test_no_test_sentence_repeats_half_of_a_training_text(rows):
     trained = "\n".join({" ".join(re.findall(r"\w+", row["source"].lower())) for row in rows["train"]})
     for row in rows["test"][::100]:
@@ -30,6 +35,7 @@ def test_no_test_sentence_repeats_half_of_a_training_text(rows):
         assert repeated == 0 or 2 * repeated < len(runs) + 2, row
 
 
+@pytest.mark.slow
 def test_sources_of_the_further_tests_are_unknown_to_training(rows):
     trained = {row["domain"] for row in rows["train"]}
     assert {row["domain"] for row in rows["test"]} < {row["domain"] for row in rows["validation"]} < trained
@@ -39,6 +45,7 @@ def test_sources_of_the_further_tests_are_unknown_to_training(rows):
         assert strip_accents(line) not in sources
 
 
+@pytest.mark.slow
 def test_old_spelling_is_left_out(rows):
     literature = " ".join(row["target"] for row in rows["train"] if row["domain"] == "literature")
     assert "idéia" not in literature
@@ -55,6 +62,7 @@ def test_sentences_are_cut_after_their_ends():
     ]
 
 
+@pytest.mark.slow
 def test_documents_have_no_text_of_other_tasks_tests(rows, rows_of):
     documents = rows_of("portuguese_documents")
     trained = {line for row in documents["train"] for line in row["text"].splitlines()}

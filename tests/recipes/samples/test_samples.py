@@ -85,6 +85,7 @@ def good_rows(row_format, path):
     return rows
 
 
+@pytest.mark.slow
 def test_words_of_a_list_have_one_spelling():
     words = read_samples("", SAMPLES["portuguese"].word_list)[0].splitlines()
     bare = [strip_accents(word) for word in words]
@@ -132,6 +133,7 @@ def test_rows_have_the_format_of_their_task(rows_of, name):
         assert ROWS[name][0].check(fields) == row
 
 
+@pytest.mark.slow  # rows of one digest
 @pytest.mark.parametrize("name", KEYS)
 def test_splits_share_no_row(read, name):
     train, validation, test = (set(map(KEYS[name], read(name)[split])) for split in SPLITS)
