@@ -1,15 +1,14 @@
 """Checks of many files: in several processes, with a cache, and with words learned from the tree."""
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from ..engines.feedback import progress
 from ..engines.onnx_models import count_cores
-from ..restoration.portuguese import MODEL_FOLDER
-from ..restoration.restorer import CharacterRestorer
+from ..restoration.portuguese import MODEL_FOLDER, load_restorer
 from ..restoration.spellings import WORD
 from ..tokenization.base_letters import strip_accents
 from .cache import Cache, FileFindings, cache_key
@@ -44,18 +43,11 @@ class CheckedFiles(NamedTuple):
     paths: Sequence[Path]
 
 
-def check_files(
-    paths: Sequence[Path],
-    settings: Settings,
-    *,
-    processes: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, of: None,
-) -> CheckedFiles:
-    """Return the words that lack marks in the files of a project.
+def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | None = None) -> CheckedFiles:
+    """Return the words that lack marks in the files of a project. On a terminal a bar counts those that are read.
 
     Args:
         processes: number of processes; by default as many as are worth their start, at most one for each core.
-        progress: is told how many of the files that are not in the cache have been read, and of how many.
 
     Raises:
         OSError: If a file cannot be read.
@@ -76,13 +68,14 @@ def check_files(
             to_read.append((path, size))
         else:
             found[path] = before
-    for number, (path, keys[path], answer) in enumerate(_read_files(to_read, processes), 1):
-        if isinstance(answer, str):
-            not_read[path] = answer
-        else:
-            found[path] = answer
-            saved.save(keys[path], answer)
-        progress(number, len(to_read))
+    with progress(len(to_read), "file") as count_files:
+        for path, keys[path], answer in _read_files(to_read, processes):
+            if isinstance(answer, str):
+                not_read[path] = answer
+            else:
+                found[path] = answer
+                saved.save(keys[path], answer)
+            count_files(1)
     marked = {word for _, words in found.values() for word in words}
     findings = {
         path: counted
@@ -159,16 +152,11 @@ def _read_files(
 
 
 def _start_process() -> None:
-    _restorer().threads = 1
-
-
-@cache
-def _restorer() -> CharacterRestorer:
-    return CharacterRestorer.from_pretrained(MODEL_FOLDER)
+    load_restorer(MODEL_FOLDER).threads = 1
 
 
 def _check_chunk(paths: list[Path]) -> list[tuple[Path, str, FileFindings | str]]:
-    restorer = _restorer()
+    restorer = load_restorer(MODEL_FOLDER)
     answers: list[tuple[Path, str, FileFindings | str]] = []
     read = []
     for path in paths:

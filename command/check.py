@@ -3,12 +3,9 @@
 from atenta.recipes.terminal import allow_interrupts
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
-
-import typer
 
 from atenta.checking.checker import CheckedFiles, check_files, write_findings
 from atenta.checking.reports import Format, report
@@ -38,8 +35,7 @@ def check_paths(
     settings = settings._replace(words=settings.words | {word.lower() for word in words})
     files = list_files(paths, settings)
     allow_interrupts()
-    with _progress() as progress:
-        checked = check_files(files, settings, processes=processes, progress=progress)
+    checked = check_files(files, settings, processes=processes)
     if write:
         checked = write_findings(checked, settings)
     print_results(report(checked, format, explain=explain, version=version("atenta")))
@@ -59,18 +55,3 @@ def _summary(checked: CheckedFiles, write: bool) -> Iterator[str]:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Show a bar on a terminal, once there is something to wait for."""
-    if not sys.stderr.isatty():
-        yield lambda done, of: None
-        return
-    with typer.progressbar(length=1, label="Checking", file=sys.stderr) as bar:
-
-        def show(done: int, of: int) -> None:
-            bar.length = of
-            bar.update(done - bar.pos)
-
-        yield show

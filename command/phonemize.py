@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from atenta import PhonemizedText, PhonemizedWord, Phonemizer
+from atenta import PhonemizedText, Phonemizer
 from atenta.command.text_lines import LineReader, chunks_of, print_results
 from atenta.engines.choice import EngineName, Quantization
 from atenta.phonemization.portuguese_words import PHONES_FOLDER, check_phones_folder
@@ -60,17 +60,8 @@ def phonemize_texts(
 
 
 def _record(line: str, read: PhonemizedText, punctuation: bool) -> dict[str, Any]:
-    joined = read.join(punctuation=punctuation)
-    return {"text": line, "read": read.text, "phones": joined, "words": [_describe(word) for word in read.words]}
-
-
-def _describe(word: PhonemizedWord) -> dict[str, Any]:
-    return {
-        "word": word.word,
-        "readings": [{"phones": each.phones, "confidence": each.confidence} for each in word.readings],
-        "ambiguous": word.ambiguous,
-        "source": word.source,
-    }
+    words = [{**word._asdict(), "readings": [each._asdict() for each in word.readings]} for word in read.words]
+    return {"text": line, "read": read.text, "phones": read.join(punctuation=punctuation), "words": words}
 
 
 def _entries(read: PhonemizedText, listed: set[str]) -> Iterator[str]:

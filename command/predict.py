@@ -5,7 +5,7 @@ from atenta.recipes.terminal import allow_interrupts
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -22,12 +22,12 @@ from atenta.command.text_lines import (
     parse_json_line,
     warn_once,
 )
+from atenta.engines.feedback import progress
 from atenta.engines.saved_model import MODEL_FILES, find_model, read_generation_config
 from atenta.engines.search_options import SearchOptions
 from atenta.recipes.tab_separated import tab_separated
 
 _CHUNK = 512  # lines that are read, predicted and written at once
-_Chunk = list[tuple[InputLine, dict[str, Any]]]
 
 
 def predict_lines(
@@ -58,7 +58,10 @@ def predict_lines(
     """
     if output is not None:
         check_output_file(output, resume, files)
-    _check_search(options)
+    if options.generate:  # options that contradict each other or those of the model, whichever engine runs it
+        saved = read_generation_config(find_model(options.model, with_code=options.trust_remote_code))
+        own = {name: value for name, value in saved.items() if name in SearchOptions.__dataclass_fields__}
+        SearchOptions.from_saved(own, **options.generate)
     predictor = load_predictor(options)
     if sys.stderr.isatty():
         print(f"Answers by {name_engine(options)}", file=sys.stderr)
@@ -68,14 +71,14 @@ def predict_lines(
     about |= {"format": format, "json_lines": json_lines}
     if output is not None:
         about["files of the models"] = [_digest(name) for name in (options.model, *options.ensemble)]
-    with lock_output_file(output), LineWriter(output, about, resume) as writer:
+    with lock_output_file(output), LineWriter(output, about, resume) as writer, progress(None, "line") as count_lines:
         reader = LineReader(texts, files, writer.done["lines"], writer.done["digest"])
         if format == "tsv" and not writer.done["bytes"]:
             writer.write(tab_separated(["text", *predictor.columns]))
         of_lines = format == "text" and not json_lines and isinstance(predictor, TextPredictor)
         record_fields = predictor.record_fields if format == "jsonl" else ()
         lines = ((line, _fields(line, predictor, json_lines, record_fields)) for line in reader)
-        for chunk in _with_bar(chunks_of(lines, _CHUNK)):
+        for chunk in chunks_of(lines, _CHUNK):
             rest = iter(chunk)
             placed = [{**fields, "where": line.where} for line, fields in chunk]
             for predictions in predictor.predict_in_parts(placed):
@@ -84,6 +87,7 @@ def predict_lines(
                     warn_once("some outputs have line ends, and are several lines: --format jsonl keeps them apart")
                 results = (_format(*each, found, format, json_lines) for each, found in zip(part, predictions))
                 writer.write("".join(results), part[-1][0])
+                count_lines(len(part))
         predictor.problems.report()
 
 
@@ -106,15 +110,6 @@ def check_device(name: str | None) -> None:
         ) from None
 
 
-def _check_search(options: PredictOptions) -> None:
-    """Refuse options of generation that contradict each other or those of the model, whichever engine runs it."""
-    if not options.generate:
-        return
-    saved = read_generation_config(find_model(options.model, with_code=options.trust_remote_code))
-    own = {name: value for name, value in saved.items() if name in SearchOptions.__dataclass_fields__}
-    SearchOptions.from_saved(own, **options.generate)
-
-
 def _digest(model: str) -> str:
     """Return the SHA-256 of what decides about a model's results."""
     folder, digest = find_model(model), hashlib.sha256()
@@ -124,19 +119,6 @@ def _digest(model: str) -> str:
                 with path.open("rb") as file:
                     digest.update(hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def _with_bar(chunks: Iterator[_Chunk]) -> Iterator[_Chunk]:
-    """Yield lists of lines; a bar on the terminal counts the lines."""
-    if not sys.stderr.isatty():  # the import takes a while
-        yield from chunks
-        return
-    from tqdm.auto import tqdm
-
-    with tqdm(desc="predicting", unit="line", disable=None, delay=2, initial=0) as bar:
-        for chunk in chunks:
-            yield chunk
-            bar.update(len(chunk))
 
 
 def _fields(line: InputLine, predictor: Predictor, json_lines: bool, record_fields: Sequence[str]) -> dict[str, Any]:

@@ -10,14 +10,14 @@ from typing import Any
 
 
 @contextmanager
-def progress(total: int, unit: str) -> Iterator[Callable[[int], object]]:
+def progress(total: int | None, unit: str) -> Iterator[Callable[[int], object]]:
     """Count work that is done, with the function that it yields; a terminal shows a bar after two seconds.
 
     Args:
-        total: the number of units of all work.
+        total: the number of units of all work, if it is known.
         unit: what the bar calls them.
     """
-    if total < 2 or sys.stderr is None or not sys.stderr.isatty():
+    if (total is not None and total < 2) or sys.stderr is None or not sys.stderr.isatty():
         yield lambda done: None
         return
     from tqdm import tqdm  # here, because nothing else needs it

@@ -128,14 +128,24 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             if not torch.compiler.is_exporting():  # exported programs return caches with transformers' own layers only
                 past_key_values = with_our_layers(past_key_values)
 
-        encoder_position_embeddings = self._embed_source_positions(
-            encoder_hidden_states, encoder_attention_mask, encoder_position_ids, past_key_values
-        )
+        encoder_position_embeddings = None  # without rotary cross-attention, or if the source is in the cache
+        has_source = isinstance(past_key_values, EncoderDecoderCache) and past_key_values.is_updated.get(0)
+        if self.has_cross_attention and self.config.rotary_cross_attention and not has_source:
+            if encoder_position_ids is None:
+                tags = self.config.tag_token_ids
+                encoder_position_ids = source_positions(None, encoder_attention_mask, encoder_hidden_states, tags)
+            encoder_position_embeddings = self.rotary(encoder_position_ids, encoder_hidden_states.dtype)
         if encoder_attention_mask is not None:
             encoder_attention_mask = create_bidirectional_mask(
                 self.config, inputs_embeds, encoder_attention_mask, encoder_hidden_states=encoder_hidden_states
             )
-        hidden_states, position_embeddings = self._embed(inputs_embeds, attention_mask, position_ids, past_key_values)
+        if position_ids is None:
+            past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
+            position_ids = position_ids_from_mask(
+                attention_mask, inputs_embeds.shape[1], past_length, inputs_embeds.device
+            )
+        hidden_states = self.embeddings(inputs_embeds, position_ids)
+        position_embeddings = None if self.rotary is None else self.rotary(position_ids, hidden_states.dtype)
         for layer in islice(self.layers, self.depth):
             hidden_states = layer(
                 hidden_states,
@@ -150,39 +160,6 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         return BaseModelOutputWithPastAndCrossAttentions(
             last_hidden_state=self.norm(hidden_states), **{CACHE_NAME: past_key_values}
         )
-
-    def _embed(
-        self,
-        inputs_embeds: torch.Tensor,
-        attention_mask: torch.Tensor | None,
-        position_ids: torch.LongTensor | None,
-        past_key_values: Cache | None,
-    ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor] | None]:
-        """Return the first block's input, (batch, length, hidden_size), and the rotary cosines and sines or `None`."""
-        if position_ids is None:
-            past_length = past_key_values.get_seq_length() if past_key_values is not None else 0
-            position_ids = position_ids_from_mask(
-                attention_mask, inputs_embeds.shape[1], past_length, inputs_embeds.device
-            )
-        hidden_states = self.embeddings(inputs_embeds, position_ids)
-        return hidden_states, self.rotary(position_ids, hidden_states.dtype) if self.rotary is not None else None
-
-    def _embed_source_positions(
-        self,
-        encoder_hidden_states: torch.Tensor | None,
-        encoder_attention_mask: torch.Tensor | None,
-        encoder_position_ids: torch.LongTensor | None,
-        past_key_values: Cache | None,
-    ) -> tuple[torch.Tensor, torch.Tensor] | None:
-        """Return the source's rotary cosines and sines; `None` without them, or if the source is in the cache."""
-        if not self.has_cross_attention or self.rotary is None or not self.config.rotary_cross_attention:
-            return None
-        if isinstance(past_key_values, EncoderDecoderCache) and past_key_values.is_updated.get(0):
-            return None
-        if encoder_position_ids is None:
-            tags = self.config.tag_token_ids
-            encoder_position_ids = source_positions(None, encoder_attention_mask, encoder_hidden_states, tags)
-        return self.rotary(encoder_position_ids, encoder_hidden_states.dtype)
 
 
 class AtentaGenerationMixin(GenerationMixin):

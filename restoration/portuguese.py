@@ -104,7 +104,7 @@ def _restore(
     warn_of_files(given)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
-        restorer = _load(folder)
+        restorer = load_restorer(folder)
     found = restorer.restore(read, min_confidence, restored)
     answers = found if return_probabilities else [each.text for each in found]
     return answers[0] if alone else answers
@@ -118,5 +118,6 @@ def _read(path: Path) -> str:
 
 
 @cache
-def _load(folder: Path) -> CharacterRestorer:
+def load_restorer(folder: Path) -> CharacterRestorer:
+    """Return the restorer of a folder of the package, which is loaded once."""
     return CharacterRestorer.from_pretrained(folder)

@@ -2,6 +2,7 @@
 
 import random
 import unicodedata
+from contextlib import nullcontext
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from atenta.checking.language import portuguese_blocks
 from atenta.checking.settings import Settings
 from atenta.checking.text_files import decode
 from atenta.recipes.samples.files import DATA
+from atenta.restoration.portuguese import MODEL_FOLDER, load_restorer
 from atenta.tokenization.base_letters import strip_accents
 from support.prose_files import CODE, make_files
 
@@ -153,7 +155,7 @@ def test_settings_decide_what_counts(tmp_path):
 
 
 def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch):
-    known = checker._restorer().codes.spellings
+    known = load_restorer(MODEL_FOLDER).codes.spellings
     monkeypatch.setattr(known, "_lines", {key: each for key, each in known._lines.items() if key != "situacao"})
     checked = write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT.replace("situação", "ilha")})
     assert "informacao" in dict(words(checked))
@@ -272,7 +274,7 @@ def test_several_processes_find_the_same(tmp_path, monkeypatch):
     alone = write_and_check(tmp_path, **{"a.txt": BARE, "b.md": RIGHT, "c.txt": BARE})
     (tmp_path / FOLDER / "findings.sqlite").unlink()
     done = []
+    monkeypatch.setattr(checker, "progress", lambda *of: nullcontext(lambda count: done.append((count, *of))))
     paths = [tmp_path / name for name in ("a.txt", "b.md", "c.txt")]
-    together = check_files(paths, Settings(tmp_path), processes=2, progress=lambda *each: done.append(each))
-    assert words(together) == words(alone)
-    assert done == [(1, 3), (2, 3), (3, 3)]
+    assert words(check_files(paths, Settings(tmp_path), processes=2)) == words(alone)
+    assert done == [(1, 3, "file")] * 3
