@@ -37,7 +37,7 @@ from transformers import (
 
 from atenta.engines.saved_model import find_model, load_config
 from atenta.engines.saved_tensors import let_others_read
-from atenta.recipes.option_annotations import FROM_1, Mark
+from atenta.recipes.option_annotations import FROM_1, Mark, one_of
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import BadRow, printable, read_lines
@@ -59,20 +59,14 @@ from atenta.recipes.tasks.characters import (
 )
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.punctuation import lower_sentence_starts, split_pieces, vary_styles
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    label_options,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.models import label_options, load_or_create
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
 from atenta.restoration.restorer import CharacterRestorer
 from atenta.restoration.spellings import WORD, Spellings
@@ -84,17 +78,13 @@ _SURE = 0.95  # probability, before it is calibrated, from which a word by itsel
 
 @dataclass
 class CharacterArguments:
-    """The characters that are restored.
-
-    Raises:
-        ValueError: If there is no such thing to strip.
-    """
+    """The characters that are restored."""
 
     _argument_group_name = "characters"
 
-    strip: Annotated[list[str], f"make the sources from texts alone, without some of {', '.join(STRIPPED)}"] = field(
-        default_factory=list
-    )
+    strip: Annotated[
+        list[str], one_of(STRIPPED), f"make the sources from texts alone, without some of {', '.join(STRIPPED)}"
+    ] = field(default_factory=list)
     min_variant_count: Annotated[int, FROM_1, "lowest count, in training, of what a character may become"] = 1
     min_character_count: Annotated[int, FROM_1, "lowest count of a character of the alphabet"] = 1
     spellings: Annotated[bool, "give the model the most frequent spelling of each word to start from"] = True
@@ -108,10 +98,6 @@ class CharacterArguments:
         "sure of, join the spellings; null: that of the sample, if it has one",
     ] = None
     half_precision: Annotated[bool, Mark.AFTER_TRAINING, "save the weights, but the head's, in 16 bits"] = False
-
-    def __post_init__(self) -> None:
-        if unknown := sorted(set(self.strip) - set(STRIPPED)):
-            raise ValueError(f"--strip {' '.join(unknown)}: expected some of {', '.join(STRIPPED)}.")
 
 
 def main() -> None:

@@ -23,20 +23,13 @@ from transformers import DataCollatorWithPadding, EvalPrediction
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.classification import LABELLED_TEXTS, ClassificationTask, encode_labelled, label_names
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    label_options,
-    load_or_create,
-    parse_arguments,
-    report_misspelt,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.models import label_options, load_or_create, report_misspelt
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 
 def main() -> None:

@@ -24,18 +24,13 @@ from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.prompts import CHAT_TEMPLATE, SEPARATOR, PromptTask, encode_prompts
-from atenta.recipes.training import (
-    RecipeArguments,
-    RecipeTrainer,
-    StackArguments,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.logit_reductions import nats_of_texts
+from atenta.recipes.training.models import load_or_create
+from atenta.recipes.training.options import RecipeArguments, StackArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 _DEFAULT_DECODER = "outputs/pretrain_causal"
 _EXAMPLES = 5  # test prompts answered at the end

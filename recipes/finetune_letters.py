@@ -40,20 +40,14 @@ from atenta.recipes.tasks.letters import (
     encode_letters,
 )
 from atenta.recipes.tasks.transduction import PairTask, tag_tokens
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    label_options,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.models import label_options, load_or_create
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 from atenta.restoration.restorer import CharacterRestorer
 
 

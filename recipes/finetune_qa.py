@@ -23,17 +23,12 @@ from transformers import DataCollatorWithPadding, EvalPrediction
 from atenta.recipes.option_annotations import FROM_0, FROM_1
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.questions import QUESTIONS, QuestionTask, answers_from_logits, encode_questions
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
+from atenta.recipes.training.models import load_or_create
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 
 @dataclass

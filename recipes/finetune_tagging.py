@@ -23,20 +23,13 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.tasks.tagging import TaggingTask, encode_tagged, tag_names, tags_of_words
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    label_options,
-    load_or_create,
-    parse_arguments,
-    report_misspelt,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.logit_reductions import best_classes
+from atenta.recipes.training.models import label_options, load_or_create, report_misspelt
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 
 @dataclass

@@ -32,22 +32,22 @@ from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, SEED, one_of
 from atenta.recipes.reading import Rows, describe_data, encode_rows
 from atenta.recipes.reading.records import printable
-from atenta.recipes.tasks.documents import DocumentArguments, encode_documents, load_documents
+from atenta.recipes.tasks.documents import UNITS, DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
-from atenta.recipes.training import parse_arguments, run_recipe
 from atenta.recipes.training.cost import CostMeter, check_country
 from atenta.recipes.training.options import CardLanguageOption, CardTitleOption, CountryOption
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import describe_card, save_metrics_and_card, table
-from atenta.recipes.training.runs import check_own_folder
+from atenta.recipes.training.runs import check_own_folder, run_recipe
 
 
 @dataclass
 class VoteDocumentArguments(DocumentArguments):
     """The texts, and the documents within which tokens vote."""
 
-    sample_by: Annotated[str, "unit that is a document: document (a whole text), paragraph, line or sentence"] = (
-        "paragraph"
-    )
+    sample_by: Annotated[
+        str, one_of(UNITS), "unit that is a document: document (a whole text), paragraph, line or sentence"
+    ] = "paragraph"
 
 
 @dataclass

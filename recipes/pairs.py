@@ -19,13 +19,12 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from atenta.recipes import seq2seq
 from atenta.recipes.reading.records import BadRow, printable
 from atenta.recipes.tasks.transduction import PAIRS
-from atenta.recipes.training import parse_arguments, run_recipe
-from atenta.recipes.training.parsing import given_options
+from atenta.recipes.training.parsing import given_options, parse_arguments
+from atenta.recipes.training.runs import run_recipe
 
 _SINGLE_WORDS = 0.95  # share of the sources
 _STEPS = 40  # times the square root of the number of pairs
@@ -62,7 +61,7 @@ def describe_pairs(paths: Sequence[str]) -> tuple[int, str, str]:
         ValueError: If a file has no pairs, or they cannot be read.
         OSError: If a file cannot be read.
     """
-    rows = [fields for path in paths for _, fields in filter(_is_good, PAIRS.read(path))]
+    rows = [record[1] for path in paths for record in PAIRS.read(path) if not isinstance(record, BadRow)]
     single = sum(len(str(fields.get("source")).split()) <= 1 for fields in rows)
     kind, config = ("words", "words.yaml") if single >= _SINGLE_WORDS * len(rows) else ("sentences", "sentences.yaml")
     tagged = " with feature tags" if any(fields.get("tags") for fields in rows) else ""
@@ -73,10 +72,6 @@ def choose_steps(pairs: int) -> int:
     """Return the number of steps for a number of pairs: 800 for 400, and twice as many for four times as many."""
     hundreds = round(_STEPS * math.sqrt(pairs) / 100)  # so that the last evaluation, at a tenth, is at the end
     return min(max(100 * hundreds, _FEWEST_STEPS), _MOST_STEPS)
-
-
-def _is_good(record: Any) -> bool:
-    return not isinstance(record, BadRow)
 
 
 if __name__ == "__main__":

@@ -26,18 +26,13 @@ from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, DocumentTask, collate_packed, load_documents, pack
-from atenta.recipes.training import (
-    RecipeArguments,
-    RecipeTrainer,
-    StackArguments,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.logit_reductions import nats_of_texts
+from atenta.recipes.training.models import load_or_create
+from atenta.recipes.training.options import RecipeArguments, StackArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 _START, _CONTINUED = 30, 100  # characters of the test that are continued at the end, and of what follows
 

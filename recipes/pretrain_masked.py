@@ -29,18 +29,13 @@ from atenta.recipes.option_annotations import FROM_0, FROM_1, PROBABILITY, SHARE
 from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.masking import MaskingCollator, make_sentence_pairs
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.logit_reductions import masked_sums
+from atenta.recipes.training.models import load_or_create
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 _SCORES = ("masked_accuracy", "bits_per_masked_character", "next_sentence_accuracy")
 

@@ -52,7 +52,7 @@ from atenta.recipes.retrieval import (
     read_queries,
     save_index,
 )
-from atenta.recipes.training import parse_arguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import table, write_metrics
 
 _DEFAULT_ENCODER = "outputs/misspellings"

@@ -28,22 +28,18 @@ from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_ro
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
 from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
-from atenta.recipes.training import (
-    Seq2SeqRecipeArguments,
-    Seq2SeqRecipeTrainer,
-    TwoStackArguments,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
 from atenta.recipes.training.encoder_decoders import (
     DecodingArguments,
     decode_encoded,
     save_decoded,
     train_to_generate,
 )
+from atenta.recipes.training.models import load_or_create
+from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import Seq2SeqRecipeTrainer
 from atenta.tokenization.base_letters import strip_accents
 from atenta.tokenization.text_windows import GAP, GeneratedText, generate_windows, join_windows
 

@@ -24,9 +24,10 @@ from transformers import (
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer, load_weights
 from atenta.recipes.baselines import uniform_characters, unigram_characters
+from atenta.recipes.metrics import scores
 from atenta.recipes.reading import Rows, report_rows
 from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
-from atenta.recipes.training.logit_reductions import bits, nats_of_texts
+from atenta.recipes.training.logit_reductions import nats_of_texts
 
 _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
 POSITIONS_AT_ONCE = 256  # each needs a number per token of the vocabulary, which limits memory
@@ -47,7 +48,7 @@ class Characters:
 
     def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return bits per character and perplexities. The boundary between documents counts as a character."""
-        return bits([nats], [join_documents(rows)])
+        return scores(["bits_per_character"], predictions=[nats], references=[join_documents(rows)])
 
     def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return nats for equally likely characters, and for characters as likely as they are frequent in training."""
@@ -77,8 +78,8 @@ class Words:
     ) -> None:
         """Print the number of documents and words of each split, and the share of unknown words."""
         for name, of_split in rows.items():
-            documents, words, unknown = _count_words(of_split, tokenizer)
-            print(f"{name}: {documents:,} documents, {words:,} words, {unknown / words:.1%} of them unknown")
+            words, unknown = _count_words(of_split, tokenizer)
+            print(f"{name}: {len(of_split):,} documents, {words:,} words, {unknown / words:.1%} of them unknown")
         print(f"{len(tokenizer):,} tokens\n", flush=True)
 
     def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
@@ -87,7 +88,7 @@ class Words:
         The spelling of unknown words and white space cost nothing. So there are no bits per character, and scores can
         be compared only for the same vocabulary and texts.
         """
-        _, words, unknown = _count_words(rows, tokenizer)
+        words, unknown = _count_words(rows, tokenizer)
         per_word = nats / words
         return {
             "bits_per_word": per_word / math.log(2),
@@ -247,11 +248,8 @@ def _nats_of_document(model: AtentaPairVotesForCausalLM, ids: torch.Tensor) -> f
     return nats
 
 
-def _count_words(rows: Rows, tokenizer: PreTrainedTokenizerBase) -> tuple[int, int, int]:
-    """Return the numbers of documents, words and unknown words."""
-    documents = words = unknown = 0
-    for ids in rows["input_ids"]:
-        documents += 1
-        words += len(ids) - 2  # without <bos> and <eos>
-        unknown += int((np.asarray(ids) == tokenizer.unk_token_id).sum())
-    return documents, words, unknown
+def _count_words(rows: Rows, tokenizer: PreTrainedTokenizerBase) -> tuple[int, int]:
+    """Return the numbers of words and unknown words."""
+    documents = list(rows["input_ids"])
+    ids = np.concatenate(documents)
+    return len(ids) - 2 * len(documents), int((ids == tokenizer.unk_token_id).sum())  # without <bos> and <eos>

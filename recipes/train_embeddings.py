@@ -69,17 +69,12 @@ from atenta.recipes.retrieval import (
     recall,
 )
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS, read_neighbours, set_aside_validation
-from atenta.recipes.training import (
-    EncoderArguments,
-    RecipeArguments,
-    RecipeTrainer,
-    load_or_create,
-    parse_arguments,
-    run_recipe,
-    start_run,
-)
+from atenta.recipes.training.models import load_or_create
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.runs import run_recipe, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 
 _NEAREST = 8  # passages, of which one is drawn as the hard negative
 
@@ -213,23 +208,23 @@ def main() -> None:
     trainer.fit(run)
 
     model.eval()
-    compared = compare_searches(queries, passages, embed_texts, embeddings)
-    chosen = ", ".join(f"{weight:g} in {name}" for name, weight in compared.weights.items())
+    compared, weights, seconds, found = compare_searches(queries, passages, embed_texts, embeddings)
+    chosen = ", ".join(f"{weight:g} in {name}" for name, weight in weights.items())
     if trainer.is_world_process_zero():
         print(
             f"Weights of the first, chosen on {len(queries['validation']):,} validation queries: {chosen}", flush=True
         )
     save_run(
         trainer,
-        scores=compared.scores["test"],
-        further_scores={name: scores for name, scores in compared.scores.items() if name != "test"},
+        scores=compared.pop("test"),
+        further_scores=compared,
         details={
-            **{WEIGHTS: compared.weights, SIZES: embeddings.tfidf_sizes},  # search.py combines with them
-            **{"passages": len(passages), "seconds": compared.seconds},
+            **{WEIGHTS: weights, SIZES: embeddings.tfidf_sizes},  # search.py combines with them
+            **{"passages": len(passages), "seconds": seconds},
         },
         predictions={
             "query": [query.text for query in queries["test"]],
-            "output": [passages[index] for index in compared.found],
+            "output": [passages[index] for index in found],
             "gold": [passages[min(query.answers)] for query in queries["test"]],
         },
         about=describe_data(data, report),
@@ -266,29 +261,12 @@ def as_sentence_transformer(
     return SentenceTransformer(modules=[transformer, pooling], local_files_only=True)
 
 
-@dataclass
-class ComparedSearches:
-    """The recall of each kind of search, and the weights of those that combine two.
-
-    Attributes:
-        scores: For each test, the recall of each kind.
-        weights: The weight of the first of the two in each combination.
-        seconds: How long each kind took for the queries of `test`, and the model for all `passages`.
-        found: The passage that the model and n-grams together find first, for each query of `test`.
-    """
-
-    scores: dict[str, dict[str, dict[str, float]]] = field(default_factory=dict)
-    weights: dict[str, float] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    found: list[int] = field(default_factory=list)
-
-
 def compare_searches(
     queries: Mapping[str, Sequence[LabelledQuery]],
     passages: Sequence[str],
     embed_texts: Callable[[Sequence[str]], np.ndarray],
     options: EmbeddingArguments,
-) -> ComparedSearches:
+) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, float], dict[str, float], list[int]]:
     """Compare a model with n-grams, with edit distance if it is asked for, and with combinations of them.
 
     Args:
@@ -296,13 +274,20 @@ def compare_searches(
         passages: The passages that are searched.
         embed_texts: Returns the vectors of texts, of length 1.
         options: Say what is compared, and with which n-grams.
+
+    Returns:
+        For each test the recall of each kind of search; the weight of the first of the two in each combination; how
+        long each kind took for the queries of `test`, and the model for all `passages`; and the passage that the model
+        and n-grams together find first, for each query of `test`.
     """
-    compared = ComparedSearches()
+    recalls: dict[str, dict[str, dict[str, float]]] = {}
+    weights: dict[str, float] = {}
+    seconds: dict[str, float] = {}
 
     def timed(name: str, score: Callable[[], np.ndarray]) -> np.ndarray:
         start = time.perf_counter()
         scores = score()
-        compared.seconds[name] = round(time.perf_counter() - start, 3)  # the test is last
+        seconds[name] = round(time.perf_counter() - start, 3)  # the test is last
         return scores
 
     vectors = timed("passages", partial(embed_texts, passages))
@@ -315,14 +300,14 @@ def compare_searches(
         kinds = {kind: timed(kind, partial(score, asked)) for kind, score in scorers.items()}
         if name == "validation":
             for combination, (one, other) in COMBINATIONS.items():
-                known = combine_kinds(kinds, compared.weights)
+                known = combine_kinds(kinds, weights)
                 if one in known and other in known:
-                    compared.weights[combination] = choose_weight(known[one], known[other], queries[name])
+                    weights[combination] = choose_weight(known[one], known[other], queries[name])
             continue
-        combined = combine_kinds(kinds, compared.weights)
-        compared.scores[name] = compare_recall(combined, queries[name], len(passages))
-        compared.found = nearest(combined[COMBINED], 1)[:, 0].tolist()
-    return compared
+        combined = combine_kinds(kinds, weights)
+        recalls[name] = compare_recall(combined, queries[name], len(passages))
+        found = nearest(combined[COMBINED], 1)[:, 0].tolist()
+    return recalls, weights, seconds, found
 
 
 def _print_longer(rows: Dataset, tokenizer: PreTrainedTokenizerBase, max_length: int) -> None:

@@ -11,7 +11,6 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING
 
 from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
 
@@ -20,11 +19,8 @@ _AutoClass = type[AutoModel | AutoModelForCausalLM | AutoModelForSeq2SeqLM]
 
 def _auto_class_of(config: PreTrainedConfig) -> _AutoClass:
     """Return the auto class that loads all weights of a model that generates, and `AutoModel` for other models."""
-    for auto_class, mapping in (
-        (AutoModelForSeq2SeqLM, MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING),
-        (AutoModelForCausalLM, MODEL_FOR_CAUSAL_LM_MAPPING),
-    ):
-        model_class = mapping.get(type(config), None)
+    for auto_class in (AutoModelForSeq2SeqLM, AutoModelForCausalLM):
+        model_class = auto_class._model_mapping.get(type(config), None)
         if model_class is not None and model_class.__name__ in (config.architectures or []):
             return auto_class
     return AutoModel

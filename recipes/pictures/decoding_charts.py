@@ -66,7 +66,13 @@ def draw_decoding(steps: Sequence[DecodingStep], tokenizer: PreTrainedTokenizerB
             _draw_step(axes, step, following, tokenizer, lane_height, len(prompt), result)
     title = readable_text(tokenizer, result) if result else f"{readable_text(tokenizer, prompt)} …"
     figure.suptitle(fill(title, _TEXT_LENGTH * columns), fontsize=_FONT_SIZE + 2, parse_math=False)
-    figure.legend(handles=_legend(figure), loc="outside lower center", ncols=3, fontsize=_FONT_SIZE, frameon=False)
+    drawn = {to_hex(bar.get_facecolor()) for axes in figure.axes for bar in axes.patches}
+    handles: list[Patch | Line2D] = [
+        Patch(color=colour, label=say(label)) for colour, label in _BAR_LABELS.items() if colour in drawn
+    ]
+    if any(line.get_color() == "black" for axes in figure.axes for line in axes.lines):
+        handles.append(Line2D([], [], color="black", label=say("after temperature, top-k, top-p, …")))
+    figure.legend(handles=handles, loc="outside lower center", ncols=3, fontsize=_FONT_SIZE, frameon=False)
     return figure
 
 
@@ -144,7 +150,8 @@ def _draw_step(
         tokens = readable_tokens(tokenizer, [candidate.token_id for candidate in hypothesis.candidates])
         for line, (candidate, token) in enumerate(zip(hypothesis.candidates, tokens), start=top + 1):
             continued = (*hypothesis.token_ids, candidate.token_id)
-            colour = _colour(candidate, continued == result[: len(continued)])
+            chosen = RESULT if continued == result[: len(continued)] else CHOSEN
+            colour = chosen if candidate.chosen else KEPT if candidate.kept else DROPPED
             axes.add_patch(Rectangle((left, line - 0.42), FULL_BAR * candidate.probability, 0.84, color=colour))
             if candidate.changed:
                 after = [left, left + FULL_BAR * candidate.kept_probability]
@@ -156,23 +163,6 @@ def _draw_step(
             if candidate.chosen and continued in lane_of:
                 target = lane_of[continued] * lane_height
                 axes.plot([right + 0.02, step.number + 0.06], [line, target], color=colour, linewidth=1.5)
-
-
-def _colour(candidate: Candidate, in_result: bool) -> str:
-    if candidate.chosen:
-        return RESULT if in_result else CHOSEN
-    return KEPT if candidate.kept else DROPPED
-
-
-def _legend(figure: Figure) -> list[Patch | Line2D]:
-    """Return an entry for each colour that occurs."""
-    drawn = {to_hex(bar.get_facecolor()) for axes in figure.axes for bar in axes.patches}
-    handles: list[Patch | Line2D] = [
-        Patch(color=colour, label=say(label)) for colour, label in _BAR_LABELS.items() if colour in drawn
-    ]
-    if any(line.get_color() == "black" for axes in figure.axes for line in axes.lines):
-        handles.append(Line2D([], [], color="black", label=say("after temperature, top-k, top-p, …")))
-    return handles
 
 
 def _rows_of_cells(

@@ -1,7 +1,6 @@
 """Pictures of position vectors and their similarity (document 3; Su et al., 2021)."""
 
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import nn
 from transformers import PreTrainedConfig
@@ -64,14 +63,7 @@ def draw_positions(config: PreTrainedConfig, length: int, table: torch.Tensor | 
     labels = {"title": say("cosine similarity of positions"), "xlabel": say("position")}
     image = draw_heatmap(panels["S"], similarity, vmin=-1, vmax=1, **labels, **shared)
     figure.colorbar(image, ax=panels["S"])
-    _draw_by_distance(panels["D"], similarity)
-    figure.suptitle(say("{kind} positions").format(kind=say_name(kind)))
-    set_decimal_signs(figure)
-    return figure
-
-
-def _draw_by_distance(axes: Axes, similarity: torch.Tensor) -> None:
-    distances = range(len(similarity))
+    axes, distances = panels["D"], range(length)
     diagonals = [similarity.diagonal(distance) for distance in distances]
     least, most = [d.min() for d in diagonals], [d.max() for d in diagonals]
     # The edge keeps the range visible where least and most are equal.
@@ -82,3 +74,6 @@ def _draw_by_distance(axes: Axes, similarity: torch.Tensor) -> None:
     axes.tick_params(labelsize=FONT_SIZE)
     axes.grid(alpha=0.25)
     axes.legend(fontsize=FONT_SIZE)
+    figure.suptitle(say("{kind} positions").format(kind=say_name(kind)))
+    set_decimal_signs(figure)
+    return figure

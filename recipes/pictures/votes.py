@@ -65,28 +65,17 @@ def draw_votes(
             else "no votes from more than 1 token back"
         )
         note += "\n" + say(far).format(distance=distance)
-    return _draw(
-        votes[:, shown],
-        earlier,
-        readable_tokens(tokenizer, shown.tolist()),
-        title=say("votes for the token after “{last}”").format(last=last),
-        xlabel=note,
-    )
-
-
-def _draw(votes: torch.Tensor, rows: list[str], columns: list[str], *, title: str, xlabel: str) -> Figure:
-    """Draw the votes, and their sum in a panel with a colour scale of its own, as its numbers are larger."""
-    longest = max(map(len, rows + columns))
-    figure = Figure(
-        figsize=(2 + 0.5 * len(columns) + 0.08 * longest, 1.8 + CELL * (len(rows) + 2) + 0.08 * longest),
-        layout="constrained",
-    )
-    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[len(rows), 1])
-    total = votes.sum(0, keepdim=True)
-    draw_heatmap(above, votes, rows, columns, ylabel=say("earlier token"), aspect="auto", vmin=0, vmax=1)
-    draw_heatmap(below, total, [say("sum")], columns, xlabel=xlabel, aspect="auto", cmap="Oranges", vmin=0)
+    votes, columns = votes[:, shown], readable_tokens(tokenizer, shown.tolist())
+    longest = max(map(len, earlier + columns))
+    size = (2 + 0.5 * len(columns) + 0.08 * longest, 1.8 + CELL * (len(earlier) + 2) + 0.08 * longest)
+    figure = Figure(figsize=size, layout="constrained")
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=[len(earlier), 1])
+    total = votes.sum(0, keepdim=True)  # with a colour scale of its own, as its numbers are larger
+    draw_heatmap(above, votes, earlier, columns, ylabel=say("earlier token"), aspect="auto", vmin=0, vmax=1)
+    draw_heatmap(below, total, [say("sum")], columns, xlabel=note, aspect="auto", cmap="Oranges", vmin=0)
     _write_numbers(above, votes, 1)
     _write_numbers(below, total, total.max().item())
+    title = say("votes for the token after “{last}”").format(last=last)
     figure.suptitle(title, fontsize=FONT_SIZE + 4, parse_math=False)
     set_decimal_signs(figure)
     return figure

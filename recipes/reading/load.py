@@ -122,22 +122,19 @@ def encode_rows(
     Raises:
         SystemExit: If a row cannot be encoded, for instance because it is too long; the message is a single line.
     """
+    encoded: dict[str, Rows] = {}
     try:
         with training.main_process_first():
-            return {name: _encode(rows, function, num_proc, features) for name, rows in splits.items()}
+            for name, rows in splits.items():
+                options = {"batched": True, "remove_columns": list(rows.features), "features": features}
+                if isinstance(rows, datasets.Dataset):
+                    # The number of processes decides which rows share a batch, and so belongs to the key of the cache.
+                    key = Hasher.hash((rows._fingerprint, function, code_digest(), num_proc))
+                    options |= {"new_fingerprint": key, "num_proc": num_proc}
+                encoded[name] = rows.map(function, **options)
     except ValueError as error:
         raise _exit(error) from None
-
-
-def _encode(
-    rows: Rows, function: Callable[..., dict[str, list]], num_proc: int | None, features: datasets.Features | None
-) -> Rows:
-    options = {"batched": True, "remove_columns": list(rows.features), "features": features}
-    if isinstance(rows, datasets.Dataset):
-        # The number of processes decides which rows share a batch, and so belongs to the key of the cache.
-        options["new_fingerprint"] = Hasher.hash((rows._fingerprint, function, code_digest(), num_proc))
-        options["num_proc"] = num_proc
-    return rows.map(function, **options)
+    return encoded
 
 
 def _exit(error: Exception) -> SystemExit:

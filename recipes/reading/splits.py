@@ -15,7 +15,7 @@ import numpy as np
 from accelerate import PartialState
 from datasets.exceptions import DatasetGenerationError
 
-from atenta.recipes.option_annotations import SHARE, Mark
+from atenta.recipes.option_annotations import FROM_1, SHARE, Mark
 from atenta.recipes.reading.file_formats import is_pipe, read_table
 from atenta.recipes.reading.records import BadRow, Record, printable
 from atenta.recipes.samples.files import SPLITS
@@ -65,11 +65,7 @@ class RowFormat:
 
 @dataclass
 class DataArguments:
-    """Options that name the data.
-
-    Raises:
-        ValueError: If `preprocessing_num_workers` is below 1.
-    """
+    """Options that name the data."""
 
     _argument_group_name = "data"
 
@@ -89,13 +85,9 @@ class DataArguments:
     sample: Annotated[str | None, "sample data, used if no other data are named"] = None
     streaming: Annotated[bool, "read the data while training on them: they may be larger than the disk"] = False
     preprocessing_num_workers: Annotated[
-        int | None, Mark.AFTER_TRAINING, "processes that encode rows; None: the main process; not used for streams"
+        int | None, FROM_1, Mark.AFTER_TRAINING, "processes that encode rows; None: the main process; not for streams"
     ] = None
     skip_bad_rows: Annotated[bool, "skip malformed rows and list them in bad_rows.tsv"] = False
-
-    def __post_init__(self) -> None:
-        if self.preprocessing_num_workers is not None and self.preprocessing_num_workers < 1:
-            raise ValueError(f"--preprocessing_num_workers is {self.preprocessing_num_workers}; expected 1 or more.")
 
     def files(self) -> list[str]:
         """Return the files of all splits."""
@@ -135,7 +127,10 @@ def read_splits(arguments: DataArguments, row_format: RowFormat, bad_rows_file: 
         apart = set_apart(splits["train"], row_format.together or row_format.columns[0], arguments.validation_split)
         splits = {**dict(zip(SPLITS, apart)), **{name: rows for name, rows in splits.items() if name != "train"}}
         if PartialState().is_main_process:
-            _report_set_apart(splits, arguments)
+            validation, train = len(splits["validation"]), len(splits["train"])
+            scored = "" if arguments.test_file else ", and are what is scored at the end without --test_file"
+            apart = f"{validation:,} of {validation + train:,} rows are set apart for validation"
+            print(f"{apart} (--validation_split {arguments.validation_split:g}){scored}", flush=True)
     splits.setdefault("test", splits["validation"])
     return splits
 
@@ -159,16 +154,6 @@ def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datase
     chosen = {*distinct[: min(max(1, count), len(distinct) - 1)]}
     inside = np.array([value in chosen for value in values])
     return rows.select(np.flatnonzero(~inside)), rows.select(np.flatnonzero(inside))
-
-
-def _report_set_apart(splits: Mapping[str, datasets.Dataset], arguments: DataArguments) -> None:
-    validation, train = len(splits["validation"]), len(splits["train"])
-    scored = "" if arguments.test_file else ", and are what is scored at the end without --test_file"
-    print(
-        f"{validation:,} of {validation + train:,} rows are set apart for validation "
-        f"(--validation_split {arguments.validation_split:g}){scored}",
-        flush=True,
-    )
 
 
 @cache

@@ -3,6 +3,7 @@
 import random
 from collections import Counter
 from collections.abc import Mapping
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -63,6 +64,14 @@ def language_words() -> dict[str, list[dict[str, Any]]]:
 
 
 def _tagged_words(folder: str, names: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
+    """Return words and their phones in the splits `train`, `validation` and `test`, and the tests of each language.
+
+    A word is in one split, with all its pronunciations. The tag, such as `pt-BR`, says which language the phones are
+    of.
+
+    Returns:
+        The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<pt-BR>`.
+    """
     rows: dict[str, list[dict[str, Any]]] = {}
     for split in SPLITS:
         cells = read_cells(f"{folder}/{split}.tsv")
@@ -72,29 +81,9 @@ def _tagged_words(folder: str, names: Mapping[str, str]) -> dict[str, list[dict[
     return rows
 
 
-def romance_words() -> dict[str, list[dict[str, Any]]]:
-    """Return words and their phones in the splits `train`, `validation` and `test`, and the tests of each language.
-
-    A word is in one split, with all its pronunciations; Brazil and Portugal count as one language for this. The tag,
-    such as `pt-BR`, says which language the phones are of.
-
-    Returns:
-        The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<pt-BR>`.
-    """
-    return _tagged_words("g2p_romance", _ROMANCE)
-
-
-def low_resource_words() -> dict[str, list[dict[str, Any]]]:
-    """Return words of eight languages and their phones, 800 of each in `train`, and the tests of each language.
-
-    The tag, such as `mt`, says which language a word is of. The rows are as those of [`romance_words`].
-    """
-    return _tagged_words("g2p_low", _LOW)
-
-
-def medium_resource_words() -> dict[str, list[dict[str, Any]]]:
-    """Return words of eight other languages and their phones, 8,000 of each in `train`, as [`low_resource_words`]."""
-    return _tagged_words("g2p_medium", _MEDIUM)
+romance_words = partial(_tagged_words, "g2p_romance", _ROMANCE)  # Brazil and Portugal count as one language
+low_resource_words = partial(_tagged_words, "g2p_low", _LOW)  # 800 of each language in `train`
+medium_resource_words = partial(_tagged_words, "g2p_medium", _MEDIUM)  # 8,000 of each
 
 
 def brazil_words() -> dict[str, list[dict[str, Any]]]:

@@ -297,11 +297,7 @@ def _runs(phones: Sequence[str]) -> list[list[str]]:
 
 
 def _is_vocalic(phone: str) -> bool:
-    return is_vowel(phone) or _base(phone) in "jwy"
-
-
-def _base(phone: str) -> str:
-    return unicodedata.normalize("NFD", phone)[0]
+    return is_vowel(phone) or unicodedata.normalize("NFD", phone)[0] in "jwy"
 
 
 def _nuclei(phones: Sequence[str]) -> list[str]:

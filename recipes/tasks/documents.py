@@ -17,10 +17,12 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 from atenta import CharacterTable
 from atenta.recipes.baselines import ngram_characters, uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
+from atenta.recipes.option_annotations import one_of
 from atenta.recipes.reading import DataArguments, RowFormat, Rows, encode_rows, load_rows
 from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text, read_lines
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
+UNITS = ("document", "paragraph", "line", "sentence")  # that a text is cut into
 _SENTENCE = re.compile(r"""\S.*?(?:[.!?…]["'”’»)\]]*(?=\s)|\Z)""", re.DOTALL)
 # The ends of a text that is cut to a length, best first: the end of a line, of a sentence, of a word.
 _ENDS = [re.compile(end, re.DOTALL) for end in (r".*\n", r".*[.!?…][\"'”’»)]*\s", r".*\s")]
@@ -44,19 +46,11 @@ DOCUMENTS = RowFormat(Features({"text": Value("string")}), check_document, colum
 
 @dataclass
 class DocumentArguments(DataArguments):
-    """Options that name the texts and say how they are cut into documents.
+    """Options that name the texts and say how they are cut into documents."""
 
-    Raises:
-        ValueError: If `sample_by` is unknown.
-    """
-
-    sample_by: Annotated[str, "the unit that is a document: document (a whole text), paragraph, line or sentence"] = (
-        "document"
-    )
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_unit(self.sample_by)
+    sample_by: Annotated[
+        str, one_of(UNITS), "the unit that is a document: document (a whole text), paragraph, line or sentence"
+    ] = "document"
 
 
 def load_documents(data: DocumentArguments, training: TrainingArguments) -> dict[str, Rows]:
@@ -115,11 +109,6 @@ def cut_sentences(text: str) -> list[tuple[int, str]]:
     return [(text.count("\n", 0, match.start()), match[0].rstrip()) for match in _SENTENCE.finditer(text)]
 
 
-def _check_unit(sample_by: str) -> None:
-    if sample_by not in _UNITS:
-        raise ValueError(f"--sample_by {sample_by}: expected {', '.join(list(_UNITS)[:-1])} or {list(_UNITS)[-1]}")
-
-
 def _records(path: str | Path, sample_by: str) -> Iterator[Record | BadRow]:
     for found in _cut_lines(read_lines(path), sample_by):
         yield found if isinstance(found, BadRow) else (f"{path}, line {found[0]}", {"text": found[1]})
@@ -129,29 +118,20 @@ def _is_blank(line: str | BadRow) -> bool:
     return isinstance(line, str) and not line.strip()
 
 
-def _uncut(text: str) -> list[tuple[int, str]]:
-    return [(0, text)]
-
-
-# For each unit: a key that consecutive lines share if they are read together, and a function that cuts their text.
-_UNITS: dict[str, tuple[Callable[[int, str | BadRow], Any], Callable[[str], list[tuple[int, str]]]]] = {
-    "document": (lambda number, line: None, _uncut),
-    "paragraph": (lambda number, line: _is_blank(line), _uncut),
-    "line": (lambda number, line: number, _uncut),
-    "sentence": (lambda number, line: _is_blank(line), cut_sentences),
-}
-
-
 def _cut_lines(lines: Iterable[tuple[int, str | BadRow]], sample_by: str) -> Iterator[tuple[int, str] | BadRow]:
     """Yield documents, each with the number of its first line."""
-    _check_unit(sample_by)
-    key, cut = _UNITS[sample_by]
-    for _, together in groupby(lines, lambda line: key(*line)):
+    if sample_by not in UNITS:
+        raise ValueError(f"--sample_by {sample_by}: expected one of {', '.join(UNITS)}")
+    # What consecutive lines share that are read together; by default, whether they are blank.
+    shared: dict[str, Callable[..., Any]] = {"document": lambda line: None, "line": lambda line: line[0]}
+    for _, together in groupby(lines, shared.get(sample_by, lambda line: _is_blank(line[1]))):
         numbers, texts = zip(*together)
         if bad := [text for text in texts if isinstance(text, BadRow)]:
             yield from bad
         elif not all(map(_is_blank, texts)):
-            yield from ((numbers[0] + before, text) for before, text in cut("\n".join(texts)))
+            text = "\n".join(texts)
+            found = cut_sentences(text) if sample_by == "sentence" else [(0, text)]
+            yield from ((numbers[0] + before, each) for before, each in found)
 
 
 def cut_to_length(document: str, tokenizer: PreTrainedTokenizerBase, max_tokens: int) -> list[str]:

@@ -70,7 +70,7 @@ def hallucinate(
     sources = [row["source"] for row in rows]
     known = set(sources)
     # Short stems become long ones too: there are too few short ones for all the rows that are asked for.
-    lengths = [slot.length for of_kept in templates for template in of_kept for slot in template.slots]
+    lengths = [slot.length for of_kept in templates for _, slots in of_kept for slot in slots]
     models = [model for order in _ORDERS for model in [_LetterModel(sources, order)] * _TRIES]
     invented: dict[tuple[str, str, tuple[str, ...]], dict[str, Any]] = {}
     rounds = cycle(templates)
@@ -102,11 +102,7 @@ class _Slot(NamedTuple):
     length: int
 
 
-class _Template(NamedTuple):
-    """A training row and its slots, from left to right."""
-
-    row: Mapping[str, Any]
-    slots: list[_Slot]
+_Template = tuple[Mapping[str, Any], list[_Slot]]  # a training row and its slots, from left to right
 
 
 def _is_letter(character: str) -> bool:
@@ -116,8 +112,11 @@ def _is_letter(character: str) -> bool:
 
 def _templates(rows: Sequence[Mapping[str, Any]], kept_letters: int) -> list[_Template]:
     """Return the rows that have a stem, with what is to be replaced in each."""
-    pairs = [(row, _equal_stretches(row["source"], row["target"])) for row in rows]
-    pairs = [(row, stretches) for row, stretches in pairs if stretches]
+    pairs = []
+    for row in rows:  # a longest common stretch is more of a stem than what the fewest edits leave
+        blocks = SequenceMatcher(None, row["source"], row["target"], autojunk=False).get_matching_blocks()
+        if stretches := [_Slot(*block) for block in blocks if block.size >= _SHORTEST_STEM]:
+            pairs.append((row, stretches))
     beginnings, endings = set(), set()
     for row, stretches in pairs:
         source, target = row["source"], row["target"]
@@ -132,19 +131,9 @@ def _templates(rows: Sequence[Mapping[str, Any]], kept_letters: int) -> list[_Te
         source = row["source"]
         start = max((len(affix) for affix in beginnings if source.startswith(affix)), default=None)
         end = min((len(source) - len(affix) for affix in endings if source.endswith(affix)), default=None)
-        slots = [slot for stretch in stretches for slot in _slots(source, stretch, start, end, kept_letters)]
-        if slots:
-            templates.append(_Template(row, slots))
+        if slots := [slot for each in stretches for slot in _slots(source, each, start, end, kept_letters)]:
+            templates.append((row, slots))
     return templates
-
-
-def _equal_stretches(source: str, target: str) -> list[_Slot]:
-    """Return the stretches of the source that are aligned with equal ones of the target, the longest found first.
-
-    A longest common stretch is more of a stem than what the fewest edits leave.
-    """
-    blocks = SequenceMatcher(None, source, target, autojunk=False).get_matching_blocks()
-    return [_Slot(*block) for block in blocks if block.size >= _SHORTEST_STEM]
 
 
 def _slots(source: str, stretch: _Slot, start: int | None, end: int | None, kept_letters: int) -> list[_Slot]:
@@ -231,10 +220,11 @@ class _LetterModel:
 
 def _fill(template: _Template, lengths: Sequence[int], model: _LetterModel, generator: Random) -> dict[str, Any]:
     """Return a row with random letters in the slots of a template, of random lengths out of `lengths`."""
-    source, target = template.row["source"], template.row["target"]
+    row, slots = template
+    source, target = row["source"], row["target"]
     sources, targets = [], []
     source_end = target_end = 0
-    for slot in template.slots:
+    for slot in slots:
         before = "".join(takewhile(_is_letter, reversed(source[: slot.source_start])))[::-1]
         after = "".join(takewhile(_is_letter, source[slot.source_start + slot.length :]))
         letters = model.draw(before, after, generator.choice(lengths), generator)
@@ -246,5 +236,5 @@ def _fill(template: _Template, lengths: Sequence[int], model: _LetterModel, gene
     return {
         "source": "".join([*sources, source[source_end:]]),
         "target": "".join([*targets, target[target_end:]]),
-        "tags": list(template.row["tags"]),
+        "tags": list(row["tags"]),
     }

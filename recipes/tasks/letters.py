@@ -4,30 +4,19 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import Any
 from unicodedata import is_normalized, normalize
 
 from datasets import Features, List, Value
 
-from atenta.recipes.reading import RowFormat
-from atenta.recipes.tasks.task import Baselines, Row
-from atenta.recipes.tasks.transduction import (
-    PAIRS,
-    PairTask,
-    align_letters,
-    check_pair,
-    divide,
-    letters_in_context,
-)
+from atenta.recipes.tasks.task import Row
+from atenta.recipes.tasks.transduction import PAIRS, AlignedRow, PairTask, align_letters, check_pair, divide
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
 
 FEATURES = Features({"text": Value("string"), "pieces": List(Value("string"))})
 _MARKS = range(ord("1"), 0x3000)  # code points of the characters that stand for tags
 _EXPECTED = 10  # times that a unit would occur under tags which never have it
-
-AlignedRow = tuple[Row, list[tuple[str, ...]]]
 
 
 def check_letters(fields: Mapping[str, Any]) -> dict[str, Any]:
@@ -135,11 +124,7 @@ class LetterTask(PairTask):
     """
 
     kind = "letters-to-units"
-
-    @property
-    def row_format(self) -> RowFormat:
-        """The format of words and their units."""
-        return LETTER_PAIRS
+    row_format = LETTER_PAIRS
 
     @property
     def marks(self) -> dict[str, str]:
@@ -155,19 +140,6 @@ class LetterTask(PairTask):
         for row, parts in aligned:
             pieces = [join_units(part, self.options["target_separator"]) for part in parts]
             yield {"text": self.mark(row), "pieces": [""] * len(row["tags"]) + pieces}
-
-    def baselines(
-        self,
-        train: Sequence[Row] | None = None,
-        of_words: bool = False,
-        aligned: Sequence[AlignedRow] | None = None,
-    ) -> Baselines:
-        """Return those that copy, that look up words and, with aligned pairs of training, that replace letters."""
-        answers = dict(super().baselines(train, of_words))
-        if aligned is not None:
-            separator = self.options["target_separator"]
-            answers["letters in context"] = partial(letters_in_context, aligned, separator=separator)
-        return answers
 
 
 def encode_letters(

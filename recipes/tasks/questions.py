@@ -156,7 +156,7 @@ def _positions(offsets: list[tuple[int, int]], context: str, answers: Mapping[st
         return _NO_ANSWER, _NO_ANSWER
     start = answers["answer_start"][0]
     end = start + len(answers["text"][0])
-    inside = _tokens_of_context(offsets)
+    inside = np.flatnonzero(np.diff(offsets)[:, 0])  # the tokens of the context
     starts = np.array(offsets)[inside, 0]  # in characters; all bytes of a character have the same start
     window_end = character_span(context, offsets, int(inside[-1]), int(inside[-1])).end
     if start < starts[0] or window_end < end:
@@ -165,10 +165,6 @@ def _positions(offsets: list[tuple[int, int]], context: str, answers: Mapping[st
     first = np.searchsorted(starts, starts[starts <= start][-1])
     last = np.searchsorted(starts, end) - 1
     return int(inside[first]), int(inside[last])
-
-
-def _tokens_of_context(offsets: Sequence[tuple[int, int]]) -> np.ndarray:
-    return np.flatnonzero(np.diff(offsets)[:, 0])
 
 
 def answers_from_logits(

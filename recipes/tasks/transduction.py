@@ -20,7 +20,7 @@ from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 # `<`, `>` and `;` are delimiters. A tag with the name of a special or byte token would become that token.
 _TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
 
-_AlignedRow = tuple[Row, list[tuple[str, ...]]]  # a pair, and what each letter of its source becomes
+AlignedRow = tuple[Row, list[tuple[str, ...]]]  # a pair, and what each letter of its source becomes
 _MOST_UNITS = 5  # that a letter may become: enough for the endings of inflected words
 _ROUNDS = 5  # of alignment; words to phones gain nothing from more
 _WINDOWS = ((4, 4), (3, 3), (2, 3), (2, 2), (1, 2), (1, 1), (0, 1), (1, 0), (0, 0))  # letters before and after
@@ -38,10 +38,12 @@ def check_pair(fields: Mapping[str, Any]) -> dict[str, Any]:
         ValueError: If a source or target is missing, blank or not a text, or a tag is malformed.
     """
     tags = fields.get("tags")
+    if not isinstance(tags, str | None):
+        raise ValueError(f"found {tags!r:.80} ({type(tags).__name__}) as the tags; expected a text such as 'V;3;PL'")
     return {
         "source": expect_text(fields.get("source"), "source"),
         "target": expect_text(fields.get("target"), "target"),
-        "tags": [] if tags is None else [_tag_token(tag) for tag in _split_tags(tags)],
+        "tags": [] if tags is None else [_tag_token(tag) for tag in tags.split(";")],
     }
 
 
@@ -81,12 +83,6 @@ PAIRS = RowFormat(
     optional=("tags",),
     order=order_of_columns,
 )
-
-
-def _split_tags(tags: Any) -> list[str]:
-    if not isinstance(tags, str):
-        raise ValueError(f"found {tags!r:.80} ({type(tags).__name__}) as the tags; expected a text such as 'V;3;PL'")
-    return tags.split(";")
 
 
 def _tag_token(tag: str) -> str:
@@ -222,7 +218,7 @@ def look_up(train: Iterable[Row], rows: Iterable[Row]) -> list[str]:
     return [answer(row["source"], tuple(row["tags"])) for row in rows]
 
 
-def align_letters(train: Iterable[Row], separator: str | None = None) -> list[_AlignedRow]:
+def align_letters(train: Iterable[Row], separator: str | None = None) -> list[AlignedRow]:
     """Return each pair with what each letter of its `source` becomes: up to five units of its `target`, or none.
 
     A target is divided among the letters, in order, in the way that is most probable given how often each letter
@@ -284,7 +280,7 @@ def divide(
     return parts[::-1]
 
 
-def letters_in_context(aligned: Iterable[_AlignedRow], rows: Iterable[Row], separator: str | None = None) -> list[str]:
+def letters_in_context(aligned: Iterable[AlignedRow], rows: Iterable[Row], separator: str | None = None) -> list[str]:
     """Return each `source` with every letter replaced by what it most often becomes between the same neighbours.
 
     The neighbours are the four letters on each side, or as many fewer as it takes to have seen them in training, under
@@ -372,18 +368,22 @@ class PairTask(Task):
         sources = [row["source"] for row in rows]
         return score_texts(self.metrics, sources=sources, predictions=answers, references=references)
 
-    def baselines(self, train: Sequence[Row] | None = None, of_words: bool = False) -> Baselines:
+    def baselines(
+        self, train: Sequence[Row] | None = None, of_words: bool = False, aligned: Sequence[AlignedRow] | None = None
+    ) -> Baselines:
         """Return those that copy, that look up texts and words and, if all sources are words, that replace letters.
 
-        With a metric that compares outputs with their sources, there are also those of `rewriting_baselines`.
+        Of words are also pairs of training that are `aligned` already. With a metric that compares outputs with their
+        sources, there are also those of `rewriting_baselines`.
         """
         answers: dict[str, Any] = {"left as it is": copy_source}
         if train is not None:
             answers["most frequent in training"] = partial(look_up, train)
             if not SOURCE_METRICS.keys().isdisjoint(self.metrics):
                 answers |= rewriting_baselines(train)
+        separator = self.options.get("target_separator")
         if of_words:
-            separator = self.options.get("target_separator")
             aligned = align_letters(train, separator)
+        if aligned is not None:
             answers["letters in context"] = partial(letters_in_context, aligned, separator=separator)
         return answers

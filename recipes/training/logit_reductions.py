@@ -1,16 +1,12 @@
-"""Reductions of the logits during evaluation, and the scores computed from them.
+"""Reductions of the logits during evaluation.
 
-The functions on logits are `preprocess_logits_for_metrics` of transformers' Trainer: they keep a few numbers for each
+They are `preprocess_logits_for_metrics` of transformers' Trainer: they keep a few numbers for each
 text, so that a validation set fits in memory. `compute_metrics` gets the numbers of all processes, so its sums are
 exact and not means of means.
 """
 
-from collections.abc import Iterable, Sequence
-
 import torch
 from torch.nn.functional import cross_entropy
-
-from atenta.recipes.metrics import scores
 
 
 def nats_of_texts(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -42,8 +38,3 @@ def masked_sums(logits: tuple[torch.Tensor, torch.Tensor], labels: tuple[torch.T
 def best_classes(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Return the best class: (batch, classes) to (batch,), or (batch, length, classes) to (batch, length)."""
     return logits.argmax(-1)
-
-
-def bits(nats: Iterable[float], texts: Sequence[str]) -> dict[str, float]:
-    """Return bits per character and perplexities of texts, of which `nats` has each one's, `<eos>` included."""
-    return scores(["bits_per_character"], predictions=list(nats), references=list(texts))

@@ -8,7 +8,7 @@ import os
 import platform
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from enum import Enum
@@ -190,9 +190,18 @@ def start_run(*options: Any) -> Run:
     is_main = training.process_index == 0
     if is_main:
         check_own_folder(training.output_dir)
-    _check_loggers(training.report_to)
+    for name in training.report_to:
+        try:
+            (callback,) = get_reporting_integration_callbacks([name])
+            callback()  # which raises one of many errors if the library is missing
+        except Exception as error:
+            raise SystemExit(f"--report_to {name}: {' '.join(str(error).split())}") from None
     if training.push_to_hub and is_main:
-        _check_pushable(training)
+        try:
+            check_pushable(**training.push_options())
+        except PushError as error:
+            options = "--hub_model_id, --hub_private_repo, --replace_on_hub"
+            raise SystemExit(f"--push_to_hub: {error} ({options})") from None
     use_all_cores()
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
@@ -294,23 +303,6 @@ def check_own_folder(folder: str) -> None:
             f"--output_dir {folder}: found a folder of other files, such as {found[0]}; expected one for this run "
             f"alone, such as {Path(folder, 'outputs')}."
         )
-
-
-def _check_loggers(names: Sequence[str]) -> None:
-    for name in names:
-        try:
-            (callback,) = get_reporting_integration_callbacks([name])
-            callback()  # which raises one of many errors if the library is missing
-        except Exception as error:
-            raise SystemExit(f"--report_to {name}: {' '.join(str(error).split())}") from None
-
-
-def _check_pushable(training: RecipeArguments) -> None:
-    """Check the repository that the model is pushed to at the end."""
-    try:
-        check_pushable(**training.push_options())
-    except PushError as error:
-        raise SystemExit(f"--push_to_hub: {error} (--hub_model_id, --hub_private_repo, --replace_on_hub)") from None
 
 
 def _lock(folder: Path) -> BaseFileLock | None:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from safetensors.torch import load_file
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
-from atenta.recipes.training import start_run
+from atenta.recipes.training.runs import start_run
 from support.recipes import contents
 from support.trainers import random_texts, tiny, trainer_of
 

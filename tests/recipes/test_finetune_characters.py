@@ -156,4 +156,4 @@ def test_what_is_stripped_is_known_and_of_texts_of_ones_own(tmp_path, capsys):
     assert "--strip case makes pairs of your own texts" in refusal(NAME, tmp_path, "--strip", "case")
     with pytest.raises(SystemExit):
         run_here(NAME, tmp_path, "--strip", "vowels")
-    assert "expected some of accents, case" in capsys.readouterr().err
+    assert "expected one of accents, case" in capsys.readouterr().err

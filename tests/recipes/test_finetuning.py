@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import load_engine
 from atenta.recipes.reading.records import printable
-from atenta.recipes.training import report_misspelt
+from atenta.recipes.training.models import report_misspelt
 from support.recipe_cases import (
     CASES,
     CONTEXTS,

@@ -18,8 +18,8 @@ from atenta.command.main import app
 from atenta.hub.card_command import is_secret
 from atenta.recipes import pretrain_causal
 from atenta.recipes.option_annotations import Mark, options_of
-from atenta.recipes.training import parse_arguments
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
+from atenta.recipes.training.parsing import parse_arguments
 from support.recipes import read_metrics, run_here, tiny, write_lines
 
 TOKEN, TOKEN_OF_FILE = "hf_" + "Zy9" * 11, "hf_" + "Xw8" * 11

@@ -153,10 +153,10 @@ def test_the_weight_of_the_test_is_that_of_the_validation():
     passages = ["um rio corre", "gato dorme", "casa velha"]
     vectors = {"rio": np.eye(3)[0], "gato": np.eye(3)[2], **dict(zip(passages, np.eye(3)))}
     queries = {"validation": [LabelledQuery("rio", frozenset([0]))], "test": [LabelledQuery("gato", frozenset([1]))]}
-    compared = compare_searches(
+    scores, weights, _, found = compare_searches(
         queries, passages, lambda texts: np.array([vectors[text] for text in texts]), EmbeddingArguments()
     )
-    assert compared.weights == {COMBINED: 0}  # n-grams alone are right
-    assert compared.scores["test"][COMBINED]["recall@1"] == compared.scores["test"][NGRAMS]["recall@1"] == 1
-    assert compared.scores["test"]["model"]["recall@1"] == 0
-    assert compared.found == [1]
+    assert weights == {COMBINED: 0}  # n-grams alone are right
+    assert scores["test"][COMBINED]["recall@1"] == scores["test"][NGRAMS]["recall@1"] == 1
+    assert scores["test"]["model"]["recall@1"] == 0
+    assert found == [1]

@@ -10,7 +10,8 @@ from torch.nn.functional import cross_entropy
 from transformers import DataCollatorForSeq2Seq, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
-from atenta.recipes.training import RecipeArguments, RecipeTrainer, Seq2SeqRecipeArguments, Seq2SeqRecipeTrainer
+from atenta.recipes.training.options import RecipeArguments, Seq2SeqRecipeArguments
+from atenta.recipes.training.trainer import RecipeTrainer, Seq2SeqRecipeTrainer
 from support.models import tiny_model
 
 ALPHABET = "abcdefghijklmnop"

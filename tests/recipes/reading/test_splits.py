@@ -140,7 +140,6 @@ def test_a_single_text_is_not_parted(splits_of, write):
         ({"train_file": ["absent.tsv"]}, r"absent\.tsv"),
         ({"train_file": ["/dev/stdin"]}, "--train_file /dev/stdin: found a pipe"),
         ({"dataset_name": "someone/pairs"}, "--dataset_name someone/pairs .*--train_file"),
-        ({"preprocessing_num_workers": 0}, "--preprocessing_num_workers is 0"),
     ],
 )
 def test_options_that_name_no_data(splits_of, files, change, found):

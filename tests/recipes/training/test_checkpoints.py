@@ -12,7 +12,6 @@ from safetensors.torch import save_file
 
 from atenta import AtentaDecoderForCausalLM
 from atenta.recipes.option_annotations import Mark
-from atenta.recipes.training import RecipeArguments, start_run
 from atenta.recipes.training.checkpoints import (
     checkpoints_of,
     checkpoints_to_average,
@@ -22,6 +21,8 @@ from atenta.recipes.training.checkpoints import (
     mark_complete,
     step_of,
 )
+from atenta.recipes.training.options import RecipeArguments
+from atenta.recipes.training.runs import start_run
 from support.models import assert_close, tiny_model
 from support.recipes import contents
 

@@ -13,7 +13,8 @@ from atenta import (
     AtentaTokenizer,
 )
 from atenta.engines.saved_model import load_tokenizer
-from atenta.recipes.training import StackArguments, TwoStackArguments, label_options, load_or_create
+from atenta.recipes.training.models import label_options, load_or_create
+from atenta.recipes.training.options import StackArguments, TwoStackArguments
 from support.models import assert_close, tiny_model
 
 SIZES = {"hidden_size": 16, "num_attention_heads": 2, "intermediate_size": 24, "num_hidden_layers": 1}

@@ -12,8 +12,8 @@ from atenta import (
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForTokenClassification,
 )
-from atenta.recipes.training import RecipeArguments
 from atenta.recipes.training.muon import MuonWithAdamW, StackedMuon, create_muon, orthogonalize
+from atenta.recipes.training.options import RecipeArguments
 from support.models import GENERATORS, named, tiny_model
 from support.trainers import random_pairs, trainer_of
 

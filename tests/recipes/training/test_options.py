@@ -12,16 +12,15 @@ import yaml
 from transformers import get_scheduler
 
 from atenta.recipes.option_annotations import Mark, options_of
-from atenta.recipes.training import (
+from atenta.recipes.training.options import (
+    _NOT_OF_RECIPES,
     EncoderArguments,
     RecipeArguments,
     Seq2SeqRecipeArguments,
     StackArguments,
     TwoStackArguments,
-    parse_arguments,
 )
-from atenta.recipes.training.options import _NOT_OF_RECIPES
-from atenta.recipes.training.parsing import CONFIGS
+from atenta.recipes.training.parsing import CONFIGS, parse_arguments
 
 
 def settled(hidden_size, steps, **options):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.modules.module import register_module_forward_hook
 
-from atenta.recipes.training import RecipeTrainer
+from atenta.recipes.training.trainer import RecipeTrainer
 from support.recipes import run_here, tiny, write_lines
 
 DATA = {

@@ -16,7 +16,8 @@ from atenta import AtentaDecoderForCausalLM
 from atenta.hub.publishing import PushError
 from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.reading import DataArguments
-from atenta.recipes.training import RecipeArguments, StackArguments, results
+from atenta.recipes.training import results
+from atenta.recipes.training.options import RecipeArguments, StackArguments
 from atenta.recipes.training.results import (
     compare_by_group,
     compare_by_length,

@@ -18,8 +18,10 @@ from safetensors import SafetensorError
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.command.recipe_commands import RECIPES as COMMANDS
 from atenta.hub.publishing import PushError
-from atenta.recipes.training import RecipeArguments, run_recipe, runs, start_run
+from atenta.recipes.training import runs
 from atenta.recipes.training.checkpoints import delete_checkpoint, digest_rows, is_complete
+from atenta.recipes.training.options import RecipeArguments
+from atenta.recipes.training.runs import run_recipe, start_run
 from support.recipes import RECIPES, contents, run_here, run_recorded, tiny, write_lines
 from support.trainers import random_texts, trainer_of
 from support.trainers import tiny as tiny_model

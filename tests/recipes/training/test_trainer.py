@@ -14,11 +14,11 @@ from transformers import AutoModelForSeq2SeqLM, DataCollatorForSeq2Seq, TrainerC
 from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaEncoderForPreTraining
-from atenta.recipes.training import RecipeArguments, RecipeTrainer, start_run
 from atenta.recipes.training.checkpoints import checkpoints_of, delete_checkpoint, read_data, step_of
 from atenta.recipes.training.models import add_lora
-from atenta.recipes.training.runs import Run
-from atenta.recipes.training.trainer import check_metric
+from atenta.recipes.training.options import RecipeArguments
+from atenta.recipes.training.runs import Run, start_run
+from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 from support.models import assert_close, named, tiny_model
 from support.trainers import in_float64, random_pairs, random_texts, tiny, tiny_tokenizer, trainer_of
 

@@ -20,9 +20,9 @@ from safetensors.torch import load_file
 from atenta import AtentaEncoderDecoderForConditionalGeneration
 from atenta.recipes.decoding.generation import decode_n_best
 from atenta.recipes.metrics import scores
-from atenta.recipes.training import start_run
 from atenta.recipes.training.encoder_decoders import score_generated
 from atenta.recipes.training.results import save_run
+from atenta.recipes.training.runs import start_run
 from support.models import assert_close
 from support.ranks import run_ranks
 from support.trainers import in_float64, random_pairs, tiny, tiny_tokenizer, trainer_of
