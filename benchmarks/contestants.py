@@ -53,11 +53,7 @@ class Contestant:
 
 
 def _one_stack(size: Size) -> dict[str, int]:
-    return {
-        "num_hidden_layers": size.layers,
-        "num_attention_heads": size.heads,
-        "intermediate_size": size.inner,
-    }
+    return {"num_hidden_layers": size.layers, "num_attention_heads": size.heads, "intermediate_size": size.inner}
 
 
 def _two_stacks(size: Size) -> dict[str, int]:
@@ -120,11 +116,7 @@ ENCODER_DECODERS = (
     Contestant(  # dropout is where ours is by default
         "BART",
         _builder(
-            BartForConditionalGeneration,
-            BartConfig,
-            _two_stacks,
-            decoder_start_token_id=1,
-            forced_eos_token_id=None,
+            BartForConditionalGeneration, BartConfig, _two_stacks, decoder_start_token_id=1, forced_eos_token_id=None
         ),
         NO_DROPOUT,
     ),

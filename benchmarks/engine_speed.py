@@ -23,14 +23,7 @@ from atenta.engines.onnx_models import OnnxGenerator, OnnxHead
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.tokenization.base_letters import strip_accents
 from benchmarks.contestants import DECODING_CONTESTANTS, TAGGERS, Contestant, draw_ids, ready_to_generate
-from benchmarks.decoding_speed import (
-    BEAMS,
-    NEW_TOKENS,
-    PROMPT_LENGTH,
-    bind_decoder,
-    decoding_work,
-    describe_decoding,
-)
+from benchmarks.decoding_speed import BEAMS, NEW_TOKENS, PROMPT_LENGTH, bind_decoder, decoding_work, describe_decoding
 from benchmarks.measuring import (
     INT8,
     ONNX,

@@ -10,11 +10,7 @@ from typing import Literal, NamedTuple
 
 from ..tokenization.base_letters import strip_accents
 
-_MARKED = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+_MARKED = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
 
 
 class DecodedText(NamedTuple):

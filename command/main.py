@@ -34,8 +34,7 @@ Device = Annotated[
 ]
 BatchSize = Annotated[int, typer.Option("--batch_size", min=1, metavar="N", help="Texts that are generated together.")]
 TrustRemoteCode = Annotated[
-    bool,
-    typer.Option("--trust_remote_code", help="Run the Python code of a model of others, whatever it does."),
+    bool, typer.Option("--trust_remote_code", help="Run the Python code of a model of others, whatever it does.")
 ]
 Beams = Annotated[
     int | None, typer.Option("--num_beams", min=1, metavar="N", help="Width of the beam search; 1: greedy.")
@@ -83,12 +82,10 @@ def predict(
     texts: Texts = None,
     files: Files = None,
     json_lines: Annotated[
-        bool,
-        typer.Option("--json_lines", help="Lines are JSON: texts, or objects with `text` (and `tags`)."),
+        bool, typer.Option("--json_lines", help="Lines are JSON: texts, or objects with `text` (and `tags`).")
     ] = False,
     format: Annotated[
-        Literal["text", "tsv", "jsonl"] | None,
-        typer.Option("--format", help="Default: text; tsv for several."),
+        Literal["text", "tsv", "jsonl"] | None, typer.Option("--format", help="Default: text; tsv for several.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("--output", metavar="FILE", help="File to write. Default: standard output.")

@@ -9,11 +9,7 @@ from .configuration_base import LARGEST_SIZE, AtentaConfig
 MOST_LAYERS = 1000  # in a stack; the deepest published Transformers have as many (Wang et al., 2024, "DeepNet")
 LARGEST_POSITION = 100_000_000
 # The ranges in which float32 neither overflows nor underflows.
-_FINITE = (
-    ("layer_norm_eps", 1e-30, 1.0),
-    ("position_embedding_theta", 1e-3, 1e12),
-    ("initializer_range", 1e-30, 1e6),
-)
+_FINITE = (("layer_norm_eps", 1e-30, 1.0), ("position_embedding_theta", 1e-3, 1e12), ("initializer_range", 1e-30, 1e6))
 
 # How tensor parallelism splits a stack of blocks. Each process holds some heads, some columns of the feed-forward
 # network and the embeddings of some tokens. The output layer, which may be tied to the embeddings, is split by tokens

@@ -135,10 +135,7 @@ for prediction in fill("Bom d<mask>a"):
         task="next-sentence-prediction",
         head="ForNextSentencePrediction",
         auto_class="AutoModelForNextSentencePrediction",
-        about={
-            "en": "It tells whether one text follows another.",
-            "pt": "Diz se um texto é a continuação de outro.",
-        },
+        about={"en": "It tells whether one text follows another.", "pt": "Diz se um texto é a continuação de outro."},
         usage=f"""\
 {LOADED}inputs = tokenizer("Está a chover.", "Levo o guarda-chuva.", return_tensors="pt")
 with torch.no_grad():
@@ -152,10 +149,7 @@ print(f"the second text follows the first: {{follows:.3f}}")
         head="ForSequenceClassification",
         auto_class="AutoModelForSequenceClassification",
         pipeline_tag="text-classification",
-        about={
-            "en": "It gives a text one of NUM_LABELS labels.",
-            "pt": "Dá a um texto um de NUM_LABELS rótulos.",
-        },
+        about={"en": "It gives a text one of NUM_LABELS labels.", "pt": "Dá a um texto um de NUM_LABELS rótulos."},
         usage=f"""\
 {_PIPELINE}classify = pipeline("text-classification", model=NAME, trust_remote_code=True)
 print(classify(EXAMPLE))

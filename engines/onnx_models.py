@@ -17,13 +17,7 @@ import numpy as np
 from .choice import Quantization, export_command, file_name
 from .feedback import describe_error
 from .kinds import class_names, kind_of
-from .saved_model import (
-    CONFIG,
-    check_inside,
-    learned_positions,
-    read_config,
-    read_saved,
-)
+from .saved_model import CONFIG, check_inside, learned_positions, read_config, read_saved
 from .saved_tensors import SavedTensor, saved_weights
 from .token_search import TokenModel
 
@@ -212,12 +206,7 @@ class OnnxGenerator:
         quantization: which of the files.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        config: Mapping[str, Any],
-        quantization: Quantization | None = None,
-    ) -> None:
+    def __init__(self, folder: Path, config: Mapping[str, Any], quantization: Quantization | None = None) -> None:
         self._opened = folder, config, quantization
         self.decoder = open_session(folder / file_name("decoder_model", quantization))
         self.encoder = None

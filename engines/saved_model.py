@@ -345,11 +345,7 @@ def load_weights(
             saved = saved_weights(folder)
             _check_shapes(model_class, folder, saved, trust_remote_code)
             model, info = model_class.from_pretrained(
-                folder,
-                trust_remote_code=trust_remote_code,
-                use_safetensors=True,
-                output_loading_info=True,
-                **options,
+                folder, trust_remote_code=trust_remote_code, use_safetensors=True, output_loading_info=True, **options
             )
     finally:
         logging.set_verbosity(verbosity)

@@ -320,10 +320,7 @@ def _to_megatron(model: Any) -> tuple[Options, Weights]:
         if stack.pooler is not None:
             weight, bias = _weight_and_bias(stack.pooler.dense)
             weights |= _layer(f"{base}pooler.dense", weight * stack.norm.weight, bias + weight @ stack.norm.bias)
-    options = _bert_options(config) | {
-        "hidden_act": config.hidden_act,
-        "type_vocab_size": config.type_vocab_size or 1,
-    }
+    options = _bert_options(config) | {"hidden_act": config.hidden_act, "type_vocab_size": config.type_vocab_size or 1}
     return options, weights
 
 

@@ -28,10 +28,7 @@ class Embeddings(nn.Module):
         self.dropout = Dropout(config.dropout)
 
     def forward(
-        self,
-        inputs_embeds: torch.Tensor,
-        position_ids: torch.Tensor,
-        token_type_ids: torch.Tensor | None = None,
+        self, inputs_embeds: torch.Tensor, position_ids: torch.Tensor, token_type_ids: torch.Tensor | None = None
     ) -> torch.Tensor:
         """Sum the vectors of each token.
 

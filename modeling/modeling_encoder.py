@@ -25,12 +25,7 @@ from .block import TransformerBlock
 from .downsampling import DownsampledBlocks
 from .embeddings import Embeddings
 from .local_context import HashedNgrams, SharedNgrams, ShortConvolution
-from .modeling_transformer import (
-    AtentaTransformerPreTrainedModel,
-    check_one_input,
-    classifier_dropout,
-    share_of_batch,
-)
+from .modeling_transformer import AtentaTransformerPreTrainedModel, check_one_input, classifier_dropout, share_of_batch
 from .positions import RotaryPositions, source_positions
 
 

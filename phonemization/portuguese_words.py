@@ -55,11 +55,7 @@ def phonemize(
     with _LOADING:  # two threads would load it twice
         phonemizer = load_portuguese_phones()
     return phonemizer.phonemize(
-        texts,
-        variant,
-        punctuation=punctuation,
-        word_separator=word_separator,
-        phone_separator=phone_separator,
+        texts, variant, punctuation=punctuation, word_separator=word_separator, phone_separator=phone_separator
     )
 
 

@@ -28,12 +28,7 @@ import numpy as np
 import torch
 from peft import PeftModel
 from safetensors.torch import load_file, save_file
-from transformers import (
-    DataCollatorForTokenClassification,
-    EvalPrediction,
-    PreTrainedModel,
-    PreTrainedTokenizerBase,
-)
+from transformers import DataCollatorForTokenClassification, EvalPrediction, PreTrainedModel, PreTrainedTokenizerBase
 
 from atenta.engines.saved_model import find_model, load_config
 from atenta.engines.saved_tensors import let_others_read

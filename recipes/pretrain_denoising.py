@@ -23,12 +23,7 @@ from atenta.recipes.reading import describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.denoising import DenoisingCollator, decode_masked, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.transduction import PairTask, copy_source
-from atenta.recipes.training.encoder_decoders import (
-    DecodingArguments,
-    decode_encoded,
-    save_decoded,
-    train_to_generate,
-)
+from atenta.recipes.training.encoder_decoders import DecodingArguments, decode_encoded, save_decoded, train_to_generate
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
 from atenta.recipes.training.parsing import parse_arguments

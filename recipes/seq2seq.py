@@ -28,12 +28,7 @@ from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_ro
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
 from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
-from atenta.recipes.training.encoder_decoders import (
-    DecodingArguments,
-    decode_encoded,
-    save_decoded,
-    train_to_generate,
-)
+from atenta.recipes.training.encoder_decoders import DecodingArguments, decode_encoded, save_decoded, train_to_generate
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
 from atenta.recipes.training.parsing import parse_arguments

@@ -131,12 +131,7 @@ def _point_out_files(options: argparse.Namespace) -> None:
 
 def _show_attention(options: argparse.Namespace) -> None:
     """Draw attention weights, and write attention.html to browse all layers and heads."""
-    from atenta.recipes.pictures.attention_maps import (
-        attention_maps,
-        draw_attention,
-        draw_heads,
-        write_attention_page,
-    )
+    from atenta.recipes.pictures.attention_maps import attention_maps, draw_attention, draw_heads, write_attention_page
 
     tokenizer, model = _load(options)
     _check_lengths(tokenizer, options.text, options.target)

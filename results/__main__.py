@@ -69,8 +69,7 @@ def run(
 def grid(
     name: Annotated[str, typer.Argument(help=f"The grid: {' or '.join(GRIDS)}.")],
     names: Annotated[
-        list[str] | None,
-        typer.Argument(help="Cells to run, `<column>_<line>`, with those that they need. None: all."),
+        list[str] | None, typer.Argument(help="Cells to run, `<column>_<line>`, with those that they need. None: all.")
     ] = None,
     again: _Again = False,
     data: _Data = _DATA,

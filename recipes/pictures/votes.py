@@ -14,10 +14,7 @@ MAX_CANDIDATES = 10
 
 
 def draw_votes(
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    text: str,
-    feature_mask: Sequence[float] | None = None,
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, text: str, feature_mask: Sequence[float] | None = None
 ) -> Figure:
     """Draw the votes of each earlier token (rows) for each candidate (columns), and their sum below.
 

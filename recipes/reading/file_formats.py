@@ -113,11 +113,7 @@ def _rows_of_cells(path: str | Path) -> _Numbered[_Cells] | None:
 
 
 def _read_cells(
-    path: str | Path,
-    rows: _Numbered[_Cells],
-    columns: Sequence[str],
-    optional: Sequence[str],
-    order: _Order | None,
+    path: str | Path, rows: _Numbered[_Cells], columns: Sequence[str], optional: Sequence[str], order: _Order | None
 ) -> Iterator[Record | BadRow]:
     number, first = next(rows, (0, None))
     if first is None:

@@ -98,10 +98,7 @@ SAMPLES = {
     ),
     "plays": Sample(
         ("plays of Machado de Assis, public domain", "peças de teatro de Machado de Assis, em domínio público"),
-        (
-            "It answers a line of a play with the next one.",
-            "Responde a uma fala de peça de teatro com a seguinte.",
-        ),
+        ("It answers a line of a play with the next one.", "Responde a uma fala de peça de teatro com a seguinte."),
         columns=("prompt", "answer"),
         rows=dialogue_prompts,
     ),

@@ -103,11 +103,7 @@ class DenoisingCollator(DataCollatorForSeq2Seq):
 
 
 def _mask_spans(
-    ids: np.ndarray,
-    mask_token_id: int,
-    noise_density: float,
-    mean_span_length: float,
-    generator: np.random.Generator,
+    ids: np.ndarray, mask_token_id: int, noise_density: float, mean_span_length: float, generator: np.random.Generator
 ) -> list[int]:
     """Return the ids of a text, (length,), with random spans replaced by one `<mask>` each.
 

@@ -35,11 +35,7 @@ _TRIES = 20  # stems that are drawn with each, until one is new
 _BORDER = " "  # stands for what is not a letter, before and after a word
 
 
-def hallucinate(
-    rows: Sequence[Mapping[str, Any]],
-    count: int,
-    seed: int,
-) -> list[dict[str, Any]]:
+def hallucinate(rows: Sequence[Mapping[str, Any]], count: int, seed: int) -> list[dict[str, Any]]:
     """Return invented rows: training rows with other stems, the same in source and target.
 
     Each row with a stem is used as often as any other, as long as new ones can be made of it. Rows without a stem are

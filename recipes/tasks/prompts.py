@@ -33,9 +33,7 @@ def check_prompt(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 PROMPTS = RowFormat(
-    Features({"prompt": Value("string"), "answer": Value("string")}),
-    check_prompt,
-    columns=("prompt", "answer"),
+    Features({"prompt": Value("string"), "answer": Value("string")}), check_prompt, columns=("prompt", "answer")
 )
 
 

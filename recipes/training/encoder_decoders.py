@@ -40,9 +40,7 @@ class DecodingArguments:
     _argument_group_name = "decoding"
 
     metrics: Annotated[
-        list[str],
-        Mark.AFTER_TRAINING,
-        "metrics of recipes/metrics.py or source_metrics.py that score the outputs",
+        list[str], Mark.AFTER_TRAINING, "metrics of recipes/metrics.py or source_metrics.py that score the outputs"
     ] = field(default_factory=lambda: ["exact_match", "character_error_rate"])
     num_beams: Annotated[int, FROM_1, Mark.INCIDENTAL, "width of the beam search on the test set; 1 is greedy"] = 1
     num_return_sequences: Annotated[

@@ -93,11 +93,7 @@ def load_or_create(
 
 
 def _load(
-    options: ModelArguments,
-    kind: str,
-    auto_class: Any,
-    expected: type[AtentaConfig],
-    head: Mapping[str, Any],
+    options: ModelArguments, kind: str, auto_class: Any, expected: type[AtentaConfig], head: Mapping[str, Any]
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
     """Load the tokenizer and the model that the options name, with the head of the task.
 

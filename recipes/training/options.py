@@ -7,13 +7,7 @@ from typing import Annotated, Any, ClassVar
 
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from transformers import (
-    SchedulerType,
-    Seq2SeqTrainingArguments,
-    Trainer,
-    TrainingArguments,
-    get_scheduler,
-)
+from transformers import SchedulerType, Seq2SeqTrainingArguments, Trainer, TrainingArguments, get_scheduler
 from transformers.training_args import OptimizerNames
 from transformers.utils import is_liger_kernel_available
 

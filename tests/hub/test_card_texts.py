@@ -8,9 +8,7 @@ import pytest
 from huggingface_hub import ModelCard
 from markdown_it import MarkdownIt
 
-from atenta import (
-    AtentaDecoderForCausalLM,
-)
+from atenta import AtentaDecoderForCausalLM
 from atenta.hub.card import is_unedited, make_card, write_model_card
 from atenta.hub.card_facts import CardFacts
 from support.card_facts import FACTS, NASTY

@@ -23,11 +23,7 @@ from atenta.recipes.retrieval import (
     embed,
 )
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
-from atenta.recipes.train_embeddings import (
-    EmbeddingArguments,
-    add_hard_negatives,
-    compare_searches,
-)
+from atenta.recipes.train_embeddings import EmbeddingArguments, add_hard_negatives, compare_searches
 from support.recipe_cases import NAMES, TEST_NAMES, misspelt, refused_files
 from support.recipes import load, read_metrics, read_predictions, refusal, run_here, run_recorded, tiny, write_lines
 

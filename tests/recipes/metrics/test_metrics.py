@@ -245,10 +245,7 @@ def test_wrong_numbers_of_tags(name):
 
 
 @pytest.mark.parametrize(
-    ("prediction", "accepted", "exact_match", "f1"),
-    [
-        ("as «aulas»", ["as aulas"], 0, 2 * 1 / (2 + 2)),
-    ],
+    ("prediction", "accepted", "exact_match", "f1"), [("as «aulas»", ["as aulas"], 0, 2 * 1 / (2 + 2))]
 )
 def test_squad(prediction, accepted, exact_match, f1):
     assert figures("squad", [prediction], [accepted]) == pytest.approx({"exact_match": exact_match, "f1": f1})
