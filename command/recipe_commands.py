@@ -82,7 +82,7 @@ def train(
             return
         table.check_names(recipe, context.args)
         module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
-        run_recipe = import_module("atenta.recipes.training").run_recipe
+        run_recipe = import_module("atenta.recipes.training.runs").run_recipe
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
     except KeyboardInterrupt:

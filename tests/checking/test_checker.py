@@ -178,10 +178,10 @@ def test_a_verb_that_is_spelt_as_a_noun_without_its_mark_is_left_alone(tmp_path)
 
 
 def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
-    texts = {"a.txt": "Informacao nova: a Informacao e o Canada nao chegaram."}
+    texts = {"a.txt": "Informacao nova: a Informacao e o Mexico nao chegaram."}
     assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}
-    checked = write_and_check(tmp_path, **texts, **{"b.txt": "Mora no Canadá e tem informação."})
-    assert [before for before, _ in words(checked)] == ["Informacao", "Informacao", "Canada", "nao"]
+    checked = write_and_check(tmp_path, **texts, **{"b.txt": "Mora no México e tem informação."})
+    assert [before for before, _ in words(checked)] == ["Informacao", "Informacao", "Mexico", "nao"]
 
 
 def test_names_of_code_are_left_alone_in_its_comments(tmp_path):
