@@ -31,75 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     escape_missing_characters()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True, title="commands", metavar="COMMAND")
-    command = _add_command(commands, "attention", _show_attention, reads_model=True)
-    command.add_argument("--text", required=True, help=f"the text that the model reads, at most {_MOST_DRAWN} tokens")
-    command.add_argument(
-        "--target", help="the text that the decoder of an encoder-decoder reads (default: what the model generates)"
-    )
-    command.add_argument(
-        "--layer", type=int, default=-1, help="index from 0, or from -1 backwards (default: -1, the last)"
-    )
-    command.add_argument("--head", type=int, help="index from 0, or from -1 backwards (default: all heads)")
-
-    command = _add_command(commands, "decoding", _show_decoding, reads_model=True)
-    command.add_argument("--text", required=True, help="the prompt of a decoder, or the source of an encoder-decoder")
-    command.add_argument("--max_new_tokens", type=int, default=14, help="maximum number of steps (default: 14)")
-    command.add_argument("--num_candidates", type=int, default=5, help="candidates shown per hypothesis (default: 5)")
-    search = command.add_mutually_exclusive_group()
-    search.add_argument("--num_beams", type=int, default=1, help="beam width; 1 is greedy search (default: 1)")
-    search.add_argument("--do_sample", action="store_true", help="sample each token")
-    sampling = command.add_argument_group("sampling", "options for --do_sample")
-    sampling.add_argument(
-        "--temperature", type=float, help="below 1 less varied, above 1 more varied (default: the model's, or 1)"
-    )
-    sampling.add_argument(
-        "--top_k", type=int, help="keep the N most probable tokens; 0: all (default: the model's, or 50)", metavar="N"
-    )
-    sampling.add_argument(
-        "--top_p",
-        type=float,
-        help="keep the most probable tokens with this total probability (default: the model's, or 1)",
-    )
-    sampling.add_argument("--seed", type=int, default=42, help="seed of the sampling (default: 42)")
-
-    command = _add_command(commands, "masks", _show_masks, reads_model=True)
-    command.add_argument(
-        "--text",
-        required=True,
-        nargs="+",
-        metavar="TEXT",
-        help=f"the texts of the batch, at most {_MOST_DRAWN} tokens each",
-    )
-    command.add_argument(
-        "--target",
-        nargs="+",
-        metavar="TEXT",
-        help="the texts that the decoder of an encoder-decoder reads (default: what the model generates)",
-    )
-
-    command = _add_command(commands, "positions", _show_positions, reads_model=True)
-    command.add_argument("--length", type=int, default=64, help="number of positions (default: 64)")
-
-    command = _add_command(commands, "votes", _show_votes, reads_model=True)
-    command.add_argument("--text", required=True, help="the text before the predicted token")
-    command.add_argument(
-        "--feature_mask",
-        nargs="+",
-        type=float,
-        metavar="NUMBER",
-        help="a factor from 0 to 1 for the votes of each token of the text (default: 1 for all)",
-    )
-
-    command = _add_command(commands, "curves", _show_curves)
-    command.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of finished recipes")
-    command.add_argument("--metric", default="loss", help="a validation metric that every run has (default: loss)")
-    _add_picture_options(command)
-
-    command = _add_command(commands, "comparison", _show_comparison)
-    command.add_argument(
-        "folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of one recipe, on the same test data"
-    )
-
+    for add in (_add_attention, _add_decoding, _add_masks, _add_positions, _add_votes, _add_curves, _add_comparison):
+        add(commands)
     options = parser.parse_args(arguments)
     _point_out_files(options)
     try:
@@ -129,6 +62,18 @@ def _point_out_files(options: argparse.Namespace) -> None:
                 print(f"warning: --{name} {name_source(text)}: {hint}", file=sys.stderr)
 
 
+def _add_attention(commands: Any) -> None:
+    command = _add_command(commands, "attention", _show_attention, reads_model=True)
+    command.add_argument("--text", required=True, help=f"the text that the model reads, at most {_MOST_DRAWN} tokens")
+    command.add_argument(
+        "--target", help="the text that the decoder of an encoder-decoder reads (default: what the model generates)"
+    )
+    command.add_argument(
+        "--layer", type=int, default=-1, help="index from 0, or from -1 backwards (default: -1, the last)"
+    )
+    command.add_argument("--head", type=int, help="index from 0, or from -1 backwards (default: all heads)")
+
+
 def _show_attention(options: argparse.Namespace) -> None:
     """Draw attention weights, and write attention.html to browse all layers and heads."""
     from atenta.recipes.pictures.attention_maps import attention_maps, draw_attention, draw_heads, write_attention_page
@@ -143,6 +88,29 @@ def _show_attention(options: argparse.Namespace) -> None:
     for one, figure in zip(maps, figures):
         _save(figure, options, one.name.replace(" ", "_").replace("-", "_"))
     print(write_attention_page(options.output_dir / "attention.html", maps))
+
+
+def _add_decoding(commands: Any) -> None:
+    command = _add_command(commands, "decoding", _show_decoding, reads_model=True)
+    command.add_argument("--text", required=True, help="the prompt of a decoder, or the source of an encoder-decoder")
+    command.add_argument("--max_new_tokens", type=int, default=14, help="maximum number of steps (default: 14)")
+    command.add_argument("--num_candidates", type=int, default=5, help="candidates shown per hypothesis (default: 5)")
+    search = command.add_mutually_exclusive_group()
+    search.add_argument("--num_beams", type=int, default=1, help="beam width; 1 is greedy search (default: 1)")
+    search.add_argument("--do_sample", action="store_true", help="sample each token")
+    sampling = command.add_argument_group("sampling", "options for --do_sample")
+    sampling.add_argument(
+        "--temperature", type=float, help="below 1 less varied, above 1 more varied (default: the model's, or 1)"
+    )
+    sampling.add_argument(
+        "--top_k", type=int, help="keep the N most probable tokens; 0: all (default: the model's, or 50)", metavar="N"
+    )
+    sampling.add_argument(
+        "--top_p",
+        type=float,
+        help="keep the most probable tokens with this total probability (default: the model's, or 1)",
+    )
+    sampling.add_argument("--seed", type=int, default=42, help="seed of the sampling (default: 42)")
 
 
 def _show_decoding(options: argparse.Namespace) -> None:
@@ -177,6 +145,23 @@ def _show_decoding(options: argparse.Namespace) -> None:
     _save(draw_decoding(steps, tokenizer), options, "decoding")
 
 
+def _add_masks(commands: Any) -> None:
+    command = _add_command(commands, "masks", _show_masks, reads_model=True)
+    command.add_argument(
+        "--text",
+        required=True,
+        nargs="+",
+        metavar="TEXT",
+        help=f"the texts of the batch, at most {_MOST_DRAWN} tokens each",
+    )
+    command.add_argument(
+        "--target",
+        nargs="+",
+        metavar="TEXT",
+        help="the texts that the decoder of an encoder-decoder reads (default: what the model generates)",
+    )
+
+
 def _show_masks(options: argparse.Namespace) -> None:
     """Draw the attention masks of a padded batch."""
     from atenta.recipes.pictures.attention_maps import draw_masks
@@ -191,6 +176,11 @@ def _check_lengths(tokenizer: Any, *texts: str | None) -> None:
     longest = max(len(tokenizer(text).input_ids) for text in texts if text is not None)
     if longest > _MOST_DRAWN:
         raise ValueError(f"found a text of {longest} tokens; expected at most {_MOST_DRAWN}: give a part of it")
+
+
+def _add_positions(commands: Any) -> None:
+    command = _add_command(commands, "positions", _show_positions, reads_model=True)
+    command.add_argument("--length", type=int, default=64, help="number of positions (default: 64)")
 
 
 def _show_positions(options: argparse.Namespace) -> None:
@@ -208,6 +198,18 @@ def _show_positions(options: argparse.Namespace) -> None:
         _save(figure, options, name)
 
 
+def _add_votes(commands: Any) -> None:
+    command = _add_command(commands, "votes", _show_votes, reads_model=True)
+    command.add_argument("--text", required=True, help="the text before the predicted token")
+    command.add_argument(
+        "--feature_mask",
+        nargs="+",
+        type=float,
+        metavar="NUMBER",
+        help="a factor from 0 to 1 for the votes of each token of the text (default: 1 for all)",
+    )
+
+
 def _show_votes(options: argparse.Namespace) -> None:
     """Draw the votes of each earlier token for the next one, in a pair-votes model (document 1)."""
     from atenta import AtentaPairVotesForCausalLM
@@ -219,12 +221,26 @@ def _show_votes(options: argparse.Namespace) -> None:
     _save(draw_votes(model, tokenizer, options.text, options.feature_mask), options, "votes")
 
 
+def _add_curves(commands: Any) -> None:
+    command = _add_command(commands, "curves", _show_curves)
+    command.add_argument("folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of finished recipes")
+    command.add_argument("--metric", default="loss", help="a validation metric that every run has (default: loss)")
+    _add_picture_options(command)
+
+
 def _show_curves(options: argparse.Namespace) -> None:
     """Draw a validation metric of one or more runs against training steps."""
     histories = {str(folder): _read_metrics(folder, "training", list) for folder in options.folders}
     from atenta.recipes.pictures.run_charts import draw_learning_curves
 
     _save(draw_learning_curves(histories, options.metric), options, "learning_curves")
+
+
+def _add_comparison(commands: Any) -> None:
+    command = _add_command(commands, "comparison", _show_comparison)
+    command.add_argument(
+        "folders", nargs="+", type=Path, metavar="FOLDER", help="output folders of one recipe, on the same test data"
+    )
 
 
 def _show_comparison(options: argparse.Namespace) -> None:
