@@ -255,8 +255,9 @@ def halve_weights(path: Path) -> None:
 
 
 def doubtful_words(restorer: CharacterRestorer, spellings: Spellings, words: Iterable[str]) -> dict[str, str]:
-    """Return the words of a list that the spellings lack, by the bare word: those that a tagger, which reads each by
-    itself, spells otherwise or is not sure of.
+    """Return the words of a list that the spellings lack and that a tagger needs, by the bare word.
+
+    It spells them otherwise, or is not sure of them, when it reads each by itself.
     """
     lacking = spellings.lacks(words)
     restored = restorer.restore(list(lacking))

@@ -373,8 +373,8 @@ class PairTask(Task):
     ) -> Baselines:
         """Return those that copy, that look up texts and words and, if all sources are words, that replace letters.
 
-        Of words are also pairs of training that are `aligned` already. With a metric that compares outputs with their
-        sources, there are also those of `rewriting_baselines`.
+        `aligned` has the pairs of training if their letters are aligned already. With a metric that compares outputs
+        with their sources, there are also those of `rewriting_baselines`.
         """
         answers: dict[str, Any] = {"left as it is": copy_source}
         if train is not None:
