@@ -1,11 +1,13 @@
 """The contract of all recipes that train: they write a complete folder, go on from a saved model, refuse in a line."""
 
+import json
 import re
 
 import pytest
 import torch
 import transformers
 
+from support.command import run as run_command
 from support.recipe_cases import CASES, refused_files, train_case
 from support.recipes import (
     assert_complete,
@@ -23,6 +25,7 @@ from support.recipes import (
 from support.saved import save_with_tokenizer
 
 every_recipe = pytest.mark.parametrize("name", CASES)
+WITHOUT_EVALUATE = {"pretrain_denoising", "pretrain_masked", "train_embeddings"}
 
 
 def assert_predicted(folder, case):
@@ -55,6 +58,18 @@ def test_the_same_command_only_scores_what_is_trained(trained, name, tmp_path):
     done = run_recorded(name, tmp_path, *run.command)
     assert "training had ended there, and the model is only scored" in done.stdout
     assert read_metrics(run.folder)["test"] == before
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name not in WITHOUT_EVALUATE])
+def test_the_command_finds_the_scores_of_the_run(trained, name, tmp_path):
+    """From the saved model alone."""
+    run, output = trained(name), tmp_path / "scores.json"
+    test_file = run.files.get("test_file", run.files["validation_file"])
+    run_command("evaluate", run.folder, "--test_file", test_file, "--output", output)
+    found, expected = json.loads(output.read_text(encoding="utf-8"))["test"], read_metrics(run.folder)["test"]
+    assert "model" in found
+    for each, scores in found.items():
+        assert scores == pytest.approx(expected[each], rel=1e-5, abs=1e-6)
 
 
 @every_recipe
