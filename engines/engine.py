@@ -39,7 +39,7 @@ class Head(Protocol):
     """A model that maps ids to scores or vectors."""
 
     def run(self, inputs: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """Return the outputs by name.
+        """Return the outputs by name, float32.
 
         Args:
             inputs: `input_ids`, `attention_mask` and, for an encoder with segments, `token_type_ids`, (batch, length)

@@ -103,7 +103,7 @@ def in_language(text: str | Mapping[str, str] | None, language: CardLanguage) ->
 
 def less_is_better(score: str) -> bool:
     """Return whether a score counts what is wrong or not known, by its name, such as `character_error_rate`."""
-    return any(each in score for each in ("error_rate", "bits_per", "perplexity", "loss"))
+    return any(each in score for each in ("error_rate", "bits_per", "perplexity", "loss", "invented", "copied"))
 
 
 def format_number(value: float, language: CardLanguage, decimals: int = 4) -> str:

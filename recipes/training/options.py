@@ -13,7 +13,7 @@ from transformers.utils import is_liger_kernel_available
 
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig
 from atenta.configuration.configuration_base import AtentaConfig
-from atenta.hub.card_words import LANGUAGES
+from atenta.hub.card_words import LANGUAGES, less_is_better
 from atenta.recipes.option_annotations import (
     ABOVE_0,
     BELOW_1,
@@ -283,7 +283,7 @@ class RecipeArguments(TrainingArguments):
     ] = True
 
     def __post_init__(self) -> None:
-        """Fill in what depends on the machine.
+        """Fill in what depends on the machine, and whether less of the score that chooses checkpoints is better.
 
         Raises:
             ValueError: If options exclude each other, or the machine lacks what they need.
@@ -291,7 +291,7 @@ class RecipeArguments(TrainingArguments):
         check_country(self.country_iso_code)
         self._check_values()
         warmup_steps, self.warmup_steps = self.warmup_steps, self.warmup_steps or 0  # the parent compares numbers
-        optim = self.optim
+        optim, more_is_better = self.optim, self.greater_is_better
         if optim == "muon":
             self.optim = "adamw_torch_fused"  # the parent class accepts only transformers' own names
         if self.bf16 and not torch.accelerator.is_available():
@@ -305,6 +305,13 @@ class RecipeArguments(TrainingArguments):
             raise ValueError(
                 "--fp16, or --mixed_precision fp16 of accelerate, needs a GPU: on this CPU give --bf16, or neither."
             )
+        if self.metric_for_best_model is not None:
+            self.greater_is_better = not less_is_better(self.metric_for_best_model)
+            if more_is_better not in (None, self.greater_is_better):
+                raise ValueError(
+                    f"--greater_is_better {str(more_is_better).lower()}: {'less' if more_is_better else 'more'} "
+                    f"{self.metric_for_best_model} is better, as its name says. Leave it out."
+                )
         self._check_kept_weights()
         self._check_optimizer()
 

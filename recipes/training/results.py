@@ -207,7 +207,7 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
         f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')} on the test, and the "
         f"{model} {figures[model]:.4f}: "
     )
-    if figures[model] == (0 if less_is_better(name) else 1):
+    if figures[model] == (0 if less_is_better(name) else 100 if name in ("chrf", "bleu", "sari") else 1):
         return f"{found}the test does not tell them apart; give a harder one."
     return f"{found}give it more rows, or train it longer, such as with --max_steps {2 * steps}."
 

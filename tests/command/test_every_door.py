@@ -9,7 +9,7 @@ import random
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -26,6 +26,7 @@ from typer.testing import CliRunner
 
 from atenta import CharacterRestorer, load_engine
 from atenta.command.main import app
+from atenta.engines.choice import ChosenEngine
 from atenta.engines.onnx_export import export_onnx
 from atenta.recipes.decoding.generation import decode_n_best
 from atenta.recipes.samples.files import novels
@@ -144,7 +145,7 @@ def check_equal(answers: dict[str, Sequence[Any]], least_different: int = 3) -> 
     assert len({json.dumps(each) for each in expected}) >= least_different
 
 
-ENGINES = ("torch", "onnx")
+ENGINES = get_args(ChosenEngine)
 
 
 def by_command(folder: Path, fields: Sequence[dict[str, Any]], name: str, *options: str) -> dict[str, list[Any]]:

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+from typing import get_args
 from unicodedata import normalize
 
 import pytest
@@ -22,6 +23,7 @@ from atenta import (
 from atenta.command import served_models, text_lines
 from atenta.command.problems import Problems
 from atenta.command.served_models import PredictOptions, name_engine
+from atenta.engines.choice import ChosenEngine
 from atenta.engines.onnx_export import export_onnx
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.restoration.portuguese import MODEL_FOLDER
@@ -95,7 +97,7 @@ def test_the_engine_that_answers_is_named(tmp_path):
     assert name_engine(PredictOptions(str(folder), engine="torch")) == f"torch, with {folder}"
 
 
-@pytest.mark.parametrize("engine", ["torch", "onnx"])
+@pytest.mark.parametrize("engine", get_args(ChosenEngine))
 def test_targets_after_a_tab_are_pointed_out(tmp_path, engine):
     """Once for each file, by a model without tags."""
     save_with_tokenizer(AtentaEncoderDecoderForConditionalGeneration, tmp_path, encoder_layers=1, decoder_layers=1)

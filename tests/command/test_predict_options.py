@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from typing import get_args
 
 import pytest
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
@@ -16,6 +17,7 @@ from atenta import (
     AtentaEncoderModel,
     load_engine,
 )
+from atenta.engines.choice import ChosenEngine
 from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.command import refusal, run
@@ -43,7 +45,7 @@ def test_unclear_options_are_refused_before_the_model_is_loaded(arguments, messa
     assert message in refusal("predict", "nowhere", *arguments, code=2)
 
 
-@pytest.mark.parametrize("engine", ["torch", "onnx"])
+@pytest.mark.parametrize("engine", get_args(ChosenEngine))
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -90,7 +92,7 @@ def test_saved_options_are_refused_at_every_door(exported, tmp_path, kind, name,
     folder = shutil.copytree(exported / kind, tmp_path / "model")
     save_options(folder, **{name: value})
     auto_class = AutoModelForSeq2SeqLM if kind == "pairs" else AutoModelForCausalLM
-    lines = [refusal("predict", folder, "abc", "--engine", engine) for engine in ("torch", "onnx")]
+    lines = [refusal("predict", folder, "abc", "--engine", engine) for engine in get_args(ChosenEngine)]
     for door in (load_engine, auto_class.from_pretrained):
         with pytest.raises(ValueError, match=name) as refused:
             door(folder)

@@ -5,6 +5,7 @@ import shutil
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from typing import get_args
 
 import numpy as np
 import onnx
@@ -16,7 +17,7 @@ from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokeni
 
 from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassification, AtentaTokenizer
 from atenta.engines import choice
-from atenta.engines.choice import ONNX_FOLDER
+from atenta.engines.choice import ONNX_FOLDER, ChosenEngine
 from atenta.engines.engine import load_engine
 from atenta.engines.onnx_export import export_onnx
 from atenta.engines.onnx_models import FORMAT, FORMAT_KEY
@@ -28,7 +29,7 @@ from support.saved import save_pairs
 
 TEXTS = ["a cao", "", "É", "caco beb, acao ocea", "ab\u0303 o", "日 é.", "ca", "a b c e o ã"]
 FAMILIES = ("decoder", "encoder-decoder")
-ENGINES = ("onnx", "torch")
+ENGINES = get_args(ChosenEngine)
 SEARCHES = [
     {"max_new_tokens": 30},
     {"num_beams": 4, "max_new_tokens": 20},

@@ -7,6 +7,7 @@ import shutil
 import sys
 import unicodedata
 from functools import partial
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -29,6 +30,7 @@ from atenta import (
     CharacterRestorer,
     Spellings,
 )
+from atenta.engines.choice import ChosenEngine
 from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.character_codes import RESTORED, TaggerConfiguration
 from atenta.restoration.restorer import OnnxTagger, read_tagger_config
@@ -202,7 +204,7 @@ def test_onnxruntime_gives_the_answers_of_torch(exported):
         assert getattr(read_tagger_config(exported), name) == getattr(in_torch.model.config, name), name
 
 
-@pytest.mark.parametrize("engine", ["torch", "onnx"])
+@pytest.mark.parametrize("engine", get_args(ChosenEngine))
 def test_a_restorer_goes_to_other_processes(exported, engine):
     restorer = CharacterRestorer.from_pretrained(exported, engine=engine)
     copied = pickle.loads(pickle.dumps(restorer))
@@ -242,7 +244,7 @@ def test_an_engine_that_is_not_installed(exported, engine, library, message, mon
         CharacterRestorer.from_pretrained(exported, engine=engine)
 
 
-@pytest.mark.parametrize("engine", ["onnx", "torch"])
+@pytest.mark.parametrize("engine", get_args(ChosenEngine))
 def test_saved_and_loaded(exported, tmp_path, engine):
     """With its spellings; from onnxruntime, with its weights."""
     restorer = CharacterRestorer.from_pretrained(exported, engine=engine)

@@ -4,6 +4,7 @@ import unicodedata
 
 import pytest
 
+from atenta.hub.card_words import less_is_better
 from atenta.recipes.source_metrics import SOURCE_METRICS, find_invented, score_texts
 
 
@@ -51,6 +52,15 @@ def test_copies_and_lengths():
 def test_invented_words(source, output, words):
     assert find_invented(source, output) == words
     assert figure("invented", source, output) == bool(words)
+
+
+@pytest.mark.parametrize("name", SOURCE_METRICS.keys() - {"length_ratio"})
+def test_its_name_says_whether_less_is_better(name):
+    """Of a length, neither more nor less is."""
+    wrong = "Mas Marta veio." if name == "invented" else "Ela veio."
+    right, wrong = (figure(name, "Ela veio.", output, "Ela foi.") for output in ("Ela foi.", wrong))
+    assert right != wrong
+    assert (right < wrong) is less_is_better(name)
 
 
 def test_texts_are_compared_in_nfc():

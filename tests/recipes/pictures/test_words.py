@@ -33,6 +33,7 @@ from atenta.recipes.pictures.run_charts import (
 )
 from atenta.recipes.pictures.votes import draw_votes
 from atenta.recipes.pictures.words import PORTUGUESE, say, say_name, say_number, set_language
+from atenta.recipes.source_metrics import SOURCE_METRICS
 from support.models import tiny_config, tiny_model
 
 PICTURES = Path(pictures.__file__).parent
@@ -175,7 +176,8 @@ def test_translations_have_the_same_parts_to_fill_in():
 def test_names_and_numbers_are_those_of_the_language(portuguese):
     with pytest.raises(KeyError, match="new text"):
         say("new text")
-    names = {name: say_name(name) for name in METRICS if name not in ("entity_f1", "squad")}  # each is several figures
+    several_figures = {"entity_f1", "squad"}
+    names = {name: say_name(name) for name in {*METRICS, *SOURCE_METRICS} - several_figures}
     unnamed = {name for name, portuguese_name in names.items() if portuguese_name == name.replace("_", " ")}
     assert not unnamed, f"{', '.join(unnamed)}: name them in hub/card_words.py"
     assert (say_name("loss"), say_name("macro_f1"), say_name("my_own")) == ("perda", "F1 macro", "my own")

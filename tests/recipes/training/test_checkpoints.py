@@ -233,9 +233,10 @@ def test_the_last_checkpoints_and_the_best_are_kept(tmp_path, limit, best, kept)
     assert steps(tmp_path) == kept
 
 
+SCORES = {4: 0.5, 8: 0.2, 12: 0.2, 100: 0.4}
 HISTORY = [
     {"step": 3, "loss": 9.0},
-    *({"step": step, "eval_loss": loss} for step, loss in ((4, 0.5), (8, 0.2), (12, 0.2), (100, 0.4))),
+    *({"step": step, "eval_loss": score, "eval_chrf": score} for step, score in SCORES.items()),
 ]
 
 
@@ -245,7 +246,7 @@ HISTORY = [
         ({"average_last_checkpoints": 2}, [100, 12]),
         ({"average_last_checkpoints": 5}, [100, 12, 8, 5, 4]),
         ({"average_best_checkpoints": 3, "metric_for_best_model": "loss"}, [12, 8, 100]),
-        ({"average_best_checkpoints": 2, "metric_for_best_model": "eval_loss", "greater_is_better": True}, [4, 100]),
+        ({"average_best_checkpoints": 2, "metric_for_best_model": "chrf"}, [4, 100]),
         ({}, []),
         ({"average_last_checkpoints": 6}, "Found 5 checkpoints in .* expected 6: raise --save_total_limit"),
         ({"average_best_checkpoints": 5, "metric_for_best_model": "loss"}, "Found 4 checkpoints with eval_loss in"),

@@ -93,6 +93,11 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"average_best_checkpoints": 2, "eval_strategy": "epoch"}, "name one with --metric_for_best_model"),
         ({"early_stopping_patience": 2}, "--early_stopping_patience compares evaluations, and --eval_strategy is no"),
         ({"save_strategy": "best", "eval_strategy": "epoch"}, "--save_strategy best compares scores"),
+        ({"metric_for_best_model": "chrf", "greater_is_better": False}, "--greater_is_better false: more chrf"),
+        (
+            {"metric_for_best_model": "eval_loss", "greater_is_better": True},
+            "--greater_is_better true: less eval_loss",
+        ),
         ({"fp16": True}, "--fp16, or --mixed_precision fp16 of accelerate, needs a GPU"),
         ({"lr_scheduler_type": "cosine_with_min_lr"}, "--lr_scheduler_type cosine_with_min_lr: "),
         ({"lr_scheduler_kwargs": {"power": 2}}, "unexpected keyword argument 'power'"),
@@ -106,6 +111,12 @@ def test_given_values_are_kept(options, warmup, rate):
 def test_contradicting_options_are_refused(options, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         RecipeArguments(use_cpu=True, **options)
+
+
+def test_an_error_rate_chooses_the_lowest():
+    for name in ("character_error_rate", "bits_per_character", "loss", "invented"):
+        assert RecipeArguments(use_cpu=True, metric_for_best_model=name).greater_is_better is False
+    assert RecipeArguments(use_cpu=True, metric_for_best_model="eval_chrf").greater_is_better is True
 
 
 def test_16_bits_that_accelerate_gives_are_refused_on_a_cpu(monkeypatch):

@@ -211,8 +211,9 @@ def test_what_is_as_good_as_a_model_is_said(name, worse, best, model, is_said):
     assert [part in (line or "") for part in parts] == [is_said] * 4
 
 
-def test_a_test_that_both_pass_asks_for_a_harder_one():
-    both = {"letters in context": {"exact_match": 1.0}, "model": {"exact_match": 1.0}}
+@pytest.mark.parametrize(("name", "perfect"), [("exact_match", 1.0), ("chrf", 100.0), ("phone_error_rate", 0.0)])
+def test_a_test_that_both_pass_asks_for_a_harder_one(name, perfect):
+    both = {"letters in context": {name: perfect}, "model": {name: perfect}}
     assert "harder" in say_if_equalled(both, 300)
     assert "--max_steps" not in say_if_equalled(both, 300)
 
