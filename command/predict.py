@@ -136,7 +136,7 @@ def _fields(line: InputLine, predictor: Predictor, json_lines: bool, record_fiel
 
 def _format(line: InputLine, fields: Mapping[str, Any], prediction: Prediction, format: str, json_lines: bool) -> str:
     if format == "jsonl":
-        return json.dumps({**fields, **prediction.record}, ensure_ascii=False) + "\n"
+        return json.dumps({**fields, **prediction.record, **fields}, ensure_ascii=False) + "\n"  # no field is lost
     if format == "tsv":
         text = fields.get("text", fields.get("question"))
         return "".join(tab_separated([text, *row]) for row in prediction.rows)

@@ -38,6 +38,8 @@ _PORTUGUESE = {
     "word frequency": "frequência das palavras",
     "word perplexity": "perplexidade por palavra",
     "length": "comprimento",
+    "chance": "ao acaso",
+    "edit distance": "distância de edição",
     "left as it is": "texto sem mudança",
     "first characters": "primeiros caracteres",
     "letters in context": "cada letra em seu contexto",
@@ -49,6 +51,7 @@ _PORTUGUESE = {
     "most frequent label": "rótulo mais frequente",
     "most frequent spelling": "grafia mais frequente",
     "most frequent tag of each word": "etiqueta mais frequente de cada palavra",
+    "n-grams (TF-IDF)": "n-gramas (TF-IDF)",
     "n-grams of characters": "n-gramas de caracteres",
     "random span": "trecho ao acaso",
     "most similar in training": "par de treino mais parecido",
@@ -93,7 +96,7 @@ _PORTUGUESE = {
 def translate(text: str, language: CardLanguage) -> str:
     """Return what a recipe calls something in the language of a card; underscores become spaces."""
     words = text.replace("_", " ")
-    return _PORTUGUESE.get(words, words) if language == "pt" else words
+    return words if language == "en" else " + ".join(_PORTUGUESE.get(part, part) for part in words.split(" + "))
 
 
 def in_language(text: str | Mapping[str, str] | None, language: CardLanguage) -> str | None:

@@ -244,9 +244,9 @@ def tag_accuracy(predictions: Sequence[Sequence[str]], references: Sequence[Sequ
 def entity_f1(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> dict[str, float]:
     """Return three figures, 0 to 1, over the entities of all sentences and all types together (the micro average).
 
+    - `f1`: the harmonic mean of the two others, 2 × right / (predicted + reference).
     - `precision`: predicted entities that are right / predicted entities.
     - `recall`: predicted entities that are right / reference entities.
-    - `f1`: their harmonic mean, 2 × right / (predicted + reference).
 
     An entity is right if its first word, last word and type are those of an entity in the reference; 0 / 0 counts as
     0. Tags are `O`, or `B-` or `I-` and a type. Entities are read as by conlleval, the program of the CoNLL-2000
@@ -260,7 +260,7 @@ def entity_f1(predictions: Sequence[Sequence[str]], references: Sequence[Sequenc
             raise ValueError(f"found the tag {tag!r}; expected O, or B- or I- and a type, as in B-PERSON")
     types = sorted({tag[2:] for tag in tags})
     found = Evaluator(references, predictions, tags=types, loader="list").evaluate()["overall"]["strict"]
-    return {"precision": float(found.precision), "recall": float(found.recall), "f1": float(found.f1)}
+    return {"f1": float(found.f1), "precision": float(found.precision), "recall": float(found.recall)}
 
 
 def _check_lengths(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:

@@ -160,7 +160,8 @@ def _find_sample(name: str | None, row_format: RowFormat) -> Sample:
     given = f"found {name!r}" if sample is None else f"{name} is of another task, with {', '.join(sample.columns)}"
     fitting = [each for each, of_name in SAMPLES.items() if _fits(of_name, row_format)]
     raise ValueError(
-        f"Give --train_file and --validation_file, or --dataset_name, or a --sample of {', '.join(fitting)} ({given})."
+        "Give --train_file and --validation_file, or --dataset_name"
+        + (f", or a --sample of {', '.join(fitting)} ({given})." if fitting else ".")
     )
 
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import atenta
 from atenta.command.main import app
+from atenta.recipes import tasks
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = sorted(path.name for path in (DOCS / "api").glob("*.md"))
@@ -19,6 +20,12 @@ def test_every_public_name_has_an_entry():
     pages = "\n".join(path.read_text(encoding="utf-8") for path in (DOCS / "api").glob("*.md"))
     entries = re.findall(r"^\.\. (?:autoclass|autofunction|py:data):: atenta\.(\w+)(?![\w.])", pages, re.MULTILINE)
     assert sorted(entries) == sorted(set(atenta.__all__) - {"__version__"})
+
+
+def test_every_task_has_an_entry():
+    page = (DOCS / "api" / "recipes.md").read_text(encoding="utf-8")
+    modules = [path.stem for path in Path(tasks.__path__[0]).glob("[!_]*.py")]
+    assert not [name for name in modules if f".. automodule:: atenta.recipes.tasks.{name}\n" not in page]
 
 
 def test_the_modules_named_for_each_document_exist():

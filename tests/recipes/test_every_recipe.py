@@ -7,6 +7,7 @@ import pytest
 import torch
 import transformers
 
+from atenta.hub.card_words import translate
 from support.command import run as run_command
 from support.recipe_cases import CASES, refused_files, train_case
 from support.recipes import (
@@ -98,6 +99,11 @@ def train_further(run, name, folder, **changed):
     before, after = (load(each, auto_class)[1].state_dict() for each in (run.folder, folder / "more"))
     assert after.keys() == before.keys()
     return before, after
+
+
+def test_baselines_have_names_in_portuguese():
+    names = {part for case in CASES.values() for name in case.baselines for part in name.split(" + ")}
+    assert not {name for name in names if translate(name, "pt") == name}
 
 
 @every_recipe

@@ -1,11 +1,17 @@
 """What the rows of all tasks have in common: their columns, and texts that are there, not blank and complete."""
 
+import importlib
+import pkgutil
+
 import pytest
 from datasets import Dataset
 
+from atenta.recipes import tasks
+from atenta.recipes.reading import RowFormat
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS
+from atenta.recipes.tasks.letters import LETTER_PAIRS
 from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
@@ -16,6 +22,7 @@ ANSWERS = {"text": ["a"], "answer_start": [0]}
 FORMATS = {  # each with a row as a file may have it
     "characters": (CHARACTER_PAIRS, {"source": "a", "target": "á"}),
     "classification": (LABELLED_TEXTS, {"text": " bom ", "text_pair": "b", "label": "x"}),
+    "letters": (LETTER_PAIRS, {"source": "a", "target": "b", "tags": "pt"}),
     "documents": (DOCUMENTS, {"text": " a\n"}),
     "pairs": (PAIRS, {"source": "a", "target": "b", "tags": "V;3"}),
     "prompts": (PROMPTS, {"prompt": "BENTO: Aonde vais?\n", "answer": " À missa."}),
@@ -29,6 +36,14 @@ TEXTS = [
     for column, value in fields.items()
     if isinstance(value, str) and column != "tags"
 ]
+
+
+def test_every_format_is_here_and_every_task_has_a_kind_of_its_own():
+    names = [f"{tasks.__name__}.{each.name}" for each in pkgutil.iter_modules(tasks.__path__)]
+    members = [each for name in names for each in vars(importlib.import_module(name)).values()]
+    assert {id(each) for each in members if isinstance(each, RowFormat)} == {id(each) for each, _ in FORMATS.values()}
+    kinds = [each.kind for each in {each for each in members if isinstance(each, type)} if "kind" in vars(each)]
+    assert len(kinds) == len({*kinds}) > 5
 
 
 @pytest.mark.parametrize(("row_format", "fields"), FORMATS.values(), ids=FORMATS)
