@@ -26,7 +26,7 @@ run: $(ENVIRONMENT)  ## train the accents model, score it, and decode with it: f
 		--num_processes 1 --num_machines 1 --mixed_precision no --dynamo_backend no recipes/seq2seq.py
 
 # If it is stopped, it goes on from its last checkpoint.
-accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put it into the package: two hours
+accents-model: $(ENVIRONMENT)  ## train the model of `restore_accents` and put it into the package: an hour and three quarters
 	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
 		recipes/finetune_characters.py --output_dir $(ACCENTS_MODEL) --card_title "Accents of Portuguese"
 	cd $(ACCENTS_MODEL) && cp config.json model.safetensors spellings.txt tokenizer.json tokenizer_config.json \

@@ -57,7 +57,7 @@ def names_of(source: str, ending: str) -> frozenset[str]:
 
 @cache
 def _lexer(ending: str) -> Lexer:
-    return find_lexer_class_for_filename(f"file{ending}")()
+    return find_lexer_class_for_filename(f"file{'.R' if ending == '.r' else ending}")()  # .r is REBOL's to Pygments
 
 
 def _tokens(source: str, ending: str) -> Iterator[tuple[int, _TokenType, str]]:

@@ -11,7 +11,7 @@ from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
 from atenta.command.served_models import PredictOptions, load_predictor
-from atenta.command.text_lines import check_output_file
+from atenta.command.text_lines import check_output_file, warn_once
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
 from atenta.recipes.reading import RowFormat
@@ -120,6 +120,10 @@ def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:
 def _score(task: Task, rows: Sequence[Row], options: PredictOptions) -> _Scores:
     """Return the scores of what `atenta predict` answers, next to what needs no model."""
     rows = task.prepare(rows)
+    if task.config.get("tag_token_ids") and not any(row.get("tags") for row in rows):
+        warn_once(
+            "found no tags in the test file, and the model was trained with them; expected them in a column tags"
+        )
     predictor = load_predictor(options)
     found = predictor.predict([{**task.fields(row), "where": row["where"]} for row in rows])
     predictor.problems.report()

@@ -214,7 +214,14 @@ def phonemize(
         typer.Option("--format", help="lexicon: each word once, without stress marks."),
     ] = "text",
     lexicon: Annotated[
-        Path | None, typer.Option("--lexicon", metavar="FILE", help="Your own: word<TAB>phones separated by spaces.")
+        Path | None,
+        typer.Option(
+            "--lexicon",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            help="Your own: word<TAB>phones separated by spaces.",
+        ),
     ] = None,
     n_best: Annotated[
         int, typer.Option("--n_best", min=1, metavar="N", help="Readings of each word, in jsonl and lexicon.")

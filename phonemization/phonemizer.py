@@ -212,7 +212,7 @@ class Phonemizer:
             texts, numbers = [text for text, _ in found], [number for _, of_text in found for number in of_text]
             how = f"{INSTALL} to have them read out"
         if numbers:
-            warnings.warn(f"Left as in the text: {_some(numbers)}; {how}.", stacklevel=user_level())
+            warnings.warn(f"Not read out: {_some(numbers)}; {how}.", stacklevel=user_level())
         return texts
 
     def _answer(self, tokens: Collection[str], variant: str | None, n_best: int) -> dict[str, PhonemizedWord]:
@@ -308,4 +308,4 @@ def _join(parts: Sequence[Sequence[Reading]], rank: int) -> Reading:
 def _some(items: Sequence[str]) -> str:
     """Return the first items in quotes, and how many more there are."""
     more = f" and {len(items) - 3} more" if len(items) > 3 else ""
-    return ", ".join(f"{each!r:.40}" for each in items[:3]) + more
+    return ", ".join(repr(each if len(each) <= 40 else f"{each[:39]}…") for each in items[:3]) + more

@@ -78,6 +78,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("\nStopped. Run the command again: its files may be incomplete.", file=sys.stderr)
         raise SystemExit(130) from None
+    except BrokenPipeError:  # `| head`: the command ends without a word
+        raise
     except (ImportError, ValueError, OSError) as error:
         raise SystemExit(as_line(str(error))) from None
 

@@ -46,6 +46,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt:
         print("\nStopped. The pictures whose paths are printed are complete.", file=sys.stderr)
         sys.exit(130)
+    except BrokenPipeError:  # `| head`: the command ends without a word
+        raise
     except (ValueError, IndexError, OSError) as error:
         from atenta.recipes.reading.records import printable
 

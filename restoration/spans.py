@@ -9,7 +9,10 @@ OVERLAP = 64  # characters
 # begins, so that a long run is read once; what it takes in before the address itself has no choice anyway.
 _REST = r"[^\s<>\"”»]"  # of a URL
 # Endings without which a name with full stops is neither a domain nor a file.
-_TOP = "org|net|gov|edu|br|pt|io|dev|html?|py|js|json|txt|csv|md|xml|ya?ml|pdf|docx?|xlsx?|png|jpe?g"
+_TOP = (
+    "org|net|gov|edu|br|pt|io|dev|html?|css|py|ipynb|js|jsonl?|sh|sql|txt|csv|tsv|md|tex|bib|xml|ya?ml|toml|ini|"
+    "zip|gz|pdf|docx?|odt|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav"
+)
 PROTECTED = re.compile(
     r"```[^`]*(?:`(?!``)[^`]*)*```"  # a block of code
     r"|`[^`\s](?:[^`\n]*[^`\s])?`"  # `codigo`

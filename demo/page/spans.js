@@ -6,7 +6,9 @@ export const WORD = String.raw`[\p{L}\p{N}_]`;
 export const SPACE = String.raw`\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000`;
 const W = String.raw`\p{L}\p{N}_`; // inside brackets
 const REST = `[^${SPACE}<>"”»]`; // of a URL
-const TOP = "org|net|gov|edu|br|pt|io|dev|html?|py|js|json|txt|csv|md|xml|ya?ml|pdf|docx?|xlsx?|png|jpe?g";
+const TOP =
+  "org|net|gov|edu|br|pt|io|dev|html?|css|py|ipynb|js|jsonl?|sh|sql|txt|csv|tsv|md|tex|bib|xml|ya?ml|toml|ini|" +
+  "zip|gz|pdf|docx?|odt|xlsx?|pptx?|epub|png|jpe?g|gif|svg|mp[34]|wav";
 export const BORDER = `(?:(?<=${WORD})(?!${WORD})|(?<!${WORD})(?=${WORD}))`;
 // A group in a look-ahead gives nothing back: it stands for Python's possessive `*+`.
 const DOTS_AND_DASHES = String.raw`(?=(?<dots>[.\-]*))\k<dots>`;

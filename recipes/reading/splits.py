@@ -147,7 +147,7 @@ def set_apart(rows: datasets.Dataset, column: str, share: float) -> tuple[datase
     distinct = sorted({*values}, key=lambda value: hashlib.sha256(value).digest())
     if len(distinct) == 1:
         raise ValueError(
-            f"found a single {column} in the {len(rows)} rows of --train_file, which cannot be parted; expected more, "
+            f"found a single {column} in --train_file ({len(rows)} row{'s' * (len(rows) != 1)}); expected more, "
             "or --validation_file"
         )
     count = round(share * len(distinct))

@@ -4,9 +4,12 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, combinations, pairwise
 from pathlib import Path
 from typing import Any
+
+from rapidfuzz.distance import Levenshtein
 
 from atenta.phonemization.letter_tagger import LetterTagger
 from atenta.phonemization.readings import STRESS, Phones, is_vowel, other_reading, save_readings
@@ -22,6 +25,17 @@ _NOT_PALATALISED = re.compile("[td] (?:ˈ )?[iĩ]")
 _VOICELESS = ("p", "t", "k", "f", "s", "t͡ʃ")
 _VOWELS = "aeiouáéíóúâêôãõàü"
 _HEIGHTS = ({"e", "ɛ"}, {"o", "ɔ"})
+_NUCLEI = "aãeẽɛiĩoõɔuũəɪʊ"
+# What the list with stress marks has wrong where a spelling occurs, in its phones, and what is right.
+_MISREAD = (
+    ("nr", r"(?<=[ãẽĩõũ] )(ˈ )?ɾ(?= )", r"\1x"),
+    ("[ao]iu$", r"ˈ ((?:[^ ˈ]+ ){0,3}[ao]) [yj] [ʊu]$", r"\1 ˈ i w"),
+    ("uiu$", r"ˈ ((?:[^ ˈ]+ ){0,3})[ʊu] [yj] [ʊu]$", r"\1u ˈ i w"),
+    ("uiz$", r"ˈ ((?:[^ ˈ]+ ){0,3})[ʊu] [yj] ([sz])$", r"\1u ˈ i \2"),
+    ("eem$", r"i ẽ ỹ$", "e ẽ ỹ"),
+    ("[eéê][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[eɛ](?= [mn] [{_NUCLEI}])", r"\1ẽ"),
+    ("[oóô][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
+)
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
 
 
@@ -50,23 +64,29 @@ def portuguese_phones() -> dict[str, list[dict[str, Any]]]:
     lists = {tag: {split: read_list(name, split) for split in SPLITS} for tag, name in LISTS.items()}
     attested = {word for tag in _TESTS for words in lists[tag].values() for word in words}
     marked = {strip_accents(word) for word in attested if strip_accents(word) != word}
-    kept = {
-        "br": lambda word, phones: not is_faulty(word, phones) and not (word in marked and word not in attested),
-        "br-wikipron": is_general_brazil,
-        "pt": is_standard_portugal,
-    }
     held_out = lists["br"]["test"]
     rows: dict[str, list[dict[str, Any]]] = {}
     for split in ("train", "validation"):
         rows[split] = [
-            _row(word, min(fitting, key=lambda phones: (unlike_lisbon(phones) if tag == "pt" else 0, phones)), tag)
+            _row(word, fitting[0], tag)
             for tag in LISTS
             for word, pronounced in lists[tag][split].items()
-            if word not in held_out and (fitting := [each for each in pronounced if kept[tag](word, each)])
+            if word not in held_out and not (tag == "br" and word in marked and word not in attested)
+            if (fitting := of_one_accent(tag, word, pronounced))
         ]
     for tag, name in {"br": "test", **_TESTS}.items():
         rows[name] = [_row(word, each, tag) for word, of_word in lists[tag]["test"].items() for each in of_word]
     return rows
+
+
+def of_one_accent(tag: str, word: str, pronounced: Sequence[str]) -> list[str]:
+    """Return those of a word's pronunciations that are right and of the accent of a tag, by their code points."""
+    if tag == "br":
+        return [each for each in pronounced if not is_faulty(word, each)]
+    if tag == "br-wikipron":
+        return sorted(each for each in pronounced if is_general_brazil(word, each))
+    standard = sorted(each for each in pronounced if is_standard_portugal(word, each))
+    return [each for each in standard if unlike_lisbon(each) == min(map(unlike_lisbon, standard))]
 
 
 def _row(word: str, phones: str, tag: str) -> dict[str, Any]:
@@ -160,22 +180,21 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
 
 
 def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
-    """Yield the words of Wiktionary that a model trained on them still writes in another way: tag, word and phones.
+    """Yield the words of Wiktionary's training and validation that a model writes otherwise: tag, word and phones.
 
-    Those of the list with stress marks, which programs have made, are as often its own mistakes.
+    Of several pronunciations of the accent any is right, and the nearest is taken if the model has none of them: the
+    first of *você* is *se*. Those of the list with stress marks, which programs have made, are as often its own
+    mistakes.
     """
-    rows = portuguese_phones()
     known = {(tag, word) for tag, word, _ in readings()}
     for tag in _TESTS:
-        for split in ("train", "validation"):
-            wanted = {
-                row["source"]: row["target"]
-                for row in rows[split]
-                if row["tags"] == [f"<{tag}>"] and (tag, row["source"]) not in known
-            }
-            for word, found in zip(wanted, tagger.write(list(wanted), (tag,))):
-                if not found or " ".join(found[0].units) != wanted[word]:
-                    yield tag, word, [wanted[word]]
+        listed = chain(*(read_list(LISTS[tag], split).items() for split in ("train", "validation")))
+        right = {word: fitting for word, each in listed if (fitting := of_one_accent(tag, word, each))}
+        words = [word for word in right if (tag, word) not in known]
+        for word, found in zip(words, tagger.write(words, (tag,))):
+            written = " ".join(found[0].units) if found else ""
+            if written not in right[word]:
+                yield tag, word, [min(right[word], key=partial(Levenshtein.distance, written, processor=str.split))]
 
 
 def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
@@ -185,7 +204,8 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     with ũ, *senador* with o). The stressed e or o has the height that all pronunciations of Wiktionary give it, of
     Brazil and of Portugal; the u of que, qui, gue and gui is heard where they all have it, as in *cinquenta*;
     consonants between vowels are those of Brazil there, as in *lixo* and *exame*; t and d are hard but before i; g is
-    soft before e and i; the ending -ens has its glide.
+    soft before e and i; the ending -ens has its glide. The r after n is strong, as in *honra*; i is stressed in *caiu*
+    and *juiz*; *leem* has its e; a stressed e or o before m or n is nasal, as in *dono* and *faremos*.
     """
     heights = [
         dict(chain(*(read_list(LISTS[tag], split).items() for split in ("train", "validation")))) for tag in _TESTS
@@ -207,6 +227,9 @@ def _mend(word: str, phones: Phones, heights: Sequence[_Pronunciations]) -> Phon
         phones = tuple(re.sub("(t|d) [ʃʒ](?= (?:ˈ )?[aãeẽɛoõɔuũəʊ])", r"\1", " ".join(phones)).split(" "))
     if word.endswith(("ens", "éns")) and phones[-2:] == ("ẽ", "s"):
         phones = (*phones[:-1], "ỹ", "s")
+    for spelled, old, new in _MISREAD:
+        if re.search(spelled, word):
+            phones = (*re.sub(old, new, " ".join(phones)).split(" "),)
     phones = _with_heard_u(word, phones, [each for of_list in heights for each in of_list.get(word, [])])
     phones = _with_written_vowels(word, phones)
     in_brazil = [each.split(" ") for each in heights[0].get(word, []) if is_general_brazil(word, each)]

@@ -59,6 +59,7 @@ def test_code_is_not(name):
         ("a.json", r'{"um": "n\u00e3o \"sei\"", "dois": "tres"}', ['não "sei"']),
         ("a.yaml", "um: dois tres\nquatro: cinco\nseis: |\n  sete oito\n", ["dois tres ", "sete oito "]),
         ("a.py", "# um\n# dois\n\n# tres\nx = 'quatro'\ny = 'cinco' ' seis'\n", ["um dois ", "tres ", "cinco seis"]),
+        ("a.R", "# um dois\nx <- 3\n", ["um dois "]),
         ("a.po", 'msgid "um"\nmsgstr "Erro: \\"dois\\n"\n"tres"\n#~ msgstr "x"\n', ['Erro: "dois  tres']),
         ("a.txt", "um\ndois\n \ntres", ["um dois ", "tres"]),
         ("a.txt", "na\u0303o", ["não"]),

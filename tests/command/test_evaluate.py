@@ -15,7 +15,7 @@ from atenta.engines.onnx_export import export_onnx
 from atenta.tokenization.base_letters import strip_accents
 from support.command import refusal, run
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
-from support.saved import save_with_tokenizer
+from support.saved import save_pairs, save_with_tokenizer
 
 WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E abro as janelas", "pálido de espanto"]
@@ -202,6 +202,12 @@ def test_a_row_that_the_model_cannot_be_scored_on_is_named(tmp_path, model_class
     assert reason.startswith(f"{file}, line {line}: ")
     assert all(each in reason for each in others)
     assert "\n" not in reason
+
+
+def test_a_file_without_tags_for_a_model_with_tags_is_pointed_out(tmp_path):
+    model = save_pairs(tmp_path / "model", tag_token_ids=[7])
+    printed = run("evaluate", model, "--test_file", write_lines(tmp_path / "rows.tsv", "a\tb"))
+    assert "found no tags in the test file" in printed.stderr
 
 
 def one_column(folder):

@@ -56,6 +56,7 @@ def test_a_lexicon_has_each_word_once_without_stress_marks(loaded):
 
 def test_options_reach_the_model(loaded, tmp_path):
     lexicon = tmp_path / "mine.tsv"
+    lexicon.touch()
     run("--model", "m", "--variant", "br", "--lexicon", lexicon, "--engine", "onnx", "--quantization", "int8", "a")
     assert loaded == [("m", lexicon, {"engine": "onnx", "quantization": "int8"})]
 

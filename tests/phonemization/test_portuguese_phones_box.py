@@ -135,7 +135,7 @@ def test_what_the_spelling_and_other_lists_say_is_mended(word, phones):
     assert phonemize(word) == phones
 
 
-@pytest.mark.filterwarnings("ignore:Left as in the text")
+@pytest.mark.filterwarnings("ignore:Not read out")
 def test_no_word_is_without_phones():
     for variant in ("br", "pt"):
         for n_best in (1, 2):

@@ -18,6 +18,8 @@ PROTECTED = [
     "gov.pt/acao",
     "ACAO.COM.BR",
     "relatorio_acao.csv",
+    "acao.tsv",
+    "acao.ipynb",
     "```python\nacao = `nao`\n```",
 ]
 FREE = [
