@@ -262,9 +262,26 @@ def _load(options: argparse.Namespace) -> tuple[Any, Any]:
     from atenta.recipes.decoding.loading import load_model
 
     tokenizer, model = load_model(options.model, trust_remote_code=options.trust_remote_code)
-    if getattr(model.config, "tag_token_ids", None):
-        print("warning: the model was trained with feature tags, and is shown without any", file=sys.stderr)
+    if (ids := getattr(model.config, "tag_token_ids", None)) and "text" in options:
+        tags = tokenizer.convert_ids_to_tokens(ids)
+        single = isinstance(options.text, str)
+        texts = [_tags_first(text, tags) for text in ([options.text] if single else options.text)]
+        options.text = texts[0] if single else texts
+        tokenizer.split_special_tokens = False  # so that tags in a text are tokens
     return tokenizer, model
+
+
+def _tags_first(text: str, known: Sequence[str]) -> str:
+    """Return a text after the tags that follow it behind a tab, as `atenta predict` takes them."""
+    source, tab, after = text.rpartition("\t")
+    if not tab:
+        print("warning: the model was trained with tags; expected them after a tab: ser<TAB>V;1;SG", file=sys.stderr)
+        source, after = text, ""
+    tags = [f"<{tag}>" for tag in after.split(";") if tag]
+    if unfit := [tag for tag in tags if tag not in known] or [tag for tag in known if tag in source]:
+        expected = f"expected tags of the model after a tab: {', '.join(known)}"
+        raise ValueError(f"found {unfit[0]} in {text!r:.60}; {expected}")
+    return "".join(tags) + source
 
 
 def _save(figure: Any, options: argparse.Namespace, name: str) -> None:

@@ -18,7 +18,7 @@ from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.decoding.steps import decoding_steps
 from atenta.recipes.pictures.decoding_charts import decoding_table
 from support.recipes import assert_picture
-from support.saved import save_with_tokenizer
+from support.saved import save_pairs, save_with_tokenizer
 
 MODELS = {
     "encoder": (AtentaEncoderModel, {}),
@@ -108,6 +108,21 @@ def test_attention_has_a_picture_of_each_kind_and_a_page(run, model, arguments, 
     if model == "encoder-decoder":  # the page starts with what is read across
         assert data[0]["queries"] == ["⟨bos⟩", *"ação"]
         assert data[0]["keys"] == [*"acao", "⟨eos⟩"]
+
+
+def test_tags_follow_a_text_behind_a_tab(tmp_path, capsys):
+    save_pairs(tmp_path / "pairs", tag_token_ids=[275])
+    command = ["attention", "--model", str(tmp_path / "pairs"), "--output_dir", str(tmp_path), "--text"]
+    show.main([*command, "ser\tPL"])
+    assert json.dumps(["⟨PL⟩", "s", "e", "r", "⟨eos⟩"], separators=(",", ":")) in (
+        tmp_path / "attention.html"
+    ).read_text(encoding="utf-8")
+    assert "warning" not in capsys.readouterr().err
+    show.main([*command, "ser"])
+    assert "ser<TAB>V;1;SG" in capsys.readouterr().err
+    for text in ("ser\tSG", "<PL>ser\tPL"):
+        with pytest.raises(SystemExit, match="expected tags of the model after a tab: <PL>"):
+            show.main([*command, text])
 
 
 @pytest.mark.usefixtures("portuguese")  # after which it is English again
