@@ -4,9 +4,8 @@ import re
 
 from huggingface_hub.dataclasses import strict
 
-from .configuration_transformer import LARGEST_POSITION, MOST_LAYERS, AtentaTransformerConfig
+from .configuration_transformer import LARGEST_POSITION, MOST_LAYERS, MOST_NEIGHBOURS, AtentaTransformerConfig
 
-MOST_NEIGHBOURS = 1000  # tokens of an n-gram or a convolution
 # The name of a text file in any system: no folder, drive, hidden file, pattern or device, and no file of another kind,
 # such as config.json.
 _TEXT_FILE = re.compile(r"(?!(con|prn|aux|nul|com\d|lpt\d)\.)[^\W_][\w-]{0,60}\.txt", re.IGNORECASE)
@@ -110,10 +109,6 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
                 f"shared_ngram_sizes compare two segments, and type_vocab_size={self.type_vocab_size}; expected 2."
             )
         self._validate_count("ngram_buckets", 1, LARGEST_POSITION)
-        kernel = self.conv_kernel_size
-        if kernel is not None and (kernel < 1 or kernel % 2 == 0):
-            raise ValueError(f"conv_kernel_size={kernel}; expected an odd number of tokens, such as 7.")
-        self._validate_count("conv_kernel_size", 1, MOST_NEIGHBOURS)
         self._validate_count("num_words", 0, LARGEST_POSITION, " (no words)")
 
     def downsampling_sizes(self) -> tuple[int, int, int]:

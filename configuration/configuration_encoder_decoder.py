@@ -24,6 +24,8 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
             means `False`.
         transducer (`bool`, defaults to `False`): read the source from left to right and write each token of the target
             at one place of it, as words and their phones allow, which have the same order.
+        conv_kernel_size (`int`, *optional*): number of neighbouring source tokens, odd, that a convolution before the
+            first block of the encoder reads.
         tag_token_ids (`list[int]`, *optional*): ids of feature tags. Tags have position 0 in the source, and its other
             tokens count from 1 (Wu et al., 2021, "Applying the Transformer to character-level transduction").
             By default tags count like any other token.
@@ -58,6 +60,7 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
     decoder_layers: int = 6
     rotary_cross_attention: bool | None = None
     transducer: bool = False
+    conv_kernel_size: int | None = None
     tag_token_ids: list[int] | None = None
     window_length: int | None = None
     length_ratios: list[float] | None = None

@@ -7,6 +7,7 @@ from huggingface_hub.dataclasses import strict
 from .configuration_base import LARGEST_SIZE, AtentaConfig
 
 MOST_LAYERS = 1000  # in a stack; the deepest published Transformers have as many (Wang et al., 2024, "DeepNet")
+MOST_NEIGHBOURS = 1000  # tokens of an n-gram or a convolution
 LARGEST_POSITION = 100_000_000
 # The ranges in which float32 neither overflows nor underflows.
 _FINITE = (("layer_norm_eps", 1e-30, 1.0), ("position_embedding_theta", 1e-3, 1e12), ("initializer_range", 1e-30, 1e6))
@@ -116,6 +117,11 @@ class AtentaTransformerConfig(AtentaConfig):
                 f"head_dim={self.head_dim} is odd; expected an even number for rotary positions, which rotate "
                 "pairs of numbers."
             )
+        kernel = getattr(self, "conv_kernel_size", None)
+        if kernel is not None:  # of an encoder, alone or before a decoder
+            if kernel < 1 or kernel % 2 == 0:
+                raise ValueError(f"conv_kernel_size={kernel}; expected an odd number of tokens, such as 7.")
+            self._validate_count("conv_kernel_size", 1, MOST_NEIGHBOURS)
         self._validate_activation()
 
     def _sizes(self) -> dict[str, int]:

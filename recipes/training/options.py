@@ -44,7 +44,7 @@ _IN_OPTIONS = {  # words of a configuration's messages: what they are in a recip
     "head_dim=": "hidden_size / num_attention_heads = ",
     "max_position_embeddings": "max_length",
 }
-_OF_NEW_MODELS = ("rotary_cross_attention", "transducer", "tags_with_positions")  # with two stacks
+_OF_NEW_MODELS = ("rotary_cross_attention", "transducer", "conv_kernel_size", "tags_with_positions")  # with two stacks
 # Options of every recipe that writes a card.
 CardLanguageOption = Annotated[str, one_of(LANGUAGES), Mark.INCIDENTAL, "language of the model card"]
 CardTitleOption = Annotated[
@@ -57,6 +57,10 @@ CountryOption = Annotated[
     str | None,
     Mark.INCIDENTAL,
     "country whose electricity is used, such as BRA: the card then states the CO2 of training",
+]
+# Of an encoder, alone or before a decoder.
+ConvolutionOption = Annotated[
+    int | None, FROM_1, Mark.FIXED, "characters, an odd number, that a convolution before the blocks reads"
 ]
 _WITHOUT_WARMUP = (SchedulerType.CONSTANT, SchedulerType.GREEDY, SchedulerType.REDUCE_ON_PLATEAU)
 
@@ -138,9 +142,7 @@ class EncoderArguments(StackArguments):
     shared_ngram_sizes: Annotated[
         list[int] | None, Mark.FIXED, "lengths of the n-grams that mark what the two segments of an input share"
     ] = None
-    conv_kernel_size: Annotated[
-        int | None, FROM_1, Mark.FIXED, "characters, an odd number, that a convolution before the blocks reads"
-    ] = None
+    conv_kernel_size: ConvolutionOption = None
     downsampling_rate: Annotated[
         int | None,
         FROM_2,
@@ -171,6 +173,7 @@ class TwoStackArguments(ModelArguments):
         Mark.FIXED,
         "read the source from left to right and write each token at one place of it: for few pairs of words",
     ] = False
+    conv_kernel_size: ConvolutionOption = None
     tags_with_positions: Annotated[
         bool, Mark.FIXED, "feature tags count as positions, instead of sharing position 0"
     ] = False

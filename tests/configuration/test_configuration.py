@@ -125,7 +125,9 @@ REFUSED_BY = {
         "num_words": [-1],
         "is_encoder_decoder": [True],
     },
-    AtentaDecoderConfig: {"classifier_dropout": [1.5], "spellings_file": ["*.txt"], "downsampling_rate": [4]},
+    AtentaDecoderConfig: {
+        **{"classifier_dropout": [1.5], "spellings_file": ["*.txt"], "downsampling_rate": [4], "conv_kernel_size": [3]}
+    },
     AtentaEncoderDecoderConfig: {
         "length_ratios": [[], [1.0], [2.0, 1.0], [-1.0, 1.0], [0.5, math.inf], [math.nan, 1.0], [0.5, math.nan]],
         "window_length": [0],
@@ -133,6 +135,7 @@ REFUSED_BY = {
         "encoder_layers": [0],
         "decoder_start_token_id": [420],
         "type_vocab_size": ["5"],
+        "conv_kernel_size": [4, -1, 10**9 + 1],
         "downsampling_rate": [4],
     },
     AtentaPairVotesConfig: {

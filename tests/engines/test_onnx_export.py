@@ -146,7 +146,12 @@ def assert_exported_generator(folder, model):
 
 def test_a_transducer(tmp_path):
     """In a source that is padded, with beams that end and split."""
-    options = {"transducer": True, "position_embedding_type": "rotary", "initializer_range": 0.3}
+    options = {
+        "transducer": True,
+        "conv_kernel_size": 3,
+        "position_embedding_type": "rotary",
+        "initializer_range": 0.3,
+    }
     model = tiny_model(GENERATORS[1], encoder_layers=1, decoder_layers=1, **options)
     assert_exported_generator(tmp_path, model)
     assert_same_logits(TorchGenerator(model).begin, model)

@@ -109,6 +109,7 @@ HOMELESS = [
     (AtentaEncoderForTokenClassification, ROTARY | {"downsampling_rate": 2}, ["downsampling_rate=2", "null"]),
     (AtentaEncoderForTokenClassification, ROTARY | RESTORER, ["character_variants={'a': 'aá'}", "null"]),
     (PAIRS, SINUSOIDAL | {"tag_token_ids": [5]}, ["tag_token_ids=[5]", "null"]),
+    (PAIRS, SINUSOIDAL | {"conv_kernel_size": 3}, ["conv_kernel_size=3", "null"]),
     (PAIRS, ROTARY, ["position_embedding_type='rotary'", "'sinusoidal' or 'learned'"]),
     (PAIRS, ROTARY_POST, ["position_embedding_type='rotary'", "'sinusoidal', or 'learned' with norm_first=True"]),
     (PAIRS, LEARNED_POST, ["position_embedding_type='learned'", "'sinusoidal', or 'learned' with norm_first=True"]),

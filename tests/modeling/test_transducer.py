@@ -25,6 +25,7 @@ def model():
         decoder_layers=2,
         initializer_range=0.7,
         transducer=True,
+        conv_kernel_size=3,
     )
     return AtentaEncoderDecoderForConditionalGeneration(config).eval()
 
