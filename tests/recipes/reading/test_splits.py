@@ -128,7 +128,7 @@ def test_questions_about_a_context_stay_together(splits_of, tmp_path):
 def test_a_single_text_is_not_parted(splits_of, write):
     two = splits_of(train_file=write("two.tsv", "a\tA", "b\tB"), validation_split=0.9)
     assert [len(two[name]) for name in ("train", "validation")] == [1, 1]
-    with pytest.raises(ValueError, match=r"a single source in the 2 rows of --train_file.*--validation_file"):
+    with pytest.raises(ValueError, match=r"a single source in --train_file \(2 rows\).*--validation_file"):
         splits_of(train_file=write("one.tsv", "a\tA", "a\tB"))
 
 
