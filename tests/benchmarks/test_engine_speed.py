@@ -82,6 +82,7 @@ def test_first_answers_are_measured(saved):
         check(work, OURS, "python -c pass")
 
 
+@pytest.mark.slow
 def test_accents_are_restored_by_every_engine(tmp_path, small, monkeypatch):
     restored = {}
     rate = engine_speed._restored_rate

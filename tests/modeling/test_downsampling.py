@@ -92,6 +92,7 @@ def one_block_each(**options):
     return tagger(downsampling_layers=1, position_embedding_type="rotary", norm_first=True, **options)
 
 
+@pytest.mark.slow
 def test_training_is_one_graph():
     """For a length that is divisible by the rate and one that is not."""
     torch.compiler.reset()
