@@ -37,7 +37,7 @@ def describe_model(name: str) -> dict[str, Any]:
     folder = find_model(name)
     config = read_config(folder)
     if not is_ours(config):
-        raise ValueError(f"{name} is a model of type {config.get('model_type')}; expected one of atenta.")
+        raise ValueError(f"{name} is a model of type {config.get('model_type')!r:.60}; expected one of atenta.")
     metrics = read_saved(folder / "metrics.json") if (folder / "metrics.json").is_file() else {}
     characters, tags = _read_vocabulary(folder / "tokenizer.json")
     labels = list((config.get("id2label") or {}).values())
