@@ -182,9 +182,8 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
 def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     """Yield the words of Wiktionary's training and validation that a model writes otherwise: tag, word and phones.
 
-    Of several pronunciations of the accent any is right, and the nearest is taken if the model has none of them: the
-    first of *você* is *se*. Those of the list with stress marks, which programs have made, are as often its own
-    mistakes.
+    Of several pronunciations of the accent any is right, and the nearest is taken if the model writes none of them.
+    Those of the list with stress marks, which programs have made, are as often its own mistakes.
     """
     known = {(tag, word) for tag, word, _ in readings()}
     for tag in _TESTS:

@@ -101,8 +101,8 @@ BEAMS = {"metrics": ["character_error_rate", "chrf"], "metric_for_best_model": "
 PHONES = {"metrics": ["phone_error_rate"], "metric_for_best_model": "phone_error_rate", "num_beams": 3}
 SEVERAL = {"several_targets": True, "target_separator": " "}
 RELATIONS = {"tag_column": "deprel", "metric_for_best_model": "tag_accuracy"}
-COUNTS = {"min_variant_count": 1, "min_character_count": 1, "min_spelling_count": 1}
-STRIPPED = {**COUNTS, "strip": ["case"], "sample_by": "line"}
+STRIPPED = {"strip": ["case"], "sample_by": "line"}
+STRIPPED |= {"min_variant_count": 1, "min_character_count": 1, "min_spelling_count": 1}
 TASKS = {"finetune_classification": "text-classification", "finetune_tagging": "token-classification"}
 VOTES = {"max_distance": [2], "sample_by": "sentence", "compare_with": "nowhere"}
 

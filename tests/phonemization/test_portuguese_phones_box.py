@@ -129,10 +129,29 @@ def test_a_pronoun_after_a_verb_is_not_stressed(word, brazil, portugal):
         ("noites", "ˈnoytʃɪs"),
         ("primavera", "pɾimaˈvɛɾə"),
         ("foi", "ˈfoy"),
+        ("honra", "ˈõxə"),
+        ("caiu", "kaˈiw"),
+        ("construiu", "kõstɾuˈiw"),
+        ("juiz", "ʒuˈis"),
+        ("leem", "ˈleẽỹ"),
+        ("relacionam", "xelasiˈõnãʊ̃"),
+        ("faremos", "faˈɾẽmʊs"),
     ],
 )
 def test_what_the_spelling_and_other_lists_say_is_mended(word, phones):
     assert phonemize(word) == phones
+
+
+@pytest.mark.parametrize(
+    ("variant", "word", "phones"),
+    [
+        *(("br-wikipron", "você", "vose"), ("br-wikipron", "problema", "pɾoblẽmɐ"), ("br-wikipron", "não", "nɐ̃w̃")),
+        *(("pt", "máximo", "masimu"), ("pt", "correto", "kuʁɛtu"), ("pt", "ação", "asɐ̃w̃")),
+    ],
+)
+def test_listed_words_are_said_as_listed(variant, word, phones):
+    """Of several pronunciations not as the first by code point; and those of the test of the other list too."""
+    assert phonemize(word, variant) == phones
 
 
 @pytest.mark.filterwarnings("ignore:Not read out")
