@@ -98,7 +98,12 @@ def _load_task(folder: Path, options: PredictOptions, metrics: Sequence[str]) ->
             raise ValueError(f"{options.model} is scored in torch: leave out --engine and --quantization.")
         if options.ensemble:
             raise ValueError(f"{options.model} is scored alone: leave out --ensemble.")
-    return PairTask(config, metrics=metrics) if metrics else of_model(config)
+    if metrics:
+        return PairTask(config, metrics=metrics)
+    try:
+        return of_model(config)
+    except ValueError as error:
+        raise ValueError(f"{options.model} was saved with what is unknown here: {error}") from None
 
 
 def _read_rows(path: Path, row_format: RowFormat) -> list[dict[str, Any]]:

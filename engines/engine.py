@@ -118,15 +118,19 @@ class Engine:
                 model, or a text has a lone surrogate or is longer than the positions that the model has learned.
 
         Warns:
-            UserWarning: If an encoder-decoder's output was cut off at the largest length, a text names a file, or a
-                text has a tab, which does not part it from its tags here.
+            UserWarning: If an encoder-decoder's output was cut off at the largest length, a text names a file, or no
+                tags are given to a model that was trained with them.
         """
         is_one = isinstance(texts, str)
         given = list_of_texts([texts] if isinstance(texts, str) else texts)
         tags = [tags] if is_one and tags is not None else tags
         warn_of_files(given)
-        if tags is None and self.tokenizer.tags and any("\t" in text for text in given):
-            warnings.warn("Tabs are read as a part of texts: give their feature tags as `tags`.", stacklevel=2)
+        if tags is None and self.tokenizer.tags:
+            warnings.warn(
+                f"This model was trained with feature tags, such as {', '.join(islice(self.tokenizer.tags, 3))}: give "
+                "those of each text as `tags`. Tabs are read as a part of texts.",
+                stacklevel=2,
+            )
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
         best = [outputs[0] for outputs in found]
         cut = sum(not each.finished for each in best)

@@ -50,7 +50,10 @@ def main() -> None:
         words = [word for name, value in chosen.items() if name not in given for word in (f"--{name}", value)]
         sys.argv[1:1] = words  # which the card states too
         if training.process_index == 0:
-            print(printable(f"{count:,} pairs of {kind}: as `seq2seq {shlex.join(words)}`\n"), flush=True)
+            print(
+                printable(f"{count:,} pair{'s' * (count != 1)} of {kind}: as `seq2seq {shlex.join(words)}`\n"),
+                flush=True,
+            )
     seq2seq.main()
 
 

@@ -238,7 +238,7 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp
     ("saved_for_tasks", "message"),
     [
         ({"text2text-generation": {"denoising": True}}, "restores masked texts"),
-        ({"text2text-generation": {"metrics": ["nonsense"]}}, "nonsense"),
+        ({"text2text-generation": {"metrics": ["nonsense"]}}, "unknown here: --metrics nonsense: "),
         ({"text2text-generation": 3}, "task_specific_params is {'text2text-generation': 3}"),
     ],
 )
