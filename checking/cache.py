@@ -16,10 +16,16 @@ FileFindings = tuple[list[Finding], list[str]]
 
 
 class Cache:
-    """A cache in `.atenta_cache` of the folder of a project; without one, if that cannot be written."""
+    """A cache in `.atenta_cache` of the folder of a project; without one, if that cannot be written.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: the folder of the project.
+        variant: of Portuguese, in which its files are read.
+    """
+
+    def __init__(self, root: Path, variant: str | None = None) -> None:
         self._database: sqlite3.Connection | None = None
+        self._model = f"{model_digest()} {variant}"
         folder = root / FOLDER
         try:
             folder.mkdir(exist_ok=True)
@@ -32,7 +38,7 @@ class Cache:
                 self._database.execute(
                     "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)"
                 )
-                self._database.execute("DELETE FROM files WHERE model != ?", (model_digest(),))
+                self._database.execute("DELETE FROM files WHERE model != ?", (self._model,))
         except (OSError, sqlite3.Error):
             self._database = None
 
@@ -49,7 +55,7 @@ class Cache:
 
     def save(self, key: str, found: FileFindings) -> None:
         """Keep what was found in a file."""
-        self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, model_digest(), json.dumps(found))
+        self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, self._model, json.dumps(found))
 
     def _execute(self, command: str, *values: str) -> list:
         try:

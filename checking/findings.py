@@ -67,7 +67,9 @@ class Finding(NamedTuple):
         return sentence[:start] + self.after + sentence[start + len(self.before) :]
 
 
-def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Prose]) -> list[list[Finding]]:
+def find_words(
+    reader: WindowReader, sources: Sequence[str], proses: Sequence[Prose], variant: str | None = None
+) -> list[list[Finding]]:
     """Return the words that lack marks in each of some files, whatever the confidence, in the order of the files.
 
     A word whose spellings are known lacks marks only if one of them is the word with more marks. The model reads the
@@ -86,7 +88,7 @@ def find_words(reader: WindowReader, sources: Sequence[str], proses: Sequence[Pr
     spellings = reader.codes.spellings
     may_lack = cache(lambda word: True) if spellings is None else cache(spellings.may_lack_marks)
     for first, last in pairwise(borders):
-        answers = _read_blocks(reader, [block.text for _, block in read[first:last]], may_lack)
+        answers = _read_blocks(reader, [block.text for _, block in read[first:last]], may_lack, variant)
         for (number, block), answer in zip(read[first:last], answers):
             names = proses[number].names
             found[number] += [
@@ -101,12 +103,14 @@ class _Answer(NamedTuple):
     as_they_stand: np.ndarray  # of each character as it was given
 
 
-def _read_blocks(reader: WindowReader, texts: list[str], may_lack: Callable[[str], bool]) -> list[_Answer]:
+def _read_blocks(
+    reader: WindowReader, texts: list[str], may_lack: Callable[[str], bool], variant: str | None
+) -> list[_Answer]:
     """Read those sentences of texts that have a word that may lack marks, equal ones once."""
     sentences = [_cut_sentences(text) for text in texts]
     different = dict.fromkeys(each for of_text in sentences for each in of_text)
     to_read = [each for each in different if any(map(may_lack, WORD.findall(each)))]
-    answers = dict(zip(to_read, _read(reader, to_read)))
+    answers = dict(zip(to_read, _read(reader, to_read, variant)))
     joined = []
     for of_text in sentences:
         parts = [answers.get(each) or _as_it_is(each) for each in of_text]
@@ -127,12 +131,12 @@ def _as_it_is(text: str) -> _Answer:
     return _Answer(text, sure, sure)
 
 
-def _read(reader: WindowReader, texts: list[str]) -> list[_Answer]:
+def _read(reader: WindowReader, texts: list[str], variant: str | None) -> list[_Answer]:
     given = "".join(texts)
     restored = code_points(given).copy()
     best: np.ndarray = np.ones(len(given), np.float32)
     stands: np.ndarray = np.ones(len(given), np.float32)
-    for places, probabilities in reader.probabilities(texts):
+    for places, probabilities in reader.probabilities(texts, variant):
         labels = probabilities.argmax(1)
         rows = np.arange(len(places))
         restored[places] = reader.codes.labels[labels, 0]

@@ -8,9 +8,16 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..restoration.spans import VARIANTS
+
 CONFIGURATION = ".atenta-check.toml"
 _TABLE = "atenta-check"  # of pyproject.toml, in `tool`
-_KINDS = {"min-confidence": "a number, 0 to 1", "words": "a list of words", "exclude": "a list of patterns of paths"}
+_KINDS = {
+    "min-confidence": "a number, 0 to 1",
+    "variant": "br or pt",
+    "words": "a list of words",
+    "exclude": "a list of patterns of paths",
+}
 
 
 class Settings(NamedTuple):
@@ -19,12 +26,14 @@ class Settings(NamedTuple):
     Attributes:
         root: the folder of the configuration, of the repository, or the one in which the command runs.
         min_confidence: a word is a finding only if the model gives its marks at least this probability.
+        variant: Portuguese of Brazil, `"br"`, or of Portugal, `"pt"`; by default that which the files have.
         words: those to leave alone, in lower case.
         exclude: patterns of paths from the root, such as `docs/old/*`.
     """
 
     root: Path
     min_confidence: float = 0.99
+    variant: str | None = None
     words: frozenset[str] = frozenset()
     exclude: tuple[str, ...] = ()
 
@@ -78,12 +87,15 @@ def _check(path: Path, table: dict[str, Any]) -> Settings:
             raise ValueError(f"{path} has {key!r}; expected {', '.join(_KINDS)}.")
         if key == "min-confidence":
             good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+        elif key == "variant":
+            good = isinstance(value, str) and value in VARIANTS
         else:
             good = isinstance(value, list) and all(isinstance(each, str) for each in value)
         if not good:
             raise ValueError(f"{path} has {key} = {value!r:.80}; expected {_KINDS[key]}.")
     words = frozenset(word.lower() for word in table.get("words", ()))
-    return Settings(path.parent, table.get("min-confidence", 0.99), words, tuple(table.get("exclude", ())))
+    exclude = tuple(table.get("exclude", ()))
+    return Settings(path.parent, table.get("min-confidence", 0.99), table.get("variant"), words, exclude)
 
 
 def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:

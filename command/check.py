@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 from atenta.checking.checker import CheckedFiles, check_files, write_findings
 from atenta.checking.reports import Format, report
@@ -18,6 +19,7 @@ def check_paths(
     *,
     write: bool,
     min_confidence: float | None,
+    variant: str | None,
     words: Sequence[str],
     explain: bool,
     format: Format,
@@ -30,8 +32,8 @@ def check_paths(
         OSError: If a path is not there, or a file cannot be read or written.
     """
     settings = read_settings(Path.cwd())
-    if min_confidence is not None:
-        settings = settings._replace(min_confidence=min_confidence)
+    given: dict[str, Any] = {"min_confidence": min_confidence, "variant": variant}
+    settings = settings._replace(**{name: value for name, value in given.items() if value is not None})
     settings = settings._replace(words=settings.words | {word.lower() for word in words})
     files = list_files(paths, settings)
     allow_interrupts()
@@ -50,7 +52,8 @@ def _summary(checked: CheckedFiles, write: bool) -> Iterator[str]:
     done = "added to" if write else "lacking in"
     others = f"; {checked.other_types} of other types left out" if checked.other_types else ""
     found = f"{_counted(count, 'word')} of {_counted(len(checked.findings), 'file')}"
-    yield f"{_counted(checked.number, 'file')} checked{others}; accents {done} {found}"
+    variant = f" (variant {checked.variant})" if checked.variant else ""
+    yield f"{_counted(checked.number, 'file')} checked{variant}{others}; accents {done} {found}"
 
 
 def _counted(count: int, noun: str) -> str:

@@ -45,6 +45,10 @@ Ensemble = Annotated[
 KeepLetters = Annotated[
     bool, typer.Option("--keep_letters", help="Keep the letters of the source; only accents may change.")
 ]
+PortugueseVariant = Annotated[
+    Literal["br", "pt"] | None,
+    typer.Option("--variant", help="Marks of Brazil or of Portugal, acadêmico or académico."),
+]
 Confidence = Annotated[
     float,
     typer.Option(
@@ -178,6 +182,7 @@ def restore(
     capitals: Annotated[bool, typer.Option("--capitals", help="Restore capitals too.")] = False,
     punctuation: Annotated[bool, typer.Option("--punctuation", help="Restore , . ? ! : and ; too.")] = False,
     no_accents: Annotated[bool, typer.Option("--no_accents", help="Leave accents as they are.")] = False,
+    variant: PortugueseVariant = None,
     min_confidence: Confidence = 0.0,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Write JSON, with the probability of each character.")
@@ -194,7 +199,7 @@ def restore(
 
         switches = {"accents": not no_accents, "capitals": capitals, "punctuation": punctuation}
         restored = [name for name, is_on in switches.items() if is_on]
-        restore_texts(texts or [], files or [], model, restored, min_confidence, probabilities)
+        restore_texts(texts or [], files or [], model, restored, variant, min_confidence, probabilities)
 
 
 @app.command(short_help="Write texts as phones.")
@@ -282,6 +287,7 @@ def check(
             help="Report only words that are as sure as this. Default: 0.99.",
         ),
     ] = None,
+    variant: PortugueseVariant = None,
     words: Annotated[
         list[str] | None, typer.Option("--word", metavar="WORD", help="Word to leave alone; repeatable.")
     ] = None,
@@ -309,6 +315,7 @@ def check(
                 paths,
                 write=write,
                 min_confidence=min_confidence,
+                variant=variant,
                 words=words or [],
                 explain=explain,
                 format=format,

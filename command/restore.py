@@ -20,6 +20,7 @@ def restore_texts(
     files: Sequence[Path],
     model: str | None,
     restored: Sequence[str],
+    variant: str | None,
     min_confidence: float,
     probabilities: bool,
 ) -> None:
@@ -50,7 +51,8 @@ def restore_texts(
     allow_interrupts()
     read = ([read_whole(path)] for path in files)
     for chunk in read if files else chunks_of(LineReader(texts, []), _CHUNK):
-        for line, each in zip(chunk, restorer.restore([str(line) for line in chunk], min_confidence, switched_on)):
+        answers = restorer.restore([str(line) for line in chunk], min_confidence, switched_on, variant)
+        for line, each in zip(chunk, answers):
             record = {"text": line, "restored": each.text, "probabilities": each.probabilities.tolist()}
             plain = line.line_start + each.text + line.line_end
             print_results(json.dumps(record, ensure_ascii=False) + "\n" if probabilities else plain)

@@ -12,9 +12,9 @@ class CharacterRestorationPipeline(SavedPipeline):
     """The pipeline `character-restoration`, for a tagger of characters: see [`CharacterRestorer`].
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
-    `min_confidence`, from which a character is changed, and `return_probabilities`, which adds `probabilities`, a list
-    of floats, one for each character of the given text in NFC. With `batch_size`, that many texts are restored
-    together.
+    `min_confidence`, from which a character is changed; `variant`, `"br"` or `"pt"`, whose marks Portuguese words get
+    that both mark; and `return_probabilities`, which adds `probabilities`, a list of floats, one for each character of
+    the given text in NFC. With `batch_size`, that many texts are restored together.
 
     Example:
 
@@ -40,17 +40,22 @@ class CharacterRestorationPipeline(SavedPipeline):
 
     # transformers declares these methods with any options, and lists fewer types than it accepts.
     def _sanitize_parameters(  # type: ignore[override]
-        self, min_confidence: float | None = None, return_probabilities: bool | None = None
+        self,
+        min_confidence: float | None = None,
+        variant: str | None = None,
+        return_probabilities: bool | None = None,
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-        forward = {} if min_confidence is None else {"min_confidence": min_confidence}
+        given = {"min_confidence": min_confidence, "variant": variant}
+        forward = {name: value for name, value in given.items() if value is not None}
         after = {} if return_probabilities is None else {"return_probabilities": return_probabilities}
         return {}, forward, after
 
     def _forward(  # type: ignore[override]
-        self, model_inputs: Mapping[str, Any], min_confidence: float = 0.0
+        self, model_inputs: Mapping[str, Any], min_confidence: float = 0.0, variant: str | None = None
     ) -> dict[str, Any]:
         texts = model_inputs["text"]  # a list, if they are a batch
-        restored = self.restorer.restore([texts] if isinstance(texts, str) else texts, min_confidence)
+        given = [texts] if isinstance(texts, str) else texts
+        restored = self.restorer.restore(given, min_confidence, variant=variant)
         columns = {"text": [each.text for each in restored]}
         columns["probabilities"] = [each.probabilities.tolist() for each in restored]
         return {name: column[0] for name, column in columns.items()} if isinstance(texts, str) else columns

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from threading import Lock
+from typing import Literal
 
 from ..engines.feedback import warn_of_files
 from ..tokenization.text_checks import check_sequence
@@ -18,7 +19,11 @@ SPEECH_FOLDER = MODEL_FOLDER.with_name("portuguese_speech")  # its model in int8
 
 
 def restore_accents(
-    texts: str | Path | Collection[str | Path], *, min_confidence: float = 0.0, return_probabilities: bool = False
+    texts: str | Path | Collection[str | Path],
+    *,
+    variant: Literal["br", "pt"] | None = None,
+    min_confidence: float = 0.0,
+    return_probabilities: bool = False,
 ) -> str | RestoredText | list[str] | list[RestoredText]:
     """Restore the accents of Portuguese text: `A acao comecou amanha` becomes `A ação começou amanhã`.
 
@@ -30,6 +35,8 @@ def restore_accents(
     Args:
         texts: a text of any length, the path of a UTF-8 file (a `Path`, not a str), or a list of them, or a
             column of datasets, pandas or NumPy.
+        variant: Portuguese of Brazil or of Portugal: words that the two mark differently, such as *acadêmico* and
+            *académico*, get its marks. By default the model decides for each word.
         min_confidence: a character gets its mark only if the model gives it at least this probability, 0 to 1. With
             0.9, doubtful characters stay as they are.
         return_probabilities: whether to return the probability of each character too.
@@ -39,13 +46,14 @@ def restore_accents(
 
     Raises:
         TypeError: If `texts` is neither text, path nor a sequence of them, or `min_confidence` is not a number.
-        ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or a file is not UTF-8.
+        ValueError: If `min_confidence` is not between 0 and 1, there is no such variant, a text has a lone surrogate,
+            or a file is not UTF-8.
         OSError: If a file cannot be read.
 
     Warns:
         UserWarning: If a text is the name of a file, whose content a `Path` gives.
     """
-    return _restore(texts, MODEL_FOLDER, RESTORED, min_confidence, return_probabilities)
+    return _restore(texts, MODEL_FOLDER, RESTORED, variant, min_confidence, return_probabilities)
 
 
 def restore_text(
@@ -54,6 +62,7 @@ def restore_text(
     accents: bool = True,
     capitals: bool = True,
     punctuation: bool = True,
+    variant: Literal["br", "pt"] | None = None,
     min_confidence: float = 0.0,
     return_probabilities: bool = False,
 ) -> str | RestoredText | list[str] | list[RestoredText]:
@@ -69,6 +78,7 @@ def restore_text(
             stronger.
         capitals: whether to restore capitals, at the start of sentences and of names.
         punctuation: whether to restore signs.
+        variant: as in [`restore_accents`].
         min_confidence: a character is changed only if the model gives what it becomes at least this probability, 0
             to 1.
         return_probabilities: whether to return the probability of each character too.
@@ -87,13 +97,14 @@ def restore_text(
     if not restored:
         raise ValueError("accents, capitals and punctuation are all False; expected one of them True.")
     folder = MODEL_FOLDER if restored == ["accents"] else SPEECH_FOLDER
-    return _restore(texts, folder, restored, min_confidence, return_probabilities)
+    return _restore(texts, folder, restored, variant, min_confidence, return_probabilities)
 
 
 def _restore(
     texts: str | Path | Collection[str | Path],
     folder: Path,
     restored: Collection[str],
+    variant: Literal["br", "pt"] | None,
     min_confidence: float,
     return_probabilities: bool,
 ) -> str | RestoredText | list[str] | list[RestoredText]:
@@ -105,7 +116,7 @@ def _restore(
     read = [_read(each) if isinstance(each, Path) else each for each in given]
     with _LOADING:  # two threads would load it twice
         restorer = load_restorer(folder)
-    found = restorer.restore(read, min_confidence, restored)
+    found = restorer.restore(read, min_confidence, restored, variant)
     answers = found if return_probabilities else [each.text for each in found]
     return answers[0] if alone else answers
 

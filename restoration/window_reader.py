@@ -22,7 +22,7 @@ from .character_codes import (
     Vocabulary,
     join_characters,
 )
-from .spans import cut_windows
+from .spans import VARIANTS, cut_windows
 from .spellings import Spellings, code_points
 
 if TYPE_CHECKING:
@@ -87,7 +87,11 @@ class WindowReader:
         self.codes = CharacterCodes(tokenizer, config, spellings)
 
     def restore(
-        self, texts: Texts, min_confidence: float = 0.0, restored: Collection[str] = RESTORED
+        self,
+        texts: Texts,
+        min_confidence: float = 0.0,
+        restored: Collection[str] = RESTORED,
+        variant: str | None = None,
     ) -> list[RestoredText]:
         """Restore texts, each by itself. Long ones are read in windows that overlap.
 
@@ -96,11 +100,13 @@ class WindowReader:
             min_confidence: a character is changed only if the probability of its variant is at least this, 0 to 1.
             restored: some of `"accents"`, `"capitals"` and `"punctuation"`: of what the tagger has learned to restore,
                 only this is.
+            variant: of Portuguese, `"br"` or `"pt"`: words that Brazil and Portugal mark differently, such as
+                *acadêmico* and *académico*, get its marks. By default the model decides for each word.
 
         Raises:
             TypeError: If `texts` is no sequence of str, or `min_confidence` is not a number.
-            ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or there is nothing of
-                a name to restore.
+            ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or there is no such
+                variant or nothing of a name to restore.
         """
         if not isinstance(min_confidence, Real):
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
@@ -108,6 +114,7 @@ class WindowReader:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
         if wrong := restored if isinstance(restored, str) else [each for each in restored if each not in RESTORED]:
             raise ValueError(f"restored={wrong!r}; expected some of {', '.join(RESTORED)}, in a list.")
+        check_variant(variant)
         given = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
         # The last sign of a text is decided at the line end behind it.
         is_open = [self.codes.ends_text and bool(text) and not text[-1].isspace() for text in given]
@@ -118,7 +125,7 @@ class WindowReader:
         output = np.full((borders[-1], width), NOTHING, np.uint32)  # all texts, one after the other
         output[:, 0] = code_points("".join(texts))
         probabilities = np.ones(len(output), np.float32)
-        for places, choices, logits in self._read(texts):
+        for places, choices, logits in self._read(texts, variant):
             options = self.codes.options[choices]
             scores = np.take_along_axis(logits, options, 1) / np.float32(self.config.confidence_temperature)
             scores += self.codes.excluded[choices]
@@ -145,28 +152,31 @@ class WindowReader:
             answers.append(RestoredText(text, of_text, pieces))
         return answers
 
-    def score(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def score(self, texts: Sequence[str], variant: str | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield the places of characters that have a choice and the logits of their labels, in batches.
 
         Each of them comes once, from the one window that decides it.
 
         Args:
             texts: in NFC.
+            variant: as in [`WindowReader.restore`].
 
         Yields:
             (places,), counted through all texts, one after the other, and (places, labels), float32, minus infinity
             for labels that the character cannot become.
         """
-        for places, choices, logits in self._read(texts):
+        for places, choices, logits in self._read(texts, variant):
             yield places, np.where(self.codes.allowed[choices], logits, np.float32(-np.inf))
 
-    def probabilities(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    def probabilities(
+        self, texts: Sequence[str], variant: str | None = None
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield places as `score` does, and the probabilities of their labels, (places, labels), float32."""
-        for places, logits in self.score(texts):
+        for places, logits in self.score(texts, variant):
             scores = np.exp((logits - logits.max(1, keepdims=True)) / np.float32(self.config.confidence_temperature))
             yield places, scores / scores.sum(1, keepdims=True)
 
-    def _read(self, texts: Sequence[str]) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    def _read(self, texts: Sequence[str], variant: str | None) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
         """Yield places as `score` does, their rows in `CharacterCodes.allowed`, and the logits of all labels."""
         if not texts:
             return
@@ -175,6 +185,9 @@ class WindowReader:
         # All texts at once, which is faster. No word, and so no spelling, goes across a line end.
         ids, hints = (np.delete(each, line_ends) for each in self.codes.inputs("\n".join(texts)))
         choices = np.concatenate([self.codes.choices(text) for text in texts])
+        differs = np.zeros(len(choices), bool)
+        for border, text in zip(borders, texts if variant else []):
+            differs[[border + match.start() for match in VARIANTS[variant].places.finditer(text)]] = True
         windows = np.array(
             [
                 [border + place for place in window]
@@ -199,8 +212,20 @@ class WindowReader:
                 of_batch = places[decides]
                 found = logits.result()[decides]
                 check_outputs(found)
+                if variant is not None:
+                    self._mark_as(variant, found, differs[of_batch])
                 count_windows(len(places))
                 yield of_batch, choices[of_batch], found
+
+    def _mark_as(self, variant: str, logits: np.ndarray, differs: np.ndarray) -> None:
+        """Give the marks of a variant the probability of those that others have instead, in place."""
+        temperature = np.float32(self.config.confidence_temperature)
+        rows = np.flatnonzero(differs)
+        for others, own in VARIANTS[variant].marks.items():
+            if others in self.codes.label_of and own in self.codes.label_of:
+                columns = [self.codes.label_of[own], self.codes.label_of[others]]
+                both = np.logaddexp(*(logits[rows, column] / temperature for column in columns))
+                logits[rows, columns[0]], logits[rows, columns[1]] = both * temperature, -np.inf
 
     def _progress(self, windows: int) -> AbstractContextManager[Callable[[int], object]]:
         """Return what counts the windows that are read, for a bar on the terminal; there is none here."""
@@ -220,6 +245,12 @@ class WindowReader:
         attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
         decides = inside & (places >= first) & (places < last)
         return (input_ids, hints[places] * inside, attention_mask), places, decides
+
+
+def check_variant(variant: str | None) -> None:
+    """Raise a `ValueError` if there is no such variant of Portuguese."""
+    if variant is not None and variant not in VARIANTS:
+        raise ValueError(f"variant={variant!r:.60}; expected {' or '.join(VARIANTS)}.")
 
 
 def _move_before_returns(output: np.ndarray, probabilities: np.ndarray, borders: Sequence[int]) -> None:

@@ -70,7 +70,9 @@ def test_marks_taken_away_are_found_again_and_no_others(tmp_path):
 def test_only_words_that_may_lack_marks_are_read(tmp_path, monkeypatch):
     read = []
     of_sentences = findings._read
-    monkeypatch.setattr(findings, "_read", lambda reader, texts: read.extend(texts) or of_sentences(reader, texts))
+    monkeypatch.setattr(
+        findings, "_read", lambda reader, texts, _: read.extend(texts) or of_sentences(reader, texts, _)
+    )
     found = words(write_and_check(tmp_path, **{"a.txt": f"Não dormi. {BARE} Hoje não. {BARE}"}))
     assert read == [f"{BARE} ", BARE]
     assert found.count(("informacao", "informação")) == 2
@@ -154,6 +156,20 @@ def test_settings_decide_what_counts(tmp_path):
     assert not {"informacao", "nao"} & {before for before, _ in left}
 
 
+def test_words_are_found_in_the_variant_of_the_other_files(tmp_path):
+    lacking = "O relatorio academico sobre a politica economica nao foi publicado."
+    marked = {"br": "O prêmio do gênio, um fenômeno.", "pt": "O prémio do génio, um fenómeno."}
+    right = {"br": ("acadêmico", "econômica"), "pt": ("académico", "económica")}
+    for variant, text in marked.items():
+        checked = write_and_check(tmp_path, **{"a.txt": lacking, "b.txt": text})
+        assert checked.variant == variant
+        assert {*zip(("academico", "economica"), right[variant])} <= {*words(checked)}
+    for variant, expected in right.items():  # also where the cache has those of the other
+        checked = check_files([tmp_path / "a.txt", tmp_path / "b.txt"], Settings(tmp_path, variant=variant))
+        assert ("academico", expected[0]) in words(checked)
+    assert write_and_check(tmp_path, **{"a.txt": lacking}).variant is None
+
+
 def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch):
     known = load_restorer(MODEL_FOLDER).codes.spellings
     monkeypatch.setattr(known, "_lines", {key: each for key, each in known._lines.items() if key != "situacao"})
@@ -221,7 +237,7 @@ def test_a_file_that_has_not_changed_is_not_read_again(tmp_path, monkeypatch):
     assert (tmp_path / FOLDER / ".gitignore").read_text() == "*\n"
     read = []
     of_chunk = checker._check_chunk
-    monkeypatch.setattr(checker, "_check_chunk", lambda paths: read.extend(paths) or of_chunk(paths))
+    monkeypatch.setattr(checker, "_check_chunk", lambda paths, variant: read.extend(paths) or of_chunk(paths, variant))
     assert words(write_and_check(tmp_path, **{"a.txt": BARE, "b.txt": RIGHT})) == words(first)
     assert read == []
     write_and_check(tmp_path, **{"a.txt": BARE + " Sim.", "b.txt": RIGHT})

@@ -22,9 +22,12 @@ def names(folder, settings=None):
     ("name", "head"), [(".atenta-check.toml", ""), ("pyproject.toml", "[project]\nname = 'a'\n[tool.atenta-check]\n")]
 )
 def test_settings_of_a_folder_above(tmp_path, name, head):
-    write(tmp_path, **{name: f'\ufeff{head}min-confidence = 0.9\nwords = ["Saida"]\nexclude = ["velho"]\n'})
+    write(
+        tmp_path,
+        **{name: f'\ufeff{head}min-confidence = 0.9\nvariant = "pt"\nwords = ["Saida"]\nexclude = ["velho"]\n'},
+    )
     write(tmp_path, **{"docs/pyproject.toml": "[project]\nname = 'b'\n"})
-    assert read_settings(tmp_path / "docs") == (tmp_path, 0.9, frozenset({"saida"}), ("velho",))
+    assert read_settings(tmp_path / "docs") == (tmp_path, 0.9, "pt", frozenset({"saida"}), ("velho",))
 
 
 def test_no_settings_are_looked_for_outside_a_repository(tmp_path):
@@ -37,9 +40,11 @@ def test_no_settings_are_looked_for_outside_a_repository(tmp_path):
     [
         ("min-confidence = 2", "min-confidence = 2; expected a number, 0 to 1"),
         ("min-confidence = true", "expected a number"),
+        ("variant = 'en'", "variant = 'en'; expected br or pt"),
+        ("variant = ['br']", "expected br or pt"),
         ("words = 'a'", "expected a list of words"),
         ("exclude = [1]", "expected a list of patterns"),
-        ("word = ['a']", "has 'word'; expected min-confidence, words, exclude"),
+        ("word = ['a']", "has 'word'; expected min-confidence, variant, words, exclude"),
         ("words = [", "no TOML"),
     ],
 )

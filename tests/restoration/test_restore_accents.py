@@ -14,7 +14,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from atenta import CharacterRestorer, RestoredText, restore_accents
+from atenta import CharacterRestorer, RestoredText, restore_accents, restore_text
 from atenta.command.main import app
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.samples.portuguese_texts import cut_into_sentences
@@ -30,6 +30,42 @@ def test_accents_are_restored():
     assert restore_accents("A acao comecou amanha, nao e?") == "A ação começou amanhã, não é?"
     assert restore_accents(["Ele esta la.", "Esta casa e bonita."]) == ["Ele está lá.", "Esta casa é bonita."]
     assert restore_accents("VOCE TEM INFORMACOES, PORTUGUES?") == "VOCÊ TEM INFORMAÇÕES, PORTUGUÊS?"
+
+
+@pytest.mark.parametrize(
+    ("variant", "right"),
+    [
+        ("br", "O prêmio acadêmico do gênio de Antônio, que tem estômago."),
+        ("pt", "O prémio académico do génio de António, que tem estômago."),
+    ],
+)
+def test_words_get_the_marks_of_a_variant(variant, right):
+    for expected in (right, right.upper()):
+        assert restore_accents(strip_accents(expected), variant=variant) == expected
+        assert restore_accents(expected, variant={"br": "pt", "pt": "br"}[variant]) == expected
+    assert restore_text(strip_accents(right.lower()), variant=variant) == right
+
+
+@pytest.mark.parametrize(("variant", "own", "others"), [("br", "êô", "éó"), ("pt", "éó", "êô")])
+def test_a_variant_takes_the_probability_of_the_other(variant, own, others):
+    restorer = CharacterRestorer.from_pretrained(MODEL_FOLDER)
+    text, labels = "o genio economico e academico sonha com fe", restorer.codes.label_of
+    ((places, either),) = restorer.probabilities([text])
+    ((same, of_variant),) = restorer.probabilities([text], variant)
+    assert (places == same).all()
+    differs = np.array([text[place] in "eo" and text[place + 1 : place + 3] in ("ni", "no", "mi") for place in places])
+    assert differs.sum() == 4  # gEnio ecOnOmico acadEmico
+    for first, second in zip(map(labels.get, own), map(labels.get, others)):
+        assert (of_variant[differs, second] == 0).all()
+        both = either[differs, first] + either[differs, second]
+        assert of_variant[differs, first] == pytest.approx(both, abs=1e-6)
+    assert of_variant[~differs] == pytest.approx(either[~differs], abs=1e-6)
+
+
+def test_there_are_two_variants():
+    for restore in (restore_accents, restore_text):
+        with pytest.raises(ValueError, match=r"'en'.*br or pt"):
+            restore("a", variant="en")
 
 
 def test_a_text_that_names_a_file_is_pointed_out(tmp_path, monkeypatch):

@@ -299,6 +299,7 @@ def _use_pipeline(folder, text):
     both = restore([text, "e"], return_probabilities=True)
     print(len(both), len(both[0]["probabilities"]))
     print(restore([text, "e", text], batch_size=2)[2] == restore(text))
+    print(restore("o fenomeno", variant="pt")["restored_text"])
     print(restore(text, min_confidence=1.0)["restored_text"])
     restore.save_pretrained("again")
     again = pipeline("character-restoration", model="again", trust_remote_code=True)
@@ -308,8 +309,9 @@ def _use_pipeline(folder, text):
 def test_the_saved_folder_brings_its_pipeline(exported, tmp_path):
     text = "a acao comeca e acaba"
     printed = run_function(_use_pipeline, exported, text, home=tmp_path).splitlines()
-    (restored,) = CharacterRestorer.from_pretrained(exported).restore([text])
-    assert printed[-5:] == [restored.text, f"2 {len(text)}", "True", text, restored.text]
+    restorer = CharacterRestorer.from_pretrained(exported)
+    (restored,), (of_variant,) = restorer.restore([text]), restorer.restore(["o fenomeno"], variant="pt")
+    assert printed[-6:] == [restored.text, f"2 {len(text)}", "True", of_variant.text, text, restored.text]
 
 
 # Refusals

@@ -1,10 +1,12 @@
-"""Protected spans by example, and windows as a partition of any text."""
+"""Protected spans and variants of Portuguese by example, and windows as a partition of any text."""
+
+from collections import Counter
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.restoration.spans import cut_windows, protected_spans
+from atenta.restoration.spans import VARIANTS, count_marks, cut_windows, likely_variant, protected_spans
 
 PROTECTED = [
     "https://exemplo.com.br/promocao?nao=1",
@@ -93,3 +95,33 @@ def test_windows_hand_over_in_the_middle_of_their_overlap():
     assert cut_windows(400, 254) == [(0, 254, 0, 200), (146, 400, 200, 400)]
     assert cut_windows(6, 6) == [(0, 6, 0, 6)]
     assert cut_windows(0, 6) == [(0, 0, 0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("variant", "text"),
+    [
+        ("br", "falAmos do prEmio acadEmico, da fEmea e do estOmago; amostra, contem, penso, nos"),
+        ("pt", "falamos do prEmio acadEmico, da femea e do estomago, da semola e da semea; que nos demos"),
+        ("pt", "fEmur, sEmen, gEmea, colOnia, ontem, tempo, e no"),
+    ],
+)
+def test_where_variants_may_differ(variant, text):
+    typed = text.lower()
+    for given_text in (typed, typed.upper()):
+        places = [match.start() for match in VARIANTS[variant].places.finditer(given_text)]
+        assert [place for place, letter in enumerate(text) if letter.isupper()] == places
+
+
+@pytest.mark.parametrize(
+    ("variant", "texts"),
+    [
+        ("br", ["O prêmio do gênio acadêmico.", "ECONÔMICO"]),
+        ("pt", ["O prémio do génio académico.", "ECONÓMICO"] * 3 + ["o estômago"]),
+        (None, ["O prêmio do gênio académico."]),
+        (None, ["O prêmio do gênio."]),
+        (None, ["a plain text, penso que sim, avô e avó", ""]),
+        (None, []),
+    ],
+)
+def test_texts_show_their_variant(variant, texts):
+    assert likely_variant(sum(map(count_marks, texts), Counter())) == variant
