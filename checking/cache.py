@@ -16,16 +16,10 @@ FileFindings = tuple[list[Finding], list[str]]
 
 
 class Cache:
-    """A cache in `.atenta_cache` of the folder of a project; without one, if that cannot be written.
+    """A cache in `.atenta_cache` of the folder of a project; without one, if that cannot be written."""
 
-    Args:
-        root: the folder of the project.
-        variant: of Portuguese, in which its files are read.
-    """
-
-    def __init__(self, root: Path, variant: str | None = None) -> None:
+    def __init__(self, root: Path) -> None:
         self._database: sqlite3.Connection | None = None
-        self._model = f"{model_digest()} {variant}"
         folder = root / FOLDER
         try:
             folder.mkdir(exist_ok=True)
@@ -38,7 +32,7 @@ class Cache:
                 self._database.execute(
                     "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)"
                 )
-                self._database.execute("DELETE FROM files WHERE model != ?", (self._model,))
+                self._database.execute("DELETE FROM files WHERE model != ?", (model_digest(),))
         except (OSError, sqlite3.Error):
             self._database = None
 
@@ -55,7 +49,7 @@ class Cache:
 
     def save(self, key: str, found: FileFindings) -> None:
         """Keep what was found in a file."""
-        self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, self._model, json.dumps(found))
+        self._execute("INSERT OR REPLACE INTO files VALUES (?, ?, ?)", key, model_digest(), json.dumps(found))
 
     def _execute(self, command: str, *values: str) -> list:
         try:
@@ -65,9 +59,9 @@ class Cache:
             return []
 
 
-def cache_key(content: bytes, ending: str) -> str:
-    """Return the key of a file: its content, what it is read as, the model, and this code."""
-    return hashlib.sha256(f"{ending}\0{model_digest()}\0".encode() + content).hexdigest()
+def cache_key(content: bytes, ending: str, variant: str | None = None) -> str:
+    """Return the key of a file: its content, what it is read as, in which variant, the model, and this code."""
+    return hashlib.sha256(f"{ending}\0{variant}\0{model_digest()}\0".encode() + content).hexdigest()
 
 
 @cache

@@ -1,7 +1,6 @@
 """Checks of many files: in several processes, with a cache, and with words learned from the tree."""
 
 import multiprocessing
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -11,7 +10,6 @@ from typing import NamedTuple
 from ..engines.feedback import progress
 from ..engines.onnx_models import count_cores
 from ..restoration.portuguese import MODEL_FOLDER, load_restorer
-from ..restoration.spans import count_marks, likely_variant
 from ..restoration.spellings import WORD
 from ..tokenization.base_letters import strip_accents
 from .cache import Cache, FileFindings, cache_key
@@ -36,7 +34,7 @@ class CheckedFiles(NamedTuple):
         number: of files that were checked.
         other_types: number of files that are of no known type.
         paths: all files that were asked for.
-        variant: of Portuguese, in which they were read; `None`: in that of each word.
+        undecided: number of words that surely lack a mark, but not which, as Brazil or as Portugal writes it.
     """
 
     findings: dict[Path, list[Finding]]
@@ -45,14 +43,11 @@ class CheckedFiles(NamedTuple):
     number: int
     other_types: int
     paths: Sequence[Path]
-    variant: str | None = None
+    undecided: int = 0
 
 
 def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | None = None) -> CheckedFiles:
     """Return the words that lack marks in the files of a project. On a terminal a bar counts those that are read.
-
-    Words that Brazil and Portugal mark differently get the marks of the variant that the settings name, or else of
-    that which the files have: its marks are nine tenths of those that differ.
 
     Args:
         processes: number of processes; by default as many as are worth their start, at most one for each core.
@@ -61,22 +56,23 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
         OSError: If a file cannot be read.
     """
     known = [path for path in paths if ending_of(path.name) in ENDINGS]
+    saved = Cache(settings.root)
+    found: dict[Path, FileFindings] = {}
     keys: dict[Path, str] = {}
     not_read: dict[Path, str] = {}
-    marks: Counter[str] = Counter()
+    to_read: list[tuple[Path, int]] = []
     for path in known:
-        if (size := path.stat().st_size) > LARGEST:
+        size = path.stat().st_size
+        if size > LARGEST:
             not_read[path] = f"{size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f}"
             continue
-        content = path.read_bytes()
-        keys[path] = cache_key(content, ending_of(path.name))
-        marks += count_marks(content.decode(errors="ignore"))
-    variant = settings.variant or likely_variant(marks)
-    saved = Cache(settings.root, variant)
-    found = {path: before for path, key in keys.items() if (before := saved.load(key)) is not None}
-    to_read = [(path, path.stat().st_size) for path in keys if path not in found]
+        keys[path] = cache_key(path.read_bytes(), ending_of(path.name), settings.variant)
+        if (before := saved.load(keys[path])) is None:
+            to_read.append((path, size))
+        else:
+            found[path] = before
     with progress(len(to_read), "file") as count_files:
-        for path, keys[path], answer in _read_files(to_read, variant, processes):
+        for path, keys[path], answer in _read_files(to_read, settings.variant, processes):
             if isinstance(answer, str):
                 not_read[path] = answer
             else:
@@ -84,20 +80,16 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
                 saved.save(keys[path], answer)
             count_files(1)
     marked = {word for _, words in found.values() for word in words}
-    findings = {
-        path: counted
-        for path in known
-        if path in found and (counted := [each for each in found[path][0] if _counts(each, settings, marked)])
-    }
-    return CheckedFiles(
-        findings,
-        {path: keys[path] for path in findings},
-        not_read,
-        len(found),
-        len(paths) - len(known),
-        paths,
-        variant,
-    )
+    findings: dict[Path, list[Finding]] = {}
+    undecided = 0
+    for path in filter(found.get, known):
+        in_either = [each._replace(confidence=each.in_either) for each in found[path][0]]
+        counted = [each for each in found[path][0] if _counts(each, settings, marked)]
+        undecided += sum(_counts(each, settings, marked) for each in in_either) - len(counted)
+        if counted:
+            findings[path] = counted
+    keys = {path: keys[path] for path in findings}
+    return CheckedFiles(findings, keys, not_read, len(found), len(paths) - len(known), paths, undecided)
 
 
 def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
@@ -117,7 +109,7 @@ def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
     for _ in range(_ROUNDS):
         for path, findings in again.findings.items():
             content = path.read_bytes()
-            if cache_key(content, ending_of(path.name)) != again.keys[path]:
+            if cache_key(content, ending_of(path.name), settings.variant) != again.keys[path]:
                 raise ValueError(f"{path} has changed since it was checked: check it again.")
             changes = dict(change for each in findings for change in each.changes)
             replace_file(path, replace_characters(decode(content), changes))
@@ -179,7 +171,7 @@ def _check_chunk(paths: list[Path], variant: str | None = None) -> list[tuple[Pa
         except ValueError as error:
             answers.append((path, "", str(error)))
             continue
-        read.append((path, cache_key(content, ending), source, find_prose(path.name, source)))
+        read.append((path, cache_key(content, ending, variant), source, find_prose(path.name, source)))
     found = find_words(restorer, [source for *_, source, _ in read], [prose for *_, prose in read], variant)
     for (path, key, _, prose), findings in zip(read, found):
         words = {word.lower() for block in prose.blocks for word in WORD.findall(block.text) if not word.isascii()}

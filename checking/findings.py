@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..restoration.spans import protected_spans
+from ..restoration.spans import VARIANTS, protected_spans
 from ..restoration.spellings import WORD, Spellings, code_points
 from ..restoration.window_reader import WindowReader
 from .blocks import NOWHERE, Block, line_starts, mark_spans
@@ -25,6 +25,7 @@ _FOR_MACHINES = re.compile(
 _IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|\(\)|^--|[a-z][A-Z]")
 _STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which a word has one
 _LONGEST = 200  # characters
+_PORTUGAL = VARIANTS["pt"]
 _AROUND = ".,;:!?…()[]\"'“”‘’«»*`~–—"  # signs at the ends of a word
 _SENTENCE_END = re.compile(r"[.!?…][\"'”»)]*\s+")
 _OF_VERB = re.compile(r"(\w+i)(?:a[sm]?|o)")  # `referencia`, of *referenciar*, is not *referência*
@@ -47,6 +48,7 @@ class Finding(NamedTuple):
         is_name: whether it may be a name: a word that the model does not know, or a capital within a sentence.
         sentence: the sentence as it stands, and where the word begins in it.
         changes: for each place in the file's text that changes, the letter with its mark.
+        in_either: the least probability of a mark, where both that of Brazil and that of Portugal are right.
     """
 
     line: int
@@ -59,6 +61,7 @@ class Finding(NamedTuple):
     is_name: bool
     sentence: tuple[str, int]
     changes: list[tuple[int, str]]
+    in_either: float
 
     @property
     def corrected_sentence(self) -> str:
@@ -101,6 +104,7 @@ class _Answer(NamedTuple):
     restored: str
     probabilities: np.ndarray  # of the best variant of each character
     as_they_stand: np.ndarray  # of each character as it was given
+    in_either: np.ndarray  # of the best variant, or of the one of the same letter in the other country
 
 
 def _read_blocks(
@@ -114,8 +118,8 @@ def _read_blocks(
     joined = []
     for of_text in sentences:
         parts = [answers.get(each) or _as_it_is(each) for each in of_text]
-        restored, best, stands = zip(*parts)
-        joined.append(_Answer("".join(restored), np.concatenate(best), np.concatenate(stands)))
+        restored, *probabilities = zip(*parts)
+        joined.append(_Answer("".join(restored), *map(np.concatenate, probabilities)))
     return joined
 
 
@@ -128,7 +132,7 @@ def _cut_sentences(text: str) -> list[str]:
 
 def _as_it_is(text: str) -> _Answer:
     sure = np.ones(len(text), np.float32)
-    return _Answer(text, sure, sure)
+    return _Answer(text, sure, sure, sure)
 
 
 def _read(reader: WindowReader, texts: list[str], variant: str | None) -> list[_Answer]:
@@ -136,15 +140,27 @@ def _read(reader: WindowReader, texts: list[str], variant: str | None) -> list[_
     restored = code_points(given).copy()
     best: np.ndarray = np.ones(len(given), np.float32)
     stands: np.ndarray = np.ones(len(given), np.float32)
+    either: np.ndarray = np.ones(len(given), np.float32)
+    differs = np.zeros(len(given), bool)
+    differs[[match.start() for match in _PORTUGAL.places.finditer(given)]] = True
+    label_of = reader.codes.label_of
+    other: np.ndarray = np.full(len(label_of), -1)
+    for pair in _PORTUGAL.marks.items():
+        if label_of.keys() >= {*pair}:
+            other[[label_of[each] for each in pair]] = [label_of[each] for each in reversed(pair)]
     for places, probabilities in reader.probabilities(texts, variant):
         labels = probabilities.argmax(1)
         rows = np.arange(len(places))
         restored[places] = reader.codes.labels[labels, 0]
         best[places] = probabilities[rows, labels]
-        stands[places] = probabilities[rows, [reader.codes.label_of[given[place]] for place in places]]
+        stands[places] = probabilities[rows, [label_of[given[place]] for place in places]]
+        has_other = differs[places] & (other[labels] >= 0)
+        either[places] = best[places] + has_other * probabilities[rows, other[labels]]
     borders = [0, *accumulate(map(len, texts))]
     return [
-        _Answer(restored[start:end].tobytes().decode("utf-32-le"), best[start:end], stands[start:end])
+        _Answer(
+            restored[start:end].tobytes().decode("utf-32-le"), *(each[start:end] for each in (best, stands, either))
+        )
         for start, end in pairwise(borders)
     ]
 
@@ -186,6 +202,7 @@ def _words(
             is_name=_is_capital(word, *sentence) or not (spellings is None or spellings.of(word)),
             sentence=sentence,
             changes=[(block.places[at], answer.restored[at]) for at in changed],
+            in_either=round(float(min(answer.in_either[changed])), 6),
         )
 
 

@@ -26,7 +26,7 @@ class Settings(NamedTuple):
     Attributes:
         root: the folder of the configuration, of the repository, or the one in which the command runs.
         min_confidence: a word is a finding only if the model gives its marks at least this probability.
-        variant: Portuguese of Brazil, `"br"`, or of Portugal, `"pt"`; by default that which the files have.
+        variant: Portuguese of Brazil, `"br"`, or of Portugal, `"pt"`; by default words get the marks of either.
         words: those to leave alone, in lower case.
         exclude: patterns of paths from the root, such as `docs/old/*`.
     """

@@ -52,8 +52,10 @@ def _summary(checked: CheckedFiles, write: bool) -> Iterator[str]:
     done = "added to" if write else "lacking in"
     others = f"; {checked.other_types} of other types left out" if checked.other_types else ""
     found = f"{_counted(count, 'word')} of {_counted(len(checked.findings), 'file')}"
-    variant = f" (variant {checked.variant})" if checked.variant else ""
-    yield f"{_counted(checked.number, 'file')} checked{variant}{others}; accents {done} {found}"
+    yield f"{_counted(checked.number, 'file')} checked{others}; accents {done} {found}"
+    if checked.undecided:
+        number = f"{checked.undecided} more lack{'s' * (checked.undecided == 1)} an accent"
+        yield f"{number} that Brazil and Portugal write differently: --variant br, or pt, finds them"
 
 
 def _counted(count: int, noun: str) -> str:

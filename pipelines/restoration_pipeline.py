@@ -12,9 +12,9 @@ class CharacterRestorationPipeline(SavedPipeline):
     """The pipeline `character-restoration`, for a tagger of characters: see [`CharacterRestorer`].
 
     Called with a text or a list of texts of any length, it returns `{"restored_text": …}` for each. Options:
-    `min_confidence`, from which a character is changed; `variant`, `"br"` or `"pt"`, whose marks Portuguese words get
-    that both mark; and `return_probabilities`, which adds `probabilities`, a list of floats, one for each character of
-    the given text in NFC. With `batch_size`, that many texts are restored together.
+    `min_confidence`, from which a character is changed; `variant`, `"br"` or `"pt"`, whose marks words get that Brazil
+    and Portugal mark differently; and `return_probabilities`, which adds `probabilities`, a list of floats, one for
+    each character of the given text in NFC. With `batch_size`, that many texts are restored together.
 
     Example:
 

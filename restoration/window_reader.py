@@ -106,7 +106,7 @@ class WindowReader:
         Raises:
             TypeError: If `texts` is no sequence of str, or `min_confidence` is not a number.
             ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or there is no such
-                variant or nothing of a name to restore.
+                variant or nothing of a name to restore, or accents are not.
         """
         if not isinstance(min_confidence, Real):
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
@@ -114,7 +114,10 @@ class WindowReader:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
         if wrong := restored if isinstance(restored, str) else [each for each in restored if each not in RESTORED]:
             raise ValueError(f"restored={wrong!r}; expected some of {', '.join(RESTORED)}, in a list.")
-        check_variant(variant)
+        if variant is not None and variant not in list(VARIANTS):
+            raise ValueError(f"variant={variant!r:.60}; expected {' or '.join(VARIANTS)}.")
+        if variant is not None and "accents" not in restored:
+            raise ValueError(f"variant={variant!r} is about accents, which are not restored: leave it out.")
         given = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
         # The last sign of a text is decided at the line end behind it.
         is_open = [self.codes.ends_text and bool(text) and not text[-1].isspace() for text in given]
@@ -219,13 +222,12 @@ class WindowReader:
 
     def _mark_as(self, variant: str, logits: np.ndarray, differs: np.ndarray) -> None:
         """Give the marks of a variant the probability of those that others have instead, in place."""
-        temperature = np.float32(self.config.confidence_temperature)
-        rows = np.flatnonzero(differs)
+        temperature, label_of = np.float32(self.config.confidence_temperature), self.codes.label_of
         for others, own in VARIANTS[variant].marks.items():
-            if others in self.codes.label_of and own in self.codes.label_of:
-                columns = [self.codes.label_of[own], self.codes.label_of[others]]
-                both = np.logaddexp(*(logits[rows, column] / temperature for column in columns))
-                logits[rows, columns[0]], logits[rows, columns[1]] = both * temperature, -np.inf
+            if others in label_of and own in label_of:
+                scores = logits[differs][:, [label_of[own], label_of[others]]] / temperature
+                logits[differs, label_of[own]] = np.logaddexp(*scores.T) * temperature
+                logits[differs, label_of[others]] = -np.inf
 
     def _progress(self, windows: int) -> AbstractContextManager[Callable[[int], object]]:
         """Return what counts the windows that are read, for a bar on the terminal; there is none here."""
@@ -245,12 +247,6 @@ class WindowReader:
         attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
         decides = inside & (places >= first) & (places < last)
         return (input_ids, hints[places] * inside, attention_mask), places, decides
-
-
-def check_variant(variant: str | None) -> None:
-    """Raise a `ValueError` if there is no such variant of Portuguese."""
-    if variant is not None and variant not in VARIANTS:
-        raise ValueError(f"variant={variant!r:.60}; expected {' or '.join(VARIANTS)}.")
 
 
 def _move_before_returns(output: np.ndarray, probabilities: np.ndarray, borders: Sequence[int]) -> None:

@@ -156,18 +156,18 @@ def test_settings_decide_what_counts(tmp_path):
     assert not {"informacao", "nao"} & {before for before, _ in left}
 
 
-def test_words_are_found_in_the_variant_of_the_other_files(tmp_path):
-    lacking = "O relatorio academico sobre a politica economica nao foi publicado."
-    marked = {"br": "O prêmio do gênio, um fenômeno.", "pt": "O prémio do génio, um fenómeno."}
-    right = {"br": ("acadêmico", "econômica"), "pt": ("académico", "económica")}
-    for variant, text in marked.items():
-        checked = write_and_check(tmp_path, **{"a.txt": lacking, "b.txt": text})
-        assert checked.variant == variant
-        assert {*zip(("academico", "economica"), right[variant])} <= {*words(checked)}
+def test_a_variant_decides_the_words_that_brazil_and_portugal_mark_differently(tmp_path):
+    right = {"br": ("acadêmico", "econômica", "gênio"), "pt": ("académico", "económica", "génio")}
+    checked = write_and_check(tmp_path, **{"a.txt": "O relatorio academico, de um genio, sobre a politica economica."})
+    surely = {("relatorio", "relatório"), ("politica", "política")}
+    assert {*words(checked)} == surely
+    assert checked.undecided == 3
     for variant, expected in right.items():  # also where the cache has those of the other
-        checked = check_files([tmp_path / "a.txt", tmp_path / "b.txt"], Settings(tmp_path, variant=variant))
-        assert ("academico", expected[0]) in words(checked)
-    assert write_and_check(tmp_path, **{"a.txt": lacking}).variant is None
+        checked = check_files(checked.paths, Settings(tmp_path, variant=variant))
+        assert {*words(checked)} == {*surely, *zip(("academico", "economica", "genio"), expected)}
+        assert checked.undecided == 0
+    write_findings(checked, Settings(tmp_path, variant="pt"))
+    assert not check_files(checked.paths, Settings(tmp_path, variant="br")).findings  # those of a file are kept
 
 
 def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch):
@@ -181,7 +181,7 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     (tmp_path / "b.txt").write_text(RIGHT, encoding="utf-8")
     ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "b.txt"])
     assert marked == ["informacao", "nao", "situacao"]
-    name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, True, (BARE, 31), [])
+    name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, True, (BARE, 31), [], 0.999)
     assert checker._counts(name, Settings(tmp_path), set(marked))
     assert not checker._counts(name, Settings(tmp_path), set())
     assert checker._counts(name._replace(is_name=False), Settings(tmp_path), set())

@@ -10,7 +10,7 @@ from atenta.checking.checker import CheckedFiles
 from atenta.checking.findings import Finding
 from atenta.checking.reports import report
 
-FINDING = Finding(1, 1, 3, "nao", "não", 0.999, 0.001, False, ("nao", 0), [(1, "ã")])
+FINDING = Finding(1, 1, 3, "nao", "não", 0.999, 0.001, False, ("nao", 0), [(1, "ã")], 0.999)
 
 
 @pytest.mark.parametrize(

@@ -62,10 +62,22 @@ def test_a_variant_takes_the_probability_of_the_other(variant, own, others):
     assert of_variant[~differs] == pytest.approx(either[~differs], abs=1e-6)
 
 
-def test_there_are_two_variants():
+def test_a_foreign_word_has_no_variant():
+    text = "O Pokemon de Gomez e Jimenez."
+    found = {restore_accents(text, variant=variant) for variant in (None, "br", "pt")}
+    assert found == {"O Pokémon de Gómez e Jiménez."}
+
+
+@pytest.mark.parametrize("variant", ["en", "", ["br"]])
+def test_there_are_two_variants(variant):
     for restore in (restore_accents, restore_text):
-        with pytest.raises(ValueError, match=r"'en'.*br or pt"):
-            restore("a", variant="en")
+        with pytest.raises(ValueError, match=r"variant=.*br or pt"):
+            restore("a", variant=variant)
+
+
+def test_a_variant_is_about_accents():
+    with pytest.raises(ValueError, match="variant='br' is about accents"):
+        restore_text("a", accents=False, variant="br")
 
 
 def test_a_text_that_names_a_file_is_pointed_out(tmp_path, monkeypatch):

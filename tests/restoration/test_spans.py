@@ -1,12 +1,10 @@
 """Protected spans and variants of Portuguese by example, and windows as a partition of any text."""
 
-from collections import Counter
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atenta.restoration.spans import VARIANTS, count_marks, cut_windows, likely_variant, protected_spans
+from atenta.restoration.spans import VARIANTS, cut_windows, protected_spans
 
 PROTECTED = [
     "https://exemplo.com.br/promocao?nao=1",
@@ -110,18 +108,3 @@ def test_where_variants_may_differ(variant, text):
     for given_text in (typed, typed.upper()):
         places = [match.start() for match in VARIANTS[variant].places.finditer(given_text)]
         assert [place for place, letter in enumerate(text) if letter.isupper()] == places
-
-
-@pytest.mark.parametrize(
-    ("variant", "texts"),
-    [
-        ("br", ["O prêmio do gênio acadêmico.", "ECONÔMICO"]),
-        ("pt", ["O prémio do génio académico.", "ECONÓMICO"] * 3 + ["o estômago"]),
-        (None, ["O prêmio do gênio académico."]),
-        (None, ["O prêmio do gênio."]),
-        (None, ["a plain text, penso que sim, avô e avó", ""]),
-        (None, []),
-    ],
-)
-def test_texts_show_their_variant(variant, texts):
-    assert likely_variant(sum(map(count_marks, texts), Counter())) == variant

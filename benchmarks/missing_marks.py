@@ -1,0 +1,103 @@
+"""Missing accents in files: how many of the marks that are taken away from documents `atenta check` finds.
+
+`python -m benchmarks.missing_marks` writes the figures, and what is found in the documents as they are.
+"""
+
+import random
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import perf_counter
+
+from atenta.checking.checker import CheckedFiles, check_files
+from atenta.checking.settings import Settings
+from atenta.recipes.samples.files import DATA
+from atenta.recipes.training.results import table
+from atenta.tokenization.base_letters import strip_accents
+from benchmarks import measuring
+from benchmarks.benchmark_report import FOLDER
+from results.figures import write_json
+
+_TEXTS = {
+    "documentation": (
+        "portugues/docs-python-br.txt",
+        "portugues/docs-react-br.txt",
+        "portugues_2/tutorial-django-girls-br.txt",
+    ),
+    "not learned from": ("portugues/enciclopedia-wikipedia.txt", "portugues/guia-codigo-aberto.txt"),
+}
+_PARAGRAPHS = 40  # of a file
+_ONE_IN = 50  # words
+_CONFIDENCES = (0.99, 0.98, 0.95)
+_WORD = re.compile(r"\w+")
+
+
+def main() -> None:
+    """Check the documents as they are and with marks taken away, print the figures, and write them."""
+    figures, speeds, as_they_are = {}, {}, {}
+    for name, files in _TEXTS.items():
+        right = list(_documents(files))
+        less = list(_take_marks(right))
+        started = perf_counter()
+        own = _check(right)
+        size, seconds = sum(len(text.encode()) for text in right), perf_counter() - started
+        speeds[name] = {"megabytes": size / 1e6, "seconds": seconds, "bytes a second": size / seconds}
+        as_they_are[name] = [
+            f"{each.before} → {each.after}: {each.sentence[0]}"
+            for findings in own.findings.values()
+            for each in findings
+        ]
+        figures[name] = {f"{share}": _figures(right, less, _check(less, share)) for share in _CONFIDENCES}
+        print(f"{name}\n{table(figures[name])}\n\nas they are:", *as_they_are[name], sep="\n", end="\n\n", flush=True)
+    print(table(speeds))
+    about = measuring.describe_run(measuring.Settings(), "python -m benchmarks.missing_marks")
+    written = {**figures, "as they are": as_they_are, "speed": speeds, "about": about}
+    write_json(FOLDER / "results" / "missing_marks.json", written)
+
+
+def _documents(files: Sequence[str]) -> Iterator[str]:
+    """Yield documents of paragraphs, which are the lines of the files."""
+    for file in files:
+        lines = (DATA / file).read_text(encoding="utf-8").splitlines()
+        for first in range(0, len(lines), _PARAGRAPHS):
+            yield "\n\n".join(lines[first : first + _PARAGRAPHS]) + "\n"
+
+
+def _take_marks(documents: Sequence[str]) -> Iterator[str]:
+    """Yield documents in which some words, drawn at random, are without their marks."""
+    numbers = random.Random(0)
+    for text in documents:
+        yield _WORD.sub(lambda match: strip_accents(match[0]) if numbers.random() < 1 / _ONE_IN else match[0], text)
+
+
+def _check(documents: Sequence[str], min_confidence: float = _CONFIDENCES[0]) -> CheckedFiles:
+    """Return what is found in documents that are written as Markdown files, whose names are their numbers."""
+    with tempfile.TemporaryDirectory() as folder:
+        paths = [Path(folder, f"{number}.md") for number in range(len(documents))]
+        for path, text in zip(paths, documents):
+            path.write_text(text, encoding="utf-8")
+        return check_files(paths, Settings(Path(folder), min_confidence))
+
+
+def _figures(right: Sequence[str], less: Sequence[str], checked: CheckedFiles) -> dict[str, int]:
+    """Return how many words lost marks, how many of them are found with the right ones, and what else is found."""
+    found = {
+        (int(path.stem), place): letter
+        for path, findings in checked.findings.items()
+        for each in findings
+        for place, letter in each.changes
+    }
+    counts = {"words without their marks": 0, "found": 0, "found with another mark": 0}
+    for number, (text, bare) in enumerate(zip(right, less)):
+        for match in _WORD.finditer(text):
+            places = [place for place in range(*match.span()) if text[place] != bare[place]]
+            letters = [found.pop((number, place), None) for place in places]
+            counts["words without their marks"] += bool(places)
+            counts["found"] += bool(places) and letters == [text[place] for place in places]
+            counts["found with another mark"] += any(letters) and letters != [text[place] for place in places]
+    return {**counts, "others found": len({(number, place) for number, place in found})}
+
+
+if __name__ == "__main__":
+    main()
