@@ -16,6 +16,18 @@ function keepChanges(character, label, restored) {
   return isCapital(stays) ? letter.toUpperCase() : letter.toLowerCase();
 }
 
+/** Return the choices of a character, in which those that are marked as in another variant count for its own. */
+export function markedAs(marks, choices) {
+  const own = new Map(Object.entries(marks).map(([others, mark]) => [codeOf(others), codeOf(mark)]));
+  const all = new Map(choices?.map((each) => [each.code, each]));
+  for (const [others, mark] of own) {
+    if (!all.has(others) || !all.has(mark)) continue;
+    all.set(mark, { code: mark, labels: [...all.get(mark).labels, ...all.get(others).labels] });
+    all.delete(others);
+  }
+  return choices && [...all.values()];
+}
+
 /**
  * Return a Map from the code point of each character with a choice to what it may become: `[{code, labels}]`, the
  * numbers of code_points.js with the labels that come to each. Without accents, what would become `Á` becomes `A`, so

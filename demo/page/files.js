@@ -6,7 +6,7 @@ import { ask, cancel } from "./models.js";
 import { failed, problem, solved } from "./problems.js";
 import { Progress } from "./progress.js";
 import { counted, restoredCodes } from "./reading.js";
-import { accentsAlone, onSwitch, switchedOn } from "./switches.js";
+import { accentsAlone, onSwitch, switchedOn, variant } from "./switches.js";
 import { onLanguage, say } from "./words.js";
 
 const [input, drop, card, nameLine, state, save, slider] =
@@ -63,7 +63,7 @@ async function read() {
   tell("fileReading");
   progress.start();
   try {
-    const reading = await ask("file", { text, restored: switchedOn() }, (share) => {
+    const reading = await ask("file", { text, restored: switchedOn(), variant: variant() }, (share) => {
       tell(share === null ? "loading" : "fileReading");
       if (share !== null) progress.show(share, text.length);
     });

@@ -28,8 +28,8 @@ async function load(name, loader, goesOn) {
   }
 }
 
-async function restore({ text, restored }, goesOn) {
-  return (await load(taggerFolder(restored), loadTagger, goesOn)).read(text, restored, goesOn);
+async function restore({ text, restored, variant }, goesOn) {
+  return (await load(taggerFolder(restored), loadTagger, goesOn)).read(text, restored, variant, goesOn);
 }
 
 const tasks = {

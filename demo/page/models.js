@@ -20,7 +20,7 @@ worker.addEventListener("error", (event) => {
 });
 
 /**
- * Ask for a task: "type" and "file", with `{text, restored}` for the text, are read by a tagger of characters, "write" is
+ * Ask for a task: "type" and "file", with `{text, restored, variant}`, are read by a tagger of characters, "write" is
  * written by the encoder-decoder, and "phones", with `{text, variant}`, by the tagger of letters.
  *
  * Calls `progress(share)` while a text is read, with null as long as its model is loaded. Resolves to the result, or to

@@ -1,4 +1,4 @@
-// Spans of a text: those that restoration leaves alone, and the overlapping windows in which long texts are read.
+// Places of a text: what restoration leaves alone, what variants of Portuguese mark differently, and windows.
 // The same as restoration/spans.py, in JavaScript's regular expressions: `\w`, `\s` and `\b` of Python are Unicode's.
 
 const OVERLAP = 64; // characters
@@ -28,8 +28,24 @@ const PROTECTED = new RegExp(
   "gu",
 );
 
-/** Return [start, end] of each URL, e-mail address, @name, #tag, domain name and piece of code, in characters. */
-export function protectedSpans(text) {
+const NASAL = "[eo](?=[mn][aeiouyáéíóúâêôãõàü])";
+// What both mark alike: estômago, fêmea, sêmea, sêmola, dêmos; Pokémon, Gómez, Jiménez, démodé, démarche, agrément.
+const ALIKE =
+  `(?!(?<=${BORDER}est)oma|(?<=${BORDER}[fs])eme[ao]|(?<=${BORDER}s)emol|(?<=${BORDER}d)emos${BORDER})`;
+const FOREIGN =
+  `(?!(?<=${BORDER}pok)emon|(?<=${BORDER}g)omez${BORDER}|(?<=${BORDER}jim)enez${BORDER}|(?<=${BORDER}d)emod|` +
+  `(?<=${BORDER}d)emarch|(?<=${BORDER}agr)ement)`;
+/** For each variant of Portuguese, its places, and for each mark that others have there, its own. */
+export const VARIANTS = {
+  br: {
+    places: new RegExp(`${FOREIGN}${NASAL}|a(?=mos${BORDER})`, "giu"),
+    marks: { é: "ê", ó: "ô", á: "a", É: "Ê", Ó: "Ô", Á: "A" },
+  },
+  pt: { places: new RegExp(`${ALIKE}${NASAL}`, "giu"), marks: { ê: "é", ô: "ó", Ê: "É", Ô: "Ó" } },
+};
+
+/** Return [start, end] of each match in a text, in characters. */
+export function matchSpans(pattern, text) {
   const spans = [];
   let characters = 0, units = 0; // of the text up to the same place
   const place = (unit) => {
@@ -37,12 +53,15 @@ export function protectedSpans(text) {
     units = unit;
     return characters;
   };
-  for (const match of text.matchAll(PROTECTED)) {
+  for (const match of text.matchAll(pattern)) {
     const start = place(match.index);
     spans.push([start, place(match.index + match[0].length)]);
   }
   return spans;
 }
+
+/** Return [start, end] of each URL, e-mail address, @name, #tag, domain name and piece of code, in characters. */
+export const protectedSpans = (text) => matchSpans(PROTECTED, text);
 
 const PART = 1 << 15; // code units
 

@@ -6,7 +6,7 @@ import { ask, cancel } from "./models.js";
 import { failed, solved } from "./problems.js";
 import { Progress } from "./progress.js";
 import { carried, counted, possible, restored } from "./reading.js";
-import { accentsAlone, onSwitch, switchedOn } from "./switches.js";
+import { accentsAlone, onSwitch, switchedOn, variant } from "./switches.js";
 import { duration, format, onLanguage, say } from "./words.js";
 
 const PAUSE = 120; // milliseconds without a key after which the text is read
@@ -60,7 +60,7 @@ async function read() {
   let isFirst = false; // the first answer of a model includes what it does only once: its time would mislead
   try {
     const text = given.value;
-    const answer = await ask("type", { text, restored: switchedOn() }, (share) => {
+    const answer = await ask("type", { text, restored: switchedOn(), variant: variant() }, (share) => {
       if (share === null) isFirst = true;
       else progress.show(share, text.length);
       wait(isFirst);

@@ -2,10 +2,10 @@
 // batches that it makes.
 
 import { BATCH_TOKENS, batchInputs } from "./batches.js";
-import { choicesOf, RESTORED } from "./character_choices.js";
+import { choicesOf, markedAs, RESTORED } from "./character_choices.js";
 import { codePoints, normalized, NOTHING, withoutCharacter } from "./code_points.js";
 import { emptyReading, setChoice } from "./reading.js";
-import { cutWindows, protectedSpans, SPACE, wordParts } from "./spans.js";
+import { cutWindows, matchSpans, protectedSpans, SPACE, VARIANTS, wordParts } from "./spans.js";
 
 const LINE_END = "\n", ENDS_WITH_SPACE = new RegExp(`[${SPACE}]$`);
 
@@ -28,11 +28,12 @@ export class WindowReader {
   /**
    * Return the text in NFC as code points, and what the model says of the characters that have a choice: see
    * reading.js. Of what the model has learned to restore, only what `restored` names is; see character_choices.js.
+   * Words that Brazil and Portugal mark differently get the marks of `variant`, "br" or "pt"; null: of either.
    *
    * `goesOn(share)` is awaited after each part of the work with the share of windows that are done; if it returns
    * false, the reading is given up and null is returned.
    */
-  async read(text, restored = RESTORED, goesOn = async () => true) {
+  async read(text, restored = RESTORED, variant = null, goesOn = async () => true) {
     const began = performance.now(), given = normalized(text);
     const isOpen = this.#endsText && given !== "" && !ENDS_WITH_SPACE.test(given);
     const nfc = isOpen ? given + LINE_END : given; // the last sign of a text is decided at the line end behind it
@@ -48,6 +49,10 @@ export class WindowReader {
       if (place < codes.length && !(await goesOn(0))) return null;
     }
     let options = Array.from(codes, (code) => choices.get(code));
+    if (variant) {
+      const { places, marks } = VARIANTS[variant];
+      for (const [start] of matchSpans(places, nfc)) options[start] = markedAs(marks, options[start]);
+    }
     for (const [start, end] of protectedSpans(nfc)) options.fill(undefined, start, end);
     let windows = cutWindows(codes.length, this.#config.window_length)
       .filter(({ first, last }) => options.slice(first, last).some(Boolean))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from atenta import restore_text
+from atenta import restore_accents, restore_text
 from atenta.recipes.samples.portuguese_texts import strip_punctuation
 from atenta.tokenization.base_letters import strip_accents
 
@@ -66,6 +66,23 @@ def test_capitals_and_punctuation_are_switched_on(open_page):
     expect(page.locator("#counts")).to_have_text(re.compile(r"^9 characters · \d+ changes? · \d doubtful"))
     switch(page, "Accents", "Capitals", "Punctuation")
     expect(page.locator("#given")).to_have_value("a ana vem")
+
+
+@pytest.mark.parametrize(
+    ("locale", "chosen", "others"), [("en", "", "pt"), ("pt-BR", "br", "pt"), ("pt-PT", "pt", "")]
+)
+def test_the_spelling_is_that_of_the_country(open_page, locale, chosen, others):
+    page, text = open_page(locale=locale), "um genio e um fenomeno higienico"
+    select, restored = page.locator("#variant"), page.locator("#restored")
+    expect(select).to_have_value(chosen)
+    page.locator("#given").fill(text)
+    expect(restored).to_have_text(restore_accents(text, variant=chosen or None))
+    select.select_option(others)
+    expect(restored).to_have_text(restore_accents(text, variant=others or None))
+    page.locator("#switches input[value=capitals]").press("Space")
+    page.locator("#switches input[value=accents]").press("Space")
+    expect(select).to_be_disabled()
+    expect(restored).to_have_text(restore_text(text, accents=False, punctuation=False))
 
 
 def test_the_page_says_that_a_model_is_loaded(open_page):
