@@ -82,21 +82,20 @@ def _check(documents: Sequence[str], min_confidence: float = _CONFIDENCES[0]) ->
 
 def _figures(right: Sequence[str], less: Sequence[str], checked: CheckedFiles) -> dict[str, int]:
     """Return how many words lost marks, how many of them are found with the right ones, and what else is found."""
-    found = {
-        (int(path.stem), place): letter
-        for path, findings in checked.findings.items()
-        for each in findings
-        for place, letter in each.changes
+    findings = [(int(path.stem), each) for path, of_file in checked.findings.items() for each in of_file]
+    found = {(number, *change) for number, each in findings for change in each.changes}
+    lost = [
+        {(number, place, text[place]) for place in range(*match.span()) if text[place] != bare[place]}
+        for number, (text, bare) in enumerate(zip(right, less))
+        for match in _WORD.finditer(text)
+    ]
+    of_all = {mark for marks in lost for mark in marks}
+    others = [each for number, each in findings if not of_all & {(number, *change) for change in each.changes}]
+    return {
+        "words without their marks": sum(map(bool, lost)),
+        "found": sum(bool(marks) and marks <= found for marks in lost),
+        "others found": len(others),
     }
-    counts = {"words without their marks": 0, "found": 0, "found with another mark": 0}
-    for number, (text, bare) in enumerate(zip(right, less)):
-        for match in _WORD.finditer(text):
-            places = [place for place in range(*match.span()) if text[place] != bare[place]]
-            letters = [found.pop((number, place), None) for place in places]
-            counts["words without their marks"] += bool(places)
-            counts["found"] += bool(places) and letters == [text[place] for place in places]
-            counts["found with another mark"] += any(letters) and letters != [text[place] for place in places]
-    return {**counts, "others found": len({(number, place) for number, place in found})}
 
 
 if __name__ == "__main__":
