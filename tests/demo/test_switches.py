@@ -118,7 +118,7 @@ def test_a_doubtful_sign_is_decided_by_hand(open_page, doubtful):
     words = r"(no sign|comma|full stop|question mark|exclamation mark|colon|semicolon)"
     expect(mark).to_have_attribute("aria-label", re.compile(rf"^{words} after \S+, \d.*% sure$"))
     page.keyboard.press("ArrowDown")
-    option = page.get_by_role("option", selected=True)
+    option = page.locator("#alternatives").get_by_role("option", selected=True)
     expect(option).to_have_attribute("aria-label", re.compile(rf"^{words}, \d.*%$"))
     sign = option.locator("b").text_content()
     page.keyboard.press("Enter")
