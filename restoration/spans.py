@@ -41,18 +41,18 @@ class Variant(NamedTuple):
     marks: dict[str, str]
 
 
-_OPEN = r"[eo](?=[mn][aeiouyáéíóúâêôãõàü])"
-# What both mark alike: estômago, fêmea, sêmea, sêmola, dêmos; Pokémon, Gómez, Jiménez, démodé, démarche, agrément.
+_NASAL = r"[eo](?=[mn][aeiouyáéíóúâêôãõàü])"
+# What both mark alike, with the mark of Brazil and with that of Portugal.
 _ALIKE = r"(?!(?<=\best)oma|(?<=\b[fs])eme[ao]|(?<=\bs)emol|(?<=\bd)emos\b)"
 _FOREIGN = r"(?!(?<=\bpok)emon|(?<=\bg)omez\b|(?<=\bjim)enez\b|(?<=\bd)emod|(?<=\bd)emarch|(?<=\bagr)ement)"
 # Of 58,417 words that dictionaries of both countries have, 691 have no spelling in common, all but 20 by this rule.
 # *Bebê* and *falámos* are not among them, since one of the dictionaries has both spellings.
 VARIANTS = {
     "br": Variant(
-        re.compile(rf"{_FOREIGN}{_OPEN}|a(?=mos\b)", re.IGNORECASE),  # acadêmico; falamos, also in the past
+        re.compile(rf"{_FOREIGN}{_NASAL}|a(?=mos\b)", re.IGNORECASE),  # acadêmico; falamos, also in the past
         {"é": "ê", "ó": "ô", "á": "a", "É": "Ê", "Ó": "Ô", "Á": "A"},
     ),
-    "pt": Variant(re.compile(_ALIKE + _OPEN, re.IGNORECASE), {"ê": "é", "ô": "ó", "Ê": "É", "Ô": "Ó"}),
+    "pt": Variant(re.compile(_ALIKE + _NASAL, re.IGNORECASE), {"ê": "é", "ô": "ó", "Ê": "É", "Ô": "Ó"}),
 }
 
 
