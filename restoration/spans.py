@@ -42,7 +42,7 @@ class Variant(NamedTuple):
 
 
 _NASAL = r"[eo](?=[mn][aeiouyáéíóúâêôãõàü])"
-# What both mark alike: estômago, fêmea, sêmea, sêmola, dêmos, with the mark of Brazil; Pokémon and others, with Portugal's.
+# What both mark alike: estômago, fêmea, sêmea, sêmola and dêmos as Brazil does, Pokémon and others as Portugal.
 _ALIKE = r"(?!(?<=\best)oma|(?<=\b[fs])eme[ao]|(?<=\bs)emol|(?<=\bd)emos\b)"
 _FOREIGN = r"(?!(?<=\bpok)emon|(?<=\bg)omez\b|(?<=\bjim)enez\b|(?<=\bd)emod|(?<=\bd)emarch|(?<=\bagr)ement)"
 # Of 58,417 words that dictionaries of both countries have, 691 have no spelling in common, all but 20 by this rule.
