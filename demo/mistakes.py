@@ -26,10 +26,11 @@ def find_mistakes(path: Path = SENTENCES) -> dict[str, list[dict]]:
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
     given = [strip_accents(row["text"]) for row in rows]
+    answers = restore_accents(given)
     counts: dict[str, list[int]] = defaultdict(lambda: [0, 0])
     wrong: dict[str, list[dict]] = defaultdict(list)
-    for row, source in zip(rows, given, strict=True):
-        group, right, answer = row["group"], row["text"], restore_accents(source)  # alone, as in the box
+    for row, source, answer in zip(rows, given, answers, strict=True):
+        group, right = row["group"], row["text"]
         counts[group][0] += 1
         counts[group][1] += answer == right
         if answer != right and len(wrong[group]) < MOST_OF_GROUP:

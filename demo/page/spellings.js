@@ -11,7 +11,7 @@ const lowerCase = (text) => text.split("İ").map((part) => part.toLowerCase()).j
 
 export class Spellings {
   #bases;
-  #lines; // by word, as in the file
+  #lines = new Map(); // by word, as in the file
 
   /**
    * Read a file of spellings: a word on each line, its spellings separated by spaces, the most frequent first.
@@ -20,10 +20,10 @@ export class Spellings {
    */
   constructor(file, bases) {
     this.#bases = bases;
-    const lines = file.split("\n").map((line) => line.trim()).filter(Boolean);
-    const firsts = lines.map((line) => line.split(" ", 1)[0]).join("\n"); // all at once, which is faster
-    const words = textOf(this.#bare(codePoints(lowerCase(firsts)))).split("\n");
-    this.#lines = new Map(words.map((word, index) => [word, lines[index]]));
+    const variants = new RegExp(`[${[...bases.keys()].map((code) => `\\u{${code.toString(16)}}`).join("")}]`, "gu");
+    const base = (variant) => String.fromCodePoint(bases.get(variant.codePointAt(0)));
+    const bare = lowerCase(file).replace(variants, base).split("\n"); // all at once: it delays the first answer
+    file.split("\n").forEach((line, index) => this.#lines.set(bare[index].split(" ", 1)[0], line));
   }
 
   /**

@@ -1,9 +1,8 @@
 """The demo's page with the models of the package and a tiny encoder-decoder, in Debian's Chromium."""
 
 import os
-import subprocess
+import runpy
 import sys
-from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -81,9 +80,9 @@ def site(tmp_path_factory, translator, phones, speech):
     if not (DEMO / "node_modules").is_dir():
         pytest.skip("onnxruntime-web is not there: npm ci --prefix demo")
     folder = tmp_path_factory.mktemp("site") / "page"
-    models = {"--model": translator, "--phones": phones, "--speech": speech}
-    command = [sys.executable, DEMO / "build.py", "--site", folder, *chain.from_iterable(models.items())]
-    subprocess.run(command, check=True, capture_output=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "path", [str(DEMO), *sys.path])
+        runpy.run_path(str(DEMO / "build.py"))["build_site"](folder, translator, phones, speech)
     return folder
 
 
@@ -95,10 +94,10 @@ def address(site):
 
 
 @pytest.fixture
-def open_page(browser, address):
-    """Return a function that opens the page and waits for its first answer; options are those of a context.
+def open_file(browser, address):
+    """Return a function that opens a file of the page's folder; options are those of a context.
 
-    No page may ask another server for anything, or write a warning or an error to its console.
+    Nothing opened may ask another server for anything, or write a warning or an error to its console.
     """
     contexts, elsewhere, messages = [], [], []
 
@@ -110,15 +109,15 @@ def open_page(browser, address):
         if message.type in ("error", "warning"):
             messages.append(message.text)
 
-    def open_in_context(**options):
+    def open_in_context(file, **options):
         context = browser.new_context(**{"locale": "en", "viewport": {"width": 1280, "height": 800}, **options})
         contexts.append(context)
+        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))  # asked for where no page names one
         context.on("request", note_request)
         context.on("console", note_message)
         context.on("weberror", lambda error: messages.append(str(error.error)))
         page = context.new_page()
-        page.goto(address)
-        expect(page.locator("#restored")).to_contain_text("há três")
+        page.goto(address + file)
         return page
 
     yield open_in_context
@@ -126,6 +125,24 @@ def open_page(browser, address):
         context.close()
     assert elsewhere == []
     assert messages == []
+
+
+@pytest.fixture
+def open_page(open_file):
+    """Return a function that opens the page and waits for its first answer; options are those of a context."""
+
+    def open_and_wait(**options):
+        page = open_file("", **options)
+        expect(page.locator("#restored")).to_contain_text("há três")
+        return page
+
+    return open_and_wait
+
+
+@pytest.fixture
+def run_script(open_file):
+    """A function that runs a script beside the page's modules, which it imports, and returns what it returns."""
+    return open_file("mistakes.json").evaluate
 
 
 @pytest.fixture

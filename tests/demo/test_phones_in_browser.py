@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from itertools import product
 
 import pytest
 from playwright.sync_api import expect
@@ -9,9 +10,9 @@ from playwright.sync_api import expect
 from atenta import Phonemizer
 
 NEAR = 0.03  # two builds of onnxruntime may round a number of an int8 model up and down, which doubtful ones show
-READ_ALL = """async ([texts, variant]) => {
+READ_ALL = """async ([texts, variants]) => {
   const phonemizer = await (await import("./phonemizer.js")).loadPhonemizer(), found = [];
-  for (const text of texts) found.push(await phonemizer.read({ text, variant }));
+  for (const variant of variants) for (const text of texts) found.push(await phonemizer.read({ text, variant }));
   return found;
 }"""
 TEXTS = [
@@ -59,10 +60,9 @@ def read(phonemizer, text, variant):
     return found
 
 
-def test_texts_are_read_as_in_python(open_page, phonemizer):
-    page = open_page()
-    found = {variant: zip(TEXTS, page.evaluate(READ_ALL, [TEXTS, variant]), strict=True) for variant in ("br", "pt")}
-    for variant, text, of_page in ((each, *pair) for each in found for pair in found[each]):
+def test_texts_are_read_as_in_python(run_script, phonemizer):
+    given = product(("br", "pt"), TEXTS)
+    for (variant, text), of_page in zip(given, run_script(READ_ALL, [TEXTS, ["br", "pt"]]), strict=True):
         expected = read(phonemizer, text, variant)
         assert of_page["gaps"] == [*expected.gaps]
         assert [(each["word"], each["source"]) for each in of_page["words"]] == [

@@ -15,18 +15,25 @@ from atenta.restoration.character_codes import RESTORED
 
 PREDICTIONS = Path(__file__).parents[2] / "restoration" / "portuguese_accents" / "predictions.tsv"
 NEAR = 0.03  # two builds of onnxruntime may round a number of an int8 model up and down, which doubtful ones show
-READ_ALL = """async ([texts, switches, variant]) => {
+# Takes several times texts, what to restore, and a variant.
+READ_ALL = """async (cases) => {
   const [{ loadTagger, taggerFolder }, { counted, restored, restoredCodes }] =
     await Promise.all([import("./tagger.js"), import("./reading.js")]);
-  const tagger = await loadTagger(taggerFolder(switches)), found = [];
-  for (const text of texts) {
+  const taggers = {};
+  const read = async (text, switches, variant) => {
+    const tagger = await (taggers[taggerFolder(switches)] ??= loadTagger(taggerFolder(switches)));
     const reading = await tagger.read(text, switches, variant), { places, width, probabilities } = reading;
-    found.push({
+    return {
       text: restored(reading),
       sure: restored(reading, 0.9),
       characters: counted(reading, restoredCodes(reading)).characters,
       probabilities: Array.from(places, (place, index) => [place, probabilities[index * width]]),
-    });
+    };
+  };
+  const found = [];
+  for (const [texts, switches, variant] of cases) {
+    found.push([]);
+    for (const text of texts) found.at(-1).push(await read(text, switches, variant));
   }
   return found;
 }"""
@@ -73,65 +80,62 @@ def sentences():
     return [row["source"] for row in rows[:: len(rows) // 360]]
 
 
-def test_texts_are_restored_as_in_python(open_page, sentences):
+def test_texts_are_restored_as_in_python(run_script, sentences):
     assert len(sentences) >= 300
     texts = [*sentences, *NASTY, "\n".join(sentences[:60])]
     differing = [text for text in texts if OF_EITHER.search(text)] + DIFFERING
-    page, cases = open_page(), [(None, texts), ("br", differing), ("pt", differing)]
-    found = [
-        (variant, *pair)
-        for variant, of_it in cases
-        for pair in zip(of_it, page.evaluate(READ_ALL, [of_it, ["accents"], variant]), strict=True)
-    ]
-    for variant, text, of_page in found:
-        restored = restore_accents(text, variant=variant, return_probabilities=True)
-        assert of_page["text"] == restored.text
-        places, probabilities = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
-        np.testing.assert_allclose(probabilities, restored.probabilities[list(places)], atol=NEAR)
-        if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
-            assert of_page["sure"] == restore_accents(text, variant=variant, min_confidence=0.9)
+    cases = [(texts, ["accents"], None), (differing, ["accents"], "br"), (differing, ["accents"], "pt")]
+    for (given, _, variant), found in zip(cases, run_script(READ_ALL, cases), strict=True):
+        in_python = restore_accents(given, variant=variant, return_probabilities=True)
+        sure = restore_accents(given, variant=variant, min_confidence=0.9)
+        for of_page, restored, sure_text in zip(found, in_python, sure, strict=True):
+            assert of_page["text"] == restored.text
+            places, probabilities = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
+            np.testing.assert_allclose(probabilities, restored.probabilities[list(places)], atol=NEAR)
+            if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
+                assert of_page["sure"] == sure_text
 
 
-def test_capitals_and_signs_are_restored_as_in_python(open_page, sentences):
+def test_capitals_and_signs_are_restored_as_in_python(run_script, sentences):
     bare = [sentence.lower().replace(",", "").rstrip(".!?") for sentence in sentences[::36]]
     texts = [*bare, *NASTY, *SPOKEN, "\n".join(bare), " ".join(bare)]
-    page = open_page()
-    found = {switches: zip(texts, page.evaluate(READ_ALL, [texts, switches]), strict=True) for switches in SWITCHES}
-    for switches, text, of_page in ((each, *pair) for each in SWITCHES for pair in found[each]):
+    cases = [(texts, switches, None) for switches in SWITCHES]
+    for switches, found in zip(SWITCHES, run_script(READ_ALL, cases), strict=True):
         options = {name: name in switches for name in RESTORED}
-        restored = restore_text(text, **options, return_probabilities=True)
-        assert of_page["characters"] == len(restored.pieces)
-        places, chances = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
-        probabilities = np.ones(len(restored.pieces) + 1)
-        probabilities[list(places)] = chances
-        # In Python the last character and the sign after it are one piece.
-        probabilities = np.append(probabilities[:-2], probabilities[-2:].min()) if text else probabilities[:0]
-        np.testing.assert_allclose(probabilities, restored.probabilities, atol=NEAR)
-        if restored.probabilities.min(initial=1) > 0.5 + NEAR:
-            assert of_page["text"] == restored.text, switches
-        if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
-            assert of_page["sure"] == restore_text(text, **options, min_confidence=0.9), switches
+        in_python = restore_text(texts, **options, return_probabilities=True)
+        sure = restore_text(texts, **options, min_confidence=0.9)
+        for text, of_page, restored, sure_text in zip(texts, found, in_python, sure, strict=True):
+            assert of_page["characters"] == len(restored.pieces)
+            places, chances = zip(*of_page["probabilities"]) if of_page["probabilities"] else ((), ())
+            probabilities = np.ones(len(restored.pieces) + 1)
+            probabilities[list(places)] = chances
+            # In Python the last character and the sign after it are one piece.
+            probabilities = np.append(probabilities[:-2], probabilities[-2:].min()) if text else probabilities[:0]
+            np.testing.assert_allclose(probabilities, restored.probabilities, atol=NEAR)
+            if restored.probabilities.min(initial=1) > 0.5 + NEAR:
+                assert of_page["text"] == restored.text, switches
+            if np.all(np.abs(restored.probabilities - 0.9) > NEAR):
+                assert of_page["sure"] == sure_text, switches
 
 
-def test_a_long_text_is_prepared_in_parts_that_end_where_words_end(open_page):
+def test_a_long_text_is_prepared_in_parts_that_end_where_words_end(run_script):
     cut = """async (text) => [...(await import("./spans.js")).wordParts(text)]"""
-    page = open_page()
     for text in ("", "nao", "acao, e\u00a0ja\n" * 9000, "a" * 70_000, "a" * 40_000 + " " * 40_000 + "b"):
-        parts = page.evaluate(cut, text)
+        parts = run_script(cut, text)
         assert "".join(parts) == text
         assert all(part[0].isspace() for part in parts[1:])
-    assert len(page.evaluate(cut, "nao " * 30_000)) == 4
+    assert len(run_script(cut, "nao " * 30_000)) == 4
 
 
-def test_half_a_character_is_an_error(open_page):
+def test_half_a_character_is_an_error(run_script):
     error = """async () => {
       const { normalized } = await import("./code_points.js");
       try { return normalized("a\\ud83d"); } catch (error) { return error.message; }
     }"""
-    assert open_page().evaluate(error) == "The text has a lone surrogate, which is half of a character."
+    assert run_script(error) == "The text has a lone surrogate, which is half of a character."
 
 
-def test_the_encoder_decoder_writes_what_generate_writes(open_page, translator):
+def test_the_encoder_decoder_writes_what_generate_writes(run_script, translator):
     write = """async (text) => {
       const { loadEncoderDecoder } = await import("./encoder_decoder.js");
       const { ids, heads } = await (await loadEncoderDecoder()).write(text);
@@ -139,9 +143,8 @@ def test_the_encoder_decoder_writes_what_generate_writes(open_page, translator):
     }"""
     tokenizer = AtentaTokenizer.from_pretrained(translator)
     model = AtentaEncoderDecoderForConditionalGeneration.from_pretrained(translator)
-    page = open_page()
     for text in ("A acao comecou", "e\u0301 中", ""):
-        found = page.evaluate(write, text)
+        found = run_script(write, text)
         expected = model.generate(**tokenizer(text, return_tensors="pt"))[0, 1:].tolist()
         assert found["ids"] == expected
         np.testing.assert_allclose(found["sums"], 1, atol=1e-5)

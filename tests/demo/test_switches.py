@@ -196,24 +196,22 @@ def test_marks_of_signs_are_seen_even_where_there_is_none(open_page):
     expect(page.locator("#restored .mark").first).to_have_attribute("aria-label", "question mark after a, 60% sure")
 
 
-def test_what_was_decided_at_the_end_of_a_text_is_dropped_when_the_text_goes_on(open_page):
+def test_what_was_decided_at_the_end_of_a_text_is_dropped_when_the_text_goes_on(run_script):
     carry = """async ([before, after, chosen]) => {
       const { codePoints, NOTHING } = await import("./code_points.js"), { carried } = await import("./reading.js");
       const open = (text) => Uint32Array.of(...codePoints(text), NOTHING);
       return [...carried(open(before), open(after), new Map(chosen))];
     }"""
-    page = open_page()
-    assert page.evaluate(carry, ["vens", "vens amanha", [[1, 101], [4, 63]]]) == [[1, 101]]
-    assert page.evaluate(carry, ["vens", "tu vens", [[1, 101], [4, 63]]]) == [[4, 101], [7, 63]]
-    assert page.evaluate(carry, ["vens", "vens", [[1, 101], [4, 63]]]) == [[1, 101], [4, 63]]
+    assert run_script(carry, ["vens", "vens amanha", [[1, 101], [4, 63]]]) == [[1, 101]]
+    assert run_script(carry, ["vens", "tu vens", [[1, 101], [4, 63]]]) == [[4, 101], [7, 63]]
+    assert run_script(carry, ["vens", "vens", [[1, 101], [4, 63]]]) == [[1, 101], [4, 63]]
 
 
-def test_a_variant_that_no_number_holds_is_an_error(open_page):
+def test_a_variant_that_no_number_holds_is_an_error(run_script):
     error = """async (text) => {
       const { codeOf } = await import("./code_points.js");
       try { return codeOf(text); } catch (error) { return error.message; }
     }"""
-    page = open_page()
-    assert page.evaluate(error, "…\n").startswith('found "…\\n"')
-    assert page.evaluate(error, ".. ").startswith('found ".. "')
-    assert page.evaluate(error, ", ") == 44 << 21 | 32
+    assert run_script(error, "…\n").startswith('found "…\\n"')
+    assert run_script(error, ".. ").startswith('found ".. "')
+    assert run_script(error, ", ") == 44 << 21 | 32

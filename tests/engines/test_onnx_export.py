@@ -23,7 +23,17 @@ from atenta.engines.onnx_models import OnnxGenerator, OnnxHead, made_of, weights
 from atenta.engines.torch_models import TorchGenerator, load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from support.exported import every_head, save_head, save_lively
-from support.models import ALL_LAYOUTS, GENERATORS, GROUPS, all_layouts, layout_name, named, pad, texts, tiny_model
+from support.models import (
+    ALL_LAYOUTS,
+    GENERATORS,
+    GROUPS,
+    every_generator,
+    every_layout,
+    layout_name,
+    pad,
+    texts,
+    tiny_model,
+)
 from support.recomputed import RecomputedModel
 from support.wheels import ROOT
 
@@ -166,22 +176,13 @@ def test_rotary_positions_without_rotary_cross_attention(tmp_path):
 
 
 @pytest.mark.slow
-@all_layouts
-@pytest.mark.parametrize("model_class", named(GENERATORS))
+@every_layout
+@every_generator
 def test_every_layout_of_generators(model_class, layout, tmp_path):
     """With one block in each stack; the models that other tests export have several."""
     stacks = ("num_hidden",) if model_class is AtentaDecoderForCausalLM else ("encoder", "decoder")
     options = {f"{stack}_layers": 1 for stack in stacks}
     assert_exported_generator(tmp_path, tiny_model(model_class, **layout, **options))
-
-
-@pytest.mark.slow
-@all_layouts
-@pytest.mark.parametrize(
-    "model_class", named([AtentaEncoderForTokenClassification, AtentaDecoderForSequenceClassification])
-)
-def test_every_layout_of_heads(model_class, layout, tmp_path):
-    assert_exported_head(tmp_path, model_class, num_labels=3, num_hidden_layers=1, **layout)
 
 
 @pytest.fixture

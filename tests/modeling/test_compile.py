@@ -4,6 +4,8 @@ import pytest
 import torch
 
 from support.models import (
+    GENERATORS,
+    LANGUAGE_MODELS,
     LAYOUTS,
     assert_close,
     assert_equal,
@@ -12,6 +14,7 @@ from support.models import (
     every_language_model,
     every_traced_model,
     inputs_for,
+    layout_name,
     masked,
     one_block,
     pad,
@@ -42,30 +45,26 @@ def test_every_model_is_one_graph(model_class):
         assert_close(one_graph(model)(**inputs)[0], model(**inputs)[0])
 
 
+# test_trainer.py trains with inductor, whose compiler takes most of a minute.
 @every_language_model
-@pytest.mark.parametrize(
-    ("backend", "layout"),
-    [
-        ("aot_eager", LAYOUTS[0]),
-        ("aot_eager", LAYOUTS[2]),
-        pytest.param("inductor", LAYOUTS[0], marks=pytest.mark.slow),
-    ],
-)
-def test_training_is_one_graph(model_class, layout, backend):
+@pytest.mark.parametrize("layout", [LAYOUTS[0], LAYOUTS[2]], ids=layout_name)
+def test_training_is_one_graph(model_class, layout):
     inputs = masked(inputs_for(model_class))
     labels = inputs.get("decoder_input_ids", inputs["input_ids"])
     gradients = []
     for compiled in (False, True):
         model = one_block(model_class, **layout).train()
-        (one_graph(model, backend) if compiled else model)(**inputs, labels=labels).loss.backward()
+        (one_graph(model, "aot_eager") if compiled else model)(**inputs, labels=labels).loss.backward()
         gradients.append({name: parameter.grad for name, parameter in model.named_parameters()})
     assert_close(*gradients)
 
 
-@every_generator
 @pytest.mark.parametrize(
-    ("backend", "layout"),
-    [*(("counted", each) for each in LAYOUTS), pytest.param("inductor", LAYOUTS[0], marks=pytest.mark.slow)],
+    ("model_class", "backend", "layout"),
+    [
+        *((model_class, "counted", layout) for model_class in GENERATORS for layout in LAYOUTS),
+        pytest.param(GENERATORS[1], "inductor", LAYOUTS[0], marks=pytest.mark.slow),
+    ],
 )
 def test_a_step_of_generation_is_one_graph(model_class, layout, backend):
     """All steps share the graph that `generate` compiles, with a static cache and its mask."""
@@ -96,8 +95,10 @@ def test_a_step_in_the_cache_that_a_model_makes_is_one_graph(model_class):
     assert_close(one_graph(model)(**(given | step), past_key_values=caches[1]).logits, expected)
 
 
-@every_language_model
-@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["plain", "compiled"])
+@pytest.mark.parametrize(
+    ("model_class", "compiled"),
+    [*((each, False) for each in LANGUAGE_MODELS), pytest.param(LANGUAGE_MODELS[2], True, marks=pytest.mark.slow)],
+)
 def test_flex_attention_equals_sdpa(model_class, compiled):
     """transformers compiles flex attention, which takes half a minute, unless compilation is turned off."""
     inputs = masked(inputs_for(model_class))

@@ -13,7 +13,6 @@ from support.recipe_cases import CASES, refused_files, train_case
 from support.recipes import (
     assert_complete,
     assert_reported,
-    launch_one,
     launch_two,
     load,
     read_metrics,
@@ -141,18 +140,12 @@ def test_numbers_out_of_range_are_refused_by_the_command_line(name, option, valu
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "launch"),
-    [
-        ("seq2seq", launch_one),
-        ("seq2seq", launch_two),
-        ("finetune_classification", launch_two),
-        ("finetune_characters", launch_two),
-    ],
-)
-def test_launched_processes_score_each_row_once(name, launch, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["seq2seq", "finetune_classification", "finetune_characters"])
+def test_launched_processes_score_each_row_once(name, tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(tmp_path / "cache"))
-    run = train_case(name, tmp_path, lambda name, _, *words: launch(name, *words, "--per_device_eval_batch_size", 2))
+    run = train_case(
+        name, tmp_path, lambda name, _, *words: launch_two(name, *words, "--per_device_eval_batch_size", 2)
+    )
     assert run.done.count(f"\n{sorted(run.case.baselines)[0]}") == 1
     assert_complete(run.folder, run.case.auto_class, run.case.baselines)
     assert_predicted(run.folder, run.case)

@@ -62,7 +62,6 @@ def layout_name(layout):
     return f"{layout['position_embedding_type']}-{'pre' if layout['norm_first'] else 'post'}_norm"
 
 
-all_layouts = pytest.mark.parametrize("layout", ALL_LAYOUTS, ids=layout_name)
 every_layout = pytest.mark.parametrize("layout", LAYOUTS, ids=layout_name)
 
 

@@ -19,7 +19,7 @@ from transformers import AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 from atenta.hub.card import is_unedited
 from atenta.recipes.training.results import table
 from support.card_rules import card_errors
-from support.ranks import run_module, run_ranks
+from support.ranks import run_ranks
 
 ROOT = Path(__file__).parents[2]
 RECIPES = ROOT / "recipes"
@@ -85,12 +85,6 @@ def refusal(name: str, folder: Path, *arguments: object) -> str:
     assert not list(output.glob("**/model.safetensors"))
     assert isinstance(stopped.value.code, str), "the exit code would be 0, or the reason would be missing"
     return stopped.value.code
-
-
-def launch_one(name: str, *arguments: object) -> str:
-    """Run a recipe with `accelerate launch` in one process and return its output."""
-    config = ("--config_file", RECIPES / "launch" / "cpu.yaml")
-    return run_module("accelerate.commands.launch", *config, RECIPES / f"{name}.py", *map(str, arguments))
 
 
 def launch_two(name: str, *arguments: object) -> str:

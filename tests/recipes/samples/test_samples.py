@@ -49,6 +49,8 @@ ROWS = {
     "simplification": (PAIRS, "45cb2cc03b0100d0"),
     "titles": (PAIRS, "d8963b8759f94aee"),
 }
+LARGE = ("portuguese", "portuguese_speech", "portuguese_documents")  # made of 600,000 lines, in a minute
+EACH = [pytest.param(name, marks=[pytest.mark.slow] if name in LARGE else []) for name in SAMPLES]
 # What the splits may not share.
 KEYS = {
     **dict.fromkeys(("french_g2p", "italian_g2p", "hebrew", "simplification"), lambda row: row["source"]),
@@ -105,18 +107,18 @@ def test_descriptions():
     assert len({sample.data for sample in SAMPLES.values()}) == len(SAMPLES)
 
 
-@pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.example])
+@pytest.mark.parametrize("name", [name for name in EACH if SAMPLES[name.values[0]].example])
 def test_the_example_is_of_the_alphabet_that_is_trained_on(name, read):
     assert {*SAMPLES[name].example} <= {*"".join(row.get("source") or row["text"] for row in read(name)["train"])}
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", EACH)
 def test_rows_never_change(read, name):
     assert list(read(name))[:3] == list(SPLITS)  # and further tests
     assert hashlib.sha256(repr(read(name)).encode()).hexdigest()[:16] == ROWS[name][1]
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", EACH)
 def test_a_sample_says_its_columns(read, name):
     sample, row_format = SAMPLES[name], ROWS[name][0]
     if sample.rows:
@@ -125,7 +127,7 @@ def test_a_sample_says_its_columns(read, name):
         assert {*row_format.columns} <= {*sample.columns} <= {*row_format.columns, *row_format.optional}
 
 
-@pytest.mark.parametrize("name", [name for name, sample in SAMPLES.items() if sample.rows])
+@pytest.mark.parametrize("name", [name for name in EACH if SAMPLES[name.values[0]].rows])
 def test_rows_have_the_format_of_their_task(rows_of, name):
     for row in (row for rows in rows_of(name).values() for row in rows[:100]):
         # In these rows tags are tokens, but `check` reads them as a text.

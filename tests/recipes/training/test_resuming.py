@@ -1,14 +1,13 @@
 """A run that is killed at any moment and started again ends with the same bytes as one that is never killed."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+
+from support.killed import run_fork
 
 pytestmark = pytest.mark.slow
 
@@ -40,19 +39,12 @@ def write_texts(folder: Path) -> list[str]:
 
 def run(folder: Path, command: Sequence[str], output: str, killed_at: tuple[str, int] | None = None) -> str:
     """Run a recipe in a folder and return what it prints. It must succeed, or be killed if `killed_at` is given."""
-    driver = ["-m", "support.killed", killed_at[0], str(killed_at[1])] if killed_at else []
     script, *options = command
-    done = subprocess.run(
-        [sys.executable, *driver, str(ROOT / script), *options, "--output_dir", output],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "tests"), "CUDA_VISIBLE_DEVICES": ""},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == (-signal.SIGKILL if killed_at else 0), done.stderr[-3000:]
-    return done.stdout
+    printed = folder / "printed.txt"
+    status = run_fork(folder, printed, killed_at, str(ROOT / script), *options, "--output_dir", output)
+    text = printed.read_text(encoding="utf-8")
+    assert status == (-signal.SIGKILL if killed_at else 0), text[-3000:]
+    return text
 
 
 def result(folder: Path, output: str) -> tuple[bytes, dict]:
