@@ -9,6 +9,7 @@ import re
 import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -144,23 +145,24 @@ def most_frequent_marks(train: Iterable[Mapping[str, Any]], rows: Iterable[Mappi
     A word has its most frequent spelling within sentences. Between two words is what is most frequent between them, or
     else before the second word; a text ends with a full stop. After `.`, `?` and `!` is a capital.
     """
+    key = cache(lambda word: strip_accents(lower_case(word)))  # the same words come again and again
     spellings: defaultdict[str, Counter[str]] = defaultdict(Counter)
     signs: defaultdict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
     for row in train:
         text = lower_sentence_starts(row["target"])
         words = list(WORD.finditer(text))
         for word in words:
-            spellings[strip_accents(lower_case(word[0]))][word[0]] += 1
+            spellings[key(word[0])][word[0]] += 1
         for word, after in pairwise(words):
             gap = text[word.end() : after.start()]
             if gap.lstrip(MARKS).isspace() and len(gap) <= 2:
-                pair = _key(word[0]), _key(after[0])
+                pair = key(word[0]), key(after[0])
                 sign = gap.rstrip()
                 signs[pair][sign] += 1
                 signs[pair[1:]][sign] += 1
-    best = {key: counts.most_common(1)[0][0] for key, counts in spellings.items()}
+    best = {word: counts.most_common(1)[0][0] for word, counts in spellings.items()}
     between = {
-        key: counts.most_common(1)[0][0] for key, counts in signs.items() if len(key) == 1 or counts.total() > 1
+        words: counts.most_common(1)[0][0] for words, counts in signs.items() if len(words) == 1 or counts.total() > 1
     }
 
     def answer(source: str) -> str:
@@ -169,10 +171,10 @@ def most_frequent_marks(train: Iterable[Mapping[str, Any]], rows: Iterable[Mappi
         for index, word in enumerate(words):
             gap = source[end : word.start()]
             if index and gap.isspace() and len(gap) == 1:
-                key = _key(words[index - 1][0]), _key(word[0])
-                gap = between.get(key, between.get(key[1:], "")) + gap
+                pair = key(words[index - 1][0]), key(word[0])
+                gap = between.get(pair, between.get(pair[1:], "")) + gap
             starts = starts or gap.strip()[-1:] in {".", "?", "!"}
-            spelling = best.get(_key(word[0]), word[0])
+            spelling = best.get(key(word[0]), word[0])
             spelling = spelling if len(spelling) == len(word[0]) else word[0]
             pieces += [gap, spelling[:1].upper() + spelling[1:] if starts else spelling]
             starts, end = False, word.end()
@@ -180,7 +182,3 @@ def most_frequent_marks(train: Iterable[Mapping[str, Any]], rows: Iterable[Mappi
         return "".join([*pieces, rest or "."])
 
     return [answer(row["source"]) for row in rows]
-
-
-def _key(word: str) -> str:
-    return strip_accents(lower_case(word))
