@@ -1,10 +1,9 @@
 # `make` lists the targets. Each makes the environment that it needs. PYTHON, WORKERS and, for training in
-# pretrain-finetune, OPTIONS may be given: `make pretrain-finetune OPTIONS="--max_steps 300"`; for docs, SPHINX.
+# pretrain-finetune, OPTIONS may be given: `make pretrain-finetune OPTIONS="--max_steps 300"`.
 PYTHON ?= python3.11
 WORKERS ?= 2
 OPTIONS ?=
 FUZZ ?=
-SPHINX ?=
 CORES := $(shell getconf _NPROCESSORS_ONLN)
 
 ENVIRONMENT := .venv/.installed
@@ -127,7 +126,7 @@ test-oldest: $(OLDEST_ENVIRONMENT)  ## run all tests but the slow ones with the 
 
 # Everything is built again each time: Sphinx does not notice that the code a page runs has changed.
 docs: $(ENVIRONMENT)  ## run the course's notebooks and build the site, docs/_build/html/index.html: some minutes
-	.venv/bin/sphinx-build --fail-on-warning --keep-going --fresh-env --jobs $(WORKERS) $(SPHINX) docs docs/_build/html
+	.venv/bin/sphinx-build --fail-on-warning --keep-going --fresh-env --jobs $(WORKERS) docs docs/_build/html
 
 lint: $(ENVIRONMENT)  ## check style, formatting, the layers of imports, and types
 	.venv/bin/ruff check
