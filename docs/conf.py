@@ -29,8 +29,8 @@ repository = os.environ.get("ATENTA_REPOSITORY", urls.get("Repository", ""))
 exclude_patterns = ["_build", "README.md"]
 templates_path = ["_templates"]
 
-# Every build executes all pages but those that `SKIPPED_PAGES` names, in a temporary folder and with an IPython profile
-# of its own.
+# Every build executes all pages but those that `SKIPPED_PAGES` names, in a temporary folder and with an IPython
+# profile of its own.
 nb_execution_mode = "force"
 nb_execution_excludepatterns = os.environ.get("SKIPPED_PAGES", "").split()  # such as docs/en/*
 nb_execution_in_temp = True
