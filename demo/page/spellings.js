@@ -22,7 +22,7 @@ export class Spellings {
     this.#bases = bases;
     const variants = new RegExp(`[${[...bases.keys()].map((code) => `\\u{${code.toString(16)}}`).join("")}]`, "gu");
     const base = (variant) => String.fromCodePoint(bases.get(variant.codePointAt(0)));
-    const bare = lowerCase(file).replace(variants, base).split("\n"); // all at once: it delays the first answer
+    const bare = lowerCase(file).replace(variants, base).split("\n"); // all at once, which is faster
     file.split("\n").forEach((line, index) => this.#lines.set(bare[index].split(" ", 1)[0], line));
   }
 
