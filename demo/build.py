@@ -20,6 +20,7 @@ from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.phonemization.spelled_out import (
     ABBREVIATIONS,
     FOREIGN_LETTERS,
+    FOREIGN_U,
     FOREIGN_WORD,
     LETTER_NAMES,
     SINGLE_LETTERS,
@@ -74,7 +75,7 @@ def build_site(
     spelled_out = {
         **{"abbreviations": ABBREVIATIONS, "letters": LETTER_NAMES, "initials": SPELT},
         **{"titles": TITLES, "singleLetters": SINGLE_LETTERS},
-        **{"foreignWord": FOREIGN_WORD, "foreignLetters": FOREIGN_LETTERS},
+        **{"foreignU": FOREIGN_U, "foreignWord": FOREIGN_WORD, "foreignLetters": FOREIGN_LETTERS},
     }
     (speaker / "spelled_out.json").write_text(json.dumps(spelled_out), encoding="utf-8")
     write_mistakes(site / "mistakes.json")

@@ -6,6 +6,7 @@ import re
 import unicodedata
 import warnings
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -266,7 +267,7 @@ class Phonemizer:
 
     def _write(self, words: Sequence[str], variant: str | None, n_best: int) -> dict[str, tuple[Reading, ...]]:
         """Return the readings that the model writes for words; none for those with letters that it has not."""
-        native = in_native_letters if variant == "br" else str  # the other lists have such letters
+        native = partial(in_native_letters, variant=variant) if variant in LANGUAGES else str
         spelled = {word: self._in_known_letters(native(word)) for word in words}
         cached = {text: self._cache.get((text, variant, n_best)) for text in spelled.values() if text}
         new = sorted(text for text, readings in cached.items() if readings is None)

@@ -31,7 +31,8 @@ ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
     **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
-    **{"nº": "número", "n.º": "número", "etc.": "etcétera", "p. ex.": "por exemplo", "&": "e"},
+    **{"nº": "número", "n.º": "número", "etc.": "etcétera", "&": "e"},
+    **dict.fromkeys(("p. ex.", "p.ex."), "por exemplo"),
     **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},
     **{"ltda.": "limitada", "s.a.": "ésse á", "jr.": "júnior", "gov.": "governador", "obs.": "observação"},
     **{"sta.": "santa", "sto.": "santo", "exmo.": "excelentíssimo", "exma.": "excelentíssima", "vs.": "versus"},
@@ -61,6 +62,7 @@ LETTER_NAMES = {
     **{"M": "eme", "N": "ene", "P": "pê", "Q": "quê", "R": "erre", "S": "ésse", "T": "tê", "V": "vê", "W": "dáblio"},
     **{"X": "xis", "Y": "ípsilon", "Z": "zê"},
 }
+FOREIGN_U = "(?<![gq])ü|ü(?![eiéêí])"
 # How foreign letters are read, one after the other, in words that have some: *Kelly*, *shopping*, *Sophia*.
 FOREIGN_WORD = r"[kwy]|[pt]h|(?<!n)sh|([bdfglmnptvz])\1"
 FOREIGN_LETTERS = (
@@ -72,24 +74,27 @@ FOREIGN_LETTERS = (
 )
 _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
-_SCALE = r"(?:\s(?P<scale>mil|mi|milhão|milhões|bi|bilhão|bilhões)\b)?"
+_SCALE = r"(?:\s?(?P<scale>mil|mi|milhão|milhões|bi|bilhão|bilhões)\b)?"
 _SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões")}
-_TIMES = r"(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m)?|h)\b"
+_TIMES = r"(?<!:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m|\s?h)?|h)\b(?!:\d)"
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
 _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
     r"|\b(?P<telephone>\d{5}-\d{4})\b"
-    rf"|\b(?P<roman>{_ROMAN})\b"
+    rf"|\b(?<!\bEU )(?<!NÃO )(?<!QUE )(?P<roman>{_ROMAN})\b"  # EU VI is a verb
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
-    r"|(?P<minus>(?<![\w)])[-−])?(?:"
+    r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
     rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
     rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhLV])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
+_SPACED_AMOUNT = re.compile(
+    r"(?:R\$|US\$|€|£)\s?\d{1,3}(?: \d{3})+(?!\d)|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
+)
 _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
@@ -124,7 +129,7 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         if plain_word(found[0]).strip(".") in known:
             return found[0]
         start, end = found.span()
-        before, after = text[max(0, start - 1) : start].isalnum(), text[end : end + 1].isalnum()
+        before, after = _is_joint(text[max(0, start - 1) : start]), _is_joint(text[end : end + 1])
         if found.re is _INITIALS:
             if found[0] in SINGLE_LETTERS and text[end : end + 1] == " " and text[end + 1 : end + 2].islower():
                 return SINGLE_LETTERS[found[0]]
@@ -140,24 +145,31 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
     text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
+    text = _SPACED_AMOUNT.sub(lambda found: re.sub(r"(?<=\d) ", ".", found[0]), text)
     text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
 
     def replace(found: re.Match[str]) -> str:
-        # A hyphen would make one word of two numbers. `2ª-feira` is one.
         start, end = found.span()
-        is_joint = str.isalnum if found["ordinal"] else lambda sign: sign.isalnum() or sign == "-"
+        is_joint = str.isalnum if found["ordinal"] else _is_joint  # `2ª-feira` is one word
         before, after = is_joint(text[max(0, start - 1) : start]), is_joint(text[end : end + 1])
         return " " * before + _in_words(found, language) + " " * after
 
     return _PATTERN.sub(replace, text), []
 
 
-def in_native_letters(word: str) -> str:
+def _is_joint(sign: str) -> bool:
+    """Return whether a sign would make one word of what is before it and what is after it."""
+    return sign.isalnum() or sign == "-"
+
+
+def in_native_letters(word: str, variant: str) -> str:
     """Return a word as Portuguese would spell it, if it has letters that only foreign words have; else itself.
 
-    The list under `br` has no such letters: *Kelly* is *quele*, *rock* is *roque*.
+    The list under `br` has no such letters: *Kelly* is *quele*, *rock* is *roque*. The others have all but the ü of
+    *Müller*; that of *agüentar*, in old print, is one of Portuguese.
     """
-    if re.search(FOREIGN_WORD, word):
+    word = re.sub(FOREIGN_U, "u", word)
+    if variant == "br" and re.search(FOREIGN_WORD, word):
         for letters, native in FOREIGN_LETTERS:
             word = re.sub(letters, native, word)
     return word

@@ -57,8 +57,7 @@ export class Phonemizer {
     const spelled = new Map(); // of parts that the model has to write, in letters that it has
     for (const part of [...partsOf.values()].flat()) {
       if (this.#known(part, variant)) continue;
-      const native = variant === "br" ? this.#inNativeLetters(part) : part; // the other lists have such letters
-      spelled.set(part, this.#inKnownLetters(native));
+      spelled.set(part, this.#inKnownLetters(this.#inNativeLetters(part, variant)));
     }
     const cache = this.#cache.get(variant);
     const texts = [...new Set(spelled.values())].filter((each) => each && !cache.has(each)).sort();

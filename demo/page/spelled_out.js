@@ -9,10 +9,13 @@ const SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
 
 /** Return a function that spells words with foreign letters as Portuguese would, with the letters of the package. */
-export function makeNative({ foreignWord, foreignLetters }) {
-  const isForeign = new RegExp(foreignWord, "u");
+export function makeNative({ foreignU, foreignWord, foreignLetters }) {
+  const isU = new RegExp(foreignU, "gu"), isForeign = new RegExp(foreignWord, "u");
   const pairs = foreignLetters.map(([letters, native]) => [new RegExp(letters, "gu"), native]);
-  return (word) => isForeign.test(word) ? pairs.reduce((text, pair) => text.replace(...pair), word) : word;
+  return (given, variant) => {
+    const word = given.replace(isU, "u");
+    return variant === "br" && isForeign.test(word) ? pairs.reduce((text, pair) => text.replace(...pair), word) : word;
+  };
 }
 
 /** Return a function that spells texts out, with the words of the package. */
@@ -27,7 +30,7 @@ export function makeSpeller({ abbreviations, letters, initials, titles, singleLe
     `(?!${LETTER}|[/'’@\\-])`, "gu");
   const named = titles.map(([initial, title, names]) =>
     [new RegExp(`${BORDER}${initial}\\. (?=(?:${names})${BORDER})`, "gu"), `${title} `]);
-  const gap = (sign) => (/^[\p{L}\p{N}]$/u.test(sign ?? "") ? " " : "");
+  const gap = (sign) => (/^[\p{L}\p{N}-]$/u.test(sign ?? "") ? " " : "");
   const spell = (word) => Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
   const isBeforeWord = (rest) => /^ \p{Lowercase}/u.test(rest);
   return (text) => named.reduce((read, pair) => read.replace(...pair), text)

@@ -128,6 +128,8 @@ def test_foreign_letters(tagger):
         ("Sophia", "sofia"),
         ("Wagner", "vagner"),
         ("Neymar", "neimar"),
+        ("Günther", "gunter"),
+        ("Müller", "muler"),
         ("Brooklyn", "bruclin"),
         ("carro", "carro"),
         ("passo", "passo"),
