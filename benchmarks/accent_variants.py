@@ -25,7 +25,7 @@ _OF_PORTUGAL = re.compile(r"\w*[éó][mn][aeiou]\w*", re.IGNORECASE)
 def main() -> None:
     """Restore the sentences with and without their variant, print the figures, and write them."""
     with (MODEL_FOLDER / "predictions.tsv").open(encoding="utf-8", newline="") as file:
-        rows = [(row["source"], row["gold"]) for row in csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
+        rows = [(row["source"], row["gold"]) for row in csv.DictReader(file, delimiter="\t")]
     shown = [(bool(_OF_BRAZIL.search(gold)), bool(_OF_PORTUGAL.search(gold))) for _, gold in rows]
     groups = {
         name: [row for row, of_row in zip(rows, shown) if of_row == has]

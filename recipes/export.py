@@ -248,6 +248,7 @@ def own_texts(folder: Path) -> list[str]:
     path = folder / "predictions.tsv"
     if not path.is_file():
         return []
+    csv.field_size_limit(2**31 - 1)  # a source may be a whole document
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(islice(csv.DictReader(file, delimiter="\t"), _NUM_TEXTS))
     column = next((name for name in _COLUMNS if rows and name in rows[0]), None)

@@ -123,8 +123,9 @@ def main() -> None:
     variants = model.config.character_variants  # a saved tagger keeps its own
     task = RestorationTask(model.config.to_dict(), strip=characters.strip, sample_by=data.sample_by)
     model.config.task_specific_params = task.task_specific_params
-    if not any(each in variants for row in rows["validation"] for each in row["source"]):
-        raise SystemExit(f"Found none of {''.join(variants)} in the sources of validation; expected some to score.")
+    for name in ("validation", "test"):
+        if not any(each in variants for row in rows[name] for each in row["source"]):
+            raise SystemExit(f"Found none of {''.join(variants)} in the sources of {name}; expected some to score.")
     bases = base_characters(variants)
     fold_case = restores_no_case(bases.items())
     if characters.word_list and not (fold_case and model.config.spellings_file):

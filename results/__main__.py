@@ -176,7 +176,7 @@ class Runner:
         """Train and score a model, or score an ensemble, unless its figures are there."""
         name = f"{row.name}-{seed}"
         kept, folder = self.runs / f"{name}.json", self.outputs / name
-        shown = self._command(row, seed, data="{data}", outputs="{outputs}")
+        shown = self._command(row, seed)
         made_by = {"command": shown, "configuration": _digest_of_configuration(shown)}
         if kept.is_file():
             earlier = _or_exit(read_run, kept)["run"]
@@ -195,7 +195,7 @@ class Runner:
             self._forget(row, [seed])
         self._forget_those_that_need(row)
         folder.mkdir(parents=True, exist_ok=True)
-        command = shlex.split(self._command(row, seed, data=self.data, outputs=self.outputs))
+        command = [word.format(data=self.data, outputs=self.outputs) for word in shlex.split(shown)]
         command += ["--output", f"{folder}/metrics.json"] if row.ensemble_of else ["--output_dir", str(folder)]
         print(f"\n{row.name}, seed {seed}: {shlex.join(command)}", flush=True)
         if status := start(command, self.outputs / f"{name}.log"):
@@ -218,14 +218,14 @@ class Runner:
         )
         write_json(kept, metrics)
 
-    def _command(self, row: Row, seed: int, **places: str | Path) -> str:
-        """Return the command of a run, as one types it in the root of the project."""
+    def _command(self, row: Row, seed: int) -> str:
+        """Return the command of a run, as one types it in the root of the project, with `{data}` and `{outputs}`."""
+        own = row.command.format(seed=seed, data="{data}", outputs="{outputs}")
         if row.ensemble_of is None:
-            return f"{row.command} --seed {seed}".format(seed=seed, **places)
-        first, *others = (f"{places['outputs']}/{row.ensemble_of}-{each}" for each in self.rows[row.ensemble_of].seeds)
+            return f"{own} --seed {seed}"
+        first, *others = (f"{{outputs}}/{row.ensemble_of}-{each}" for each in self.rows[row.ensemble_of].seeds)
         members = " ".join(f"--ensemble {shlex.quote(each)}" for each in others)
-        options = f"{row.command} --test_file {row.test_file}".format(seed=seed, **places)
-        return f"atenta evaluate {shlex.quote(first)} {members} {options}"
+        return f"atenta evaluate {shlex.quote(first)} {members} {own} --test_file {row.test_file}"
 
     def _forget(self, row: Row, seeds: Sequence[int]) -> None:
         """Remove figures and models of a row, so that it is run from the beginning."""

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import math
 import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +27,7 @@ from transformers import (
 )
 from transformers.trainer import TRAINER_STATE_NAME
 from transformers.trainer_pt_utils import safe_globals
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, SaveStrategy
 
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.training.options import RecipeArguments
@@ -182,7 +183,9 @@ def checkpoints_to_average(training: RecipeArguments, history: Iterable[Mapping[
     number = training.average_last_checkpoints or training.average_best_checkpoints or 0
     if len(found) < number:
         folder = training.output_dir
-        raise ValueError(f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit.")
+        raise ValueError(
+            f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit or lower --save_steps."
+        )
     return found[:number]
 
 
@@ -292,9 +295,20 @@ class CheckpointCallback(TrainerCallback):
         }
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: Any, **kwargs: Any) -> None:
-        """Let the options of this run hold for what was loaded; find the best checkpoint of a folder that moved."""
+        """Let the options of this run hold for what was loaded; find the best checkpoint of a folder that moved.
+
+        Raises:
+            SystemExit: If fewer checkpoints will be written than are averaged.
+        """
         trainer = self.trainer
         if (checkpoint := trainer.run.checkpoint) is None:
+            by_step = args.save_strategy == SaveStrategy.STEPS
+            written = math.ceil(state.max_steps / state.save_steps if by_step else state.num_train_epochs)
+            if written < (number := args.average_last_checkpoints or args.average_best_checkpoints or 0):
+                raise SystemExit(
+                    f"This run writes {written} checkpoint{'s' * (written != 1)} in {state.max_steps:,} steps; "
+                    f"expected at least the {number} that are averaged: lower --save_steps, or average fewer."
+                )
             return
         best = best_of(checkpoint)
         state.best_model_checkpoint = best and str(best)

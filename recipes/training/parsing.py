@@ -26,8 +26,9 @@ _NULL = "tag:yaml.org,2002:null"
 
 
 def given_options() -> set[str]:
-    """Return the names of the options on the command line."""
-    return {word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")}
+    """Return the names of the options on the command line; that of `--no_streaming` is `streaming`."""
+    words = [word[2:].partition("=")[0].replace("-", "_") for word in sys.argv[1:] if word.startswith("--")]
+    return {word.removeprefix("no_") for word in words}
 
 
 def parse_arguments(

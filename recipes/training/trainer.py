@@ -127,7 +127,7 @@ class RecipeTrainer(Trainer):
 
         Raises:
             SystemExit: If a row is longer than a batch may be, or there are fewer than processes, or the training
-                diverges, or the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
+                diverges or writes too few checkpoints to average, or the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
                 Nothing in the folder is changed then.
         """
         try:
@@ -153,7 +153,11 @@ class RecipeTrainer(Trainer):
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
-        if averaged := checkpoints_to_average(self.args, self.state.log_history):
+        try:
+            averaged = checkpoints_to_average(self.args, self.state.log_history)
+        except ValueError as error:
+            raise SystemExit(printable(str(error))) from None
+        if averaged:
             if self.is_world_process_zero():
                 check_intact(averaged)
             load_mean(self.model, averaged)

@@ -76,7 +76,7 @@ SPOKEN = [
 def sentences():
     """Sentences of the test that the model has not been trained on, without their marks."""
     with PREDICTIONS.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
+        rows = list(csv.DictReader(file, delimiter="\t"))
     return [row["source"] for row in rows[:: len(rows) // 360]]
 
 

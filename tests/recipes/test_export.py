@@ -70,6 +70,9 @@ def test_the_texts_that_a_recipe_has_tested_are_compared(models, run, tmp_path):
     write_lines(folder / "predictions.tsv", "source\tgold\toutput 1", "a casa\tA\tB", '"uma ""casa"""\tA\tB')
     assert run(folder)[1] == "Comparing onnxruntime with torch on 2 texts of predictions.tsv, max_new_tokens 40"
     assert export.own_texts(folder) == ["a casa", 'uma "casa"']
+    long = "uma casa " * 20_000
+    write_lines(folder / "predictions.tsv", "source\tgold", f"{long}\tA")
+    assert export.own_texts(folder) == [long]
     write_lines(folder / "predictions.tsv", "source\ttags\tgold", "ser\t<V> <3> <PL>\tsão", "ser\t\tser")
     assert export.own_texts(folder) == ["ser\tV;3;PL", "ser"]
 

@@ -1,5 +1,7 @@
 """Taggers of characters: accents and capitals, confidence, half precision, spellings, refusals."""
 
+import re
+
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -146,10 +148,11 @@ def test_data_that_leave_nothing_to_learn_are_refused(pairs, options, message, t
     assert message in refusal(NAME, tmp_path, *words)
 
 
-def test_a_validation_without_choices_is_refused(tmp_path):
+@pytest.mark.parametrize("split", ["validation", "test"])
+def test_rows_without_choices_cannot_be_scored(split, tmp_path):
     none = write_lines(tmp_path / "none.tsv", "12\t12")
-    reason = refusal(NAME, tmp_path, *refused_files(NAME, tmp_path), "--validation_file", none)
-    assert "Found none of" in reason
+    reason = refusal(NAME, tmp_path, *refused_files(NAME, tmp_path), f"--{split}_file", none)
+    assert re.search(f"Found none of .* {split}", reason)
 
 
 def test_what_is_stripped_is_known_and_of_texts_of_ones_own(tmp_path, capsys):

@@ -111,7 +111,7 @@ def run(folder):
 
     def run(*arguments, command=("run",), status=0):
         file = {"rows-file": "rows.yaml"} if command == ("run",) else {"grid-file": "choices.yaml"}
-        options = {**file, "outputs": "outputs", "runs": "runs", "data": "data"}
+        options = {**file, "outputs": "outputs", "runs": "runs", "data": "my data"}
         places = [part for name, value in options.items() for part in (f"--{name}", str(folder / value))]
         result = CliRunner().invoke(app, [*command, *arguments, *places])
         assert result.exit_code == status, result.output
@@ -207,9 +207,10 @@ def test_rows_without_their_data_are_left_out_with_those_that_need_them(run, fol
     english, portuguese = pages(folder, "README")
     assert "not run: needs data that are not shipped" in english
     assert "- Dados à parte: `x.tsv`: Está num lugar." in portuguese
-    (folder / "data").mkdir()
-    (folder / "data" / "x.tsv").write_text("a\tb\n", encoding="utf-8")
-    assert len(run("elsewhere")[1]) == 1
+    (folder / "my data").mkdir()
+    (folder / "my data" / "x.tsv").write_text("a\tb\n", encoding="utf-8")
+    (line,) = run("elsewhere")[1]
+    assert f"--file {folder}/my data/x --seed" in line
     assert (folder / "outputs" / "data" / "x.tsv").read_text(encoding="utf-8") == "a\tb\n"
 
 

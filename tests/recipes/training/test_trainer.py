@@ -217,6 +217,14 @@ def test_the_mean_of_checkpoints_is_loaded(tmp_path, which, averaged, tied):
         assert torch.equal(found["lm_head.weight"], trainer.model.get_input_embeddings().weight)
 
 
+def test_too_few_checkpoints_to_average_are_refused_before_the_first_step(tmp_path):
+    few = {"max_steps": 5, "save_strategy": "steps", "save_steps": 3, "average_last_checkpoints": 3}
+    trainer = trainer_of(tmp_path, {"train": PAIRS}, **few)
+    with pytest.raises(SystemExit, match="writes 2 checkpoints in 5 steps; .* 3 that are averaged"):
+        trainer.fit(None)
+    assert trainer.state.global_step == 0
+
+
 def test_lora_trains_low_ranks_and_leaves_a_plain_model(tmp_path):
     model = tiny(AtentaEncoderDecoderForConditionalGeneration)
     before = weights(model)
