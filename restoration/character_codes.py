@@ -1,6 +1,8 @@
 """The inputs of a tagger of characters: an id and a hint for each character, and which characters have a choice."""
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -20,6 +22,7 @@ _LEAD_BYTES = [
     *((max(0x800, lead - 0xE0 << 12), lead - 0xDF << 12, lead) for lead in range(0xE0, 0xF0)),
     *((max(0x10000, lead - 0xF0 << 18), min(_CODE_POINTS, lead - 0xEF << 18), lead) for lead in range(0xF0, 0xF5)),
 ]
+_FURTHER_SPACE = re.compile(r"(?<!\S)\s+")
 NO_CHOICE = -1  # in place of a row of `CharacterCodes.allowed`
 NOTHING = 0xFFFFFFFF  # in place of a code point, after the end of a label
 RESTORED = ("accents", "capitals", "punctuation")  # what a tagger may restore, each of which can be switched off
@@ -118,9 +121,13 @@ class CharacterCodes:
         return self._ids[code_points(text)], hints
 
     def choices(self, text: str) -> np.ndarray:
-        """Return the row in `allowed` of each character, (characters,), -1 without a choice or in protected spans."""
+        """Return the row in `allowed` of each character, (characters,), -1 without a choice.
+
+        Protected spans have none. Of a model that writes signs, neither has white space that no word comes before.
+        """
         rows = self._rows[code_points(text)]
-        for start, end in protected_spans(text):
+        spaces = _FURTHER_SPACE.finditer(text) if self.ends_text else ()
+        for start, end in chain(protected_spans(text), (match.span() for match in spaces)):
             rows[start:end] = NO_CHOICE
         return rows
 

@@ -1,5 +1,6 @@
 """Text with each character replaced by the variant that a tagger of characters finds most likely."""
 
+import re
 import unicodedata
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -105,23 +106,23 @@ class WindowReader:
 
         Raises:
             TypeError: If `texts` is no sequence of str, or `min_confidence` is not a number.
-            ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, or there is no such
-                variant or nothing of a name to restore, or accents are not.
+            ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, `restored` has another
+                name, there is no such variant, or accents are not restored with one.
         """
         if not isinstance(min_confidence, Real):
             raise TypeError(f"min_confidence={min_confidence!r}; expected a number, 0 to 1.")
         if not 0 <= min_confidence <= 1:
             raise ValueError(f"min_confidence={min_confidence}; expected a probability, 0 to 1.")
-        if wrong := restored if isinstance(restored, str) else [each for each in restored if each not in RESTORED]:
-            raise ValueError(f"restored={wrong!r}; expected some of {', '.join(RESTORED)}, in a list.")
+        if isinstance(restored, str) or any(each not in RESTORED for each in restored):
+            raise ValueError(f"restored={restored!r}; expected some of {', '.join(RESTORED)}, in a list.")
         if variant is not None and variant not in list(VARIANTS):
             raise ValueError(f"variant={variant!r:.60}; expected {' or '.join(VARIANTS)}.")
         if variant is not None and "accents" not in restored:
             raise ValueError(f"variant={variant!r} is about accents, which are not restored: leave it out.")
         given = [unicodedata.normalize("NFC", text) for text in list_of_texts(texts)]
-        # The last sign of a text is decided at the line end behind it.
+        # The last sign of a text is decided at the line end behind it. Training has no other line ends than `\n`.
         is_open = [self.codes.ends_text and bool(text) and not text[-1].isspace() for text in given]
-        texts = [text + "\n" * ends for text, ends in zip(given, is_open)]
+        texts = [text.replace("\r\n", "\n") + "\n" * ends for text, ends in zip(given, is_open)]
         merged = None if {*RESTORED} <= {*restored} else self.codes.merged(restored)
         borders = list(accumulate(map(len, texts), initial=0))
         width = self.codes.labels.shape[1]
@@ -141,10 +142,8 @@ class WindowReader:
             labels = np.take_along_axis(options, best, 1)[:, 0]
             sure = probability >= min_confidence
             output[places[sure]] = self.codes.labels[labels[sure]]
-        if self.codes.ends_text:
-            _move_before_returns(output, probabilities, borders)
         answers = []
-        for (start, end), ends in zip(pairwise(borders), is_open):
+        for source, (start, end), ends in zip(given, pairwise(borders), is_open):
             pieces = text = join_characters(output[start:end])
             of_text = probabilities[start:end]
             if width > 1:
@@ -152,7 +151,7 @@ class WindowReader:
             if ends:  # the last character and the sign after it are one piece
                 text, of_text = text[:-1], np.append(of_text[:-2], of_text[-2:].min())
                 pieces = [*pieces[:-2], pieces[-2] + pieces[-1][:-1]]
-            answers.append(RestoredText(text, of_text, pieces))
+            answers.append(_with_returns(RestoredText(text, of_text, pieces), source))
         return answers
 
     def score(self, texts: Sequence[str], variant: str | None = None) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -249,16 +248,15 @@ class WindowReader:
         return (input_ids, hints[places] * inside, attention_mask), places, decides
 
 
-def _move_before_returns(output: np.ndarray, probabilities: np.ndarray, borders: Sequence[int]) -> None:
-    """Move signs that are between the two characters of a line end, `\\r\\n`, before both, in place."""
-    ends = np.flatnonzero(
-        (output[:-1, 0] == ord("\r")) & ((output[1:, 0] == ord("\n")) | (output[1:, 1] == ord("\n")))
-    )
-    ends = np.setdiff1d(ends + 1, borders) - 1  # those of one text
-    probabilities[ends], probabilities[ends + 1] = probabilities[ends + 1], 1
-    ends = ends[output[ends + 1, 1] != NOTHING]
-    output[ends, 1], output[ends, 0] = output[ends, 0], output[ends + 1, 0]
-    output[ends + 1, 0], output[ends + 1, 1] = output[ends + 1, 1], NOTHING
+def _with_returns(restored: RestoredText, source: str) -> RestoredText:
+    """Return what became of a text whose line ends, `\\r\\n`, were read as `\\n`; a sign comes before both."""
+    ends = {match.start() - number for number, match in enumerate(re.finditer("\r\n", source))}
+    if not ends:
+        return restored
+    split = [(piece[:-1] + "\r", "\n") if at in ends else (piece,) for at, piece in enumerate(restored.pieces)]
+    pieces = [piece for of_character in split for piece in of_character]
+    text, probabilities = "".join(pieces), np.insert(restored.probabilities, np.array(sorted(ends)) + 1, 1)
+    return RestoredText(text, probabilities, text if isinstance(restored.pieces, str) else pieces)
 
 
 def run_in_torch(model: "PreTrainedModel") -> Run:

@@ -8,6 +8,7 @@ import { emptyReading, setChoice } from "./reading.js";
 import { cutWindows, matchSpans, protectedSpans, SPACE, VARIANTS, wordParts } from "./spans.js";
 
 const LINE_END = "\n", ENDS_WITH_SPACE = new RegExp(`[${SPACE}]$`);
+const FURTHER_SPACE = new RegExp(`(?<![^${SPACE}])[${SPACE}]+`, "gu"); // that no word comes before
 
 export class WindowReader {
   #run;
@@ -36,7 +37,8 @@ export class WindowReader {
   async read(text, restored = RESTORED, variant = null, goesOn = async () => true) {
     const began = performance.now(), given = normalized(text);
     const isOpen = this.#endsText && given !== "" && !ENDS_WITH_SPACE.test(given);
-    const nfc = isOpen ? given + LINE_END : given; // the last sign of a text is decided at the line end behind it
+    // The last sign of a text is decided at the line end behind it. Training has no other line ends than \n.
+    const nfc = given.replaceAll("\r\n", LINE_END) + (isOpen ? LINE_END : "");
     const codes = codePoints(nfc), choices = choicesOf(this.#config, restored);
     const ids = new Int32Array(codes.length), hints = new Uint8Array(codes.length);
     let place = 0;
@@ -53,7 +55,8 @@ export class WindowReader {
       const { places, marks } = VARIANTS[variant];
       for (const [start] of matchSpans(places, nfc)) options[start] = markedAs(marks, options[start]);
     }
-    for (const [start, end] of protectedSpans(nfc)) options.fill(undefined, start, end);
+    const spaces = this.#endsText ? matchSpans(FURTHER_SPACE, nfc) : [];
+    for (const [start, end] of [...protectedSpans(nfc), ...spaces]) options.fill(undefined, start, end);
     let windows = cutWindows(codes.length, this.#config.window_length)
       .filter(({ first, last }) => options.slice(first, last).some(Boolean))
       .sort((one, other) => one.end - one.start - (other.end - other.start)); // batches of one length need no padding
@@ -71,8 +74,7 @@ export class WindowReader {
       await this.#readBatch(batch, longest + 2, ids, hints, options, reading, order);
       if (!(await goesOn(1 - windows.length / all))) return null;
     }
-    moveBeforeReturns(reading);
-    return { ...reading, milliseconds: performance.now() - began };
+    return { ...withReturns(reading, codePoints(given)), milliseconds: performance.now() - began };
   }
 
   async #readBatch(batch, length, ids, hints, options, reading, order) {
@@ -101,14 +103,21 @@ export class WindowReader {
   }
 }
 
-/** Move choices at the second character of a line end, `\r\n`, to the first, so that a sign comes before both. */
-function moveBeforeReturns({ codes, places, width, variants }) {
+/** Return a reading of a text whose line ends, `\r\n`, were read as `\n`: a sign comes before both characters. */
+function withReturns(reading, given) {
   const [carriageReturn, lineFeed] = [13, 10];
-  places.forEach((place, index) => {
-    if (codes[place] !== lineFeed || codes[place - 1] !== carriageReturn) return;
-    places[index]--;
-    for (let each = index * width; each < (index + 1) * width; each++) {
-      if (variants[each]) variants[each] += carriageReturn - lineFeed;
-    }
-  });
+  const isReturn = (place) => given[place] === carriageReturn && given[place + 1] === lineFeed;
+  const returns = given.reduce((count, _, place) => count + isReturn(place), 0);
+  if (!returns) return reading;
+  const codes = new Uint32Array(reading.codes.length + returns), moved = new Uint32Array(reading.codes.length);
+  codes.set(given);
+  codes[codes.length - 1] = reading.codes.at(-1);
+  for (let read = 0, place = 0; read < moved.length; read++) {
+    moved[read] = place;
+    place += isReturn(place) ? 2 : 1;
+  }
+  const places = reading.places.map((place) => moved[place]), { width } = reading;
+  const variants = reading.variants.map((code, each) =>
+    code && isReturn(places[Math.floor(each / width)]) ? code + carriageReturn - lineFeed : code);
+  return { ...reading, codes, places, variants };
 }

@@ -184,7 +184,8 @@ def checkpoints_to_average(training: RecipeArguments, history: Iterable[Mapping[
     if len(found) < number:
         folder = training.output_dir
         raise ValueError(
-            f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit or lower --save_steps."
+            f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit, or lower "
+            "--save_steps."
         )
     return found[:number]
 

@@ -127,8 +127,8 @@ class RecipeTrainer(Trainer):
 
         Raises:
             SystemExit: If a row is longer than a batch may be, or there are fewer than processes, or the training
-                diverges or writes too few checkpoints to average, or the checkpoint is of other rows, another alphabet, other tags or labels, or another model.
-                Nothing in the folder is changed then.
+                diverges or writes too few checkpoints to average, or the checkpoint is of other rows, another
+                alphabet, other tags or labels, or another model. Nothing in the folder is changed then.
         """
         try:
             self.get_train_dataloader()

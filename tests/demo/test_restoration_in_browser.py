@@ -60,6 +60,7 @@ DIFFERING = [
 ]
 SPOKEN = [
     *(" ", "   ", "\n\n", "voce vem amanha ", "voce vem amanha\r\nnao sei\r\n", "ola\nana\n\nvoce vem", "sim 😀"),
+    *("titulo\r\n\r\r\n eu nao sei\r\n\r\n", "\r\n\tsim  nao\n"),
     *(
         "veja https://x.com/acao",
         "fala com joao@example.com",

@@ -1,5 +1,6 @@
 """The model of dictated Portuguese that comes with the package: what it keeps, what is switched off, its figures."""
 
+import re
 import unicodedata
 import zlib
 
@@ -51,6 +52,16 @@ def test_a_sign_comes_before_a_line_end_of_two_characters():
     assert restored.text == "Você vem amanhã?\r\nNão sei se o João vai."
     assert restored.pieces[15:17] == ["?\r", "\n"]
     assert restored.probabilities[16] == 1
+    texts = ["nao sei\n\nse o joao\nvai\n", "titulo\n\neu nao sei", "\n\r\n\n"]
+    for restore in (restore_accents, restore_text):
+        of_two = restore([text.replace("\n", "\r\n") for text in texts])
+        assert of_two == [text.replace("\n", "\r\n") for text in restore(texts)]
+
+
+@pytest.mark.parametrize("text", ["tudo bem\n\nsim", "\n \n tudo bem \n\nsim\n\n", "\t \n"])
+def test_no_sign_comes_after_white_space(text):
+    assert re.sub(r"[.?!,:;]", "", restore_text(text)).lower() == text
+    assert not re.search(r"(?<!\w)[.?!,:;]", restore_text(text))
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_the_mean_of_checkpoints_is_loaded(tmp_path, which, averaged, tied):
 def test_too_few_checkpoints_to_average_are_refused_before_the_first_step(tmp_path):
     few = {"max_steps": 5, "save_strategy": "steps", "save_steps": 3, "average_last_checkpoints": 3}
     trainer = trainer_of(tmp_path, {"train": PAIRS}, **few)
-    with pytest.raises(SystemExit, match="writes 2 checkpoints in 5 steps; .* 3 that are averaged"):
+    with pytest.raises(SystemExit, match=r"writes 2 checkpoints in 5 steps; .* 3 that are averaged"):
         trainer.fit(None)
     assert trainer.state.global_step == 0
 
