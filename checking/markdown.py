@@ -13,7 +13,7 @@ from .blocks import LINE_END, NOWHERE, Piece, line_starts
 from .html import html_pieces
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
-_SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are no markup
+_SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are not markup
 
 
 def markdown_pieces(source: str) -> Iterator[list[Piece]]:

@@ -53,7 +53,7 @@ def _line(path: Path, finding: Finding, explain: bool) -> str:
 
 
 def _readable(name: str) -> str:
-    """Return the name of a file, with escapes for bytes that are no UTF-8."""
+    """Return the name of a file, with escapes for bytes that are not UTF-8."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 

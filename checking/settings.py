@@ -53,7 +53,7 @@ def read_settings(folder: Path) -> Settings:
     one above it that has them, up to the root of a repository.
 
     Raises:
-        ValueError: If a file is no TOML, or has a key or a value that is not expected.
+        ValueError: If a file is not valid TOML, or has a key or a value that is not expected.
         OSError: If a file cannot be read.
     """
     folder = folder.absolute()
@@ -71,7 +71,7 @@ def _read_table(path: Path) -> dict[str, Any] | None:
     try:
         table: Any = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is no TOML: {error}.") from None
+        raise ValueError(f"{path} is not valid TOML: {error}.") from None
     for name in () if path.name == CONFIGURATION else ("tool", _TABLE):
         table = table.get(name)
         if table is None:

@@ -56,7 +56,7 @@ def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
 
 
 def _left_out(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of what is no prose in the directives of a text."""
+    """Yield the start and end of what is not prose in the directives of a text."""
     for match in _DIRECTIVE.finditer(text, start, end):
         name = match[2].rpartition(":")[2]
         first, last = match.span(4)

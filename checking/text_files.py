@@ -31,7 +31,7 @@ def decode(content: bytes) -> DecodedText:
     """Read bytes as UTF-8, as UTF-16 if they begin with its mark, and otherwise as Windows-1252.
 
     Raises:
-        ValueError: If they are no text: a null character, or bytes that stand for nothing in Windows-1252.
+        ValueError: If they are not text: a null character, or bytes that stand for nothing in Windows-1252.
     """
     mark, encoding = next((each for each in _MARKED if content.startswith(each[0])), (b"", "utf-8"))
     try:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import torch
 from transformers import AutoModelForCausalLM
 
 from atenta import AtentaPairVotesForCausalLM
@@ -137,7 +138,8 @@ def _score(task: Task, rows: Sequence[Row], options: PredictOptions) -> _Scores:
 
 def _score_likelihood(task: LikelihoodTask, rows: Sequence[Row], folder: Path, options: PredictOptions) -> _Scores:
     """Return the scores of the probabilities of texts, by a decoder or by pair votes."""
-    model = load_weights(AutoModelForCausalLM, folder).to(options.device or "cpu")
+    device = options.device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
+    model = load_weights(AutoModelForCausalLM, folder).to(device)
     tokenizer = load_tokenizer(folder)
     if isinstance(task, PromptTask):
         longest = task.options.get("max_length", model.config.max_position_embeddings)

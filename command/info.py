@@ -8,6 +8,7 @@ from atenta.engines.feedback import loading_errors
 from atenta.engines.saved_model import class_of, find_model, is_ours, read_config, read_saved
 from atenta.engines.saved_tensors import count_weights
 from atenta.hub.card_command import restate_command
+from atenta.hub.card_facts import weight_files
 from atenta.hub.card_words import name_some
 
 _SHOWN_CHARACTERS = 60
@@ -48,7 +49,7 @@ def describe_model(name: str) -> dict[str, Any]:
     described = {
         "class": class_of(config),
         "family": str(config.get("model_type", "")).removeprefix("atenta_").replace("_", "-"),
-        "parameters": sum(map(count_weights, folder.glob("model*.safetensors"))) or None,
+        "parameters": sum(map(count_weights, weight_files(folder))) or None,
         "sizes": {key: config[key] for key in _SIZES if config.get(key) is not None},
         "vocabulary": config.get("vocab_size"),
         "characters": "".join(characters),

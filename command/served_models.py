@@ -79,27 +79,28 @@ def load_predictor(options: PredictOptions) -> Predictor:
     """
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
-    if not is_ours(config):
+    if is_ours(config):
+        class_name, kind = class_of(config), kind_of(config).name
+        if kind not in _SERVED:
+            raise ValueError(
+                f"{options.model} is {class_name}, of the kind {kind}, which has no answer for a line; expected one "
+                f"of {', '.join(_SERVED)}. Its card has code that runs it."
+            )
+        load, fitting = _SERVED[kind]
+    else:
         import atenta  # noqa: F401
 
         others = load_config(folder, trust_remote_code=options.trust_remote_code)
+        class_name = ", ".join(others.architectures or [others.model_type])
         if not others.is_encoder_decoder:
-            name = ", ".join(others.architectures or [others.model_type])
-            raise ValueError(f"{options.model} is {name}; expected one of atenta, or an encoder-decoder of others.")
-        if options.is_exported:
-            raise ValueError(f"{options.model} is not a model of atenta, and runs in torch: leave out the engine.")
-        return _load_pipeline(options, folder)
-    kind = kind_of(config).name
-    if kind not in _SERVED:
-        raise ValueError(
-            f"{options.model} is {class_of(config)}, of the kind {kind}, which has no answer for a line; expected one "
-            f"of {', '.join(_SERVED)}. Its card has code that runs it."
-        )
-    load, fitting = _SERVED[kind]
+            raise ValueError(
+                f"{options.model} is {class_name}; expected one of atenta, or an encoder-decoder of others."
+            )
+        load, fitting = _load_pipeline, ("ensemble", "generate", "device")
     for name, flag in _FLAGS.items():
         is_set = options.engine not in IN_TORCH if name == "engine" else getattr(options, name)
         if is_set and name not in fitting:
-            raise ValueError(f"{options.model} is {class_of(config)}; {flag} is not for such a model: leave it out.")
+            raise ValueError(f"{options.model} is {class_name}; {flag} is not for such a model: leave it out.")
     return load(options, folder)
 
 

@@ -156,7 +156,7 @@ class AtentaConfig(PreTrainedConfig):
                 raise ValueError(f"{type(self).__name__} has no option {name!r}. Did you mean {close[0]!r}?")
 
     def _check_names_of_code(self, options: dict[str, Any]) -> None:
-        """Refuse classes of saved code that are not beside the configuration, and what is no such name at all."""
+        """Refuse classes of saved code that are not beside the configuration, and what is not such a name at all."""
         auto_map = options.get("auto_map", {})
         if not _is_auto_map(auto_map):
             raise ValueError(f'auto_map={auto_map!r:.200}; expected classes in files beside it, as "file.Class".')
@@ -171,7 +171,7 @@ class AtentaConfig(PreTrainedConfig):
         """Refuse values that transformers would use before it has checked them."""
         for name in options:
             if hasattr(type(self), name) and name not in _SETTABLE:
-                raise ValueError(f"{name!r} is a part of {type(self).__name__} that is no option; expected no value.")
+                raise ValueError(f"{name!r} is a part of {type(self).__name__} that is not an option; leave it out.")
             if name in _OF_OTHERS and options[name] is not None:
                 raise ValueError(f"{name}={options[name]!r:.200} is for other models; {type(self).__name__} has none.")
         quantization = options.get("quantization_config")

@@ -84,7 +84,7 @@ class AtentaEncoderConfig(AtentaTransformerConfig):
         """Check the values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: If `type_vocab_size` is negative, `character_variants` are no texts of UTF-8 or have no
+            ValueError: If `type_vocab_size` is negative, `character_variants` are not UTF-8 text or have no
                 `window_length`, `spellings_file` is not the name of a text file, n-grams, convolution or pooled
                 blocks have impossible sizes, or as in [`AtentaTransformerConfig`].
         """

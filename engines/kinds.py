@@ -56,10 +56,10 @@ def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
 
 
 def prompt_separator(config: Mapping[str, Any]) -> str:
-    """Return what parted prompts from answers in the training of a decoder: nothing if it learned to continue texts.
+    """Return what separated prompts from answers in the training of a decoder: nothing if it learned to go on.
 
     Raises:
-        ValueError: If it is no text.
+        ValueError: If it is not a text.
     """
     options = saved_options(config, "text-generation")
     separator = options.get("separator", "\n" if options.get("prompts") else "")  # earlier versions saved `prompts`

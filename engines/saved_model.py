@@ -41,7 +41,7 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
         hub_options: as in `snapshot_download`, such as `revision`, and `subfolder` as in `from_pretrained`.
 
     Raises:
-        TypeError: If the name is no text and no path.
+        TypeError: If the name is neither a text nor a path.
         FileNotFoundError: If there is no such model.
         ValueError: If a file of the folder is a link to somewhere else, or the model is not whole without another.
     """
@@ -104,7 +104,7 @@ def check_files(folder: Path) -> None:
     """Check that the files of a model are its own.
 
     Raises:
-        ValueError: If one is a link to somewhere else, is no file or names a file elsewhere, or there is an adapter,
+        ValueError: If one is a link to somewhere else, not a file or names a file elsewhere, or there is an adapter,
             whose model may be anywhere.
     """
     if (folder / "adapter_config.json").exists():

@@ -107,7 +107,7 @@ class TextIds:
             text_pairs: the second text of each pair.
 
         Raises:
-            TypeError: If `texts` or `text_pairs` is no sequence of str.
+            TypeError: If `texts` or `text_pairs` is not a sequence of str.
             ValueError: If a text has a lone surrogate, or there is another number of `text_pairs`.
         """
         return [encoding.ids for encoding in self._encode(texts, text_pairs)]
@@ -156,7 +156,7 @@ class TextIds:
         return input_ids, mask.astype(np.int64)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """Return the text of ids, without special tokens. Bytes that are no UTF-8 become `\ufffd`."""
+        """Return the text of ids, without special tokens. Bytes that are not UTF-8 become `\ufffd`."""
         return self._backend.decode(np.asarray(ids).tolist() if isinstance(ids, np.ndarray) else list(ids))
 
     def stream(self, ids: Iterable[int]) -> Iterator[str]:

@@ -319,7 +319,7 @@ def _count_characters(path: Path) -> int | None:
     model: Any = read_saved(path).get("model")
     vocabulary = model.get("vocab") if isinstance(model, Mapping) else None
     if not isinstance(vocabulary, dict | list):  # a list in tokenizers of words
-        raise ValueError(f"{path} is damaged: model.vocab is no list of tokens; {AS_SAVED}.")
+        raise ValueError(f"{path} is damaged: model.vocab is not a list of tokens; {AS_SAVED}.")
     return sum(len(token) == 1 for token in vocabulary) if model.get("byte_fallback") else None
 
 

@@ -55,7 +55,7 @@ def export_transformers(folder: str | os.PathLike, destination: str | os.PathLik
 
     Raises:
         FileNotFoundError: If there is no such model.
-        FileExistsError: If the destination has something in it, or is no folder.
+        FileExistsError: If the destination has something in it, or is not a folder.
         ValueError: If no class of transformers computes the model, which is found out before anything is written, or
             the copy differs from the original. The message names the options that no class has, and what would have
             one.

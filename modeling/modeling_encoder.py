@@ -209,14 +209,7 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
         Returns:
             `logits` (batch, num_labels); with labels, `loss`, the mean (binary) cross-entropy or squared error.
         """
-        outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         logits = self.classifier(self.dropout(outputs.pooler_output))
         loss = None
         if labels is not None:
@@ -257,14 +250,7 @@ class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
         Returns:
             `logits` (batch, length, num_labels); with labels, `loss`, the mean cross-entropy in nats.
         """
-        outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         logits = self.classifier(self.dropout(outputs.last_hidden_state))
         loss = self.loss_function(logits, labels, self.config, **kwargs) if labels is not None else None
         return TokenClassifierOutput(
@@ -302,14 +288,7 @@ class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
         Returns:
             `start_logits` and `end_logits` (batch, length); with labels, `loss`, their mean cross-entropy in nats.
         """
-        outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         start_logits, end_logits = self.qa_outputs(outputs.last_hidden_state).unbind(-1)
         loss = None
         if start_positions is not None and end_positions is not None:

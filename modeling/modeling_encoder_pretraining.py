@@ -44,14 +44,7 @@ class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
         Returns:
             `logits` (batch, length, vocab_size); with labels, `loss`, the mean cross-entropy in nats.
         """
-        outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         logits = self.lm_head(outputs.last_hidden_state)
         loss = None
         if labels is not None:
@@ -121,14 +114,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
         Returns:
             See [`AtentaEncoderForPreTrainingOutput`]. `loss` needs both kinds of labels.
         """
-        outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         prediction_logits = self.lm_head(outputs.last_hidden_state)
         seq_relationship_logits = self.seq_relationship(outputs.pooler_output)
         loss = None
@@ -181,14 +167,7 @@ class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
         Returns:
             `logits` (batch, 2); with labels, `loss`, the mean cross-entropy in nats.
         """
-        outputs = self.model(
-            input_ids=input_ids,
-            attention_mask=attention_mask,
-            token_type_ids=token_type_ids,
-            position_ids=position_ids,
-            inputs_embeds=inputs_embeds,
-            **kwargs,
-        )
+        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         logits = self.seq_relationship(outputs.pooler_output)
         loss = self.loss_function(logits, labels, 2, **kwargs) if labels is not None else None
         return NextSentencePredictorOutput(

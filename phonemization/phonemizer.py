@@ -68,8 +68,8 @@ class PhonemizedText(NamedTuple):
 
         Args:
             punctuation: whether what is between words stays, with single spaces.
-            word_separator: what parts words, without punctuation.
-            phone_separator: what parts the phones of a word.
+            word_separator: what separates words, without punctuation.
+            phone_separator: what separates the phones of a word.
         """
         words = [phone_separator.join(each.readings[0].phones) if each.readings else each.word for each in self.words]
         if not punctuation:
@@ -145,8 +145,8 @@ class Phonemizer:
             texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.
             variant: one of `variants`; `None` for a model that has none.
             punctuation: whether what is between words stays.
-            word_separator: what parts words, without punctuation.
-            phone_separator: what parts the phones of a word.
+            word_separator: what separates words, without punctuation.
+            phone_separator: what separates the phones of a word.
 
         Returns:
             A text for a text, a list for a list. Numbers and words that cannot be read stay as they are.
@@ -254,7 +254,7 @@ class Phonemizer:
         """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not.
 
         A verb of Portuguese is read apart from the pronoun after it, which is not stressed: the lists of words have
-        many of such pairs wrong. Those with *lo* and *la* stay whole, because *vendê* alone is no word.
+        many of such pairs wrong. Those with *lo* and *la* stay whole, because *vendê* alone is not a word.
         """
         if self._known(word, variant):
             return [word]

@@ -38,8 +38,8 @@ def phonemize(
         texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.
         variant: `"br"` for Brazil, with stress marks, `"br-wikipron"` for Brazil or `"pt"` for Portugal without.
         punctuation: whether what is between words stays.
-        word_separator: what parts words, without punctuation.
-        phone_separator: what parts the phones of a word.
+        word_separator: what separates words, without punctuation.
+        phone_separator: what separates the phones of a word.
 
     Returns:
         A text for a text, a list for a list. Numbers and words that cannot be read stay as they are.

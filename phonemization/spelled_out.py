@@ -219,7 +219,7 @@ def _reader(language: str) -> Callable[[int], str]:
 
 
 def _divide(number: str) -> tuple[str, str, str]:
-    """Return the digits before and after the sign that parts a number, and the sign's name."""
+    """Return the digits before and after the sign that separates a number, and the sign's name."""
     is_point = "," not in number and not re.fullmatch(_THOUSANDS, number)
     whole, _, fraction = number.partition(".") if is_point else number.replace(".", "").partition(",")
     return whole, fraction, "ponto" if is_point else "vírgula"

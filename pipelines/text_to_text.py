@@ -70,8 +70,8 @@ class TextToTextPipeline(SavedPipeline):
         super().__init__(*args, **kwargs)
         if not self.model.can_generate() or not self.model.config.is_encoder_decoder:
             raise ValueError(
-                f"{type(self.model).__name__} is no encoder-decoder that generates, which the pipeline {self.task!r} "
-                "needs: such as a model that AutoModelForSeq2SeqLM loads."
+                f"{type(self.model).__name__} is not an encoder-decoder that generates, as the pipeline {self.task!r} "
+                "expects: load one with AutoModelForSeq2SeqLM."
             )
         config = getattr(self.model, "members", [self.model])[0].config  # an ensemble cuts as its first member does
         self._window_length = getattr(config, "window_length", None)
@@ -111,7 +111,9 @@ class TextToTextPipeline(SavedPipeline):
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         for name in ("return_tensors", "return_text", "return_type", "clean_up_tokenization_spaces"):
             if generate_kwargs.get(name):
-                raise ValueError(f"{name}={generate_kwargs[name]!r} is no option of this pipeline: it returns texts.")
+                raise ValueError(
+                    f"{name}={generate_kwargs[name]!r} is not an option of this pipeline of texts."
+                )
             generate_kwargs.pop(name, None)
         if not isinstance(keep_letters, bool | None):
             raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")

@@ -230,7 +230,7 @@ def _answer(
 ) -> list[str] | list[dict[str, np.ndarray]]:
     """Return the generated texts, which may be cut off, or the outputs of a model that does not generate.
 
-    As in `atenta predict`, the feature tags of a text follow it after a tab, and what parts prompts from answers
+    As in `atenta predict`, the feature tags of a text follow it after a tab, and what separates prompts from answers
     follows a prompt.
     """
     if not engine.can_generate:

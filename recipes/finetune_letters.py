@@ -58,7 +58,7 @@ class LetterArguments:
     _argument_group_name = "letters"
 
     target_separator: Annotated[
-        str | None, "text that parts the units of targets, such as the space between phones; None: they are characters"
+        str | None, "text that separates the units of targets, such as the space between phones; None: characters"
     ] = None
     unique_unit: Annotated[
         str, "unit, such as a stress mark, that a word has once, or never, if training has it so under the word's tags"

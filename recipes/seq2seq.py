@@ -47,7 +47,7 @@ class PairArguments:
 
     target_separator: Annotated[
         str | None,
-        "text that parts the units of targets, such as the space between phones: a new model then writes "
+        "text that separates the units of targets, such as the space between phones: a new model then writes "
         "units instead of characters",
     ] = None
     several_targets: Annotated[

@@ -67,7 +67,7 @@ def sari(sources: Sequence[str], predictions: Sequence[str], references: Sequenc
     with one reference, as EASSE computes it (Alva-Manchego et al., 2019), which is on no index of packages: the F1 of
     the n-grams that the output adds to the source, of those that it keeps, and of those that it deletes, over all
     texts together, averaged over the lengths of 1 to 4 words and then over the three. Nothing that is added is 0, so a
-    copy of the source has a third of the F1 of what is kept. Words are in lower case, and parted as by `13a` of
+    copy of the source has a third of the F1 of what is kept. Words are in lower case, and separated as by `13a` of
     sacrebleu.
     """
     totals = {(kind, order): [0, 0, 0] for kind in range(3) for order in _ORDERS}  # common, of output, of reference

@@ -184,7 +184,7 @@ def load_spellings(config: TaggerConfiguration) -> Spellings | None:
 
     Raises:
         OSError: If the configuration names a file that is not there.
-        ValueError: If what it names is no file in the folder of the model, or as in [`Spellings.load`].
+        ValueError: If what it names is not a file in the folder of the model, or as in [`Spellings.load`].
     """
     path = find_spellings(config)
     return None if path is None else Spellings.load(path, base_characters(config.character_variants))

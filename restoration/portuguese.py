@@ -68,9 +68,9 @@ def restore_text(
 ) -> str | RestoredText | list[str] | list[RestoredText]:
     """Restore what speech recognition leaves out of Portuguese: `voce vem amanha` becomes `Você vem amanhã?`.
 
-    Words are never changed: letters get marks and capitals, and a sign, one of `, . ? ! : ;`, may come after a word:
-    before a space, before a line end and at the end of a text. Marks, capitals and signs that a text has are kept. Digits, hyphens,
-    quotation marks, dashes, URLs, addresses, @names, #tags and code in backticks are not changed.
+    Words are never changed: letters get marks and capitals, and a sign, one of `, . ? ! : ;`, may come after a word,
+    before a space, before a line end and at the end of a text. Marks, capitals and signs that a text has are kept.
+    Digits, hyphens, quotation marks, dashes, URLs, addresses, @names, #tags and code in backticks are not changed.
 
     Args:
         texts: as in [`restore_accents`].

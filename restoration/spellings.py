@@ -108,7 +108,7 @@ class Spellings:
         """Read the content of such a file. Messages call it by its name.
 
         Raises:
-            ValueError: If it is no text in UTF-8, or a line has spellings of different words.
+            ValueError: If it is not UTF-8 text, or a line has spellings of different words.
         """
         try:
             text = content.decode("utf-8").replace("\t", " ")

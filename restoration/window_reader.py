@@ -105,7 +105,7 @@ class WindowReader:
                 *acadêmico* and *académico*, get its marks. By default the model decides for each word.
 
         Raises:
-            TypeError: If `texts` is no sequence of str, or `min_confidence` is not a number.
+            TypeError: If `texts` is not a sequence of str, or `min_confidence` is not a number.
             ValueError: If `min_confidence` is not between 0 and 1, a text has a lone surrogate, `restored` has another
                 name, there is no such variant, or accents are not restored with one.
         """

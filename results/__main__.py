@@ -21,6 +21,7 @@ import transformers  # noqa: F401  first: it registers the models, which imports
 import typer
 
 from atenta.engines.saved_tensors import count_weights
+from atenta.hub.card_facts import weight_files
 from atenta.recipes.samples import SAMPLES
 from atenta.recipes.training.parsing import CONFIGS
 from results.figures import read_run, write_json
@@ -213,9 +214,7 @@ class Runner:
             about["own_command"] = own  # what the recipe itself noted, to be compared with ours
         metrics["run"] = {"machine": f"{platform.machine()}, {os.cpu_count()} cores", **about, **made_by}
         members = [self.outputs / each for each in models] if row.ensemble_of else [folder]
-        metrics["weights"] = sum(
-            count_weights(path) for member in members for path in member.glob("model*.safetensors")
-        )
+        metrics["weights"] = sum(count_weights(path) for member in members for path in weight_files(member))
         write_json(kept, metrics)
 
     def _command(self, row: Row, seed: int) -> str:
@@ -267,7 +266,7 @@ def start(command: Sequence[str], log: Path) -> int:
     """Run a command, show what it prints and add that to a log. Return its status."""
     script, *options = command
     launched = [sys.executable, "-m", "atenta"] if script == "atenta" else [sys.executable, str(ROOT / script)]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # else it is shown late: its output is no terminal
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}  # else it is shown late: its output is not a terminal
     process = subprocess.Popen(
         [*launched, *options], cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )

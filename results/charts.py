@@ -35,7 +35,7 @@ _RING: dict[str, Any] = {  # around the best
 class Measured(NamedTuple):
     """Errors of a task: those of the model with each seed, those without a model of each run, and those of others.
 
-    Bits are no share of all answers, and have an axis of their own.
+    Bits are not a share of all answers, and have an axis of their own.
     """
 
     name: str

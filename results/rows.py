@@ -150,7 +150,7 @@ def read_rows(path: Path = FOLDER / "rows.yaml") -> dict[str, Row]:
     """Return the rows by their names.
 
     Raises:
-        ValueError: If the file is no list of rows, a key is unknown or missing, a name is there twice, or a row names
+        ValueError: If the file is not a list of rows, a key is unknown or missing, a name occurs twice, or a row names
             one that is not before it.
     """
     rows = _by_name(Row, read_yaml(path), path)
@@ -164,7 +164,7 @@ def read_grid(path: Path) -> Grid:
     """Return the grid of a file.
 
     Raises:
-        ValueError: If the file is no grid, a key is unknown or missing, a name is there twice, or a line has steps on
+        ValueError: If the file is not a grid, a key is unknown or missing, a name occurs twice, or a line has steps on
             a column that there is not.
     """
     found = read_yaml(path)

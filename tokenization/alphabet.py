@@ -61,7 +61,7 @@ def find_units(texts: Iterable[str], separator: str) -> list[str]:
     of a text joined are therefore the text.
 
     Args:
-        texts: texts whose units are parted, such as the phones of words.
+        texts: texts whose units are separated, such as the phones of words.
         separator: the text between two units, such as a space.
 
     Raises:

@@ -16,7 +16,7 @@ def find_spellings(config: Any, **hub_options: Any) -> Path | None:
 
     Raises:
         OSError: If the configuration names a file that is not there.
-        ValueError: If what it names is no file in the folder of the model.
+        ValueError: If what it names is not a file in the folder of the model.
     """
     name = getattr(config, "spellings_file", None)
     if name is None:
@@ -35,5 +35,5 @@ def find_spellings(config: Any, **hub_options: Any) -> Path | None:
         raise FileNotFoundError(f"{path}, which config.json names as spellings_file, is not there.")
     if not path.is_file() or path.resolve().parent != (folder / "config.json").resolve().parent:
         # Where files are links, as in the cache of the Hub, all of a model lead to one folder.
-        raise ValueError(f"{path}, which config.json names as spellings_file, is no file in that folder.")
+        raise ValueError(f"{path}, which config.json names as spellings_file, is not a file in that folder.")
     return path

@@ -41,7 +41,7 @@ def list_of_texts(texts: Texts, name: str = "texts") -> list[str]:
     """Return texts as a list.
 
     Raises:
-        TypeError: If it is no sequence, or an item is not a str. The message gives its position and value.
+        TypeError: If it is not a sequence, or an item is not a str. The message gives its position and value.
         ValueError: If a text has a lone surrogate.
     """
     found = list(check_sequence(texts, name, "a list or tuple of str, or a column of a table"))
@@ -88,7 +88,7 @@ def check_outputs(*outputs: "np.ndarray") -> None:
     """Check that outputs of a model are finite. Finite weights give others if they are damaged, or too large.
 
     Raises:
-        ValueError: If a number is infinite, or is none.
+        ValueError: If a number is infinite or NaN.
     """
     import numpy as np  # here, because texts are checked where it is not needed
 

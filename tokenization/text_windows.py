@@ -211,7 +211,7 @@ def _cut_word(word: str, limit: int, count_tokens: Callable[[str], int]) -> Iter
     while start < last and (last - start >= _MOST_COMPOSED * limit or count_tokens(word[start:]) > limit):
         fitting = _count_fitting(map(count_tokens, word[start : start + limit]), limit)
         end = min(start + fitting, last)
-        # A letter is not parted from its marks, together with which it may have more bytes than apart.
+        # A letter is not separated from its marks, together with which it may have more bytes than apart.
         while end > start + 1 and (unicodedata.combining(word[end]) or count_tokens(word[start:end]) > limit):
             end -= 1
         end = max(end, start + 1)

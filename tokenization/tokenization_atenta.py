@@ -144,7 +144,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             family: model family, which selects the input format (`INPUT_FORMATS`).
             tags: feature tags such as `<V>`; each is one token.
             units: units of two or more characters, with the separator before them, as `" aː"`; each is one token.
-            target_separator: the text that parts units; needed with `units`.
+            target_separator: the text that separates units; needed with `units`.
             model_max_length: largest number of tokens in a sequence with `truncation=True`; defaults to no limit.
 
         Raises:
@@ -157,7 +157,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
         tags, units = list(tags), list(units)
         if units and (not target_separator or target_separator.startswith("<")):
             raise ValueError(
-                f"`target_separator` is {target_separator!r}, expected the text that parts the `units`, not with `<`."
+                f"`target_separator` is {target_separator!r}; expected a text that separates the `units`, not `<`."
             )
         vocabulary = build_vocabulary(alphabet, tags, units)
         input_format = INPUT_FORMATS[family]
@@ -216,7 +216,7 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             min_count: lowest count of a character in the alphabet; rarer characters are encoded as bytes.
             tags: as in `from_alphabet`.
             targets: texts whose units are tokens, if there is a `target_separator`.
-            target_separator: the text that parts the units of targets, such as the space between phones.
+            target_separator: the text that separates the units of targets, such as the space between phones.
             model_max_length: as in `from_alphabet`.
 
         Raises:

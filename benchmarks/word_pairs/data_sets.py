@@ -52,7 +52,7 @@ class DataSet:
 
     @property
     def separator(self) -> str | None:
-        """The text that parts the units of a target; `None` if its characters are the units."""
+        """The text that separates the units of a target; `None` if its characters are the units."""
         return self.options.get("target_separator")
 
     @property
@@ -139,8 +139,8 @@ DATA_SETS = {
             ("g2p-pt/fg2p-train.tsv", "g2p-pt/fg2p-val.tsv", "g2p-pt/fg2p-test.tsv"),
             rows={"train": 10_000, "validation": 1_000, "test": 2_000},
             where={
-                "en": "`dicts/pt-br.tsv` of <https://github.com/LeoPR/FG2P>, split by its own code, phones parted by "
-                "spaces, as `fg2p-train.tsv`, `fg2p-val.tsv` and `fg2p-test.tsv` in the folder `g2p-pt`",
+                "en": "`dicts/pt-br.tsv` of <https://github.com/LeoPR/FG2P>, split by its own code, phones separated "
+                "by spaces, as `fg2p-train.tsv`, `fg2p-val.tsv` and `fg2p-test.tsv` in the folder `g2p-pt`",
                 "pt": "`dicts/pt-br.tsv` de <https://github.com/LeoPR/FG2P>, dividido por seu próprio código, fones "
                 "separados por espaços, como `fg2p-train.tsv`, `fg2p-val.tsv` e `fg2p-test.tsv` na pasta `g2p-pt`",
             },

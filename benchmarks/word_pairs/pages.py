@@ -70,7 +70,7 @@ def read_cells(folder: Path) -> list[dict[str, Any]]:
         except (ValueError, LookupError, TypeError):
             known = False
         if not known:
-            raise ValueError(f"{path} is no cell of this table; remove it, and run it again.")
+            raise ValueError(f"{path} is not a cell of this table; remove it, and run it again.")
         cells.append(cell)
     return sorted(cells, key=lambda cell: (cell["minutes"], cell["seed"]))
 

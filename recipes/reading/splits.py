@@ -41,7 +41,7 @@ class RowFormat:
         optional: Further columns that a table may have.
         readers: Readers of files that are not tables, by file suffix.
         key: A column that has another value in each row of a split, if any.
-        together: The column whose rows with the same value are not parted between training and validation; by default
+        together: The column whose rows with the same value are not split between training and validation; by default
             the first.
         order: What finds the order of the columns of a table without a header, as in `read_table`.
     """

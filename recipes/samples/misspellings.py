@@ -82,7 +82,7 @@ def misspell(
         entry: A word in lower case.
         errors: How many errors are made, one after another; a later one may undo an earlier one.
         generator: Draws the errors and their places.
-        taken: Texts that are no misspelling: the entry itself and the other entries.
+        taken: Texts that are not a misspelling: the entry itself and the other entries.
         kinds: The kinds of errors, each equally likely; None: all but those of single random letters.
     """
     for _ in range(_TRIES):

@@ -36,11 +36,11 @@ _MISREAD = (
     ("[eéê][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[eɛ](?= [mn] [{_NUCLEI}])", r"\1ẽ"),
     ("[oóô][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
 )
-_Pronunciations = dict[str, list[str]]  # of each word, the phones of each parted by spaces
+_Pronunciations = dict[str, list[str]]  # of each word, the phones of each separated by spaces
 
 
 def read_list(name: str, split: str) -> _Pronunciations:
-    """Return the pronunciations of each word of a list, in its order: their phones are parted by spaces.
+    """Return the pronunciations of each word of a list, in its order: their phones are separated by spaces.
 
     Args:
         name: one of the values of `LISTS`.

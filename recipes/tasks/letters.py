@@ -77,7 +77,7 @@ class Alignment:
 
 
 def join_units(units: Iterable[str], separator: str | None) -> str:
-    """Return the piece of some units: each is followed by the separator, so that pieces can be joined and parted."""
+    """Return the piece of some units: each is followed by the separator, so that pieces can be joined and split."""
     return "".join(unit + (separator or "") for unit in units)
 
 
@@ -98,7 +98,7 @@ def count_unit(rows: Iterable[Row], unit: str, separator: str | None) -> dict[st
 
 
 def absent_units(rows: Iterable[Row], separator: str | None) -> dict[str, list[str]]:
-    """Return the units that never occur under some tags, by these tags, where that is no accident.
+    """Return the units that never occur under some tags, by these tags, where that is not by accident.
 
     At the frequency that they have in all rows, they would occur ten times or more.
     """

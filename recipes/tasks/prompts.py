@@ -46,7 +46,7 @@ def encode_prompts(
         batch: Columns `prompt` and `answer`.
         tokenizer: A decoder's tokenizer.
         max_length: The maximum tokens of a row.
-        separator: What parts prompts from answers.
+        separator: What separates prompts from answers.
 
     Returns:
         `input_ids`, `<bos> prompt separator answer <eos>`; `labels`, with -100 before the answer.

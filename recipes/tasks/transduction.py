@@ -117,7 +117,7 @@ def nearest_target(output: str, targets: Sequence[str], separator: str | None = 
     Args:
         output: The output.
         targets: The targets that are right.
-        separator: What parts the units that are edited, such as phones; None or empty: they are characters.
+        separator: What separates the units that are edited, such as phones; None or empty: they are characters.
     """
     processor = (lambda text: text.split(separator)) if separator else None
     return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))

@@ -108,7 +108,7 @@ def damage_of(checkpoint: Path, *, with_best: bool = False) -> str | None:
             try:
                 with safe_globals():  # NumPy's state of random numbers, as transformers allows it
                     torch.load(path, map_location="cpu", weights_only=True, mmap=True)
-            except Exception as error:  # torch has many for a file that is no pickle of tensors
+            except Exception as error:  # torch has many for a file that is not a pickle of tensors
                 return f"{name} cannot be read: {type(error).__name__}, {' '.join(str(error).split())[:200]}"
     if with_best and (best := best_of(checkpoint)) not in (None, checkpoint) and (damage := damage_of(best)):
         return f"its best checkpoint, {best}: {damage}"

@@ -57,7 +57,7 @@ def load_or_create(
             and with them the characters.
         targets: Texts whose units are tokens of a new tokenizer, if there is a `target_separator`. A saved one that
             has units learns those that it lacks.
-        target_separator: The text that parts the units of targets.
+        target_separator: The text that separates the units of targets.
         min_count: Lowest count of a character in the alphabet of a new tokenizer.
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
@@ -139,7 +139,7 @@ def _extend(
     With them it gets the characters of the texts that it lacks. All tokens that it had keep their vectors.
 
     Raises:
-        ValueError: If its units are parted by another text.
+        ValueError: If its units are separated by another text.
     """
     saved = tokenizer.get_vocab()
     tokens = sorted(saved, key=saved.__getitem__)

@@ -151,8 +151,8 @@ def test_a_model_of_others(tmp_path):
     printed = run("predict", tmp_path, "a", "ção", *arguments, "--format", "jsonl").stdout
     for line, ranked in zip(printed.splitlines(), expected, strict=True):
         assert [each["text"] for each in json.loads(line)["outputs"]] == [each["generated_text"] for each in ranked]
-    assert "runs in torch: leave out the engine" in refusal("predict", tmp_path, "a", "--engine", "onnx")
-    assert "keep_letters=True needs a model of atenta" in refusal("predict", tmp_path, "a", "--keep_letters")
+    for unfit in (["--engine", "onnx"], ["--quantization", "int8"], ["--keep_letters"], ["--min_confidence", "0.9"]):
+        assert f"T5ForConditionalGeneration; {unfit[0]} is not for" in refusal("predict", tmp_path, "a", *unfit)
 
 
 def test_texts_without_the_tags_of_training_are_pointed_out_once(folders, tmp_path):

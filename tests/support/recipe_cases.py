@@ -72,7 +72,7 @@ TEST_NAMES = ["azevedo", "pereira"]
 
 
 def lines(*rows: Sequence[str] | str) -> str:
-    """Return lines of a text, or of a table whose cells are parted by tabs."""
+    """Return lines of a text, or of a table whose cells are separated by tabs."""
     return "".join((row if isinstance(row, str) else "\t".join(row)) + "\n" for row in rows)
 
 

@@ -26,7 +26,7 @@ class Job:
         train: A file of `source<TAB>target` or, if there are tags, `source<TAB>target<TAB>V;3;PL`.
         validation: A file like it.
         test: A file like it, with each source once.
-        separator: The text that parts the units of a target; `None`: its characters are the units.
+        separator: The text that separates the units of a target; `None`: its characters are the units.
         tagged: Whether the files have tags.
         config: The name of our configuration file.
         options: Its options, of which a peer takes what it knows.

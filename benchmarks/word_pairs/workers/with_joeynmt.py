@@ -17,7 +17,7 @@ from joeynmt.helpers import make_model_dir, resolve_ckpt_path
 from joeynmt.prediction import predict, prepare
 from joeynmt.training import TrainManager
 
-_SPACE = "▁"  # stands for a space in a word: symbols are parted by spaces
+_SPACE = "▁"  # stands for a space in a word: symbols are separated by spaces
 
 
 class TimedManager(TrainManager):
@@ -33,7 +33,7 @@ class TimedManager(TrainManager):
 
 
 def write_symbols(job: Job) -> int:
-    """Write the files as symbols parted by spaces, tags before letters; return the length of the longest target."""
+    """Write the files as symbols separated by spaces, tags before letters; return the length of the longest target."""
     longest = 0
     for split in ("train", "validation", "test"):
         sides: dict[str, list[str]] = {"source": [], "target": []}
