@@ -1,8 +1,12 @@
-"""The sample of accents: no work and no sentence of its tests is trained on."""
+"""The sample of accents, whose digest `test_samples.py` knows: no work and no sentence of its tests is trained on."""
 
 from itertools import combinations
 
+import pytest
+
 from atenta.recipes.samples.files import SPLITS, read_samples
+
+pytestmark = pytest.mark.slow
 
 
 def test_no_work_is_in_two_splits():

@@ -2,9 +2,12 @@
 
 import random
 
+import pytest
+
 from atenta.recipes.samples.misspellings import misspell
 
 
+@pytest.mark.slow  # rows of one digest
 def test_all_tests_have_the_entries_of_the_first(rows_of):
     """Which test_samples.py keeps out of training."""
     entries = {split: {row["positive"] for row in of_split} for split, of_split in rows_of("misspellings").items()}

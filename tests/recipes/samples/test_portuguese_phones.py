@@ -1,10 +1,16 @@
-"""The rows of Portuguese phones: what is left out of training, and the words with two readings."""
+"""The rows of Portuguese phones: what is left out of training, and the words with two readings.
+
+The slow tests are about rows whose digest `test_samples.py` knows.
+"""
+
+import pytest
 
 from atenta.phonemization.portuguese_words import INVENTORIES
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.samples.portuguese_phones import homographs, read_list, readings
 
 
+@pytest.mark.slow
 def test_what_is_trained_on(rows_of):
     rows = rows_of("portuguese_g2p")
     trained = {(row["source"], row["tags"][0]) for row in rows["train"]}
@@ -15,13 +21,12 @@ def test_what_is_trained_on(rows_of):
     assert not {"consequencia", "seqüela", "automovel"} & words
 
 
+@pytest.mark.slow
 def test_what_is_trained_on_has_the_phones_that_are_promised(rows_of):
     phones = {tag: set() for tag in INVENTORIES}
     for row in rows_of("portuguese_g2p")["train"]:
         phones[row["tags"][0][1:-1]].update(row["target"].split(" "))
     assert phones == INVENTORIES
-    for tag, _, of_word in readings():
-        assert INVENTORIES[tag].issuperset(" ".join(of_word).split())
 
 
 def test_homographs_have_both_readings_in_both_variants():
@@ -36,11 +41,13 @@ def test_homographs_have_both_readings_in_both_variants():
 
 
 def test_readings_of_the_closed_class_come_first():
-    known = {(tag, word): of_word for tag, word, of_word in readings()}
+    listed = list(readings())
+    known = {(tag, word): of_word for tag, word, of_word in listed}
     assert known["br", "de"] == ["d ʒ ɪ"]
     assert known["pt", "e"] == ["i"]
     assert known["br", "gosto"] == []
     assert len(known["pt", "gosto"]) == 2
     assert known["br", "pelo"] == ["p e l ʊ"]
     assert ("pt", "pelo") not in known  # a preposition far more often than hair
-    assert len(known) == len(list(readings()))
+    assert len(known) == len(listed)
+    assert all(INVENTORIES[tag].issuperset(" ".join(of_word).split()) for tag, _, of_word in listed)
