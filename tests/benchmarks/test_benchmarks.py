@@ -1,4 +1,4 @@
-"""The benchmarks: turns and ratios on made-up figures, one section from beginning to end, and their pages."""
+"""The benchmarks: turns, the ratios and pages of the project, and one section from beginning to end."""
 
 import json
 
@@ -8,7 +8,7 @@ import torch
 import benchmarks.__main__ as command
 from benchmarks import benchmark_report as report
 from benchmarks.contestants import bind_generate, draw_ids
-from benchmarks.measuring import INT8, LIMIT, ONNX, OURS, Settings, Work, interleave
+from benchmarks.measuring import OURS, Settings, Work, interleave
 from benchmarks.plain_torch import GreedyLimit
 from support.models import GENERATORS, named, tiny_model
 
@@ -35,24 +35,16 @@ def test_contestants_take_turns_and_every_second_round_is_reversed():
     assert interleave(contestants, 1, "work", warm_up=False) == {"a": [9.0], "b": [10.0]}
 
 
-def test_contestants_are_compared_with_the_best_peer_and_the_limit():
-    figures = {OURS: [3.0], ONNX: [0.8], INT8: [0.7], LIMIT: [1.5], "slow": [9.0], "fast": [6.0]}
-    rows = {row["contestant"]: row for row in Work("decode", "ms", figures).rows()}
-    assert rows[OURS]["best_peer"] == "fast"
-    assert (rows[OURS]["to_best_peer"]["middle"], rows[OURS]["to_limit"]["middle"]) == (0.5, 2.0)
-    assert Work("encode", "Mchar/s", figures, more_is_better=True).best_peer == "slow"
-    (alone,) = Work("decode", "ms", {OURS: [3.0]}).rows()
-    assert alone["to_best_peer"] is alone["to_limit"] is None
-
-
-def test_ratios_are_those_of_the_medians_and_their_range_is_within_rounds():
-    """A machine that is slow in one round is slow for all."""
-    work = Work("decode", "ms", {OURS: [2.0, 3.0, 4.0], "GPT-2": [4.0, 8.0, 10.0]})
-    assert tuple(work.rows()[0]["to_best_peer"].values()) == (3 / 8, 3 / 8, 1 / 2)
-    assert report.figure_table(work.rows()).splitlines()[2:] == [
-        "| decode | atenta | 3.00 ms | 2.00 … 4.00 | 0.375 | 0.375 … 0.500 |  |",
-        "|  | GPT-2 | 8.00 ms | 4.00 … 10.0 | 1.00 | 1.00 … 1.00 |  |",
-    ]
+def test_the_rows_of_the_project_follow_from_its_rounds():
+    """Its results have rates and times, contestants that are no peers, a limit, and works without peers."""
+    for path in report.FOLDER.glob("results/cpu/*.json"):
+        section = json.loads(path.read_text(encoding="utf-8"))
+        units = {row["work"]: row["unit"] for row in section["rows"]}
+        works = (
+            Work(name, units[name], figures, more_is_better=units[name].endswith("/s"))
+            for name, figures in section["rounds"].items()
+        )
+        assert [row for work in works for row in work.rows()] == section["rows"], path
 
 
 def test_the_readme_holds_all_sections_of_all_devices_in_order(tmp_path):

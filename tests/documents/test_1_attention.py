@@ -76,21 +76,3 @@ def test_a_mask_that_multiplies_masks_nothing():
     printed_and_kept = (example.printed["weights"] * keep).sum().item()  # masked after softmax, without normalization
     assert printed_and_kept == pytest.approx(0.79, abs=5e-3)
     assert added.sum().item() == pytest.approx(1)
-
-
-def test_printed_weights_do_not_sum_to_one():
-    """Printed: five weights. Even the printed scores, masked as printed, do not give them."""
-    example = worked_example("1/five-tokens")
-    assert example.printed["weights"].sum().item() == pytest.approx(1.26, abs=5e-3)
-    weights = weights_of_scores(example.printed["scores"] * example.inputs["keep"])
-    expected = torch.tensor([0.1999, 0.1859, 0.2160, 0.1859, 0.2123], dtype=torch.float64)
-    assert_close(weights, expected, 5e-5)
-    assert ((weights - example.printed["weights"]).abs() > 0.04).all()
-
-
-def test_softmax_is_invariant_to_a_shift_and_not_to_scale():
-    """Printed: softmax is scale invariant. Adding a constant to all scores changes nothing, a factor does."""
-    scores = worked_example("1/three-words").exact["scores"]
-    weights = weights_of_scores(scores)
-    assert_close(weights_of_scores(scores + 5), weights, LAST_DIGIT)
-    assert farthest(weights_of_scores(scores * 5), weights) > 0.03

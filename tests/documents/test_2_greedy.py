@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from atenta import AtentaDecoderForCausalLM
-from atenta.recipes.decoding.steps import decoding_steps
 from support.documents import word_tokenizer, worked_example
 from support.models import tiny_model
 
@@ -34,13 +33,3 @@ def test_greedy_decoding_chooses_the_most_probable_word(words, model):
     generated = model.generate(ids, max_new_tokens=1, do_sample=False)
     assert words.decode(generated[0]) == f"{example.inputs['prefix']} {example.exact['greedy']}"
     assert example.printed == example.exact
-
-
-def test_a_step_has_every_words_probability(words, model):
-    example = worked_example("2/greedy")
-    ids = words(example.inputs["prefix"], return_tensors="pt").input_ids
-    (step,) = decoding_steps(model, ids, max_new_tokens=1, do_sample=False, num_candidates=4)
-    candidates = step.hypotheses[0].candidates
-    probabilities = {words.decode(candidate.token_id): candidate.probability for candidate in candidates}
-    assert probabilities == pytest.approx(example.inputs["probabilities"])
-    assert [words.decode(candidate.token_id) for candidate in candidates if candidate.chosen] == ["dormindo"]

@@ -3,10 +3,9 @@
 import pytest
 import torch
 from huggingface_hub.errors import StrictDataclassError
-from torch import nn
 
 from atenta import AtentaDecoderConfig
-from atenta.modeling.attention import MultiHeadAttention, eager_attention_forward
+from atenta.modeling.attention import MultiHeadAttention
 from support.documents import LAST_DIGIT, farthest, one_head, worked_example
 from support.models import assert_close
 
@@ -22,15 +21,6 @@ def test_width_of_a_head():
     output, weights = MultiHeadAttention(config, layer_idx=0, is_causal=True)(torch.randn(2, 9, 512))
     assert weights.shape == (2, 8, 9, 9)
     assert output.shape == (2, 9, 512)
-
-
-def test_scores_have_a_row_and_a_column_per_position():
-    """Printed: QᵀK. With positions as rows its shape is width × width, which cannot weight the values. QKᵀ can."""
-    query, key, value = torch.randn(3, 1, 1, 5, 3)
-    with pytest.raises(RuntimeError, match="size"):
-        eager_attention_forward(nn.Module(), query.mT, key.mT, value, None, scaling=3**-0.5)
-    _, weights = eager_attention_forward(nn.Module(), query, key, value, None, scaling=3**-0.5)
-    assert weights.shape == (1, 1, 5, 5)
 
 
 def test_scores_are_scaled_by_the_width_of_a_head():

@@ -7,7 +7,6 @@ import torch
 from torch import nn
 
 from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
-from atenta.modeling.attention import eager_attention_forward
 from atenta.modeling.block import AddAndNorm, TransformerBlock
 from support.models import assert_close, assert_equal, double_model, pad, texts, tiny_config, tiny_model
 
@@ -19,18 +18,6 @@ def decoder_block():
     config = tiny_config(AtentaEncoderDecoderConfig)
     config._attn_implementation = "eager"
     return TransformerBlock(config, layer_idx=0, is_causal=True, cross_attention=True).eval().requires_grad_(False)
-
-
-def as_one_head(states):
-    """Reshape (batch, length, width) to (batch, 1, length, width)."""
-    return states[:, None]
-
-
-def with_another(ids, place):
-    """Return the ids with another character at one place of each text."""
-    other = ids.clone()
-    other[:, place] = (ids[:, place] - 2) % 37 + 3
-    return other
 
 
 @torch.no_grad()
@@ -54,37 +41,6 @@ def test_the_source_is_fixed_and_the_target_grows():
     step_shifted = model(input_ids=shifted, decoder_input_ids=generated[:, :2]).logits[:, 1]
     assert_equal(step, forced)
     assert not torch.allclose(step_shifted, forced, atol=0.1)
-
-
-def test_printed_roles_of_encoder_decoder_attention_need_equal_lengths():
-    """Printed: queries and keys from the encoder, values from the decoder. Their lengths differ."""
-    block, source, target = decoder_block(), torch.randn(1, 7, 32), torch.randn(1, 5, 32)
-    with pytest.raises(RuntimeError, match="size"):
-        eager_attention_forward(
-            block, as_one_head(source), as_one_head(source), as_one_head(target), None, scaling=32**-0.5
-        )
-    output, weights = block.cross_attn(target, key_value_states=source)
-    assert output.shape == target.shape
-    assert weights.shape == (1, 4, 5, 7)
-
-
-@torch.no_grad()
-def test_printed_roles_of_encoder_decoder_attention_leak_the_future():
-    """Printed: values from the decoder and no causal mask, so the first position sees the last one."""
-    model = tiny_model(AtentaEncoderDecoderForConditionalGeneration, attn_implementation="eager")
-    source, target = texts(1, 5), texts(1, 5, seed=2)
-    other = with_another(target, -1)
-    ours = [model(input_ids=source, decoder_input_ids=ids) for ids in (target, other)]
-    changed = (ours[0].logits - ours[1].logits).abs().amax((0, 2)) > 1e-4
-    assert changed.tolist() == [False, False, False, False, True]
-
-    encoded, embed = as_one_head(ours[0].encoder_last_hidden_state), model.get_decoder().embeddings.embed_tokens
-    printed = [
-        eager_attention_forward(model, encoded, encoded, as_one_head(embed(ids)), None, scaling=32**-0.5)[0]
-        for ids in (target, other)
-    ]
-    changed = (printed[0] - printed[1]).abs().amax((0, 2, 3)) > 1e-4
-    assert changed.tolist() == [True] * 5
 
 
 def test_the_residual_of_cross_attention_is_the_decoders():
@@ -135,17 +91,6 @@ def test_padding_of_the_source_is_masked_in_self_and_in_cross_attention(attn_imp
     assert_equal(encoded[mask.bool()], two.encoder_last_hidden_state[mask.bool()])
     assert not torch.allclose(one.logits[1:], unmasked.logits[1:], atol=1e-3)
     assert not torch.allclose(one.logits[1:], cross_unmasked.logits[1:], atol=1e-3)
-
-
-@torch.no_grad()
-def test_the_decoder_reads_the_target_shifted_right():
-    """Printed: encoder and decoder read the same ids. The decoder reads the target, one position later."""
-    model = double_model(AtentaEncoderDecoderForConditionalGeneration)
-    source, target = texts(2, 5), texts(2, 5, seed=2)
-    shifted = torch.cat([torch.full((2, 1), model.config.bos_token_id), target[:, :-1]], dim=1)
-    forced = model(input_ids=source, labels=target).logits
-    assert_equal(forced, model(input_ids=source, decoder_input_ids=shifted).logits)
-    assert not torch.allclose(forced, model(input_ids=source, decoder_input_ids=source).logits, atol=0.1)
 
 
 @torch.no_grad()

@@ -182,17 +182,9 @@ def test_what_the_configuration_says_is_stated(model_class, options, stated, tmp
     assert stated in ModelCard.load(tmp_path / "README.md").text
 
 
-ENGLISH = (
-    *("# Accents\n", "It writes accents.", 'transform("A acao")', "- It knows the spelling of 1880.", ": tales."),
-    *("| left as it is | 0.8500 | 0.5000 |", "| model | 0.9612 | 0.7500 |", "“sentences”:"),
-    *("| 21–40 | 1,200 | 0.9000 | 0.9700 |", "| law | 50 | 0.8000 | 0.8800 |"),
-    *("11–20 characters: word accuracy 0.9300, against 0.9612", "domain “law”: word accuracy 0.8800, against 0.9612"),
-    *("test “sentences”: word accuracy 0.9100, against 0.9612", "`min_confidence=0.9` it decides 98.00 %"),
-    "\n| train | 12,345 | 100.00 % | 100.00 % |\n| validation | 20 | 50.00 % | 99.90 % |",
-    *("[ana/pretrained](https://huggingface.co/ana/pretrained)", "| `learning_rate` | `0.0025` |"),
-    *("Some CPU, x86\\_64, 2 cores, no GPU", ": 4.75 minutes", ": 12.3 Wh, by codecarbon 3.3.2", ": 1.21 g"),
-    *("Brazil", "```sh\npython -m atenta.recipes.seq2seq --output_dir accents\n```\n"),
-    *("Weights: apache-2.0. Code: Apache-2.0.", "year = {2026}", "Python 3.11.7, atenta 0.1.0, torch 2.13.0"),
+ENGLISH = (  # what the whole card that `test_the_card_of_the_model_in_the_box_is_up_to_date` compares does not have
+    *('transform("A acao")', "- It knows the spelling of 1880.", ": 1.21 g", "Brazil"),
+    "[ana/pretrained](https://huggingface.co/ana/pretrained)",
 )
 PORTUGUESE = (
     *("Escreve acentos.", "| texto sem mudança | 0,8500 | 0,5000 |", "“frases”:", ": contos."),

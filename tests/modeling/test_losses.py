@@ -117,13 +117,17 @@ def test_question_answering():
 
 
 def test_teacher_forcing_shifts_the_target_right():
-    """Document 4: the decoder reads `<bos>` and the target without its last character."""
+    """Document 4: the decoder reads `<bos>` and the target without its last character, not what the encoder reads."""
     model = double_model(AtentaEncoderDecoderForConditionalGeneration)
     batch = batch_for(type(model))
     shifted = model.prepare_decoder_input_ids_from_labels(batch["labels"])
     assert shifted[:, 0].tolist() == [1] * 4
     assert torch.equal(shifted[:, 1:], batch["labels"][:, :-1].where(batch["labels"][:, :-1] != -100, torch.tensor(0)))
-    assert_equal_losses(model(**batch).loss, model(**batch, decoder_input_ids=shifted).loss)
+    forced, given = model(**batch), model(**batch, decoder_input_ids=shifted)
+    assert_equal(forced.logits, given.logits)
+    assert_equal_losses(forced.loss, given.loss)
+    as_source = model(**batch, decoder_input_ids=batch["input_ids"])
+    assert not torch.allclose(forced.logits, as_source.logits, atol=0.1)
     assert batch["labels"][0, 3] == -100  # the labels are unchanged
 
 

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+from itertools import chain
 
 import pytest
 from typer.testing import CliRunner
@@ -53,6 +54,11 @@ def test_only_promised_phones_are_written(unseen, variant):
     assert load_portuguese_phones().variants == (*sorted(INVENTORIES),)
     for word in read(" ".join([*WORDS, *unseen]), variant).words:
         assert INVENTORIES[variant].issuperset(word.readings[0].phones), word
+
+
+def test_words_that_are_listed_have_the_promised_phones():
+    for (variant, word), known in load_readings(PHONES_FOLDER).items():
+        assert INVENTORIES[variant].issuperset(chain(*known)), word
 
 
 def test_a_sentence():
@@ -136,6 +142,10 @@ def test_a_pronoun_after_a_verb_is_not_stressed(word, brazil, portugal):
         ("leem", "ˈleẽỹ"),
         ("relacionam", "xelasiˈõnãʊ̃"),
         ("faremos", "faˈɾẽmʊs"),
+        *(("exame", "eˈzãmɪ"), ("lixo", "ˈliʃʊ"), ("acadêmico", "akaˈdẽmikʊ"), ("criminosos", "kɾimiˈnɔzʊs")),
+        *(("senador", "senaˈdox"), ("prejuízo", "pɾeʒuˈizʊ")),  # of which the list with stress makes o and ĩ
+        *(("consequência", "kõseˈkwẽsiə"), ("linguiça", "lĩˈɡwisə"), ("alambique", "alãˈbikɪ")),
+        ("site", "ˈsaytʃɪ"),
     ],
 )
 def test_what_the_spelling_and_other_lists_say_is_mended(word, phones):

@@ -1,8 +1,7 @@
-"""The files of a run have no secrets and no places of its machine, and its card's command has the run's options."""
+"""The files of a run have no secrets and no places of its machine."""
 
 import io
 import json
-import shlex
 import shutil
 import subprocess
 import sys
@@ -11,19 +10,15 @@ from pathlib import Path
 
 import pytest
 import yaml
-from markdown_it import MarkdownIt
 from typer.testing import CliRunner
 
 from atenta.command.main import app
 from atenta.hub.card_command import is_secret
-from atenta.recipes import pretrain_causal
 from atenta.recipes.option_annotations import Mark, options_of
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
-from atenta.recipes.training.parsing import parse_arguments
 from support.recipes import read_metrics, run_here, tiny, write_lines
 
 TOKEN, TOKEN_OF_FILE = "hf_" + "Zy9" * 11, "hf_" + "Xw8" * 11
-TITLE = 'it\'s a `title` of $HOME, 50% *?! \n "ação" \\ #1'
 PUSHED = (
     "README.md",
     "metrics.json",
@@ -36,7 +31,7 @@ PUSHED = (
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    """A finished run with tokens: its folder, its options as words, and what it printed."""
+    """A finished run with tokens: its folder, and what it printed."""
     place = tmp_path_factory.mktemp("place_of_ana")
     text = write_lines(place / "verse.txt", *["Ora direis ouvir estrelas", ""] * 8)
     config = {"prompt": "Ora", "sample_length": 5, "hub_token": TOKEN_OF_FILE}
@@ -44,17 +39,17 @@ def run(tmp_path_factory):
     files = dict.fromkeys(("train_file", "validation_file", "test_file"), text)
     folder = place / "the model"
     words = tiny("pretrain_causal", **files, max_length=64, max_steps=2, output_dir=folder, model_name_or_path="null")
-    words += ["--config", str(place / "my options.yaml"), "--card_title", TITLE, "--hub-token", TOKEN]
+    words += ["--config", str(place / "my options.yaml"), "--hub-token", TOKEN]
     printed = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, redirect_stdout(printed), redirect_stderr(printed):
         patch.chdir(place)
         patch.setenv("HF_TOKEN", TOKEN)
         run_here("pretrain_causal", place, *words)
-    return folder, words, printed.getvalue()
+    return folder, printed.getvalue()
 
 
 def test_no_file_has_the_token(run):
-    folder, _, printed = run
+    folder, printed = run
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert {"options.yaml", "README.md", "trainer_state.json"} <= {path.name for path in files}
     for token in (TOKEN, TOKEN_OF_FILE):
@@ -63,41 +58,11 @@ def test_no_file_has_the_token(run):
 
 
 def test_what_is_pushed_has_no_places(run):
-    folder, _, _ = run
+    folder, _ = run
     for name in (*PUSHED, "learning_curve.png"):
         content = (folder / name).read_bytes()
         assert str(folder.parent).encode() not in content, name
         assert str(Path.home()).encode() not in content, name
-
-
-def test_the_command_on_the_card_gives_the_same_options(run, monkeypatch):
-    folder, words, _ = run
-    monkeypatch.chdir(folder.parent)
-    blocks = MarkdownIt("commonmark").parse((folder / "README.md").read_text(encoding="utf-8").split("\n---\n", 1)[1])
-    (command,) = (each.content for each in blocks if each.type == "fence" and each.info == "sh")
-    assert command.startswith("python -m atenta.recipes.pretrain_causal ")
-    assert shlex.split(command.replace("\\\n", " ")) == shlex.split(read_metrics(folder)["run"]["command"])
-    shown = subprocess.run(
-        ["sh", "-c", command.replace("python", "printf '%s\\0'", 1)], capture_output=True, check=True, text=True
-    ).stdout.split("\0")[2:-1]
-
-    def parse(arguments):
-        dataclasses = (
-            *(pretrain_causal.DocumentArguments, pretrain_causal.StackArguments),
-            *(pretrain_causal.SampleArguments, pretrain_causal.RecipeArguments),
-        )
-        parsed = parse_arguments(
-            *dataclasses, description="", default_config="pretrain_causal.yaml", arguments=arguments
-        )
-        return {name: value for each in parsed for name, value in vars(each).items()}
-
-    given, found = parse(words), parse(shown)
-    assert found["card_title"] == TITLE
-    files = ("train_file", "validation_file", "test_file")
-    assert [found[name] for name in files] == [["verse.txt"]] * 3
-    assert found["output_dir"] == "the model"
-    changed = {name for name in given if str(given[name]) != str(found[name])}
-    assert changed <= {*files, "output_dir", "hub_token", "logging_dir"}
 
 
 def test_the_name_of_an_abbreviated_secret_is_refused_without_its_value(tmp_path, capsys):

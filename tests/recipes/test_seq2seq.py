@@ -3,7 +3,6 @@
 import json
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from transformers import AutoModelForSeq2SeqLM, pipeline
@@ -78,13 +77,6 @@ def test_rows_of_validation_are_spread_over_a_sorted_file(rows, most):
     assert chosen == sorted({*chosen})
     assert chosen[0] == 0
     assert len(chosen) == 1 or chosen[-1] == rows - 1
-
-
-def test_files_of_the_current_folder_are_not_run(run_pairs, tmp_path, monkeypatch):
-    (tmp_path / "json.py").write_text("open('run', 'w')", encoding="utf-8")
-    monkeypatch.chdir(tmp_path)
-    run_pairs(*PAIRS)
-    assert not Path("run").exists()
 
 
 def test_sources_of_any_characters(tmp_path):

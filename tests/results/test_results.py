@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 from results import __main__ as runner
 from results.__main__ import FOLDER, GRIDS, app
 from results.charts import Curve, Measured, Panel, draw_curves, draw_differences, draw_errors
-from results.figures import number_text, read_run, write_json
+from results.figures import read_run, write_json
 from results.pages import write_pages, write_tables
 from results.rows import read_grid, read_rows
 
@@ -52,7 +52,6 @@ FIGURES = [
     {"score": "exact_match", "error": True, "target": 0.998, "label": {"en": "error rate", "pt": "erro"}},
     {"score": "exact_match", "label": {"en": "exact match", "pt": "acertos"}},
 ]
-PUBLISHED = [{"figure": 0.19, "by": "Others", "source": "https://example.org", "weights": 1234567}]
 
 
 def described_rows(recipe):
@@ -61,7 +60,7 @@ def described_rows(recipe):
     where = {"en": "It is at a place.", "pt": "Está num lugar."}
     files = {"command": f"{recipe} --file {{data}}/x", "files": {"x.tsv": "data/x.tsv"}, "where": where}
     return [
-        {**first, "published": PUBLISHED},
+        first,
         {"name": "long", "command": f"{recipe} --start {{outputs}}/first-1", "needs": ["first"], **common},
         {"name": "elsewhere", **files, **common},
         {"name": "after", "command": recipe, "needs": ["elsewhere"], **common},
@@ -218,9 +217,13 @@ def test_a_run_that_failed_goes_on_and_those_before_it_are_in_the_table(run, fol
     recipe = (folder / "recipe.py").read_text(encoding="utf-8")
     (folder / "recipe.py").write_text(recipe.replace('options.get("--fail")', '"2"'), encoding="utf-8")
     assert "first, seed 2: the run ended with status 3" in run("first", status=1)[0]
-    assert "0.999 (1 of 3 seeds)" in pages(folder, "README")[0]
+    english, portuguese = pages(folder, "README")
+    assert "0.999 (1 of 3 seeds)" in english
+    assert "0,999 (1 de 3 sementes)" in portuguese
+    assert "| A task | error rate | not run |" in english
     (folder / "recipe.py").write_text(recipe, encoding="utf-8")
     assert [line.split()[1] for line in run("first")[1]] == ["True", "False"]  # seed 1 is done
+    assert "≤ 0.998: reached" in pages(folder, "README")[0]  # just
 
 
 def test_a_run_that_leaves_no_figures_does_not_take_those_of_an_earlier_one(run, folder):
@@ -228,19 +231,6 @@ def test_a_run_that_leaves_no_figures_does_not_take_those_of_an_earlier_one(run,
     (folder / "recipe.py").write_text("", encoding="utf-8")
     assert "first, seed 1: the run ended without" in run("first", "--again", status=1)[0]
     assert not (folder / "runs" / "first-1.json").exists()
-
-
-def test_the_table_has_means_spreads_targets_and_what_others_published(run, folder):
-    run("first")
-    english, portuguese = pages(folder, "README")
-    assert "| A task | error rate | 0.998 (mean of 3 seeds, 0.997 to 0.999) | 0.500 |" in english
-    assert "≤ 0.998: reached" in english  # just
-    assert "| A task | error rate | not run |" in english
-    assert "0.190 ([Others](https://example.org)), 1,234,567 weights" in english
-    assert "a machine, a processor; torch 2; 2026-11-23" in english
-    assert "0,998 (média de 3 sementes, 0,997 a 0,999) | 0,500 |" in portuguese
-    assert "0,190 ([Others](https://example.org)), 1.234.567 pesos" in portuguese
-    assert "| 1,5 |" in portuguese
 
 
 def test_an_ensemble_has_the_weights_of_its_members(run, folder, evaluated):
@@ -342,30 +332,13 @@ def test_runs_of_a_grid_have_its_cores(run_grid, folder, monkeypatch):
     assert os.environ["OMP_NUM_THREADS"] == "1"
 
 
-def test_figures_against_minutes_have_weights_and_a_picture(tmp_path):
-    grid = described_grid()
-    del grid["compared_with"]
-    figure = {"score": "bits_per_character", "label": both("bits per character")}
-    grid["columns"] = [
-        {"name": f"t{minutes}", "label": both(f"{minutes} minutes"), "command": "recipe.py", "figure": figure}
-        | {"minutes": minutes}
-        for minutes in (2, 10)
-    ]
-    steps = {"t2": 20, "t10": 100}
-    grid["lines"] = [{"name": name, "label": both(name), "steps": steps} for name in ("small", "large")]
-    sizes = read_grid(write(tmp_path / "sizes.yaml", grid))
-    (tmp_path / "sizes.svg").write_text("of earlier runs", encoding="utf-8")
-    write_pages(sizes, tmp_path / "runs", tmp_path)
-    assert not (tmp_path / "sizes.svg").exists()  # there is nothing to compare
-    for name, bits, weights in (("t2_small", 2.5, 1000), ("t10_small", 2.25, 1000), ("t10_large", 2.0, 1234567)):
-        run = {"test": {"model": {"bits_per_character": bits}}, "weights": weights, "run": {"command": name}}
-        write_json(tmp_path / "runs" / f"{name}-42.json", run)
-    write_pages(sizes, tmp_path / "runs", tmp_path)
-    portuguese = (tmp_path / "sizes.pt.md").read_text(encoding="utf-8")
-    assert "| small (pt) | 1.000 | 2,500 |  | 2,250 |  |" in portuguese
-    assert "| large (pt) | 1.234.567 | não executada |  | **2,000** |  |" in portuguese
-    assert "![Bits per character (pt) por minutos, em cada linha](sizes.pt.svg)" in portuguese
-    assert (tmp_path / "sizes.svg").is_file()
+def test_a_picture_is_there_when_there_is_something_to_compare(tmp_path):
+    grid, picture = read_grid(FOLDER / "language_models.yaml"), tmp_path / "language_models.svg"
+    picture.write_text("of earlier runs", encoding="utf-8")
+    write_pages(grid, tmp_path / "runs", tmp_path)
+    assert not picture.exists()
+    write_pages(grid, FOLDER / "language_models", tmp_path)
+    assert picture.is_file()
 
 
 def test_the_pages_of_the_project_are_those_of_its_runs(tmp_path, monkeypatch):
@@ -404,7 +377,6 @@ def test_scores_of_100_are_drawn_as_shares(tmp_path, monkeypatch):
         write_json(tmp_path / f"{name}-42.json", run)
     write_tables(list(read_rows(tmp_path / "rows.yaml").values()), tmp_path, tmp_path)
     assert drawn[0] == Measured("A\n1 − SARI / 100", [0.6], [], [])
-    assert "| SARI, 0 to 100 | 40.000 |" in (tmp_path / "README.md").read_text(encoding="utf-8")
 
 
 ROW = {"name": "a", "task": {}, "command": "recipe.py"}
@@ -441,9 +413,3 @@ def test_malformed_grids_are_named(change, message, tmp_path):
     change(grid)
     with pytest.raises(ValueError, match=message):
         read_grid(write(tmp_path / "choices.yaml", grid))
-
-
-@pytest.mark.parametrize(("value", "expected"), [(0.0058, "0.0058"), (0.01, "0.010"), (0.19, "0.190"), (0, "0.000")])
-def test_small_figures_keep_two_digits(value, expected):
-    assert number_text(value, "en") == expected
-    assert number_text(value, "pt") == expected.replace(".", ",")

@@ -1,24 +1,13 @@
 """Tests of the decoding steps as a picture and as a table."""
 
-from itertools import pairwise
+import re
 
 import pytest
 import torch
-from matplotlib.colors import to_hex
-from matplotlib.patches import Rectangle
 
 from atenta import AtentaDecoderForCausalLM, AtentaTokenizer
 from atenta.recipes.decoding.steps import Candidate, DecodingStep, Finished, Hypothesis, decoding_steps
-from atenta.recipes.pictures.decoding_charts import (
-    CHOSEN,
-    DROPPED,
-    FULL_BAR,
-    KEPT,
-    RESULT,
-    STEPS_PER_ROW,
-    decoding_table,
-    draw_decoding,
-)
+from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
 from support.models import tiny_model
 
 TOKENIZER = AtentaTokenizer.from_texts(["abc \n"], family="decoder")
@@ -39,64 +28,54 @@ def all_candidates(steps):
     return [one for step in steps for hypothesis in step.hypotheses for one in hypothesis.candidates]
 
 
-def bars(axes):
-    return [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+def lines(axes, black):
+    """Lines under bars, which are black, or those from a candidate to a hypothesis."""
+    return [line for line in axes.lines if (line.get_color() == "black") is black]
 
 
-def colours(axes):
-    return [to_hex(bar.get_facecolor()) for bar in bars(axes)]
-
-
-def test_bars_are_as_long_as_probabilities():
-    steps = steps_of()
-    (axes,) = draw_decoding(steps, TOKENIZER).axes
-    candidates = all_candidates(steps)
-    assert [bar.get_width() for bar in bars(axes)] == pytest.approx([FULL_BAR * one.probability for one in candidates])
-    assert colours(axes) == [RESULT if one.chosen else KEPT for one in candidates]
-    shown = [text.get_text() for text in axes.texts]
-    for step in steps:
-        assert f"step {step.number}" in shown
-    assert [text for text in shown if text.startswith("0.") or text == "1.00"] == [
-        f"{one.probability:.2f}" for one in candidates
-    ]
-
-
-def test_sampling_shows_dropped_candidates_and_changed_probabilities():
+def test_each_candidate_has_a_bar_and_a_number_and_those_that_are_dropped_another_colour():
     steps = steps_of(do_sample=True, temperature=2.0, top_k=2)
     (axes,) = draw_decoding(steps, TOKENIZER).axes
     candidates = all_candidates(steps)
+    numbers = [text.get_text() for text in axes.texts if re.fullmatch(r"\d\.\d\d", text.get_text())]
+    assert numbers == [f"{one.probability:.2f}" for one in candidates]
+    length_of_1 = axes.patches[0].get_width() / candidates[0].probability
+    lengths = [bar.get_width() / length_of_1 for bar in axes.patches]
+    assert lengths == pytest.approx([one.probability for one in candidates])
+    lengths = [(line.get_xdata()[1] - line.get_xdata()[0]) / length_of_1 for line in lines(axes, black=True)]
+    assert lengths == pytest.approx([one.kept_probability for one in candidates])
     assert sum(not one.kept for one in candidates) == 4
-    assert [colour == DROPPED for colour in colours(axes)] == [not one.kept for one in candidates]
-    lengths = [line.get_xdata()[1] - line.get_xdata()[0] for line in axes.lines if line.get_color() == "black"]
-    assert lengths == pytest.approx([FULL_BAR * one.kept_probability for one in candidates])
+    kept, dropped = (
+        {bar.get_facecolor() for bar, one in zip(axes.patches, candidates, strict=True) if one.kept is is_kept}
+        for is_kept in (True, False)
+    )
+    assert not kept & dropped
 
 
 def test_lines_connect_chosen_candidates_with_the_hypotheses_they_become():
     steps = steps_of(num_beams=3, min_new_tokens=4)
     (axes,) = draw_decoding(steps, TOKENIZER).axes
-    lane_height = 3 + 2
-    for step, following in pairwise(steps):
-        ends = {
-            round(line.get_ydata()[1] / lane_height): line.get_ydata()[0]
-            for line in axes.lines
-            if line.get_xdata()[1] == step.number + 0.06
-        }
-        assert ends.keys() == set(range(len(following.hypotheses)))
-        for lane, start in ends.items():
-            parent, place = divmod(start - 1, lane_height)
-            hypothesis = step.hypotheses[parent]
-            continued = (*hypothesis.token_ids, hypothesis.candidates[place].token_id)
-            assert continued == following.hypotheses[lane].token_ids
-    assert set(colours(axes)) == {RESULT, CHOSEN, KEPT}
-    assert colours(axes).count(RESULT) == len(steps)
+    bars, names = iter(axes.patches), iter(text for text in axes.texts if text.get_style() == "italic")
+    starts, ends, colours = {}, {}, {}
+    for step in steps:
+        for hypothesis in step.hypotheses:
+            ends[step.number, hypothesis.token_ids] = next(names).get_position()[1]
+            for one in hypothesis.candidates:
+                bar, continued = next(bars), (*hypothesis.token_ids, one.token_id)
+                starts[step.number + 1, continued] = round(bar.get_center()[1])
+                in_result = continued == steps[-1].finished[0].token_ids[: len(continued)]
+                colours.setdefault((one.chosen, in_result), set()).add(bar.get_facecolor())
+    drawn = sorted(tuple(line.get_ydata()) for line in lines(axes, black=False))
+    assert drawn == sorted((starts[each], end) for each, end in ends.items() if each in starts)
+    assert [len(each) for each in colours.values()] == [1, 1, 1]  # in the result, chosen too, and not chosen
+    assert len(set.union(*colours.values())) == 3
 
 
 def test_long_searches_continue_in_the_next_row():
-    length = STEPS_PER_ROW + 1
-    figure = draw_decoding(steps_of(min_new_tokens=length, max_new_tokens=length), TOKENIZER)
+    figure = draw_decoding(steps_of(min_new_tokens=8, max_new_tokens=8), TOKENIZER)
     first, second = ([text.get_text() for text in axes.texts] for axes in figure.axes)
-    for number in range(1, length + 1):
-        assert f"step {number}" in (first if number <= length // 2 else second)
+    for number in range(1, 9):
+        assert f"step {number}" in (first if number <= 4 else second)
 
 
 @pytest.mark.parametrize("show", [draw_decoding, decoding_table])

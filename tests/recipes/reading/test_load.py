@@ -137,11 +137,15 @@ def test_the_samples_of_a_task_are_those_that_it_can_read(training):
     assert found["text"] == {"novels", "portuguese_documents", "languages", "simpler_sentences"}
 
 
-def test_malformed_row(load_pairs, files, training, tmp_path):
-    """The message is a line without commands for a terminal."""
+def test_malformed_row(load_pairs, files, training, tokenizer, tmp_path):
+    """The message is a line without commands for a terminal. In a stream the report finds the row."""
     files["train_file"] = [str(write_lines(tmp_path / "b\n\x1bad.tsv", "ser\tsou", " \tvês"))]
-    with pytest.raises(SystemExit, match=r"b\\n\\x1bad\.tsv, line 2: found an empty source"):
+    message = r"b\\n\\x1bad\.tsv, line 2: found an empty source"
+    with pytest.raises(SystemExit, match=message):
         load_pairs(DataArguments(**files))
+    stream = load_pairs(DataArguments(**files, streaming=True))
+    with pytest.raises(SystemExit, match=message):
+        report_rows(stream, training, COLUMNS, tokenizer)
 
 
 @pytest.mark.parametrize(("suffix", "gap"), [("csv", ","), ("txt", "\t")])
@@ -178,13 +182,6 @@ def test_report_comes_before_the_error(load_pairs, files, training, tokenizer, c
     with pytest.raises(SystemExit, match=r"train, row 0: found 4 tokens .* at most 3"):
         report_rows(splits, training, COLUMNS, tokenizer, max_length=3)
     assert "longer than 3 tokens" in capsys.readouterr().out
-
-
-def test_malformed_row_of_a_stream_is_reported(load_pairs, files, training, tokenizer, tmp_path):
-    files["train_file"] = [str(write_lines(tmp_path / "bad.tsv", "ser\tsou", " \tvês"))]
-    splits = load_pairs(DataArguments(**files, streaming=True))
-    with pytest.raises(SystemExit, match=r"bad\.tsv, line 2: found an empty source"):
-        report_rows(splits, training, COLUMNS, tokenizer)
 
 
 # Encoding

@@ -3,7 +3,6 @@
 `samples/test_samples.py` has the digests of what the samples make of them.
 """
 
-import hashlib
 import re
 import unicodedata
 from itertools import combinations
@@ -41,14 +40,9 @@ def test_licences(file, words):
     assert words in (DATA / file).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("name", "digest"),
-    [("fg2p", "057a60952dc8211f"), ("wikipron_br", "0fed03229663b57d"), ("wikipron_pt", "9232038b7143f86a")],
-)
-def test_words_of_portuguese_lists_are_in_one_split(name, digest):
-    splits = [read_cells(f"g2p_pt/{name}_{split}.tsv") for split in SPLITS]
-    assert hashlib.sha256(repr(splits).encode()).hexdigest()[:16] == digest
-    assert_disjoint(*({row[0] for row in rows} for rows in splits))
+@pytest.mark.parametrize("name", ["fg2p", "wikipron_br", "wikipron_pt"])
+def test_words_of_portuguese_lists_are_in_one_split(name):
+    assert_disjoint(*({row[0] for row in read_cells(f"g2p_pt/{name}_{split}.tsv")} for split in SPLITS))
 
 
 def test_documents_of_bosque_are_in_one_split():
