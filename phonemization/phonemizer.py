@@ -18,7 +18,7 @@ from ..restoration.restorer import CharacterRestorer
 from ..tokenization.base_letters import strip_accents
 from ..tokenization.text_checks import Texts, list_of_texts
 from .letter_tagger import LetterTagger
-from .readings import STRESS, Phones, Reading, load_readings, other_reading, plain_word, read_lexicon
+from .readings import STRESS, Phones, Reading, load_readings, plain_word, read_lexicon
 from .spelled_out import INSTALL, LANGUAGES, in_native_letters, spell_out
 
 _LETTERS = r"(?:[^\W\d_][\u0300-\u036f]*)+"
@@ -33,8 +33,8 @@ class PhonemizedWord(NamedTuple):
 
     Attributes:
         word: as it was read: a number in words, otherwise as in the text.
-        readings: its pronunciations, best first; none if it stays as it is, as a number or letters unknown to the
-            model.
+        readings: its pronunciations, best first, of a homograph the more frequent one; none if it stays as it is, as a
+            number or letters unknown to the model.
         ambiguous: for a homograph, such as *gosto*, the phones of both readings; otherwise nothing.
         source: `"lexicon"`, `"model"`, or `"none"` if it stays as it is.
     """
@@ -46,7 +46,7 @@ class PhonemizedWord(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        """The probability of the best reading, 0 to 1; 0 for a word that stays as it is."""
+        """The probability of the best reading, 0 to 1: half of 1 for a homograph, 0 for a word that stays as it is."""
         return self.readings[0].confidence if self.readings else 0.0
 
 
@@ -224,16 +224,14 @@ class Phonemizer:
         written = self._write(sorted(part for part in parts if not known[part]), variant, n_best)
         answers, unread = {}, []
         for token, of_token in parts_of.items():
-            readings = [[Reading(phones, 1.0) for phones in known[part]] or written[part] for part in of_token]
+            readings = [known[part] or written[part] for part in of_token]
             if not all(readings) or not readings:
                 answers[token] = PhonemizedWord(token, (), (), "none")
                 unread += [] if token.isdecimal() else [token]
                 continue
             source = "lexicon" if all(known[part] for part in of_token) else "model"
             joined = tuple(_join(readings, rank) for rank in range(max(map(len, readings))))
-            ambiguous = self._both(of_token[0], variant, joined[0].phones) if len(of_token) == 1 else ()
-            if ambiguous and joined[0].phones not in ambiguous:  # the model has written neither
-                joined = tuple(Reading(phones, 1 / len(ambiguous)) for phones in ambiguous)
+            ambiguous = self._both(of_token[0], variant) if len(of_token) == 1 else ()
             answers[token] = PhonemizedWord(token, joined, ambiguous, source)
         if unread:
             some = _some(sorted(unread))
@@ -243,12 +241,12 @@ class Phonemizer:
             )
         return answers
 
-    def _known(self, word: str, variant: str | None) -> list[Phones]:
-        """Return how a word is said; nothing if the model decides, as between the readings of a homograph."""
+    def _known(self, word: str, variant: str | None) -> list[Reading]:
+        """Return how a word is said, a homograph in two ways; nothing if the model has to write it."""
         if word in self._lexicon:
-            return self._lexicon[word]
+            return [Reading(phones, 1.0) for phones in self._lexicon[word]]
         known = self._readings.get((variant or "", word), [])
-        return known if len(known) == 1 else []
+        return [Reading(phones, 1 / len(known)) for phones in known]
 
     def _parts(self, word: str, variant: str | None) -> list[str]:
         """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not.
@@ -290,13 +288,10 @@ class Phonemizer:
         spelled = "".join(each if each in known else strip_accents(each.upper().lower()) for each in word)
         return spelled if len(spelled) <= self.tagger.longest and known.issuperset(spelled) else ""
 
-    def _both(self, word: str, variant: str | None, phones: Phones) -> tuple[Phones, ...]:
+    def _both(self, word: str, variant: str | None) -> tuple[Phones, ...]:
         """Return the readings of a homograph; nothing for another word, or one that the user's lexicon decides."""
-        known = self._readings.get((variant or "", word))
-        if known is None or len(known) == 1 or word in self._lexicon:
-            return ()
-        other = other_reading(phones)
-        return tuple(known) or ((phones, other) if other else ())
+        known = self._readings.get((variant or "", word), [])
+        return tuple(known) if len(known) > 1 and word not in self._lexicon else ()
 
 
 def _join(parts: Sequence[Sequence[Reading]], rank: int) -> Reading:

@@ -12,7 +12,6 @@ STRESS = "ˈ"  # a phone of its own, before the stressed syllable
 Phones = tuple[str, ...]
 _PLAIN_SIGNS = str.maketrans("’\u2010\u2011", "'--")
 _PROBABILITY = re.compile(r"\d*\.\d+")
-_OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
 
 
 class Reading(NamedTuple):
@@ -61,7 +60,7 @@ def load_readings(folder: Path) -> dict[tuple[str, str], list[Phones]]:
     """Return the readings of words by their variant and the word, from beside a model; none if it has no such file.
 
     A line is `variant<TAB>word<TAB>phones<TAB>phones…`. One reading is how the word is said. Two are those of a
-    homograph, and so is a line without any, for which the model writes one and [`other_reading`] the other.
+    homograph, the more frequent one first. A word without any, as earlier versions have, is left to the model.
 
     Raises:
         ValueError: If the file is damaged.
@@ -92,22 +91,6 @@ def _rows(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield f"{path}, line {number}", line.split(separator)
-
-
-def other_reading(phones: Phones) -> Phones | None:
-    """Return the phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel.
-
-    Args:
-        phones: with a stress mark.
-    """
-    if STRESS not in phones:
-        return None
-    start = phones.index(STRESS)
-    vowels = (place for place in range(start, len(phones)) if is_vowel(phones[place]))
-    place = next(vowels, None)
-    if place is None or phones[place] not in _OTHER_HEIGHT:
-        return None
-    return (*phones[:place], _OTHER_HEIGHT[phones[place]], *phones[place + 1 :])
 
 
 def is_vowel(phone: str) -> bool:

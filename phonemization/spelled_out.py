@@ -53,8 +53,8 @@ TITLES = (
 )
 # Initials with a vowel that are spelt all the same.
 SPELT = (
-    *("ABNT", "API", "BNDES", "CEO", "DNA", "EUA", "IBGE", "IBM", "ICMS", "INSS", "IPTU", "IPVA", "OAB", "OMS", "RNA"),
-    *("TSE", "UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
+    *("ABNT", "API", "AVC", "BNDES", "CEO", "CPI", "DNA", "EAD", "EUA", "IBGE", "IBM", "ICMS", "IML", "INSS", "IOF"),
+    *("IPI", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE", "UBS", "UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
 )
 LETTER_NAMES = {
     **{"A": "á", "E": "é", "I": "i", "O": "ó", "U": "u"},

@@ -11,7 +11,7 @@ const LETTERS = String.raw`(?:[\p{L}\p{Nl}\p{No}][\u0300-\u036f]*)+`;
 const TOKEN = new RegExp(String.raw`${LETTERS}(?:['’\u2010\u2011-]${LETTERS})*|\p{Nd}+`, "gu");
 const CLITIC = /^([\p{L}\p{N}_]{2,})-(me|te|se|lhes?|[oa]s?|n[oa]s?|vos)$/u; // pronouns after verbs that keep their form
 const UNSEEN = /[\u00ad\u200b-\u200d\u2060]/g; // what has no width inside words
-const STRESS = "ˈ", OTHER_HEIGHT = { e: "ɛ", ɛ: "e", o: "ɔ", ɔ: "o" };
+const STRESS = "ˈ";
 const READINGS = 3; // of each word
 
 /** Return the Phonemizer of the page. */
@@ -66,10 +66,7 @@ export class Phonemizer {
     const isSaid = ({ units }) => units.some((each) => each !== STRESS);
     texts.forEach((each, index) => cache.set(each, !written[index].length || !isSaid(written[index][0]) ? [] :
       written[index].filter(isSaid).map(({ units, confidence }) => ({ phones: units, confidence }))));
-    const readings = (part) => {
-      const known = this.#known(part, variant);
-      return known ? [{ phones: known, confidence: 1 }] : (cache.get(spelled.get(part)) ?? []);
-    };
+    const readings = (part) => this.#known(part, variant) ?? cache.get(spelled.get(part)) ?? [];
     const words = tokens.map(([token]) => this.#answer(token, partsOf.get(token), variant, readings));
     const ends = [0, ...tokens.map(({ index, 0: { length } }) => index + length)];
     const gaps = ends.map((end, index) => spoken.slice(end, tokens[index]?.index));
@@ -90,17 +87,15 @@ export class Phonemizer {
       };
     });
     const source = parts.every((part) => this.#known(part, variant)) ? "lexicon" : "model";
-    const ambiguous = parts.length === 1 ? this.#both(parts[0], variant, joined[0].phones) : [];
-    const [best] = joined, isKnown = (each) => each.join(" ") === best.phones.join(" ");
-    const isNeither = ambiguous.length && !ambiguous.some(isKnown); // of the two readings of a homograph
-    const readings = isNeither ? ambiguous.map((phones) => ({ phones, confidence: 1 / ambiguous.length })) : joined;
-    return { word, readings, ambiguous, source };
+    const both = (parts.length === 1 && this.#known(parts[0], variant)) || [];
+    const ambiguous = both.length > 1 ? both.map(({ phones }) => phones) : [];
+    return { word, readings: joined, ambiguous, source };
   }
 
-  /** Return how a word is said, if it has one reading that is known without the model. */
+  /** Return how a word is said, a homograph in two ways; undefined if the model has to write it. */
   #known(word, variant) {
     const known = this.#readings.get(`${variant}\t${word}`);
-    return known?.length === 1 ? known[0] : undefined;
+    return known?.length ? known.map((phones) => ({ phones, confidence: 1 / known.length })) : undefined;
   }
 
   /** Return what is read of a word: itself, a verb and its pronoun, or parts at hyphens that the model has not. */
@@ -119,25 +114,7 @@ export class Phonemizer {
     const isRead = codePoints(spelled).length <= longest && Array.from(spelled).every((each) => letters.has(each));
     return isRead ? spelled : "";
   }
-
-  /** Return the readings of a homograph; nothing for another word. */
-  #both(word, variant, phones) {
-    const known = this.#readings.get(`${variant}\t${word}`);
-    if (known === undefined || known.length === 1) return [];
-    if (known.length) return known;
-    const other = otherReading(phones);
-    return other ? [phones, other] : [];
-  }
 }
 
 const plainWord = (word) => word.normalize("NFC").toLowerCase().replaceAll("’", "'").replace(/[\u2010\u2011]/g, "-");
 const stripAccents = (text) => text.normalize("NFD").replace(/\p{Mn}/gu, "").normalize("NFC");
-
-/** Return the phones with the other height of the stressed vowel; null without such a vowel. As readings.py. */
-function otherReading(phones) {
-  const start = phones.indexOf(STRESS);
-  const isVowel = (phone) => "aeiouɐəɛɔɪʊɨ".includes(phone.normalize("NFD")[0]);
-  const place = phones.findIndex((phone, index) => index >= start && isVowel(phone));
-  if (start < 0 || place < 0 || !OTHER_HEIGHT[phones[place]]) return null;
-  return phones.with(place, OTHER_HEIGHT[phones[place]]);
-}

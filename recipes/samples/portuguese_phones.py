@@ -12,7 +12,7 @@ from typing import Any
 from rapidfuzz.distance import Levenshtein
 
 from atenta.phonemization.letter_tagger import LetterTagger
-from atenta.phonemization.readings import STRESS, Phones, is_vowel, other_reading, save_readings
+from atenta.phonemization.readings import STRESS, Phones, is_vowel, save_readings
 from atenta.phonemization.spelled_out import FOREIGN_WORD
 from atenta.recipes.samples.files import SPLITS, read_cells
 from atenta.tokenization.base_letters import strip_accents
@@ -36,6 +36,15 @@ _MISREAD = (
     ("[eéê][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[eɛ](?= [mn] [{_NUCLEI}])", r"\1ẽ"),
     ("[oóô][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
 )
+_OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
+# The homographs whose reading with ɛ or ɔ is the more frequent one in running text: *bola*, *gosto*, *leste*. Of most
+# others the noun has e or o, and a rarer form of a verb ɛ or ɔ: *acordo*, *governo*, *jogo*.
+_MOSTLY_OPEN = {
+    *("aposto", "berma", "bola", "bolas", "bordo", "bota", "briquete", "carrego", "coleta", "colher", "colheres"),
+    *("corte", "cortes", "elo", "enrolo", "foda", "forma", "gosto", "ioga", "lerdo", "leste", "meta", "nega", "nego"),
+    *("oca", "olha", "pega", "pego", "percebe", "pezinho", "pilota", "polo", "rola", "rota", "sede", "teto", "toco"),
+    *("troço", "vitelo"),
+}
 _Pronunciations = dict[str, list[str]]  # of each word, the phones of each separated by spaces
 
 
@@ -164,8 +173,8 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
     """Yield what a model of these rows need not learn: tag, word and its readings.
 
     They are the words of the closed class, such as articles, mostly without stress, with frequent words that the lists
-    have wrong, and frequent foreign words, all of one reading; and the homographs. Under `br` these have no readings:
-    a model writes one, and the other has the other vowel.
+    have wrong, and frequent foreign words, all of one reading; and the homographs of Wiktionary, the more frequent
+    reading first.
     """
     closed = [*read_cells("g2p_pt/closed_class.tsv"), *read_cells("g2p_pt/foreign_words.tsv")]
     for tag, word, phones in closed:
@@ -174,9 +183,31 @@ def readings() -> Iterator[tuple[str, str, list[str]]]:
     for tag, words in homographs().items():
         for word, pair in words.items():
             if word not in unstressed:
-                yield tag, word, pair
-                if tag == "pt":
-                    yield "br", word, []
+                yield tag, word, pair[::-1] if word in _MOSTLY_OPEN else pair
+
+
+def homographs_with_stress(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the homographs under `br`, whose list has one reading of each: what a model writes, in both heights."""
+    words = [word for tag, word, of_word in readings() if tag == "pt" and len(of_word) > 1]
+    for word, written in zip(words, tagger.write(words, ("br",))):
+        phones = written[0].units if written else ()
+        if other := other_height(phones):
+            pair = sorted([" ".join(phones), " ".join(other)], reverse=word in _MOSTLY_OPEN)
+            yield "br", word, pair
+
+
+def other_height(phones: Phones) -> Phones | None:
+    """Return the phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel.
+
+    Args:
+        phones: with a stress mark.
+    """
+    if STRESS not in phones:
+        return None
+    place = next((place for place in range(phones.index(STRESS), len(phones)) if is_vowel(phones[place])), None)
+    if place is None or phones[place] not in _OTHER_HEIGHT:
+        return None
+    return (*phones[:place], _OTHER_HEIGHT[phones[place]], *phones[place + 1 :])
 
 
 def exceptions(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
@@ -210,7 +241,7 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
         dict(chain(*(read_list(LISTS[tag], split).items() for split in ("train", "validation")))) for tag in _TESTS
     ]
     words = {*chain(*(read_list(name, split) for name in LISTS.values() for split in ("train", "validation")))}
-    known = {word for tag, word, _ in readings() if tag == "br"}
+    known = {word for tag, word, of_word in readings() if tag == "br" or len(of_word) > 1}
     listed = sorted(word for word in words - known if not re.search(FOREIGN_WORD, word))  # else another is read
     for word, written in zip(listed, tagger.write(listed, ("br",))):
         if written:
@@ -233,7 +264,7 @@ def _mend(word: str, phones: Phones, heights: Sequence[_Pronunciations]) -> Phon
     phones = _with_written_vowels(word, phones)
     in_brazil = [each.split(" ") for each in heights[0].get(word, []) if is_general_brazil(word, each)]
     phones = _with_heard_consonants(word, phones, in_brazil)
-    other = other_reading(phones)
+    other = other_height(phones)
     if other is None:
         return phones
     place = next(place for place, pair in enumerate(zip(phones, other)) if pair[0] != pair[1])
@@ -328,4 +359,4 @@ def _nuclei(phones: Sequence[str]) -> list[str]:
 
 def save_known_words(folder: Path, tagger: LetterTagger) -> None:
     """Write beside a model how the words are said that it need not know, and those that it gets wrong."""
-    save_readings(folder, chain(readings(), exceptions(tagger), corrections(tagger)))
+    save_readings(folder, chain(readings(), homographs_with_stress(tagger), exceptions(tagger), corrections(tagger)))

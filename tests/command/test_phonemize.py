@@ -20,7 +20,7 @@ def loaded(monkeypatch):
 
     def load(name_or_path, *, lexicon, **options):
         given.append((name_or_path, lexicon, options))
-        return Phonemizer(SpellingTagger(), {("br", "gosto"): []})
+        return Phonemizer(SpellingTagger(), {("br", "gosto"): [(*"gosto",), (*"gɔsto",)]})
 
     monkeypatch.setattr(Phonemizer, "from_pretrained", load)
     return given
@@ -35,15 +35,15 @@ def test_lines_become_lines(loaded, tmp_path):
 
 
 def test_jsonl_has_all_that_is_known(loaded):
-    printed = run("--model", "m", "--variant", "br", "--format", "jsonl", "--n_best", 2, "Gosto!").stdout
+    printed = run("--model", "m", "--variant", "br", "--format", "jsonl", "--n_best", 2, "Gosto dos!").stdout
     record = json.loads(printed)
-    assert record["text"] == record["read"] == "Gosto!"
-    assert record["phones"] == "ˈgosto"
-    (word,) = record["words"]
-    assert (word["word"], word["source"]) == ("Gosto", "model")
-    assert [reading["phones"] for reading in word["readings"]] == [["ˈ", *"gosto"], ["ˈ", *"gɔstɔ"]]
-    assert word["readings"][0]["confidence"] == pytest.approx(0.75)
-    assert word["ambiguous"] == [["ˈ", *"gosto"], ["ˈ", *"gɔsto"]]
+    assert record["text"] == record["read"] == "Gosto dos!"
+    assert record["phones"] == "gosto ˈdos"
+    word, other = record["words"]
+    assert (word["word"], word["source"], other["source"]) == ("Gosto", "lexicon", "model")
+    assert [reading["phones"] for reading in word["readings"]] == word["ambiguous"] == [[*"gosto"], [*"gɔsto"]]
+    assert [reading["phones"] for reading in other["readings"]] == [["ˈ", *"dos"], ["ˈ", *"dɔs"]]
+    assert [each["confidence"] for each in (word["readings"][0], other["readings"][0])] == pytest.approx([0.5, 0.75])
 
 
 def test_a_lexicon_has_each_word_once_without_stress_marks(loaded):

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from atenta.phonemization.readings import load_readings, other_reading, read_lexicon, save_readings
+from atenta.phonemization.readings import load_readings, read_lexicon, save_readings
 
 
 def test_a_lexicon_of_aligners_is_read(tmp_path):
@@ -52,19 +52,3 @@ def test_damaged_readings_are_named(tmp_path, line):
     (tmp_path / "readings.txt").write_text(f"br\tde\td\n{line}\n", encoding="utf-8")
     with pytest.raises(ValueError, match=r"readings\.txt, line 2 is damaged"):
         load_readings(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("phones", "other"),
-    [
-        ("ˈ ɡ o s t ʊ", "ˈ ɡ ɔ s t ʊ"),
-        ("ˈ s ɛ d ʒ ɪ", "ˈ s e d ʒ ɪ"),
-        ("k o ˈ ʎ e x", "k o ˈ ʎ ɛ x"),  # not the vowel before the stress
-        ("ˈ k a z ə", None),
-        ("ˈ b õ", None),  # no height to choose
-        ("ɡ o ʃ t u", None),  # no stress
-        ("ˈ", None),
-    ],
-)
-def test_the_other_reading_has_the_other_stressed_vowel(phones, other):
-    assert other_reading(tuple(phones.split())) == (other and tuple(other.split()))

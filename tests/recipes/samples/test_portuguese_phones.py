@@ -7,7 +7,7 @@ import pytest
 
 from atenta.phonemization.portuguese_words import INVENTORIES
 from atenta.recipes.samples.files import SPLITS
-from atenta.recipes.samples.portuguese_phones import homographs, read_list, readings
+from atenta.recipes.samples.portuguese_phones import homographs, other_height, read_list, readings
 
 
 @pytest.mark.slow
@@ -45,9 +45,25 @@ def test_readings_of_the_closed_class_come_first():
     known = {(tag, word): of_word for tag, word, of_word in listed}
     assert known["br", "de"] == ["d ʒ ɪ"]
     assert known["pt", "e"] == ["i"]
-    assert known["br", "gosto"] == []
-    assert len(known["pt", "gosto"]) == 2
+    assert known["pt", "acordo"] == ["ɐ k o ɾ d u", "ɐ k ɔ ɾ d u"]  # the noun, then the verb
+    assert known["pt", "gosto"] == ["ɡ ɔ ʃ t u", "ɡ o ʃ t u"]  # the verb, then the noun
     assert known["br", "pelo"] == ["p e l ʊ"]
     assert ("pt", "pelo") not in known  # a preposition far more often than hair
     assert len(known) == len(listed)
     assert all(INVENTORIES[tag].issuperset(" ".join(of_word).split()) for tag, _, of_word in listed)
+
+
+@pytest.mark.parametrize(
+    ("phones", "other"),
+    [
+        ("ˈ ɡ o s t ʊ", "ˈ ɡ ɔ s t ʊ"),
+        ("ˈ s ɛ d ʒ ɪ", "ˈ s e d ʒ ɪ"),
+        ("k o ˈ ʎ e x", "k o ˈ ʎ ɛ x"),  # not the vowel before the stress
+        ("ˈ k a z ə", None),
+        ("ˈ b õ", None),  # no height to choose
+        ("ɡ o ʃ t u", None),  # no stress
+        ("ˈ", None),
+    ],
+)
+def test_the_other_height_is_that_of_the_stressed_vowel(phones, other):
+    assert other_height(tuple(phones.split())) == (other and tuple(other.split()))
