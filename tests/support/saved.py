@@ -1,13 +1,22 @@
-"""Tiny models saved with the tokenizer of their family, as by a recipe."""
+"""Tiny models saved with the tokenizer of their family, as by a recipe, and changes in what is saved."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from transformers import PreTrainedModel
 
 from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 from support.models import double_model, tiny_model
+
+
+def edit_json(path: Path, **changes: Any) -> dict[str, Any]:
+    """Change values of a JSON file, and return what they were, `None` if there were none."""
+    saved = json.loads(path.read_bytes())
+    path.write_text(json.dumps(saved | changes), encoding="utf-8")
+    return {key: saved.get(key) for key in changes}
 
 
 def save_with_tokenizer(model_class: type[PreTrainedModel], folder: Path, **options) -> PreTrainedModel:
