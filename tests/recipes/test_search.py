@@ -13,7 +13,6 @@ from atenta import (
     AtentaEncoderForPreTraining,
     AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
-    AtentaTokenizer,
 )
 from atenta.recipes import search
 from atenta.recipes.retrieval import ALL, COMBINED, embed
@@ -21,6 +20,7 @@ from atenta.recipes.search import format_results, load_encoder
 from atenta.recipes.training.results import table
 from support.models import tiny_model
 from support.recipes import arguments, read_metrics, run_here, write_lines
+from support.saved import save, tokenizer_of
 
 NAME = "search"
 PASSAGES = ["O gato dorme no sofá da sala.", "Um rio corre para o mar.", "A universidade abriu em março."]
@@ -33,11 +33,9 @@ MISSPELLED = {
 
 def save_encoder(folder, seed=0, model_class=AtentaEncoderForPreTraining):
     """Save a tiny model and its tokenizer, as pretrain_masked.py does."""
-    family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
-    tokenizer = AtentaTokenizer.from_texts(PASSAGES, family="decoder" if family == "pair-votes" else family)
-    sizes = {} if family == "pair-votes" else {"max_position_embeddings": 16}
-    tiny_model(model_class, seed, vocab_size=len(tokenizer), **sizes).save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    tokenizer = tokenizer_of(model_class, PASSAGES)
+    sizes = {} if model_class is AtentaPairVotesForCausalLM else {"max_position_embeddings": 16}
+    save(tiny_model(model_class, seed, vocab_size=len(tokenizer), **sizes), tokenizer, folder)
     return folder
 
 
