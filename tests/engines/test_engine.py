@@ -15,7 +15,14 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
-from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassification, AtentaTokenizer
+from atenta import (
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForTokenClassification,
+    AtentaTokenizer,
+    phonemize,
+    restore_accents,
+    restore_text,
+)
 from atenta.engines import choice
 from atenta.engines.choice import ONNX_FOLDER, ChosenEngine
 from atenta.engines.engine import load_engine
@@ -69,9 +76,16 @@ def expected(folders):
 
 def test_a_text_that_names_a_file_is_pointed_out(engines, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "ca").touch()
-    with pytest.warns(UserWarning, match="'ca' is also the name of a file"):
-        engines["encoder-decoder", "onnx"].generate("ca", max_new_tokens=3)
+    functions = [engines["decoder", "onnx"].generate, phonemize, restore_accents, restore_text]
+    expected = [answer(["nao", "acao.txt"]) for answer in functions]
+    (tmp_path / "acao.txt").write_text("nao", encoding="utf-8")
+    for answer, texts in zip(functions, expected):
+        with pytest.warns(UserWarning, match=r"'acao\.txt' is also the name of a file") as warned:
+            assert answer(["nao", "acao.txt"]) == texts
+        assert [each.filename for each in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert restore_accents(["nao", tmp_path / "acao.txt"]) == ["não", "não"]
 
 
 @one_of_each

@@ -160,10 +160,3 @@ def test_comparison_with_another_kind_of_model_is_refused_at_once(tmp_path, caps
         printed = capsys.readouterr().err
         assert f"--compare_with {tmp_path / 'votes'}: " in printed
         assert ("atenta_pair_votes; expected atenta_decoder" if content is None else "config.json") in printed
-
-
-def test_an_output_folder_that_is_a_file_is_refused_before_anything_is_read(tmp_path):
-    file = write_lines(tmp_path / "file")
-    for folder in (file, file / "folder"):
-        with pytest.raises(SystemExit, match=f"--output_dir {folder}: expected a folder to write in"):
-            run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", output_dir=folder))

@@ -174,12 +174,10 @@ def test_an_index_from_another_model_or_other_texts_is_refused_or_replaced(searc
         ({"text_folder": "nowhere"}, "--text_folder nowhere"),
         ({"sample_by": "page"}, "--sample_by page"),
         ({"queries_file": "nowhere.tsv"}, "nowhere.tsv"),
-        ({"output_dir": "file/below"}, "--output_dir .*file/below: found a file"),
     ],
 )
 def test_invalid_options_are_refused_before_the_model_is_loaded(run, tmp_path, monkeypatch, option, message):
     monkeypatch.chdir(tmp_path)
-    write_lines(tmp_path / "file", "a")
     with pytest.raises(SystemExit, match=message):
         run(**{"model_name_or_path": "nowhere"} | option)
 
@@ -236,14 +234,3 @@ def test_a_terminal_gets_no_commands_from_passages(run, tmp_path, capsys):
     assert "um \\x1b[31mrio\\x9b" in printed
     assert "“rio\\x1b[0m”" in printed
     assert not {"\x1b", "\x9b"} & set(printed)
-
-
-def test_an_interruption_is_one_line(run, monkeypatch, capsys):
-    def interrupted(_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(search, "_read", interrupted)
-    with pytest.raises(SystemExit) as stopped:
-        run()
-    assert stopped.value.code == 130
-    assert capsys.readouterr().err.startswith("\nStopped. ")
