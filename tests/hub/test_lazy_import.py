@@ -225,24 +225,6 @@ def test_calls_come_after_each_execution_and_not_before(calls):
     assert calls[6:] == ["at once"]
 
 
-def test_call_finds_the_module_that_replaced_itself(calls, tmp_path):
-    source = "import sys, types; sys.modules[__name__] = types.ModuleType('replacement')"
-    (tmp_path / "hooked.py").write_text(source, encoding="utf-8")
-    call_after_import("hooked", lambda: calls.append(importlib.import_module("hooked").__name__))
-    importlib.import_module("hooked")
-    assert calls == ["replacement"]
-
-
-def test_error_of_the_call_is_an_error_of_the_import(calls):
-    def fail() -> None:
-        raise RuntimeError("no")
-
-    call_after_import("hooked", fail)
-    with pytest.raises(RuntimeError, match=r"^no$"):
-        importlib.import_module("hooked")
-    assert "hooked" not in sys.modules
-
-
 def test_module_that_is_not_there(calls, tmp_path):
     call_after_import("hooked_nowhere", lambda: calls.append("called"))
     assert importlib.util.find_spec("hooked_nowhere") is None
