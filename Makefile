@@ -119,7 +119,7 @@ fuzz: $(ENVIRONMENT)  ## damage data, options, checkpoints and models in 5,000 w
 	.venv/bin/python $(PYTEST) tests/fuzz $(FUZZ)
 
 kill-test: $(ENVIRONMENT)  ## kill a training 50 times at random moments: it must end as if it never had been
-	OMP_NUM_THREADS=1 .venv/bin/python tests/fuzz/kills.py
+	KILLS=50 .venv/bin/python -m pytest --capture no --timeout 0 -k random_moments tests/recipes/training/test_resuming.py
 
 test-oldest: $(OLDEST_ENVIRONMENT)  ## run all tests but the slow ones with the oldest dependencies allowed
 	.venv-oldest/bin/python $(PYTEST) -m "not slow"

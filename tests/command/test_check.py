@@ -94,18 +94,6 @@ def test_what_cannot_be_checked(file, tmp_path):
     run(file, code=2)
 
 
-def test_it_needs_neither_torch_nor_transformers(file):
-    script = (
-        "import sys; sys.argv = ['atenta', 'check', '.']\n"
-        "from atenta.command.main import main\n"
-        "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code == 1, ended.code\n"
-        "assert not {'torch', 'transformers', 'datasets', 'yaml'} & sys.modules.keys()"
-    )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True)
-    assert done.returncode == 0, done.stderr
-    assert "informacao → informação" in done.stdout.decode()
-
-
 def test_hook_and_action_run_the_command():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "atenta check"

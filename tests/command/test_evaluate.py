@@ -15,7 +15,7 @@ from atenta.engines.onnx_export import export_onnx
 from atenta.tokenization.base_letters import strip_accents
 from support.command import refusal, run
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
-from support.saved import save_pairs, save_with_tokenizer
+from support.saved import edit_json, save_pairs, save_with_tokenizer
 
 WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E abro as janelas", "pálido de espanto"]
@@ -112,9 +112,8 @@ def test_a_decoder_of_prompts_of_an_earlier_version_is_scored_alike(tmp_path):
     options = {"train_file": file, "validation_file": file, "output_dir": folder, "max_length": 80, "max_steps": 2}
     run_here("finetune_generation", tmp_path, *tiny("finetune_generation", **options))
     expected = evaluate(folder, file)
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["task_specific_params"]["text-generation"] = {"prompts": True, "max_length": 80}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    earlier = {"text-generation": {"prompts": True, "max_length": 80}}
+    edit_json(folder / "config.json", task_specific_params=earlier)
     assert evaluate(folder, file) == expected
 
 
@@ -244,6 +243,5 @@ def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp
 )
 def test_what_was_saved_for_other_rows_is_refused(tmp_path, saved_for_tasks, message):
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
-    config = json.loads((model / "config.json").read_bytes())
-    (model / "config.json").write_text(json.dumps({**config, "task_specific_params": saved_for_tasks}), "utf-8")
+    edit_json(model / "config.json", task_specific_params=saved_for_tasks)
     assert message in evaluate(model, write_lines(tmp_path / "rows.tsv", "a\tb"), code=1)

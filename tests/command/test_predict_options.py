@@ -1,6 +1,5 @@
 """Options of `atenta predict`, given or saved: their effect in both engines, and which are refused."""
 
-import json
 import shutil
 from typing import get_args
 
@@ -22,7 +21,7 @@ from atenta.engines.onnx_export import export_onnx
 from atenta.restoration.portuguese import MODEL_FOLDER
 from support.command import refusal, run
 from support.exported import save_lively
-from support.saved import save_pairs, save_with_tokenizer
+from support.saved import edit_json, save_pairs, save_with_tokenizer
 
 
 @pytest.mark.parametrize(
@@ -60,12 +59,6 @@ def test_options_of_generation_are_refused_whatever_the_engine(folders, engine, 
     assert message in refusal("predict", folders[0], "ser", "--engine", engine, *arguments)
 
 
-def save_options(folder, **options):
-    """Change options of generation in a saved model."""
-    file = folder / "generation_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text(encoding="utf-8")) | options), encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     """Folders of an encoder-decoder and a decoder with ONNX files."""
@@ -90,7 +83,7 @@ def exported(tmp_path_factory):
 )
 def test_saved_options_are_refused_at_every_door(exported, tmp_path, kind, name, value):
     folder = shutil.copytree(exported / kind, tmp_path / "model")
-    save_options(folder, **{name: value})
+    edit_json(folder / "generation_config.json", **{name: value})
     auto_class = AutoModelForSeq2SeqLM if kind == "pairs" else AutoModelForCausalLM
     lines = [refusal("predict", folder, "abc", "--engine", engine) for engine in get_args(ChosenEngine)]
     for door in (load_engine, auto_class.from_pretrained):
@@ -115,7 +108,7 @@ def test_saved_options_are_refused_at_every_door(exported, tmp_path, kind, name,
 )
 def test_saved_options_have_the_same_effect_in_both_engines(exported, tmp_path, options):
     folder = shutil.copytree(exported / "pairs", tmp_path / "model")
-    save_options(folder, **{"max_length": 40, **options})
+    edit_json(folder / "generation_config.json", **{"max_length": 40, **options})
     texts = ("abc", "cabeça", "a e o.")
     by_torch, by_onnx = (run("predict", folder, *texts, "--engine", name).stdout for name in ("torch", "onnx"))
     assert by_torch == by_onnx
@@ -126,7 +119,7 @@ def test_saved_options_have_the_same_effect_in_both_engines(exported, tmp_path, 
 
 def test_the_model_may_sample_by_itself(tmp_path):
     folder = save_pairs(tmp_path, 1)
-    save_options(folder, do_sample=True)
+    edit_json(folder / "generation_config.json", do_sample=True)
     run("predict", folder, "ser", "--temperature", ".5")
     assert "do_sample=True with num_beams=2" in refusal("predict", folder, "ser", "--num_beams", 2)
 

@@ -1,6 +1,5 @@
 """Saved models whose weights or files are not what was saved: every way to open one refuses it by name."""
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -27,7 +26,7 @@ from atenta.engines.kinds import kind_of
 from atenta.engines.onnx_export import export_onnx
 from atenta.hub.card import make_card
 from atenta.recipes.tasks.tagging import TaggingTask
-from support.saved import save_with_tokenizer
+from support.saved import edit_json, save_with_tokenizer
 from support.small_models import SMALL_MODELS
 from support.taggers import BASES, make_restorer
 
@@ -150,9 +149,7 @@ def test_weights_that_are_not_those_of_the_model_are_named(folder_of, kind, door
 
 def test_a_type_that_does_not_fit_the_weights_is_refused(folder_of):
     folder = folder_of("texts")
-    path = folder / "config.json"
-    config = json.loads(path.read_bytes())
-    path.write_text(json.dumps({**config, "model_type": "t5"}), encoding="utf-8")
+    edit_json(folder / "config.json", model_type="t5")
     with pytest.raises(SystemExit, match=r"lack decoder\.block"):
         command("predict", folder, TEXT)
 
@@ -239,9 +236,7 @@ def test_outputs_that_are_no_numbers_are_no_answers(tmp_path, kind):
 def test_a_kind_that_is_not_known_is_refused_by_name(name, tmp_path):
     """Such a model has a head of other kinds, whose answers would be wrong."""
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path / "model")
-    config = json.loads((tmp_path / "model" / "config.json").read_text(encoding="utf-8"))
-    config["task_specific_params"] = {"token-classification": {"kind": name}}
-    (tmp_path / "model" / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    edit_json(tmp_path / "model" / "config.json", task_specific_params={"token-classification": {"kind": name}})
     for door in (CHARACTER_DOORS["predict"], evaluate, make_card):
         with pytest.raises((SystemExit, ValueError), match=f"kind of AtentaEncoderForTokenClassification is {name!r}"):
             door(tmp_path / "model")

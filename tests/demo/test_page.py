@@ -25,12 +25,20 @@ def type_text(page, text):
     expect(page.locator("#restored")).to_have_text(restore_accents(text))
 
 
-def test_accents_appear_as_one_types(open_page):
-    page = open_page()
+def test_accents_appear_as_one_types_and_are_copied(open_page):
+    page = open_page(permissions=["clipboard-read", "clipboard-write"])
     type_text(page, "A acao comecou amanha, nao e?")
     expect(page.locator("#counts")).to_have_text(
         re.compile(r"^29 characters · 6 changes · \d+ doubtful · [\d.,]+ [mµ]s per character$")
     )
+    page.locator("#copy").click()
+    expect(page.locator("#copy")).to_have_text("Copied")
+    assert page.evaluate("navigator.clipboard.readText()") == restore_accents("A acao comecou amanha, nao e?")
+    text = "A licao de historia e para a avo da Sabara."
+    type_text(page, text)
+    page.locator("#confidence").fill("0.99")
+    expect(page.locator("#restored")).to_have_text(restore_accents(text, min_confidence=0.99))
+    assert restore_accents(text, min_confidence=0.99) != restore_accents(text)
 
 
 def test_alternatives_are_chosen_by_keyboard_and_last_through_edits(open_page):
@@ -71,23 +79,6 @@ def test_a_tap_opens_alternatives(open_page):
     page = open_page(viewport={"width": 390, "height": 844}, has_touch=True)
     page.locator("#restored .mark").first.tap()
     expect(page.locator("#alternatives")).to_be_visible()
-
-
-def test_doubtful_characters_stay_below_the_confidence_that_is_asked_for(open_page):
-    page = open_page()
-    text = "A licao de historia e para a avo da Sabara."
-    type_text(page, text)
-    page.locator("#confidence").fill("0.99")
-    expect(page.locator("#restored")).to_have_text(restore_accents(text, min_confidence=0.99))
-    assert restore_accents(text, min_confidence=0.99) != restore_accents(text)
-
-
-def test_the_restored_text_is_copied(open_page):
-    page = open_page(permissions=["clipboard-read", "clipboard-write"])
-    type_text(page, "Nao e facil.")
-    page.locator("#copy").click()
-    expect(page.locator("#copy")).to_have_text("Copied")
-    assert page.evaluate("navigator.clipboard.readText()") == "Não é fácil."
 
 
 def test_a_file_is_restored_and_saved_under_a_new_name(open_page, tmp_path, keep_picture):
@@ -183,8 +174,12 @@ def test_a_file_waits_for_what_is_typed(run_script):
     assert of_file <= 1 < 3 <= of_text
 
 
-def test_the_reading_of_a_file_is_cancelled(open_page, tmp_path):
+def test_the_reading_of_a_file_is_overtaken_by_a_newer_file_and_cancelled(open_page):
     page = open_page()
+    open_long_file(page)
+    page.locator("#file").set_input_files({"name": "nota.txt", "mimeType": "text/plain", "buffer": b"Nao e facil."})
+    expect(page.locator("#save")).to_have_text("Save nota.accents.txt")
+    expect(page.locator("#file-progress")).to_be_hidden()
     open_long_file(page)
     page.get_by_role("button", name="Cancel the reading of the file").press("Enter")
     expect(page.locator("#file-progress")).to_be_hidden()
@@ -194,21 +189,13 @@ def test_the_reading_of_a_file_is_cancelled(open_page, tmp_path):
     expect(page.locator("#file-state")).to_have_text("foi cancelado")
 
 
-def test_a_newer_file_takes_the_place_of_the_one_that_is_read(open_page):
-    page = open_page()
-    open_long_file(page)
-    page.locator("#file").set_input_files({"name": "nota.txt", "mimeType": "text/plain", "buffer": b"Nao e facil."})
-    expect(page.locator("#save")).to_have_text("Save nota.accents.txt")
-    expect(page.locator("#file-progress")).to_be_hidden()
-
-
 def paste(page, text):
     page.evaluate("(text) => navigator.clipboard.writeText(text)", text)
     page.locator("#given").press("Control+a")
     page.locator("#given").press("Control+v")
 
 
-def test_a_long_text_in_the_box_is_overtaken_by_a_newer_one(open_page):
+def test_the_reading_of_a_long_text_in_the_box_is_overtaken_by_a_newer_one_and_cancelled(open_page):
     page = open_page(permissions=["clipboard-read", "clipboard-write"])
     paste(page, LONG[: len(LONG) // 4])
     expect(page.get_by_role("progressbar", name="Progress of the text")).to_be_visible()
@@ -218,10 +205,6 @@ def test_a_long_text_in_the_box_is_overtaken_by_a_newer_one(open_page):
     type_text(page, "Nao e facil.")
     expect(page.locator("#text-progress")).to_be_hidden()
     expect(page.locator("#copy")).to_be_enabled()
-
-
-def test_the_reading_of_a_long_text_in_the_box_is_cancelled(open_page):
-    page = open_page(permissions=["clipboard-read", "clipboard-write"])
     paste(page, LONG[: len(LONG) // 4])
     page.get_by_role("button", name="Cancel the reading of the text").click()
     expect(page.locator("#text-progress")).to_be_hidden()

@@ -15,7 +15,14 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer, pipeline
 
-from atenta import AtentaEncoderForPreTraining, AtentaEncoderForTokenClassification, AtentaTokenizer
+from atenta import (
+    AtentaEncoderForPreTraining,
+    AtentaEncoderForTokenClassification,
+    AtentaTokenizer,
+    phonemize,
+    restore_accents,
+    restore_text,
+)
 from atenta.engines import choice
 from atenta.engines.choice import ONNX_FOLDER, ChosenEngine
 from atenta.engines.engine import load_engine
@@ -69,9 +76,16 @@ def expected(folders):
 
 def test_a_text_that_names_a_file_is_pointed_out(engines, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "ca").touch()
-    with pytest.warns(UserWarning, match="'ca' is also the name of a file"):
-        engines["encoder-decoder", "onnx"].generate("ca", max_new_tokens=3)
+    functions = [engines["decoder", "onnx"].generate, phonemize, restore_accents, restore_text]
+    expected = [answer(["nao", "acao.txt"]) for answer in functions]
+    (tmp_path / "acao.txt").write_text("nao", encoding="utf-8")
+    for answer, texts in zip(functions, expected):
+        with pytest.warns(UserWarning, match=r"'acao\.txt' is also the name of a file") as warned:
+            assert answer(["nao", "acao.txt"]) == texts
+        assert [each.filename for each in warned] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert restore_accents(["nao", tmp_path / "acao.txt"]) == ["não", "não"]
 
 
 @one_of_each
@@ -123,10 +137,9 @@ def test_feature_tags_come_before_a_text(name, engines, folders):
 
 
 @one_of_each
-@pytest.mark.parametrize("search", [{}, {"num_beams": 3}, {"do_sample": True, "seed": 3}], ids=str)
 @pytest.mark.filterwarnings("ignore:.*reached the largest length")
-def test_an_answer_does_not_depend_on_its_batch(family, name, search, engines):
-    engine, search = engines[family, name], {"max_new_tokens": 20, **search}
+def test_a_sample_does_not_depend_on_its_batch(family, name, engines):
+    engine, search = engines[family, name], {"do_sample": True, "seed": 3, "max_new_tokens": 20}
     together = engine.generate(TEXTS, batch_size=8, **search)
     assert together == [engine.generate(text, **search) for text in TEXTS]
     assert engine.generate(tuple(TEXTS[::-1]), batch_size=3, **search) == together[::-1]
@@ -422,6 +435,10 @@ def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder)
         (lambda: decoder.generate([1]), TypeError, ["`texts[0]`", "1 (int)", "str"]),
         (lambda: translator.generate("\ud800"), ValueError, ["surrogate"]),
         (lambda: translator.stream("a", num_beams=2), ValueError, ["num_beams", "2"]),
+        (
+            lambda: translator.stream("a", do_sample=True, num_return_sequences=3),
+            *(ValueError, ["num_return_sequences", "3"]),
+        ),
         (lambda: translator.stream(["a"]), TypeError, ["['a']", "str"]),
         (lambda: head.predict(["a"], ["a", "b"]), ValueError, ["1 texts", "2 text_pairs"]),
     ]

@@ -35,6 +35,7 @@ from support.models import (
     tiny_model,
 )
 from support.recomputed import RecomputedModel
+from support.saved import edit_json
 from support.wheels import ROOT
 
 LENGTHS = [9, 4, 1, 6]
@@ -72,13 +73,6 @@ def assert_exported_head(folder, model_class, tolerance=1e-4, **options):
     tiny_model(model_class, **options).save_pretrained(folder)
     export_onnx(folder)
     assert_same_head(folder, tolerance)
-
-
-def edit_json(path, **changes):
-    """Change values of a file, and return what they were."""
-    saved = json.loads(path.read_bytes())
-    path.write_text(json.dumps(saved | changes), encoding="utf-8")
-    return {key: saved.get(key) for key in changes}
 
 
 @every_head
@@ -288,9 +282,7 @@ def test_a_file_of_the_other_name_is_refused(quantization, tagger_files, tmp_pat
 )
 def test_other_classes_than_those_of_the_file_are_refused(classes, model_class, head_folder, tmp_path):
     folder = shutil.copytree(head_folder(model_class), tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config["id2label"] = {str(index): f"label {index}" for index in range(classes)}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    edit_json(folder / "config.json", id2label={str(index): f"label {index}" for index in range(classes)})
     with pytest.raises(
         ValueError, match=rf"model\.onnx has logits of 3 classes, .*config\.json .* {classes} "
     ) as refused:

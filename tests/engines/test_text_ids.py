@@ -1,6 +1,5 @@
 """Ids and texts as transformers makes them from the same saved tokenizer, without transformers; texts as a stream."""
 
-import json
 import unicodedata
 
 import numpy as np
@@ -11,6 +10,7 @@ from transformers import AutoTokenizer
 
 from atenta.engines.text_ids import TextIds
 from atenta.tokenization.tokenization_atenta import INPUT_FORMATS, AtentaTokenizer
+from support.saved import edit_json
 
 TEXTS = [
     "Olá, São João d'El-Rei!",
@@ -115,9 +115,7 @@ def test_special_tokens_are_split_as_saved(tmp_path, splits):
 
 def test_special_tokens_saved_with_their_options(tmp_path):
     AtentaTokenizer.from_alphabet(family="decoder").save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer_config.json"
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**saved, "eos_token": {"content": "<eos>", "special": True}}), encoding="utf-8")
+    edit_json(tmp_path / "tokenizer_config.json", eos_token={"content": "<eos>", "special": True})
     assert TextIds(tmp_path).eos_token_id == 2
 
 
@@ -153,8 +151,6 @@ def test_missing_and_damaged_files(tmp_path, name, content):
 
 def test_another_kind_of_tokenizer_is_refused(tmp_path):
     AtentaTokenizer.from_alphabet(family="encoder").save_pretrained(tmp_path)
-    path = tmp_path / "tokenizer.json"
-    saved = json.loads(path.read_text(encoding="utf-8"))
-    path.write_text(json.dumps({**saved, "decoder": {"type": "Fuse"}}), encoding="utf-8")
+    edit_json(tmp_path / "tokenizer.json", decoder={"type": "Fuse"})
     with pytest.raises(ValueError, match="another kind of tokenizer"):
         TextIds(tmp_path)

@@ -251,20 +251,6 @@ def test_a_stream_has_the_tokens_of_the_search(models, options):
         assert all(type(token) is int for token in streamed)
 
 
-@pytest.mark.parametrize(
-    ("number", "options", "message"),
-    [
-        (1, {"num_beams": 2}, "1 as num_beams.*2"),
-        (1, {"do_sample": True, "num_return_sequences": 3}, "1 as num_return_sequences.*3"),
-        (2, {}, "1 as the number of texts.*2"),
-    ],
-)
-def test_what_cannot_be_streamed_is_refused_at_once(number, options, message):
-    ids = np.ones((number, 2), np.int64)
-    with pytest.raises(ValueError, match=message):
-        stream_tokens(None, ids, ids, SearchOptions(**options), np.array([9] * number))
-
-
 # The letter lock
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 import atenta
-from atenta import import_hook
+from atenta import import_hook, phonemize, restore_accents, restore_text
 from atenta.import_hook import call_after_import
+from support import command
 from support.clean_process import run_function
 from support.saved import save_with_tokenizer
 
@@ -164,6 +165,39 @@ def test_without_transformers_or_torch(package, tmp_path):
     )
 
 
+def use_models_of_the_package(text: str) -> None:
+    """Phonemize, check and restore, the latter as where torch and transformers are absent; run in a new process."""
+    import sys
+    from contextlib import suppress
+
+    from atenta import phonemize, restore_accents, restore_text
+    from atenta.command.main import main
+
+    absent = {"torch", "transformers"}
+    large = absent | {"datasets", "peft", "evaluate", "sklearn", "matplotlib", "yaml"}
+    print(phonemize(text))
+    sys.argv = ["atenta", "check", "a.md"]
+    with suppress(SystemExit):
+        main()
+    found = large & sys.modules.keys()
+    assert not found, found
+    sys.modules |= dict.fromkeys(absent)
+    print(restore_accents(text), restore_text(text), sep="\n")
+    found = large & sys.modules.keys()
+    assert found == absent, found
+
+
+def test_the_models_of_the_package_need_neither_torch_nor_transformers_nor_the_network(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.md").write_text("A informacao nao chegou.\n", encoding="utf-8")
+    text = "voce vem amanha nao sei se o joao vai poder ir mas eu vou"
+    offline = {"HF_HUB_OFFLINE": "1", "no_proxy": "", "https_proxy": "http://127.0.0.1:9"}
+    printed = run_function(use_models_of_the_package, text, home=tmp_path, with_package=True, environment=offline)
+    checked = command.run("check", "a.md", code=1).stdout
+    assert "informacao → informação" in checked
+    assert printed == f"{phonemize(text)}\n{checked}{restore_accents(text)}\n{restore_text(text)}\n"
+
+
 @pytest.fixture
 def calls(tmp_path, monkeypatch) -> list[str]:
     """Make `hooked` importable, whose execution is recorded in the returned list, and forget it afterwards."""
@@ -189,24 +223,6 @@ def test_calls_come_after_each_execution_and_not_before(calls):
     assert (calls[3], sorted(calls[4:])) == ("executed", ["first", "second"])
     call_after_import("hooked", lambda: calls.append("at once"))
     assert calls[6:] == ["at once"]
-
-
-def test_call_finds_the_module_that_replaced_itself(calls, tmp_path):
-    source = "import sys, types; sys.modules[__name__] = types.ModuleType('replacement')"
-    (tmp_path / "hooked.py").write_text(source, encoding="utf-8")
-    call_after_import("hooked", lambda: calls.append(importlib.import_module("hooked").__name__))
-    importlib.import_module("hooked")
-    assert calls == ["replacement"]
-
-
-def test_error_of_the_call_is_an_error_of_the_import(calls):
-    def fail() -> None:
-        raise RuntimeError("no")
-
-    call_after_import("hooked", fail)
-    with pytest.raises(RuntimeError, match=r"^no$"):
-        importlib.import_module("hooked")
-    assert "hooked" not in sys.modules
 
 
 def test_module_that_is_not_there(calls, tmp_path):

@@ -17,7 +17,7 @@ from atenta.hub.card import write_model_card
 from atenta.hub.card_facts import CardFacts
 from atenta.hub.publishing import PushError, check_pushable, plan_push, push_folder
 from support.local_hub import READER, REFUSED, Fault, used_hub
-from support.saved import save_with_tokenizer
+from support.saved import edit_json, save_with_tokenizer
 
 REPOSITORY = "tester/tiny-model"
 METRICS = {"test": {"baseline": {"accuracy": 0.25}, "model": {"accuracy": 0.5}}, "card": {"data": "tales"}}
@@ -132,12 +132,11 @@ def test_the_readings_beside_a_model_of_phones_are_sent(hub, folder):
 
 @pytest.mark.parametrize("name", ["*", ".env", "options.yaml", "../words.txt", "onnx/a.txt", "", 3])
 def test_spellings_of_another_name_are_refused(name, hub, restorer):
-    config = json.loads((restorer / "config.json").read_text(encoding="utf-8"))
-    (restorer / "config.json").write_text(json.dumps(config | {"spellings_file": name}), encoding="utf-8")
+    before = edit_json(restorer / "config.json", spellings_file=name)
     for stays in (".env", ".words.txt", "options.yaml", "training_args.bin"):
         (restorer / stays).write_bytes(b"side")
     assert f"config.json: spellings_file is {name!r}" in refusal(restorer)
-    (restorer / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    edit_json(restorer / "config.json", **before)
     (restorer / "words.txt").unlink()
     assert "words.txt" in refusal(restorer)
     assert not hub.requests

@@ -1,4 +1,4 @@
-"""The counts of triples: document 1's formula, documents of any type, and bounded memory."""
+"""The counts of triples: parts of the texts, documents of any type, and bounded memory."""
 
 import math
 import tracemalloc
@@ -29,23 +29,6 @@ def as_dictionary(counted):
 def assert_same(actual, expected):
     for column in ("earlier", "current", "next", "counts", "token_counts"):
         np.testing.assert_array_equal(getattr(actual, column), getattr(expected, column))
-
-
-@given(WEIGHTED_DOCUMENTS, MAX_DISTANCES)
-def test_counts_are_the_formulas(weighted_documents, max_distance):
-    expected = {
-        (*pair, token): count
-        for pair, following in counts_of(weighted_documents, max_distance).items()
-        for token, count in following.items()
-    }
-    counted = count(weighted_documents, max_distance)
-    assert as_dictionary(counted) == expected
-    assert list(as_dictionary(counted)) == sorted(expected)
-    of_tokens = [0.0] * VOCAB_SIZE
-    for document, weight in weighted_documents:
-        for token in document[1:]:
-            of_tokens[token] += weight
-    assert counted.token_counts.tolist() == of_tokens
 
 
 @given(WEIGHTED_DOCUMENTS, MAX_DISTANCES, st.integers(1, 20), st.integers(1, 50))

@@ -24,14 +24,6 @@ def test_a_text_becomes_phones_with_its_words_parted(tagger):
     assert phonemizer.phonemize("um dois", "pt", phone_separator=" ", word_separator=" | ") == "ˈ u m | ˈ d o i s"
 
 
-def test_a_text_that_names_a_file_is_pointed_out(tagger, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "palavras").touch()
-    with pytest.warns(UserWarning, match="'palavras' is also the name of a file") as warned:
-        assert Phonemizer(tagger).phonemize(["não", "palavras"], "br") == ["ˈnão", "ˈpalavras"]
-    assert [each.filename for each in warned] == [__file__]
-
-
 def test_punctuation_is_kept_on_request(tagger):
     text = "— Não é  fácil,\namanhã…"
     assert Phonemizer(tagger).phonemize(text, "br", punctuation=True) == "— ˈnão ˈé ˈfácil, ˈamanhã…"

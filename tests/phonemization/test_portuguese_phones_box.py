@@ -1,4 +1,4 @@
-"""The model that comes with the package: promised phones, stress, homographs, lexicons, its figures, and no torch."""
+"""The model that comes with the package: promised phones, stress, homographs, lexicons, and its figures."""
 
 import json
 import math
@@ -13,7 +13,6 @@ from atenta.command.main import app
 from atenta.phonemization.portuguese_words import INVENTORIES, PHONES_FOLDER, load_portuguese_phones
 from atenta.phonemization.readings import STRESS, load_readings, read_lexicon
 from atenta.recipes.samples.portuguese_phones import LISTS, read_list
-from support.clean_process import run_function
 from support.wheels import ROOT
 
 TEXT = "Não é fácil, amanhã vou à praia."
@@ -212,21 +211,6 @@ def test_a_lexicon_for_aligners(tmp_path):
     assert lexicon["fácil"] == [tuple(phone for phone in best("fácil")[0] if phone != STRESS)]
     without_stress = INVENTORIES["br"] - {STRESS}
     assert all(without_stress.issuperset(phones) for pronounced in lexicon.values() for phones in pronounced)
-
-
-def _without_torch(text):
-    import sys
-
-    from atenta import phonemize
-
-    print(phonemize(text))
-    for library in ("torch", "transformers", "datasets", "matplotlib", "atenta.recipes"):
-        assert library not in sys.modules, library
-
-
-def test_neither_torch_nor_the_network_is_needed(tmp_path):
-    offline = {"HF_HUB_OFFLINE": "1", "no_proxy": "", "https_proxy": "http://127.0.0.1:9"}
-    run_function(_without_torch, TEXT, home=tmp_path, with_package=True, environment=offline)
 
 
 @pytest.mark.parametrize(

@@ -232,14 +232,3 @@ def test_missing_packages_are_named(models, monkeypatch):
     with pytest.raises(SystemExit) as stopped:
         export.main([str(models / "decoder")])
     assert stopped.value.code == 'Exporting needs onnx, onnxruntime, onnxscript: pip install "atenta[export]"'
-
-
-def test_an_interruption_is_one_line(models, monkeypatch, capsys):
-    def interrupt(*arguments, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(export, "load_engine", interrupt)
-    with pytest.raises(SystemExit) as stopped:
-        export.main([str(models / "decoder")])
-    assert stopped.value.code == 130
-    assert capsys.readouterr().err == "\nStopped. Run the command again: its files may be incomplete.\n"

@@ -4,18 +4,27 @@ import json
 import math
 
 import pytest
-from huggingface_hub import ModelCard
 from transformers import AutoModelForCausalLM, pipeline
 
 from atenta import AtentaDecoderForCausalLM, AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.recipes.training.results import table
 from support.models import nats_at_once, tiny_model
-from support.recipes import arguments, load, read_metrics, run_here, run_recorded, write_jsonl, write_lines
+from support.recipes import (
+    arguments,
+    assert_complete,
+    load,
+    read_metrics,
+    run_here,
+    run_recorded,
+    write_jsonl,
+    write_lines,
+)
 from support.saved import save_with_tokenizer
 
 NAME = "fit_pair_votes"
 VERSE = ["Ora direis ouvir estrelas.", "Certo perdeste o senso!", "E eu vos direi no entanto", "que para ouvi-las"]
 TEST = ["muita vez desperto.", "e abro as janelas, pálido de espanto"]
+BASELINES = {"uniform characters", "unigram characters", "decoder"}
 MORE = {"prompt": "Ora ", "sample_length": 20}
 
 
@@ -79,20 +88,13 @@ def test_the_score_is_the_loss_of_the_saved_model(fitted):
     nats = nats_at_once(model, [[*tokenizer(text).input_ids, tokenizer.eos_token_id] for text in TEST])
     characters = len("\n".join(TEST))
     scores = read_metrics(folder)["test"]
-    assert scores.keys() == {"uniform characters", "unigram characters", "model", "decoder"}
     assert scores["model"]["bits_per_character"] == pytest.approx(nats / characters / math.log(2), rel=1e-5)
     assert scores["uniform characters"]["bits_per_character"] == pytest.approx(math.log2(len(set("".join(VERSE))) + 1))
 
 
 def test_the_saved_folder_is_complete_and_generates(fitted):
     folder, _ = fitted
-    names = {path.name for path in folder.iterdir()}
-    assert {"model.safetensors", "config.json", "tokenizer.json", "README.md", "metrics.json"} <= names
-    code, class_name = json.loads((folder / "config.json").read_text())["auto_map"]["AutoModelForCausalLM"].split(".")
-    assert f"class {class_name}" in (folder / f"{code}.py").read_text(encoding="utf-8")
-    card = ModelCard.load(folder / "README.md")
-    listed = {each.metric_type: each.metric_value for each in card.data.eval_results}
-    assert listed == pytest.approx(read_metrics(folder)["test"]["model"])
+    assert_complete(folder, "AutoModelForCausalLM", BASELINES, trained=False)
     (written,) = pipeline("text-generation", model=str(folder))("Ora d", max_new_tokens=3, do_sample=False)
     assert written["generated_text"] == "Ora dire"  # as in the verses
 
@@ -160,10 +162,3 @@ def test_comparison_with_another_kind_of_model_is_refused_at_once(tmp_path, caps
         printed = capsys.readouterr().err
         assert f"--compare_with {tmp_path / 'votes'}: " in printed
         assert ("atenta_pair_votes; expected atenta_decoder" if content is None else "config.json") in printed
-
-
-def test_an_output_folder_that_is_a_file_is_refused_before_anything_is_read(tmp_path):
-    file = write_lines(tmp_path / "file")
-    for folder in (file, file / "folder"):
-        with pytest.raises(SystemExit, match=f"--output_dir {folder}: expected a folder to write in"):
-            run_here(NAME, tmp_path, *arguments(train_file="nowhere.txt", output_dir=folder))

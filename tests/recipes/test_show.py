@@ -222,29 +222,12 @@ def test_damaged_metrics_are_named_in_one_line(tmp_path, command, content):
     assert "\n" not in refused.value.code
 
 
-def test_an_output_folder_that_is_a_file_is_refused_before_the_model_is_loaded(tmp_path):
-    (tmp_path / "file").touch()
-    with pytest.raises(SystemExit, match=r"--output_dir .*file/below: found a file, .*file; expected a folder"):
-        show.main(["positions", "--model", "nowhere", "--output_dir", str(tmp_path / "file" / "below")])
-
-
 def test_a_text_that_names_a_file_is_pointed_out(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ca.txt").touch()
     with pytest.raises(SystemExit):
         show.main(["masks", "--model", "./nowhere", "--text", "ação", "ca.txt"])
     assert "warning: --text 'ca.txt': there is a file of this name" in capsys.readouterr().err
-
-
-def test_an_interruption_is_one_line(monkeypatch, capsys):
-    def interrupted(*_, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("atenta.recipes.decoding.loading.load_model", interrupted)
-    with pytest.raises(SystemExit) as stopped:
-        show.main(["positions", "--model", "nowhere"])
-    assert stopped.value.code == 130
-    assert capsys.readouterr().err == "\nStopped. The pictures whose paths are printed are complete.\n"
 
 
 def test_the_comparison_has_each_model_and_each_distinct_baseline(tmp_path, capsys):

@@ -4,7 +4,6 @@ import csv
 import json
 import random
 import unicodedata
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -78,17 +77,6 @@ def test_there_are_two_variants(variant):
 def test_a_variant_is_about_accents():
     with pytest.raises(ValueError, match="variant='br' is about accents"):
         restore_text("a", accents=False, variant="br")
-
-
-def test_a_text_that_names_a_file_is_pointed_out(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "acao.txt").write_text("nao", encoding="utf-8")
-    with pytest.warns(UserWarning, match=r"'acao\.txt' is also the name of a file") as warned:
-        assert len(restore_accents(["e", "acao.txt"])[1]) == len("acao.txt")
-    assert [each.filename for each in warned] == [__file__]
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        restore_accents(["nao", tmp_path / "acao.txt"])
 
 
 @settings(max_examples=50)

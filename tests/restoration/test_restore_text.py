@@ -15,7 +15,6 @@ from atenta.recipes.samples.portuguese_texts import MARKS, spoken_texts
 from atenta.recipes.tasks.punctuation import most_frequent_marks, score_marks
 from atenta.restoration.portuguese import SPEECH_FOLDER
 from atenta.tokenization.base_letters import strip_accents
-from support.clean_process import run_function
 
 HEARD = "voce vem amanha nao sei se o joao vai poder ir mas eu vou"
 
@@ -106,23 +105,6 @@ def test_more_is_right_than_with_the_most_frequent_marks(spoken):
     counts = score_marks(rows, most_frequent_marks(spoken["train"], rows))
     for each in ("capital", "comma", "period", "question"):  # others are too rare here
         assert model[f"{each}_f1"] > counts[f"{each}_f1"]
-
-
-def _restore_without_torch(text):
-    import sys
-
-    sys.modules |= dict.fromkeys(("torch", "transformers"))
-    from atenta import restore_accents, restore_text
-
-    print(restore_accents(text), restore_text(text), sep="\n")
-    for library in ("datasets", "peft", "evaluate", "sklearn", "matplotlib", "atenta.recipes"):
-        assert library not in sys.modules, library
-
-
-def test_neither_torch_nor_transformers_nor_the_network_is_needed(tmp_path):
-    offline = {"HF_HUB_OFFLINE": "1", "no_proxy": "", "https_proxy": "http://127.0.0.1:9"}
-    printed = run_function(_restore_without_torch, HEARD, home=tmp_path, with_package=True, environment=offline)
-    assert printed == f"{restore_accents(HEARD)}\n{restore_text(HEARD)}\n"
 
 
 def test_the_model_is_small():

@@ -1,6 +1,5 @@
 """Taggers of characters with random weights: what they change, windows, confidence, engines, saving, refusals."""
 
-import json
 import pickle
 import re
 import shutil
@@ -37,7 +36,7 @@ from atenta.restoration.restorer import OnnxTagger, read_tagger_config
 from atenta.tokenization.base_letters import strip_accents
 from support.clean_process import run_function
 from support.models import tiny_model
-from support.saved import save_with_tokenizer
+from support.saved import edit_json, save_with_tokenizer
 from support.taggers import BASES, VARIANTS, make_restorer
 
 TEXT = "A acao comecou, e ela nao esta la. " * 12
@@ -63,11 +62,6 @@ def exported(tmp_path_factory):
 def folder(exported, tmp_path):
     """A copy of it."""
     return shutil.copytree(exported, tmp_path / "tagger")
-
-
-def edit_config(folder, **changes):
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | changes), encoding="utf-8")
 
 
 @given(st.lists(st.text() | st.text(alphabet="aceãçé 😀\u0301\u0327\u0323ﬁ中\n\r\t\x00ß", max_size=120), max_size=4))
@@ -328,7 +322,7 @@ def replace_spellings(folder, replace):
         (None, {"engine": "onnx", "dtype": torch.float32}, "engine='onnx' does not have dtype"),
         (lambda folder: (folder / "config.json").write_bytes(b"{"), {}, r"config\.json is damaged"),
         (
-            lambda folder: edit_config(folder, character_variants=None),
+            lambda folder: edit_json(folder / "config.json", character_variants=None),
             {},
             "no character_variants.*finetune_characters",
         ),
@@ -353,7 +347,7 @@ def test_folders_and_options_that_do_not_fit_are_refused(folder, change, options
 
 @pytest.mark.parametrize("name", ["../.bashrc", "/dev/zero", "config.json", 5])
 def test_spellings_are_no_other_file(folder, name):
-    edit_config(folder, spellings_file=name)
+    edit_json(folder / "config.json", spellings_file=name)
     for load in (CharacterRestorer.from_pretrained, partial(pipeline, "character-restoration")):
         with pytest.raises(ValueError, match=f"spellings_file.*{name}"):
             load(str(folder))

@@ -15,9 +15,9 @@ from atenta import (
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
     AtentaEncoderModel,
-    AtentaTokenizer,
 )
 from support.models import ALL_LAYOUTS, named, tiny_model
+from support.saved import save, tokenizer_of
 
 CHARACTERS = "abceo çãáàâéêíóõÃÉ.,\u0303"
 TAG = "<PL>"
@@ -50,26 +50,19 @@ every_head = pytest.mark.parametrize(
 
 def save_head(model_class: type[PreTrainedModel], folder: Path, **options) -> PreTrainedModel:
     """Save a tiny model that does not generate, with the options of [`HEADS`], and return it."""
-    family = "encoder" if "Encoder" in model_class.__name__ else "decoder"
-    tokenizer = AtentaTokenizer.from_texts([CHARACTERS], family=family)
+    tokenizer = tokenizer_of(model_class, [CHARACTERS])
     options = {"num_hidden_layers": 1, "num_labels": 3} | HEADS[model_class] | options
-    model = tiny_model(model_class, vocab_size=len(tokenizer), **options)
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return model
+    return save(tiny_model(model_class, vocab_size=len(tokenizer), **options), tokenizer, folder)
 
 
 def save_lively(model_class: type[PreTrainedModel], folder: Path, seed: int = 0, **options) -> PreTrainedModel:
     """Save a tiny model that generates, and return it. It writes mostly characters, and sometimes `<eos>`."""
-    family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
-    tags = [TAG] if family == "encoder-decoder" else []
-    tokenizer = AtentaTokenizer.from_texts([CHARACTERS], family=family, tags=tags)
+    tags = [TAG] if model_class.config_class.is_encoder_decoder else []
+    tokenizer = tokenizer_of(model_class, [CHARACTERS], tags)
     if tags:
         options["tag_token_ids"] = tokenizer.convert_tokens_to_ids(tags)
     model = tiny_model(model_class, seed, vocab_size=len(tokenizer), initializer_range=0.4, **options)
     with torch.no_grad():
         model.lm_head.bias[tokenizer.convert_tokens_to_ids(list(CHARACTERS))] += 8
         model.lm_head.bias[tokenizer.eos_token_id] += 10
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return model
+    return save(model, tokenizer, folder)

@@ -5,12 +5,9 @@ machine: the Hub is the local one of the tests.
 """
 
 import json
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +18,12 @@ from transformers import pipeline
 from atenta import restore_accents
 from support.card_rules import card_errors
 from support.local_hub import local_hub
+from support.ranks import run
 from support.recipes import read_predictions
+from support.served import serve
 
 ROOT = Path(__file__).parents[2]
 ACCENTS, BOX = ROOT / "outputs" / "accents", ROOT / "restoration" / "portuguese_accents"
-PICTURES = ROOT / "outputs" / "hub_check"
 TEXT = "A acao comecou amanha, nao e?"
 """A text that both models restore."""
 # Run in a process that cannot import atenta.
@@ -40,24 +38,14 @@ for found in pipeline(task, name, trust_remote_code=True, device="cpu")(texts):
 """
 
 
-def run(*command: Any, environment: dict[str, str] | None = None, given: str | None = None) -> str:
-    """Return what a command prints.
-
-    Raises:
-        SystemExit: If it fails. The message shows its errors.
-    """
-    words = [str(word) for word in command]
-    done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, input=given or "", env={**os.environ, **(environment or {})}
-    )
-    if done.returncode:
-        sys.exit(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
-    return done.stdout.strip()
-
-
-def atenta(*arguments: Any, **options: Any) -> str:
+def atenta(*arguments: str | Path, **options: Any) -> str:
     """Return what the command `atenta` prints."""
-    return run(sys.executable, "-m", "atenta", *arguments, **options)
+    return run(sys.executable, "-m", "atenta", *arguments, **options).strip()
+
+
+def load(*arguments: str | Path, **options: Any) -> str:
+    """Return what a process prints that loads a model without the package."""
+    return run(sys.executable, "-P", "-c", LOAD, *arguments, **options).strip()
 
 
 def step(name: str, seen: object, right: bool) -> None:
@@ -88,11 +76,11 @@ def check_model(folder: Path, task: str, copies: Path) -> Path:
     card = ModelCard.load(copy / "README.md")
     problems = card_errors(card.content)
     step(f"{name}: card", problems or card.content.split("# ", 1)[1].splitlines()[0], not problems)
-    found = run(sys.executable, "-P", "-c", LOAD, task, copy, TEXT)
+    found = load(task, copy, TEXT)
     step(f"{name}: pipeline without atenta", found, found.splitlines()[-1] == restored)
     if folder == ACCENTS:
         rows = read_predictions(folder)[:12]
-        found = run(sys.executable, "-P", "-c", LOAD, task, copy, *(row["source"] for row in rows))
+        found = load(task, copy, *(row["source"] for row in rows))
         outputs = [row["output 1"] for row in rows]
         step(f"{name}: the run's outputs in a new process", f"{len(rows)} texts", found == "\n".join(outputs).strip())
     exported = atenta("export", copy, "--quantization", "int8")
@@ -114,44 +102,30 @@ def check_push(copy: Path, task: str, home: Path) -> None:
         step(f"{copy.name}: files on the Hub", f"{len(files)}", {"README.md", "model.safetensors"} <= files.keys())
         again = atenta("push", copy, repository, "--collection", "Accents", environment=environment)
         step(f"{copy.name}: pushed again", again.splitlines()[0], "nothing to send" in again)
-        found = run(sys.executable, "-P", "-c", LOAD, task, repository, TEXT, environment=environment)
+        found = load(task, repository, TEXT, environment=environment)
         step(f"{copy.name}: pipeline from the Hub without atenta", found, "começou amanhã" in found)
 
 
 def check_demo() -> None:
-    """Open the page of `make demo` in Chromium, type, read both tabs and keep pictures."""
-    from functools import partial
-    from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-    from threading import Thread
-
-    class Quiet(SimpleHTTPRequestHandler):
-        log_message: Callable[..., None] = lambda *_: None
-
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    handler = partial(Quiet, directory=ROOT / "demo" / "site")
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server, sync_playwright() as playwright:
-        Thread(target=server.serve_forever, daemon=True).start()
+    """Open the page of `make demo` in Chromium, restore a text, and let the second tab's model write."""
+    with serve(ROOT / "demo" / "site") as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        for scheme, width in (("light", 1280), ("dark", 390)):
-            page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 850}, locale="pt-BR")
-            page.goto(f"http://127.0.0.1:{server.server_port}/")
-            page.locator("#given").fill(TEXT)
-            expect(page.locator("#restored")).to_have_text(restore_accents(TEXT), timeout=60_000)
-            page.screenshot(path=PICTURES / f"accents_{scheme}_{width}.png", full_page=True)
-            page.get_by_role("tab").nth(1).click()
-            page.wait_for_timeout(4_000)  # the model is loaded and writes, character by character
-            page.screenshot(path=PICTURES / f"attention_{scheme}_{width}.png", full_page=True)
-            step(f"demo, {scheme}, {width} pixels", page.locator("#restored").text_content(), True)
+        page = browser.new_page()
+        page.goto(address)
+        page.locator("#given").fill(TEXT)
+        expect(page.locator("#restored")).to_have_text(restore_accents(TEXT), timeout=60_000)
+        step("demo: text", page.locator("#restored").text_content(), True)
+        page.locator("#attention-tab").click()
+        expect(page.locator("#line-time")).not_to_be_empty(timeout=60_000)
+        step("demo: attention", page.locator("#line-time").text_content(), True)
         browser.close()
-        server.shutdown()
-    print(f"Pictures of the demo are in {PICTURES.relative_to(ROOT)}.")
 
 
 def main() -> None:
     """Check both models and the demo."""
     if not (ACCENTS / "metrics.json").is_file():
         sys.exit(f"{ACCENTS.relative_to(ROOT)} has no finished model: `make run` trains it, in five minutes.")
-    step("atenta restore", atenta("restore", given=f"{TEXT}\n"), True)
+    step("atenta restore", atenta("restore", TEXT), True)
     with tempfile.TemporaryDirectory() as folder:
         for model, task in ((ACCENTS, "text2text-generation"), (BOX, "character-restoration")):
             copy = check_model(model, task, Path(folder))

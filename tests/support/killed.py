@@ -73,16 +73,19 @@ FORKS.set_forkserver_preload(
 )
 
 
-def run_fork(folder: Path, printed: Path, killed_at: tuple[str, int] | None, *words: str) -> int | None:
+def run_fork(
+    folder: Path, printed: Path, killed_at: tuple[str, int] | None, *words: str, seconds: float = 300
+) -> int | None:
     """Run a script with its options in a folder, with a file for what it prints.
 
-    `killed_at` is as in [`kill_at`]. Returns the exit status, None after five minutes.
+    `killed_at` is as in [`kill_at`]. Returns the exit status, None if it was killed after the `seconds`.
     """
     process = FORKS.Process(target=_run_script, args=(folder, printed, killed_at, words))
     process.start()
-    process.join(300)
+    process.join(seconds)
     status = process.exitcode
     process.kill()
+    process.join()
     return status
 
 

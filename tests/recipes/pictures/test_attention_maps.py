@@ -30,6 +30,7 @@ from atenta.recipes.pictures.attention_maps import (
     write_attention_page,
 )
 from support.models import assert_close, named, tiny_model
+from support.saved import tokenizer_of
 
 TEXTS = ["casa", "o rei"]
 every_family = pytest.mark.parametrize(
@@ -42,8 +43,7 @@ MASK_SIGNS = {"visible": "#", "hidden: padding": "_", "hidden: a later character
 
 
 def make(model_class, text="casa o rei"):
-    family = model_class.config_class.model_type.removeprefix("atenta_").replace("_", "-")
-    tokenizer = AtentaTokenizer.from_texts([text], family=family)
+    tokenizer = tokenizer_of(model_class, [text])
     return tiny_model(model_class, vocab_size=len(tokenizer)), tokenizer
 
 

@@ -4,7 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -71,24 +70,8 @@ def test_the_order_depends_on_epoch_and_seed():
     assert means not in (sorted(means), sorted(means, reverse=True))
 
 
-def test_targets_rise_and_fall_in_turn():
-    lengths = [(source, target) for source in (4, 5) for target in (1, 1, 9, 9)]
-    sampler = BucketBatchSampler(lengths, batch_size=4)
-    order = sampler._sorted(torch.arange(len(lengths)))
-    assert sampler.lengths[order].tolist() == [[4, 1], [4, 1], [4, 9], [4, 9], [5, 9], [5, 9], [5, 1], [5, 1]]
-
-
-def test_a_batch_ends_early_to_avoid_padding():
-    def sizes(lengths):
-        return BucketBatchSampler(lengths, batch_size=1, max_tokens=80).sizes
-
-    assert sizes([10] * 4 + [20]) == [4, 1]  # five times 20 would be over the budget
-    assert sizes([10] * 5 + [13]) == [5, 1]  # within the budget, but 15 of 78 places would be padding
-    assert sizes([10] * 3 + [13]) == [4]  # 9 of 52 places are padding, but the batch is not half full
-
-
 @pytest.mark.parametrize("task", ["accents", "french_g2p"])
-def test_less_than_a_twentieth_of_the_samples_is_padding(task):
+def test_less_than_a_twentieth_of_the_samples_is_padding_and_batches_are_not_small(task):
     options = yaml.safe_load((CONFIGS / f"{task}.yaml").read_text(encoding="utf-8"))
     if task == "accents":
         pairs = [(pair["source"], pair["target"]) for pair in accent_pairs()["train"]]
@@ -98,7 +81,9 @@ def test_less_than_a_twentieth_of_the_samples_is_padding(task):
     lengths = [(len(source) + 1, len(target) + 1) for source, target in pairs]  # each with its <eos>
     sampler = BucketBatchSampler(lengths, batch_size=1, max_tokens=options["max_tokens_per_batch"])
     places = sum(len(batch) * sampler.lengths[batch].amax(0).sum().item() for batch in sampler)
-    assert 1 - sampler.lengths.sum().item() / places < 0.05
+    tokens = sampler.lengths.sum().item()
+    assert 1 - tokens / places < 0.05
+    assert tokens / (len(sampler) * options["max_tokens_per_batch"]) > 0.7
 
 
 LONG_ROWS = {  # and the end of the message; texts are joined to rows of training

@@ -1,7 +1,10 @@
 """A run that is killed at any moment and started again ends with the same bytes as one that is never killed."""
 
 import json
+import os
+import random
 import signal
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,11 +40,17 @@ def write_texts(folder: Path) -> list[str]:
     return ["--train_file", "texts.txt", "--validation_file", "texts.txt"]
 
 
-def run(folder: Path, command: Sequence[str], output: str, killed_at: tuple[str, int] | None = None) -> str:
-    """Run a recipe in a folder and return what it prints. It must succeed, or be killed if `killed_at` is given."""
+def run(folder: Path, command: Sequence[str], output: str, killed_at=None, seconds: float | None = None) -> str | None:
+    """Run a recipe in a folder and return what it prints, None if it was killed after the `seconds`.
+
+    It must succeed, or be killed if `killed_at` is given.
+    """
     script, *options = command
     printed = folder / "printed.txt"
-    status = run_fork(folder, printed, killed_at, str(ROOT / script), *options, "--output_dir", output)
+    words = [str(ROOT / script), *options, "--output_dir", output]
+    status = run_fork(folder, printed, killed_at, *words, seconds=seconds or 300)
+    if seconds and status is None:
+        return None
     text = printed.read_text(encoding="utf-8")
     assert status == (-signal.SIGKILL if killed_at else 0), text[-3000:]
     return text
@@ -99,6 +108,27 @@ def test_a_run_may_be_killed_more_than_once(words):
     run(folder, command, "often", killed_at=("states", 2))
     run(folder, command, "often")
     assert result(folder, "often") == expected
+
+
+def test_a_run_may_be_killed_at_random_moments(words):
+    """`KILLS` in the environment is the least number of kills: what was killed is started again until it ends."""
+    folder, command, _ = words
+    often = "--save_steps 1 --eval_steps 1 --load_best_model_at_end true --learning_rate 1e-3 --num_train_epochs 10"
+    command = [*command, *often.split(), "--early_stopping_patience", "30"]
+    start = time.monotonic()
+    run(folder, command, "whole")
+    whole, expected = time.monotonic() - start, result(folder, "whole")
+    assert len(expected[1]["training"]) >= 30
+    moments = random.SystemRandom()
+    kills = within_saves = runs = 0
+    while kills < int(os.environ.get("KILLS", "1")):
+        output = f"random-{runs}"
+        while run(folder, command, output, seconds=moments.uniform(0, whole)) is None:
+            kills += 1
+            within_saves += len([*(folder / output).glob("checkpoint-*")]) > len(steps(folder, output))
+        assert result(folder, output) == expected
+        runs += 1
+        print(f"{runs} runs ended as one never killed, after {kills} kills, {within_saves} of them within a save")
 
 
 ONE_STACK = ["--num_hidden_layers", "1"]
