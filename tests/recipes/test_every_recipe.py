@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 
 import pytest
 import torch
@@ -53,11 +54,13 @@ def test_a_run_is_complete(trained, name):
 
 @every_recipe
 def test_the_same_command_only_scores_what_is_trained(trained, name, tmp_path):
-    run = trained(name)
-    before = read_metrics(run.folder)["test"]
-    done = run_recorded(name, tmp_path, *run.command)
+    run, copy = trained(name), tmp_path / "model"
+    shutil.copytree(run.folder, copy)
+    (copy / "metrics.json").unlink()
+    done = run_recorded(name, tmp_path, *run.command, "--output_dir", copy)
+    assert f"Resuming from {copy}/checkpoint-" in done.stdout
     assert "training had ended there, and the model is only scored" in done.stdout
-    assert read_metrics(run.folder)["test"] == before
+    assert read_metrics(copy)["test"] == read_metrics(run.folder)["test"]
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if name not in WITHOUT_EVALUATE])

@@ -338,18 +338,23 @@ class Trained:
     """A finished run of a case.
 
     Attributes:
-        case: The case.
+        name: The recipe.
         folder: The output folder.
         files: The options that name the data.
         command: All words of the command line after the recipe's name.
         done: What was printed.
     """
 
-    case: Case
+    name: str
     folder: Path
     files: Mapping[str, Path]
     command: list[str]
     done: subprocess.CompletedProcess[str]
+
+    @property
+    def case(self) -> Case:
+        """The case."""
+        return CASES[self.name]
 
 
 def write_files(case: Case, folder: Path) -> dict[str, Path]:
@@ -365,7 +370,7 @@ def train_case(name: str, folder: Path, run: Callable[..., Any] = run_recorded) 
     case = CASES[name]
     files = write_files(case, folder / "data")
     command = tiny(name, **files, **case.options, output_dir=folder / "model")
-    return Trained(case, folder / "model", files, command, run(name, folder, *command))
+    return Trained(name, folder / "model", files, command, run(name, folder, *command))
 
 
 def refused_files(name: str, folder: Path, file: Path | None = None, **options: object) -> list[str]:
