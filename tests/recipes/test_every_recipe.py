@@ -138,16 +138,6 @@ def test_an_unknown_score_cannot_choose_the_best_checkpoint(name, tmp_path):
     assert "configuration file" in reason
 
 
-@pytest.mark.parametrize(
-    ("name", "option", "value"),
-    [(name, option, value) for name, case in CASES.items() for option, value in case.refused.items()],
-)
-def test_numbers_out_of_range_are_refused_by_the_command_line(name, option, value, tmp_path, capsys):
-    with pytest.raises(SystemExit):
-        run_here(name, tmp_path, f"--{option}={value}")
-    assert re.search(rf"--{option} {value}\S*: expected ", capsys.readouterr().err)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["seq2seq", "finetune_classification", "finetune_characters"])
 def test_launched_processes_score_each_row_once(name, tmp_path, monkeypatch):
