@@ -196,7 +196,7 @@ CASES = {
         {
             "train.txt": _verses,
             "validation.jsonl": jsonl(*({"text": verse} for verse in VERSES)),
-            "test.csv": lines("text", *TEST_VERSES),
+            "test.csv": lines("text", '"{}\n\n{}"'.format(*TEST_VERSES)),
         },
         ("bad.csv", 'text\na\n" "\n', ", line 3: found"),
         _not_a_decoder,
