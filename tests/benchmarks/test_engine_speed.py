@@ -41,6 +41,7 @@ def check(work, *contestants):
     assert all(len(figures) == 1 and figures[0] > 0 for figures in work.figures.values())
 
 
+@pytest.mark.slow
 def test_every_contestant_decodes_all_tokens(decoded):
     for work in decoded[0]:
         check(work, OURS, ONNX, INT8, "BART")
@@ -52,6 +53,7 @@ def test_a_decoder_that_stops_early_is_an_error(small):
         decoding_speed.step_milliseconds(lambda: 4, SETTINGS)
 
 
+@pytest.mark.slow
 def test_every_contestant_labels_the_characters(tmp_path):
     for work in engine_speed.measure_tagging(SIZE, tmp_path, SETTINGS):
         check(work, OURS, ONNX, INT8, "BERT")

@@ -17,7 +17,6 @@ from support.command import refusal, run
 from support.recipes import read_metrics, run_here, tiny, write_jsonl, write_lines
 from support.saved import edit_json, save_pairs, save_with_tokenizer
 
-WORDS = ["casa", "rio", "mar", "céu", "flor", "nao", "aves", "sol"]
 VERSES = ["Ora direis ouvir estrelas", "Certo perdeste o senso", "E abro as janelas", "pálido de espanto"]
 CONTEXTS = ["Machado nasceu em 1839 no Rio, e Alencar em 1829 no Ceará.", "Eça nasceu na Póvoa, e Pessoa em Lisboa."]
 
@@ -28,12 +27,6 @@ def evaluate(folder, file, *arguments, code=0):
     output.unlink(missing_ok=True)
     result = run("evaluate", folder, "--test_file", file, "--output", output, *arguments, code=code)
     return str(result.exception) if code else json.loads(output.read_text(encoding="utf-8"))["test"]
-
-
-def paired(folder):
-    """Rows whose label only the second text tells; some rows have none."""
-    rows = [{"text": "o", "text_pair": text, "label": str(number % 2)} for number, text in enumerate(WORDS)]
-    return write_jsonl(folder / "rows.jsonl", [*rows, {"text": "a", "label": "0"}])
 
 
 def relations(folder):
@@ -72,10 +65,6 @@ def sentences(folder):
 
 def texts(folder):
     return write_lines(folder / "rows.txt", *VERSES, "", *VERSES[::-1])
-
-
-def tables(folder):
-    return write_jsonl(folder / "rows.jsonl", [{"text": "\n\n".join(VERSES)}, {"text": "\n".join(VERSES)}])
 
 
 def prompts(folder):
@@ -120,14 +109,12 @@ def test_a_decoder_of_prompts_of_an_earlier_version_is_scored_alike(tmp_path):
 @pytest.mark.parametrize(
     ("recipe", "write", "options"),
     [
-        pytest.param("finetune_classification", paired, {"max_steps": 40}, id="labels of pairs"),
         pytest.param("finetune_tagging", relations, RELATIONS, id="another column"),
         pytest.param("finetune_qa", questions, WINDOWS, id="parts of words"),
         pytest.param("finetune_characters", texts, STRIPPED, id="stripped texts"),
         pytest.param("seq2seq", pronunciations, PHONES | SEVERAL, id="several targets"),
         pytest.param("seq2seq", sentences, BEAMS, id="windows, letters kept"),
-        pytest.param("pretrain_causal", texts, {"sample_by": "line", "max_length": 16}, id="lines"),
-        pytest.param("pretrain_causal", tables, {"sample_by": "paragraph", "max_length": 16}, id="paragraphs"),
+        pytest.param("pretrain_causal", texts, {"sample_by": "line", "max_length": 16}, id="texts of several rows"),
         pytest.param("fit_pair_votes", texts, VOTES, id="votes"),
         pytest.param("fit_pair_votes", texts, VOTES | {"level": "words"}, id="votes of words"),
     ],

@@ -69,21 +69,18 @@ def test_weights_are_saved_in_half_precision_and_load_in_single(trained):
     assert {each.dtype for each in model.parameters()} == {torch.float32}
 
 
-def test_texts_alone_with_accents_and_case_stripped(texts, tmp_path):
-    options = {**texts, **FEW, "output_dir": tmp_path / "model", "strip": ["accents", "case"]}
-    run_here(NAME, tmp_path, *tiny(NAME, **options))
+def test_from_a_pretrained_encoder_on_texts_alone_without_accents_case_and_spellings(texts, tmp_path):
+    save_with_tokenizer(AtentaEncoderForMaskedLM, tmp_path / "pretrained", position_embedding_type="rotary")
+    options = {**texts, **FEW, "output_dir": tmp_path / "model", "strip": ["accents", "case"], "spellings": False}
+    run_here(NAME, tmp_path, *tiny(NAME, **options, model_name_or_path=tmp_path / "pretrained"))
     rows = read_predictions(tmp_path / "model")
     assert [row["source"] for row in rows] == [strip_accents(sentence).lower() for sentence in TEST_ACCENTED]
-    variants = CharacterRestorer.from_pretrained(tmp_path / "model").model.config.character_variants
-    assert set(variants["e"]) == set("eéE")
-
-
-def test_from_a_pretrained_encoder(texts, tmp_path):
-    save_with_tokenizer(AtentaEncoderForMaskedLM, tmp_path / "pretrained", position_embedding_type="rotary")
-    options = {**texts, **FEW, "output_dir": tmp_path / "model", "strip": "accents"}
-    run_here(NAME, tmp_path, *tiny(NAME, **options, model_name_or_path=tmp_path / "pretrained"))
-    (restored,) = CharacterRestorer.from_pretrained(tmp_path / "model").restore(["nao"])
-    assert strip_accents(restored.text) == "nao"
+    assert not (tmp_path / "model" / "spellings.txt").exists()
+    restorer = CharacterRestorer.from_pretrained(tmp_path / "model")
+    assert set(restorer.model.config.character_variants["e"]) == set("eéE")
+    assert restorer.codes.spellings is None
+    (restored,) = restorer.restore(["nao"])
+    assert strip_accents(restored.text).lower() == "nao"
 
 
 def test_a_saved_tagger_keeps_its_labels_and_spellings(trained, texts, tmp_path):
@@ -124,13 +121,6 @@ def test_a_list_of_words_that_cannot_be_read_or_used_is_refused(content, options
     reason = refusal(NAME, tmp_path, *tiny(NAME, **options, output_dir=tmp_path / "model"))
     assert reason.startswith("--word_list ")
     assert message in reason
-
-
-def test_without_spellings(tmp_path):
-    options = {**write_files(CASES[NAME], tmp_path), **FEW, "output_dir": tmp_path / "model", "spellings": False}
-    run_here(NAME, tmp_path, *tiny(NAME, **options))
-    assert not (tmp_path / "model" / "spellings.txt").exists()
-    assert CharacterRestorer.from_pretrained(tmp_path / "model").codes.spellings is None
 
 
 @pytest.mark.parametrize(

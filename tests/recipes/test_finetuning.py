@@ -1,6 +1,7 @@
 """Labels, tags, answers and speeches: scores counted by hand from the predictions, which the saved models repeat."""
 
 import csv
+import json
 import math
 import shlex
 
@@ -12,6 +13,7 @@ from transformers import AutoModelForCausalLM
 from atenta import load_engine
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.models import report_misspelt
+from support.command import run as run_command
 from support.recipe_cases import (
     CASES,
     CONTEXTS,
@@ -58,16 +60,24 @@ def test_labels(trained):
 
 
 def test_labels_of_pairs_of_texts(tmp_path):
-    """Only the second text determines the label."""
-    rows = [f"{text}\t{label}\t{pair}" for text in ("casa", "rua") for label, pair in (("sim", "a"), ("nao", "bb"))]
-    pairs = write_lines(tmp_path / "pairs.tsv", "text\tlabel\ttext_pair", *rows * 4)
-    options = CASES["finetune_classification"].options | {"output_dir": tmp_path / "model"}
+    """Only the second text determines the label, and one row has none. The command finds the scores of the run."""
+    rows = [
+        {"text": text, "label": label, "text_pair": pair}
+        for text in ("casa", "rua")
+        for label, pair in (("sim", "a"), ("nao", "bb"))
+    ]
+    pairs = write_jsonl(tmp_path / "pairs.jsonl", [*rows, {"text": "lua", "label": "sim"}] * 4)
+    options = CASES["finetune_classification"].options | {"train_file": pairs, "validation_file": pairs}
     run_here(
         "finetune_classification",
         tmp_path,
-        *tiny("finetune_classification", train_file=pairs, validation_file=pairs, **options),
+        *tiny("finetune_classification", **options, output_dir=tmp_path / "model"),
     )
-    assert read_metrics(tmp_path / "model")["test"]["model"]["accuracy"] == 1
+    scores, output = read_metrics(tmp_path / "model")["test"], tmp_path / "scores.json"
+    assert scores["model"]["accuracy"] == 1
+    run_command("evaluate", tmp_path / "model", "--test_file", pairs, "--output", output)
+    for name, found in json.loads(output.read_text(encoding="utf-8"))["test"].items():
+        assert found == pytest.approx(scores[name])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Pre-training: what its scores count, what the models can be used for, and fine-tuning that starts from them."""
+"""Pre-training: what its scores count, and what the models can be used for."""
 
 import math
 import re
@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 from transformers import (
-    AutoModel,
     AutoModelForCausalLM,
     AutoModelForMaskedLM,
     AutoModelForPreTraining,
@@ -27,8 +26,6 @@ from support.recipes import (
     refusal,
     run_here,
     tiny,
-    write_jsonl,
-    write_lines,
 )
 from support.saved import save_with_tokenizer
 
@@ -37,14 +34,6 @@ def test_masked_texts_keep_all_that_is_not_masked(trained):
     for row in read_predictions(trained("pretrain_denoising").folder):
         assert "<mask>" in row["source"]
         assert len(row["source"].replace("<mask>", "")) == len(row["gold"]) - round(0.2 * len(row["gold"]))
-
-
-def test_pairs_start_from_a_denoising_model(trained, tmp_path):
-    pairs = write_lines(tmp_path / "pairs.tsv", "ora\tera", "senso\tsentido")
-    options = {"train_file": pairs, "validation_file": pairs, "max_steps": 1, "output_dir": tmp_path / "pairs"}
-    options["model_name_or_path"] = trained("pretrain_denoising").folder
-    run_here("seq2seq", tmp_path, *tiny("seq2seq", **options))
-    assert len(read_predictions(tmp_path / "pairs")) == 2
 
 
 def test_texts_have_no_tags(tmp_path):
@@ -74,36 +63,6 @@ def test_the_encoder_fills_masks(trained):
     assert (inputs.input_ids == tokenizer.mask_token_id).sum() == 1
     with torch.no_grad():
         assert torch.allclose(model(**inputs).logits, pretrained(**inputs).prediction_logits, atol=1e-6)
-
-
-SQUAD = {"context": "Certo perdeste o senso", "question": "O que?", "id": "1"}
-TASKS = {
-    "finetune_classification": [{"text": "direis", "label": "verbo"}, {"text": "estrelas", "label": "nome"}],
-    "finetune_tagging": [{"words": ["Ora", "direis"], "tags": ["ADV", "VERB"]}],
-    "finetune_qa": [SQUAD | {"answers": {"text": ["o senso"], "answer_start": [15]}}],
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "options"),
-    [
-        ("finetune_classification", {"metric_for_best_model": "accuracy"}),
-        ("finetune_tagging", {"metric_for_best_model": "tag_accuracy"}),
-        ("finetune_qa", {"metric_for_best_model": "f1", "stride": 8}),
-    ],
-)
-def test_fine_tuning_starts_from_the_encoder(trained, tmp_path, name, options):
-    """A tiny learning rate leaves the pre-trained weights unchanged."""
-    start = trained("pretrain_masked").folder
-    rows = write_jsonl(tmp_path / "rows.jsonl", TASKS[name])
-    options |= {"train_file": rows, "validation_file": rows, "model_name_or_path": start, "max_length": 64}
-    options |= {"max_steps": 1, "learning_rate": 1e-12, "output_dir": tmp_path / "tuned"}
-    run_here(name, tmp_path, *tiny(name, **options))
-    assert len(read_predictions(tmp_path / "tuned")) == len(TASKS[name])
-    before = load(start, AutoModelForPreTraining)[1].base_model.state_dict()
-    after = load(tmp_path / "tuned", AutoModel)[1].state_dict()
-    for weight in (weight for weight in before if not weight.startswith("pooler.")):
-        assert torch.allclose(before[weight], after[weight], atol=1e-6), weight
 
 
 def test_words_runs_of_words_and_neighbours(tmp_path):

@@ -70,7 +70,7 @@ def model(request):
     return request.param()
 
 
-def both_ways(model, options, seed):
+def both_ways(model, options, seed=0):
     """The steps with all candidates, and the output of `generate`."""
     options = {"input_ids": texts(1, 5, seed=seed, vocab_size=VOCAB_SIZE), "max_new_tokens": 8, **SPECIAL, **options}
     set_seed(seed)
@@ -98,10 +98,9 @@ def assert_same_probabilities(steps, output):
             ]
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("options", ONE_BY_ONE, ids=str)
-def test_greedy_and_sampling_are_those_of_generate(model, options, seed):
-    steps, output = both_ways(model, options, seed)
+def test_greedy_and_sampling_are_those_of_generate(model, options):
+    steps, output = both_ways(model, options)
     (finished,) = steps[-1].finished
     assert list(finished.token_ids) == output.sequences[0].tolist()
     gained = model.compute_transition_scores(output.sequences, output.scores, normalize_logits=True)
@@ -115,10 +114,9 @@ def test_greedy_and_sampling_are_those_of_generate(model, options, seed):
         ]
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("options", BEAMS, ids=str)
-def test_beams_are_those_of_generate(model, options, seed):
-    steps, output = both_ways(model, options | {"num_return_sequences": options["num_beams"]}, seed)
+def test_beams_are_those_of_generate(model, options):
+    steps, output = both_ways(model, options | {"num_return_sequences": options["num_beams"]})
     finished = steps[-1].finished
     scores = output.sequences_scores[output.sequences_scores > -1e8]  # generate fills the rest with -1e9
     assert_close(torch.tensor([one.score for one in finished]), scores)

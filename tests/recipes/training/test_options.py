@@ -12,6 +12,7 @@ import yaml
 from transformers import get_scheduler
 
 from atenta.recipes.option_annotations import Mark, options_of
+from atenta.recipes.pretrain_masked import MaskingArguments
 from atenta.recipes.training.options import (
     _NOT_OF_RECIPES,
     EncoderArguments,
@@ -21,6 +22,8 @@ from atenta.recipes.training.options import (
     TwoStackArguments,
 )
 from atenta.recipes.training.parsing import CONFIGS, parse_arguments
+from support.option_table import parsed_by
+from support.recipe_cases import CASES
 
 
 def settled(hidden_size, steps, **options):
@@ -153,7 +156,7 @@ def test_sizes_that_do_not_fit_are_named_as_options_that_a_recipe_has(capsys, tm
         assert parse_arguments(sizes, RecipeArguments, arguments=saved, **options)[0].model_name_or_path == "saved"
 
 
-NUMBERS = {  # one or more options of each range; the next test says that every number has one
+NUMBERS = {  # one or more options of each range; that every number has one is tested below
     "learning_rate": ("nan", "inf", "-1", "0"),
     "weight_decay": ("nan", "inf", "-0.1"),
     "dropout": ("nan", "inf", "-0.1", "1"),
@@ -165,12 +168,14 @@ NUMBERS = {  # one or more options of each range; the next test says that every 
     "dataloader_num_workers": ("-1",),
     "encoder_layers": ("0", "-1"),
     "save_total_limit": ("0", "-1"),
+    "mlm_probability": ("nan", "0", "1"),
+    "whole_word_probability": ("nan", "-0.1", "1.5"),
 }
 
 
 def refused(capsys, file, *flags):
     """Return the line with which the options are refused."""
-    dataclasses = (TwoStackArguments, Seq2SeqRecipeArguments)
+    dataclasses = (TwoStackArguments, MaskingArguments, Seq2SeqRecipeArguments)
     with pytest.raises(SystemExit):
         parse_arguments(*dataclasses, description="A test.", default_config=file, arguments=flags)
     usage, line = capsys.readouterr().err.splitlines()
@@ -196,11 +201,13 @@ def test_a_blank_title_is_refused(tmp_path, capsys):
     assert "expected a text that is not blank" in line
 
 
-def test_every_number_has_a_range():
-    """Only `local_rank` has none, which launchers set."""
-    for name, option in options_of(TwoStackArguments, EncoderArguments, Seq2SeqRecipeArguments).items():
+@pytest.mark.parametrize("recipe", CASES)
+def test_every_number_of_a_recipe_has_a_range(recipe):
+    """But `local_rank`, which launchers set, and `warmup_ratio`, which sentence-transformers has given up."""
+    dataclasses, _ = parsed_by(recipe)
+    for name, option in options_of(*dataclasses).items():
         kinds = {option.hint, *get_args(option.hint)}
-        if {int, float} & kinds and not {str, bool} & kinds and name != "local_rank":
+        if {int, float} & kinds and not {str, bool, list[int]} & kinds and name not in ("local_rank", "warmup_ratio"):
             assert option.range is not None, name
             assert not option.range.holds(float("nan")), name
 

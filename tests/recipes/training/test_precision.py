@@ -17,13 +17,14 @@ FURTHER = {"finetune_characters": {"min_spelling_count": 1, "min_variant_count":
 
 @pytest.fixture
 def products(monkeypatch):
-    """The types of the outputs of all linear layers, before and after the end of `fit`."""
-    seen = {"trained": set(), "scored": set()}
+    """The types of the outputs of all linear layers, before and after the end of `fit`, and of the weights then."""
+    seen = {"trained": set(), "scored": set(), "weights": set()}
     now = ["trained"]
 
     def fit(trainer, run, own=RecipeTrainer.fit):
         now[0] = "trained"
         own(trainer, run)
+        seen["weights"] |= {weight.dtype for weight in trainer.model.parameters()}
         now[0] = "scored"
 
     def record(module, inputs, output):
@@ -43,7 +44,7 @@ def test_scores_are_of_products_in_float32(name, tmp_path, products):
     arguments = [*tiny(name, **options, **FURTHER.get(name, {})), "--bf16", "true"]
     run_here(name, tmp_path, *arguments)
     assert torch.bfloat16 in products["trained"]
-    assert products["scored"] == {torch.float32}
+    assert products["scored"] == products["weights"] == {torch.float32}
     products["scored"].clear()
     run_here(name, tmp_path, *arguments)  # which only scores
     assert products["scored"] == {torch.float32}

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import datasets
 import pytest
@@ -284,30 +285,6 @@ def test_a_run_resumed_from_an_earlier_checkpoint_sets_later_ones_aside_also_in_
 # The end
 
 
-def interrupted(error, trainer):
-    """Return a recipe that trains and is interrupted in its third step."""
-    step, trainer.training_step = trainer.training_step, lambda *arguments: step(*arguments)
-
-    def dying(*arguments):
-        if trainer.state.global_step == 2:
-            raise error
-        return step(*arguments)
-
-    trainer.training_step = dying
-    return lambda: train(trainer)
-
-
-@pytest.mark.parametrize("overwritten", [False, True])
-def test_an_interrupted_run_says_what_is_kept(tmp_path, capsys, overwritten):
-    with pytest.raises(SystemExit) as stopped:
-        run_recipe(interrupted(KeyboardInterrupt(), make(tmp_path, overwrite_output_dir=overwritten)))
-    assert stopped.value.code == 130
-    without = ", without --overwrite_output_dir," if overwritten else ""
-    assert capsys.readouterr().err.strip().splitlines() == [
-        f"Stopped. {tmp_path}/checkpoint-2 is kept: the same command{without} goes on from there."
-    ]
-
-
 _INTERRUPTED = """
 import runpy, sys
 
@@ -336,26 +313,38 @@ def test_an_interruption_while_libraries_are_imported_is_one_line(command):
     assert (done.returncode, done.stderr.strip()) == (130, "Stopped.")
 
 
+def begin(folder, finished, **training):
+    """Begin a run, and write the second checkpoint of a finished one."""
+    start_run(arguments(folder, **training)).begin()
+    shutil.copytree(finished / "checkpoint-2", folder / "checkpoint-2")
+
+
 @pytest.mark.parametrize(
     ("reached", "kept"),
     [
-        (lambda folder: None, "Nothing was trained yet."),
-        (lambda folder: start_run(arguments(folder)), "Nothing was trained yet."),
+        (lambda folder, _: None, "Nothing was trained yet."),
+        (lambda folder, _: start_run(arguments(folder)), "Nothing was trained yet."),
         (
-            lambda folder: start_run(arguments(folder)).begin(),
+            lambda folder, _: start_run(arguments(folder)).begin(),
             "There is no checkpoint yet: the same command starts from the beginning.",
+        ),
+        (begin, "{}/checkpoint-2 is kept: the same command goes on from there."),
+        (
+            partial(begin, overwrite_output_dir=True),
+            "{}/checkpoint-2 is kept: the same command, without --overwrite_output_dir, goes on from there.",
         ),
     ],
 )
-def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypatch, reached, kept):
+def test_an_interrupted_run_says_what_is_kept(finished, tmp_path, capsys, monkeypatch, reached, kept):
     def main():
-        reached(tmp_path)
+        reached(tmp_path, finished)
         raise KeyboardInterrupt
 
     monkeypatch.setattr(runs, "_current", None)
-    with pytest.raises(SystemExit):
+    with pytest.raises(SystemExit) as stopped:
         run_recipe(main)
-    assert capsys.readouterr().err.strip() == f"Stopped. {kept}"
+    assert stopped.value.code == 130
+    assert capsys.readouterr().err.strip() == f"Stopped. {kept.format(tmp_path)}"
 
 
 @pytest.mark.parametrize(
@@ -367,9 +356,13 @@ def test_before_the_first_checkpoint_nothing_is_kept(tmp_path, capsys, monkeypat
     ],
     ids=["system", "torch", "safetensors"],
 )
-def test_on_a_full_disk_the_last_checkpoint_is_kept(tmp_path, error):
+def test_on_a_full_disk_the_last_checkpoint_is_kept(finished, tmp_path, error):
+    def main():
+        begin(tmp_path, finished)
+        raise error
+
     with pytest.raises(SystemExit) as stopped:
-        run_recipe(interrupted(error, make(tmp_path)))
+        run_recipe(main)
     assert re.match(r"The disk is full or fails: .* Free some space\. .*checkpoint-2 is kept: ", str(stopped.value))
 
 

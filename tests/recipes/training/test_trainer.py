@@ -19,7 +19,7 @@ from atenta.recipes.training.models import add_lora
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.runs import Run, start_run
 from atenta.recipes.training.trainer import RecipeTrainer, check_metric
-from support.models import assert_close, named, tiny_model
+from support.models import assert_close, tiny_model
 from support.trainers import in_float64, random_pairs, random_texts, tiny, tiny_tokenizer, trainer_of
 
 PAIRS = random_pairs([(3, 2), (4, 3), (9, 12), (12, 10)])  # two batches of two, with 5 and 22 labels
@@ -248,34 +248,10 @@ def test_lora_trains_low_ranks_and_leaves_a_plain_model(tmp_path):
     assert torch.equal(trainer.model.eval()(**batch).logits, plain(**batch).logits)
 
 
-@pytest.mark.parametrize(
-    "model_class", named([AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration])
-)
-def test_gradient_checkpointing_changes_no_weight(tmp_path, model_class):
-    def run(checkpointed):
-        model = in_float64(tiny(model_class, dropout=0.1))
-        rows = {"train": rows_for(model_class)}
-        return fitted(trainer_of(tmp_path, rows, model, max_steps=3, gradient_checkpointing=checkpointed))
-
-    plain, checkpointed = run(False), run(True)
-    assert any(getattr(module, "gradient_checkpointing", False) for module in checkpointed.model.modules())
-    assert_close(weights(checkpointed.model), weights(plain.model), 1e-9)
-
-
-def test_bfloat16_keeps_float32_weights(tmp_path):
-    dtypes = set()
-    models = [tiny(AtentaEncoderDecoderForConditionalGeneration) for _ in range(2)]
-    models[1].lm_head.register_forward_hook(lambda module, inputs, output: dtypes.add(output.dtype))
-    plain, half = (
-        fitted(trainer_of(tmp_path, {"train": PAIRS}, model, max_steps=10, bf16=bf16))
-        for model, bf16 in zip(models, (False, True))
-    )
-    assert dtypes == {torch.bfloat16}
-    assert {weight.dtype for weight in half.model.parameters()} == {torch.float32}
-    # Later losses depend on the rounding of each processor.
-    assert losses(half)[0] == pytest.approx(losses(plain)[0], rel=0.02)
-    assert losses(half) != losses(plain)
-    assert losses(half)[-1] < losses(half)[0]
+def test_gradient_checkpointing_reaches_every_block(tmp_path):
+    trainer = fitted(trainer_of(tmp_path, {"train": PAIRS}, max_steps=1, gradient_checkpointing=True))
+    reached = {getattr(module, "gradient_checkpointing", None) for module in trainer.model.modules()}
+    assert reached == {True, None}
 
 
 @pytest.mark.slow
