@@ -128,7 +128,7 @@ class Engine:
         if tags is None and self.tokenizer.tags:
             warnings.warn(
                 f"This model was trained with feature tags, such as {', '.join(islice(self.tokenizer.tags, 3))}: give "
-                "those of each text as `tags`. Tabs are read as a part of texts.",
+                "those of each text as `tags`, a list for each. Tabs are read as a part of texts.",
                 stacklevel=2,
             )
         found = self.n_best(given, tags=tags, keep_letters=keep_letters, batch_size=batch_size, **options)
@@ -336,9 +336,12 @@ class Engine:
         """Return the ids of the feature tags of each text."""
         if tags is None:
             return [[] for _ in range(count)]
-        if isinstance(tags, str) or len(tags) != count or any(isinstance(each, str) for each in tags):
-            raise ValueError(f"tags={tags!r:.80} are not {count} lists of tags; expected one for each text.")
         known = self.tokenizer.tags
+        if isinstance(tags, str) or len(tags) != count or any(isinstance(each, str) for each in tags):
+            example = [[*islice(known, 2)]] * min(count, 2)
+            raise ValueError(
+                f"tags={tags!r:.80} are not {count} lists of tags; expected one for each text, such as {example}."
+            )
         if unknown := [tag for of_text in tags for tag in of_text if tag not in known]:
             expected = f"some of {', '.join(known):.200}" if known else "none, because this model has no tags"
             raise ValueError(f"Found the tag {unknown[0]!r}; expected {expected}.")

@@ -227,6 +227,11 @@ class CardFacts:
         return self != type(self)(card_language=self.card_language, tags=self.tags)
 
     @property
+    def test_split(self) -> str:
+        """The split of the first test: `validation` if the run had no other rows for it."""
+        return "validation" if "validation" in self.rows and "test" not in self.rows else "test"
+
+    @property
     def metric(self) -> str | None:
         """The first figure of the model on the first test."""
         first: Scores = next(iter(self.tests.values()), {"model": {}})

@@ -16,12 +16,14 @@ kept. The test texts are scored once.
 import atenta.recipes.terminal  # noqa: F401  # first, because the others take seconds
 
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
+import datasets
 from huggingface_hub.errors import StrictDataclassError
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerBase, TrainingArguments, logging
@@ -115,6 +117,8 @@ def main() -> None:
     """Read the texts, count votes, choose the distance, score, generate a sample and save."""
     dataclasses = (VoteDocumentArguments, VoteArguments, RunArguments)
     data, sizes, run = parse_arguments(*dataclasses, description=__doc__, default_config="fit_pair_votes.yaml")
+    if not sys.stderr.isatty():
+        datasets.disable_progress_bars()
     if data.streaming:
         raise SystemExit("--streaming: the texts are read several times, to count and to score; leave it out.")
     if Path(run.output_dir, "config.json").is_file() and not run.overwrite_output_dir:

@@ -71,8 +71,8 @@ def report_rows(
     """Print the report on the rows before training, and return it.
 
     Args:
-        splits: The rows by split. The other splits are compared with `train`. Of a streamed split only the first
-            10,000 rows are read.
+        splits: The rows by split. The other splits are compared with `train`; a test is left out if it has the
+            validation rows. Of a streamed split only the first 10,000 rows are read.
         training: The options that say which process is the main one.
         columns: Columns of texts, or of lists of words, which are joined by spaces. A text may be None. Rows are the
             same if all these texts are, after NFC.
@@ -91,12 +91,20 @@ def report_rows(
     if training.process_index > 0:
         return None
     try:
-        report = build_report(splits, columns, tokenizer, max_length, inputs=inputs)
+        validation = splits.get("validation")
+        shown = {name: rows for name, rows in splits.items() if name != "test" or not _is_same(rows, validation)}
+        report = build_report(shown, columns, tokenizer, max_length, inputs=inputs)
         print(f"{report}\n", flush=True)
         report.check_lengths()
     except (ValueError, OSError) as error:
         raise _exit(error) from None
     return report
+
+
+def _is_same(rows: Rows, others: Rows | None) -> bool:
+    """Return whether rows are those of another split, as without test data those of the test are."""
+    prints = [getattr(each, "_fingerprint", None) for each in (rows, others)]
+    return rows is others or (None not in prints and prints[0] == prints[1])
 
 
 def encode_rows(

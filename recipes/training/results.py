@@ -176,8 +176,12 @@ def report_saved(
         print(f"{equalled}\n", flush=True)
     print(f"Saved in {folder}", flush=True)
     if text is not None:
-        before = f"{options} ".lstrip() + "-- " * text.startswith("-")
-        command = f"atenta predict {quote(folder)} {before}{quote(text)}"
+        command = f"atenta predict {quote(folder)} {options}".rstrip()
+        if "\t" in text and text.replace("\t", "").isprintable():  # before tags, which few can type at a prompt
+            escaped = text.replace("\\", "\\\\").replace("\t", "\\t")
+            command = f"printf '%b\\n' {quote(escaped)} | {command}"
+        else:
+            command += " --" * text.startswith("-") + f" {quote(text)}"
         print(f"\n$ {command}" + (f"\n{printable(output)}" if output is not None else ""), flush=True)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from enum import Enum
+from logging import LogRecord, getLogger
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,11 @@ def _describe_kept() -> str:
     return "Nothing was trained yet." if _current is None else _current.describe_kept()
 
 
+def _is_true_alarm(record: LogRecord) -> bool:
+    """Return whether a warning is not that a checkpoint has other steps, which all have that are given as a share."""
+    return "do not match the ones in the `trainer_state.json`" not in record.getMessage()
+
+
 def start_run(*options: Any) -> Run:
     """Set the number of threads and the seed, lock the output folder, and find the checkpoint to resume from.
 
@@ -203,6 +209,7 @@ def start_run(*options: Any) -> Run:
             options = "--hub_model_id, --hub_private_repo, --replace_on_hub"
             raise SystemExit(f"--push_to_hub: {error} ({options})") from None
     use_all_cores()
+    getLogger("transformers.trainer_utils").addFilter(_is_true_alarm)
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()

@@ -72,9 +72,9 @@ def test_the_description_has_the_rows_and_how_much_of_them_the_alphabet_has(load
     tokenizer = AtentaTokenizer.from_texts(["serouv"], family="encoder-decoder")  # without ê and i
     report = report_rows(load_pairs(DataArguments(**files)), training, COLUMNS, tokenizer)
     about = describe_data(DataArguments(**files), report)
-    assert about["rows"] == {"train": 2, "validation": 1, "test": 1}
-    assert about["rows_inside"] == {"train": 0.5, "validation": 0, "test": 0}
-    assert about["characters_inside"] == pytest.approx({"train": 11 / 12, "validation": 4 / 5, "test": 4 / 5})
+    assert about["rows"] == {"train": 2, "validation": 1}
+    assert about["rows_inside"] == {"train": 0.5, "validation": 0}
+    assert about["characters_inside"] == pytest.approx({"train": 11 / 12, "validation": 4 / 5})
 
 
 @pytest.mark.parametrize("streaming", [False, True])
