@@ -1,4 +1,4 @@
-"""Write a saved model as ONNX files and compare them with torch: `python -m atenta.recipes.export outputs/accents`.
+"""Write a saved model as ONNX files and compare them with torch: `atenta export outputs/accents`.
 
 The files are in the model's folder `onnx`, from where `load_engine` takes them, also on a machine without torch. Then
 onnxruntime and torch read the same texts, and a table shows how their answers and times differ.

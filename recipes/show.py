@@ -1,6 +1,6 @@
-"""Show what a model does, or how runs trained: `python recipes/show.py attention --model outputs/accents --text acao`.
+"""Show what a model does, or how runs trained: `atenta show attention --model outputs/accents --text acao`.
 
-Pictures are saved as PNG files in --output_dir, and their paths are printed. `show.py COMMAND --help` lists the
+Pictures are saved as PNG files in --output_dir, and their paths are printed. `atenta show COMMAND --help` lists the
 options of a command.
 """
 
