@@ -232,11 +232,12 @@ def file_parts(path: Path) -> Iterator[tuple[int, str, list[str]]]:
 
 def _held_out_texts() -> Iterator[str]:
     """Yield the texts of the validation and test files of the samples for tagging and questions."""
-    for file in (*FILES["lener_br"][1:], *FILES["bosque"][1:]):
-        column = 1 if file.endswith(".conllu") else 0
+    for file in FILES["lener_br"][1:]:
         for block in read_samples("", file)[0].split("\n\n"):
-            rows = (line.split("\t" if column else None) for line in block.splitlines() if line[:1] != "#")
-            yield " ".join(row[column] for row in rows if len(row) > column)
+            yield " ".join(line.split()[0] for line in block.splitlines() if line.strip())
+    for file in FILES["bosque"][1:]:  # whose words are parts of the text's: *de* and *as* for *das*
+        lines = read_samples("", file)[0].splitlines()
+        yield from (line.removeprefix("# text = ") for line in lines if line.startswith("# text = "))
     for file in FILES["faquad"][1:]:
         for article in json.loads(read_samples("", file)[0])["data"]:
             for paragraph in article["paragraphs"]:

@@ -70,6 +70,10 @@ def test_documents_have_no_text_of_other_tasks_tests(rows, rows_of):
     assert len(text) > 10_000_000
     sentences = [" ".join(fields["words"]) for _, fields in read_conll(DATA / "lener_br" / "test.conll")]
     assert not {sentence for sentence in sentences if len(sentence.split()) > 12} & trained
+    for split in ("validation", "test"):
+        lines = (DATA / "bosque" / f"{split}.conllu").read_text(encoding="utf-8").splitlines()
+        sentences = [line.removeprefix("# text = ") for line in lines if line.startswith("# text = ")]
+        assert not any(sentence in text for sentence in sentences if len(sentence.split()) > 8)
     for context in ("validation", "test"):
         for row in documents[context]:
             assert not {line for line in row["text"].splitlines() if len(line) > 200} & trained

@@ -32,7 +32,7 @@ ROWS = {
     "languages": (LABELLED_TEXTS, "ec3cfa76e4cee0f4"),
     "portuguese": (CHARACTER_PAIRS, "8ac48fd335d3c253"),
     "portuguese_speech": (CHARACTER_PAIRS, "2c702e087b87d1a6"),
-    "portuguese_documents": (DOCUMENTS, "ca9b42727353e0bb"),
+    "portuguese_documents": (DOCUMENTS, "ce83ae758e2dd35c"),
     "french_g2p": (PAIRS, "ec6458c37aeca176"),
     "italian_g2p": (PAIRS, "154e23c5ed9b45b5"),
     "romance_g2p": (PAIRS, "e4db6a7940b376bf"),
