@@ -44,7 +44,8 @@ def phonemize_texts(
     variant = next(iter(phonemizer.variants), None) if variant is None else variant
     allow_interrupts()
     listed: set[str] = set()
-    for chunk in chunks_of(LineReader(texts, files), _CHUNK):
+    reader = LineReader(texts, files)
+    for chunk in chunks_of(reader, reader.at_once(_CHUNK)):
         with warnings.catch_warnings(record=True) as noticed:
             warnings.simplefilter("always")
             read = phonemizer.read([str(line) for line in chunk], variant, n_best=n_best)

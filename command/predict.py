@@ -78,7 +78,7 @@ def predict_lines(
         of_lines = format == "text" and not json_lines and isinstance(predictor, TextPredictor)
         record_fields = predictor.record_fields if format == "jsonl" else ()
         lines = ((line, _fields(line, predictor, json_lines, record_fields)) for line in reader)
-        for chunk in chunks_of(lines, _CHUNK):
+        for chunk in chunks_of(lines, reader.at_once(_CHUNK)):
             rest = iter(chunk)
             placed = [{**fields, "where": line.where} for line, fields in chunk]
             for predictions in predictor.predict_in_parts(placed):

@@ -49,8 +49,9 @@ def restore_texts(
         )
     switched_on = RESTORED if only_accents else restored
     allow_interrupts()
-    read = ([read_whole(path)] for path in files)
-    for chunk in read if files else chunks_of(LineReader(texts, []), _CHUNK):
+    reader = LineReader(texts, [])
+    whole = ([read_whole(path)] for path in files)
+    for chunk in whole if files else chunks_of(reader, reader.at_once(_CHUNK)):
         answers = restorer.restore([str(line) for line in chunk], min_confidence, switched_on, variant)
         for line, each in zip(chunk, answers):
             record = {"text": line, "restored": each.text, "probabilities": each.probabilities.tolist()}

@@ -61,7 +61,7 @@ class LineReader:
     def __init__(
         self, texts: Sequence[str], files: Sequence[Path], skip: int = 0, expected: str | None = None
     ) -> None:
-        """Prepare to read; with `skip`, so many lines are read first and must have the `expected` digest."""
+        """Prepare to read; with `skip`, that many lines are read first and must have the `expected` digest."""
         self._texts, self._files, self._skip, self._expected = texts, files, skip, expected
 
     def __iter__(self) -> Iterator[InputLine]:
@@ -86,6 +86,11 @@ class LineReader:
         if lines < self._skip:
             raise ValueError(f"Found {lines} lines; the output has results of {self._skip}: it is of another input.")
 
+    def at_once(self, most: int) -> int:
+        """Return how many lines are answered together: those that somebody types, one by one."""
+        is_typed = not self._texts and not self._files and sys.stdin is not None and sys.stdin.isatty()
+        return 1 if is_typed else most
+
     def _read(self) -> Iterator[tuple[str, bytes, bytes]]:
         """Yield the place of each line, the byte order mark before it, if there is one, and the line."""
         for number, text in enumerate(self._texts, start=1):
@@ -106,7 +111,7 @@ class LineReader:
 
 
 def chunks_of(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
-    """Yield lists of so many items; where an error ends them, first those that came before it."""
+    """Yield lists of `size` items; where an error ends them, first those that came before it."""
     reading = iter(items)
     while True:
         chunk, problem = [], None

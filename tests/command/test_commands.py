@@ -267,6 +267,18 @@ def test_a_terminal_gets_no_commands_from_texts():
     assert text_lines.printable_lines(line) == "a\\x1b[31mb\\x9b1mc\t\u200dd\\re\r\n"
 
 
+def test_what_is_typed_is_answered_line_by_line():
+    typed, terminal = os.openpty()
+    with subprocess.Popen(
+        [sys.executable, "-m", "atenta", "restore"], stdin=terminal, stdout=subprocess.PIPE
+    ) as process:
+        for line in ("nao sei", "amanha"):
+            os.write(typed, f"{line}\n".encode())
+            assert process.stdout.readline().decode() == f"{restore_accents(line)}\n"
+        os.write(typed, b"\x04")
+    assert process.returncode == 0
+
+
 @pytest.mark.parametrize("command", [("restore",), ("predict", MODEL_FOLDER)])
 def test_a_text_that_names_a_file_is_pointed_out(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
