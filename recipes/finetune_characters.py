@@ -34,10 +34,11 @@ from atenta.engines.saved_model import find_model, load_config
 from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.option_annotations import FROM_1, Mark, one_of
 from atenta.recipes.pictures.run_charts import draw_reliability
-from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import BadRow, printable, read_lines
-from atenta.recipes.samples import SAMPLES
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.samples.files import sample_files
+from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.characters import (
     CHARACTER_PAIRS,
     FEATURES,

@@ -26,7 +26,8 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.phonemization.letter_tagger import LetterTagger, writes_units
 from atenta.recipes.option_annotations import FROM_1, Mark
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.source_metrics import check_metrics
 from atenta.recipes.tasks.letters import (

@@ -19,7 +19,7 @@ from functools import partial
 from typing import Annotated
 
 from atenta.recipes.option_annotations import FROM_1, SHARE
-from atenta.recipes.reading import describe_data, encode_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.denoising import DenoisingCollator, decode_masked, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.transduction import PairTask

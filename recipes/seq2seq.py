@@ -24,7 +24,8 @@ import datasets
 from transformers import DataCollatorForSeq2Seq
 
 from atenta.recipes.option_annotations import FROM_0, Mark
-from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments, Rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
 from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens

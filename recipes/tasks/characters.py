@@ -13,8 +13,8 @@ import numpy as np
 from datasets import Features, Value
 
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.documents import check_document, read_documents
 from atenta.recipes.tasks.punctuation import (
     SIGNS,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from atenta.engines.kinds import KINDS, class_names, saved_options
-from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.splits import RowFormat
 
 Row = Mapping[str, Any]
 Answers = Sequence[Any]

@@ -17,7 +17,7 @@ from transformers import DataCollatorForSeq2Seq, EvalPrediction, PreTrainedModel
 from atenta.engines.saved_model import learned_positions
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.option_annotations import FROM_1, Mark
-from atenta.recipes.reading import Rows
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.source_metrics import check_metrics, score_texts
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
 from atenta.recipes.training.results import print_examples, save_tests

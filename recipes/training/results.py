@@ -24,8 +24,7 @@ from atenta.hub.card_words import less_is_better
 from atenta.hub.publishing import PushError, push_folder
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
-from atenta.recipes.reading.records import printable
-from atenta.recipes.tab_separated import tab_separated
+from atenta.recipes.reading.records import printable, tab_separated
 from atenta.recipes.training.cost import CostMeter
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.parsing import given_options
