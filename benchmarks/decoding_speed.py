@@ -7,8 +7,7 @@ import torch
 from torch import nn
 
 from benchmarks.contestants import DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
-from benchmarks.measuring import COMPARED, LIMIT, OURS, SMALL, Settings, Size, Work, measure, milliseconds
-from benchmarks.plain_torch import GreedyLimit
+from benchmarks.measuring import COMPARED, SMALL, Settings, Size, Work, measure, milliseconds
 
 DECODING_ROUNDS = {SMALL: 11}
 DECODING_ROUNDS_OF_LARGER = 5
@@ -25,14 +24,14 @@ DECODING_WORKS = (  # family, sequences, beams
 
 
 def measure_decoding(settings: Settings) -> Iterator[Work]:
-    """Measure every work at every size, with the limit."""
+    """Measure every work at every size."""
     for size in COMPARED[settings.device]:
         for family, sequences, beams in DECODING_WORKS:
             ids = draw_ids(settings, sequences, PROMPT_LENGTH)
-            models = {one.name: ready_to_generate(one, size, settings) for one in DECODING_CONTESTANTS[family]}
-            limit = GreedyLimit(models[OURS], sequences * beams, PROMPT_LENGTH + NEW_TOKENS)
-            decoders = {who: bind_decoder(model, ids, beams) for who, model in models.items()}
-            decoders[LIMIT] = partial(count_new, limit.generate, ids.repeat_interleave(beams, 0), family)
+            decoders = {
+                one.name: bind_decoder(ready_to_generate(one, size, settings), ids, beams)
+                for one in DECODING_CONTESTANTS[family]
+            }
             rounds = DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
             yield decoding_work(describe_decoding(family, size, sequences, beams), decoders, settings, rounds)
 
@@ -45,13 +44,9 @@ def describe_decoding(family: str, size: Size, sequences: int, beams: int = 1) -
 
 def bind_decoder(model: nn.Module, ids: torch.Tensor, beams: int) -> Callable[[], int]:
     """Return a function that decodes ids and returns the number of new tokens of each text."""
-    family = "encoder-decoder" if model.config.is_encoder_decoder else "decoder"
-    return partial(count_new, bind_generate(model, num_beams=beams), ids, family)
-
-
-def count_new(generate: Callable[..., torch.Tensor], ids: torch.Tensor, family: str) -> int:
-    """Decode ids, and return the number of new tokens of each text."""
-    return generate(ids, NEW_TOKENS).shape[1] - (PROMPT_LENGTH if family == "decoder" else 1)
+    generate = bind_generate(model, num_beams=beams)
+    given = 1 if model.config.is_encoder_decoder else PROMPT_LENGTH
+    return lambda: generate(ids, NEW_TOKENS).shape[1] - given
 
 
 def decoding_work(name: str, decoders: Mapping[str, Callable[[], int]], settings: Settings, rounds: int) -> Work:

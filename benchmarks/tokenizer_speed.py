@@ -11,8 +11,8 @@ import datasets
 from transformers import AutoTokenizer, ByT5Tokenizer, CanineTokenizer, PreTrainedTokenizerBase, TrainingArguments
 
 from atenta import AtentaTokenizer, CharacterTable
-from atenta.recipes.reading import encode_rows
-from atenta.recipes.samples import novels
+from atenta.recipes.reading.load import encode_rows
+from atenta.recipes.samples.files import novels
 from atenta.recipes.tasks.documents import pack
 from benchmarks.measuring import OURS, Settings, Work, measure, timed
 

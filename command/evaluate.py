@@ -15,8 +15,8 @@ from atenta.command.served_models import PredictOptions, load_predictor
 from atenta.command.text_lines import check_output_file, warn_once
 from atenta.engines.kinds import kind_of, prompt_separator
 from atenta.engines.saved_model import class_of, find_model, is_ours, load_tokenizer, load_weights, read_config
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import BadRow
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.characters import RestorationTask
 from atenta.recipes.tasks.classification import ClassificationTask
 from atenta.recipes.tasks.documents import DocumentTask, LikelihoodTask, encode_documents

@@ -25,7 +25,7 @@ from atenta.command.text_lines import (
 from atenta.engines.feedback import progress
 from atenta.engines.saved_model import MODEL_FILES, find_model, read_generation_config
 from atenta.engines.search_options import SearchOptions
-from atenta.recipes.tab_separated import tab_separated
+from atenta.recipes.reading.records import tab_separated
 
 _CHUNK = 512  # lines that are read, predicted and written at once
 

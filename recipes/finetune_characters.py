@@ -34,10 +34,11 @@ from atenta.engines.saved_model import find_model, load_config
 from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.option_annotations import FROM_1, Mark, one_of
 from atenta.recipes.pictures.run_charts import draw_reliability
-from atenta.recipes.reading import Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import BadRow, printable, read_lines
-from atenta.recipes.samples import SAMPLES
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.samples.files import sample_files
+from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.characters import (
     CHARACTER_PAIRS,
     FEATURES,
@@ -59,7 +60,7 @@ from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments
 from atenta.recipes.training.parsing import parse_arguments
-from atenta.recipes.training.results import compare, compare_by_group, compare_by_length, report_saved, save_run
+from atenta.recipes.training.results import compare_by_group, report_saved, save_tests
 from atenta.recipes.training.runs import run_recipe, start_run
 from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes, base_characters, load_spellings
@@ -184,42 +185,32 @@ def main() -> None:
     details["characters_per_second"] = length / (time.perf_counter() - started)
     baselines = task.baselines(rows["train"], fold_case)
     answers = {
-        name: {
-            **{baseline: answer(of_test) for baseline, answer in baselines.items()},
-            "model": [each.text for each in restored[name]],
-        }
+        name: task.with_baselines(of_test, [each.text for each in restored[name]], baselines)
         for name, of_test in tests.items()
     }
-    test, of_test = tests["test"], answers["test"]
+    test, output = tests["test"], answers["test"]["model"]
     confidence, is_right = confidence_of_choices(restorer, test, restored["test"])
     details["confidence"] = {str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)}
     if spellings is not None and not restores_signs(variants):
-        details["wrong_words"] = count_errors(test, of_test["model"], spellings)
+        details["wrong_words"] = count_errors(test, output, spellings)
 
     def complete(folder: Path) -> None:
         if characters.half_precision:
             halve_weights(folder / "model.safetensors")
         draw_reliability(confidence, is_right, "characters with a choice").savefig(folder / "reliability.png", dpi=150)
 
-    compared = {name: compare(task.score, tests[name], answers[name]) for name in tests}
-    save_run(
+    save_tests(
         trainer,
-        scores=compared.pop("test"),
-        further_scores=compared,
+        task.score,
+        tests,
+        answers,
         by_domain=_compare_by_domain(task.score, tests, answers),
-        by_length=compare_by_length(task.score, test, of_test),
         details=details,
-        predictions={
-            "domain": [row["domain"] for row in test],
-            "source": of_test["left as it is"],
-            "gold": [row["target"] for row in test],
-            "output": of_test["model"],
-        },
         about=describe_data(data, report),
         complete=complete,
     )
     if trainer.is_world_process_zero():
-        report_outputs(details, test, of_test["model"])
+        report_outputs(details, test, output)
     report_saved(trainer)
 
 

@@ -21,7 +21,8 @@ from pathlib import Path
 from transformers import DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.pictures.run_charts import draw_confusion
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.tasks.classification import LABELLED_TEXTS, ClassificationTask, encode_labelled, label_names
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create, report_misspelt

@@ -21,8 +21,9 @@ from pathlib import Path
 from transformers import DataCollatorForSeq2Seq, EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.tasks.prompts import CHAT_TEMPLATE, SEPARATOR, PromptTask, encode_prompts
 from atenta.recipes.training.logit_reductions import nats_of_texts
 from atenta.recipes.training.models import load_or_create

@@ -26,7 +26,8 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.phonemization.letter_tagger import LetterTagger, writes_units
 from atenta.recipes.option_annotations import FROM_1, Mark
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.source_metrics import check_metrics
 from atenta.recipes.tasks.letters import (
@@ -45,7 +46,7 @@ from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments
 from atenta.recipes.training.parsing import parse_arguments
-from atenta.recipes.training.results import compare, compare_by_length, report_saved, save_run
+from atenta.recipes.training.results import report_saved, save_tests
 from atenta.recipes.training.runs import run_recipe, start_run
 from atenta.recipes.training.trainer import RecipeTrainer, check_metric
 from atenta.restoration.restorer import CharacterRestorer
@@ -165,39 +166,19 @@ def main() -> None:
     details["words_per_second"] = sum(map(len, tests.values())) / (time.perf_counter() - started)
     baselines = task.baselines(train, aligned=alignment.aligned)
     answers = {
-        name: {
-            **{baseline: answer(of_test) for baseline, answer in baselines.items()},
-            "model": [tagger.join(each.units) for each in written[name]],
-        }
+        name: task.with_baselines(of_test, [tagger.join(each.units) for each in written[name]], baselines)
         for name, of_test in tests.items()
     }
-    test, of_test = tests["test"], answers["test"]
+    test, output = tests["test"], answers["test"]["model"]
     confidence = np.exp([each.log_probability for each in written["test"]])
     exact = PairTask(metrics=["exact_match"])
-    is_right = (
-        np.array([exact.score([row], [output])["exact_match"] for row, output in zip(test, of_test["model"])]) == 1
-    )
+    is_right = np.array([exact.score([row], [text])["exact_match"] for row, text in zip(test, output)]) == 1
     details["word_confidence"] = {
         str(least): summarize_confidence(confidence, is_right, least) for least in (0.9, 0.99)
     }
-    compared = {name: compare(task.score, of_rows, answers[name]) for name, of_rows in tests.items()}
-    tags = [" ".join(row["tags"]) for row in test]
-    save_run(
-        trainer,
-        scores=compared.pop("test"),
-        further_scores=compared,
-        by_length=compare_by_length(task.score, test, of_test),
-        details=details,
-        predictions={
-            "source": [row["source"] for row in test],
-            **({"tags": tags} if any(tags) else {}),
-            "gold": [row["target"] for row in test],
-            "output": of_test["model"],
-        },
-        about=describe_data(data, report),
-    )
+    save_tests(trainer, task.score, tests, answers, details=details, about=describe_data(data, report))
     if trainer.is_world_process_zero():
-        report_outputs(details, test, of_test["model"])
+        report_outputs(details, test, output)
     report_saved(trainer)
 
 

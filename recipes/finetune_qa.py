@@ -21,7 +21,8 @@ from typing import Annotated
 from transformers import DataCollatorWithPadding, EvalPrediction
 
 from atenta.recipes.option_annotations import FROM_0, FROM_1
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.tasks.questions import QUESTIONS, QuestionTask, answers_from_logits, encode_questions
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments

@@ -21,7 +21,8 @@ from typing import Annotated
 
 from transformers import DataCollatorForTokenClassification, EvalPrediction
 
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.tasks.tagging import TaggingTask, encode_tagged, tag_names, tags_of_words
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create, report_misspelt

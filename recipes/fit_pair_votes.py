@@ -32,8 +32,9 @@ from atenta import AtentaDecoderConfig, AtentaPairVotesConfig, AtentaPairVotesFo
 from atenta.engines.saved_model import load_config
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, SEED, one_of
-from atenta.recipes.reading import Rows, describe_data, encode_rows
+from atenta.recipes.reading.load import describe_data, encode_rows
 from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.tasks.documents import UNITS, DocumentArguments, encode_documents, load_documents
 from atenta.recipes.token_levels import LEVELS, check_vocab_size, nats_by_votes
 from atenta.recipes.training.cost import CostMeter, check_country

@@ -23,7 +23,7 @@ from transformers import EvalPrediction
 
 from atenta.recipes.decoding.generation import continue_text
 from atenta.recipes.option_annotations import FROM_1, Mark
-from atenta.recipes.reading import describe_data, encode_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, report_rows
 from atenta.recipes.reading.records import printable
 from atenta.recipes.tasks.documents import DocumentArguments, DocumentTask, collate_packed, load_documents, pack
 from atenta.recipes.training.logit_reductions import nats_of_texts

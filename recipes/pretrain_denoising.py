@@ -19,10 +19,10 @@ from functools import partial
 from typing import Annotated
 
 from atenta.recipes.option_annotations import FROM_1, SHARE
-from atenta.recipes.reading import describe_data, encode_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, report_rows
 from atenta.recipes.tasks.denoising import DenoisingCollator, decode_masked, encode_texts, mask_once
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
-from atenta.recipes.tasks.transduction import PairTask, copy_source
+from atenta.recipes.tasks.transduction import PairTask
 from atenta.recipes.training.encoder_decoders import DecodingArguments, decode_encoded, save_decoded, train_to_generate
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
@@ -68,7 +68,7 @@ def main() -> None:
 
     test = [decode_masked(row, tokenizer) for row in encoded["test"]]
     outputs = decode_encoded(trainer, encoded["test"], search)
-    answers = {"left as it is": copy_source(test), "model": [ranked[0].text for ranked in outputs]}
+    answers = task.with_baselines(test, [ranked[0].text for ranked in outputs])
     save_decoded(trainer, task.score, {"test": test}, {"test": answers}, outputs, describe_data(data, report))
     report_saved(trainer)
 

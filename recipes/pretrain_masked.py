@@ -26,7 +26,8 @@ from transformers import EvalPrediction
 
 from atenta.recipes.baselines import most_frequent_character, unigram_characters
 from atenta.recipes.option_annotations import FROM_0, FROM_1, PROBABILITY, SHARE
-from atenta.recipes.reading import Rows, describe_data, encode_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, report_rows
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.tasks.documents import DocumentArguments, load_documents
 from atenta.recipes.tasks.masking import MaskingCollator, make_sentence_pairs
 from atenta.recipes.training.logit_reductions import masked_sums

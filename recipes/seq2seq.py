@@ -24,7 +24,8 @@ import datasets
 from transformers import DataCollatorForSeq2Seq
 
 from atenta.recipes.option_annotations import FROM_0, Mark
-from atenta.recipes.reading import DataArguments, Rows, describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments, Rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
 from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
@@ -108,10 +109,11 @@ def main() -> None:
     tests = {name: task.prepare(of_split) for name, of_split in rows.items() if name not in ("train", "validation")}
     of_words = all(len(row["source"].split()) == 1 for row in chain(*rows.values()))
     baselines = task.baselines(rows["train"], of_words)
-    answers = {name: {each: answer(test) for each, answer in baselines.items()} for name, test in tests.items()}
     outputs = {name: decode_rows(trainer, test, search) for name, test in tests.items()}
-    for name, of_test in outputs.items():
-        answers[name]["model"] = [ranked[0].text for ranked in of_test]
+    answers = {
+        name: task.with_baselines(test, [ranked[0].text for ranked in outputs[name]], baselines)
+        for name, test in tests.items()
+    }
     kept = is_ours and all(strip_accents(row["source"]) == strip_accents(row["target"]) for row in tests["test"])
     if kept if pairs.keep_letters is None else pairs.keep_letters:
         for name, test in tests.items():

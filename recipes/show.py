@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from atenta.recipes.option_annotations import TRUST_REMOTE_CODE
+from atenta.recipes.reading.records import printable
 from atenta.tokenization.text_windows import name_source
 
 # What loads and draws is imported by each command: `--help` and wrong options wait for none of it.
@@ -49,8 +50,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except BrokenPipeError:  # `| head`: the command ends without a word
         raise
     except (ValueError, IndexError, OSError) as error:
-        from atenta.recipes.reading.records import printable
-
         sys.exit(printable(" ".join(str(error).split())))
 
 
@@ -125,7 +124,6 @@ def _show_decoding(options: argparse.Namespace) -> None:
 
     from atenta.recipes.decoding.steps import decoding_steps
     from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
-    from atenta.recipes.reading.records import printable
 
     tokenizer, model = _load(options)
     if not model.can_generate():
@@ -247,7 +245,6 @@ def _add_comparison(commands: Any) -> None:
 
 def _show_comparison(options: argparse.Namespace) -> None:
     """Print the test scores of one or more runs as one table, with a line for each distinct baseline."""
-    from atenta.recipes.reading.records import printable
     from atenta.recipes.training.results import table
 
     rows: dict[str, dict[str, float]] = {}

@@ -25,7 +25,8 @@ from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer, load_weights
 from atenta.recipes.baselines import uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import Rows, report_rows
+from atenta.recipes.reading.load import report_rows
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
 from atenta.recipes.training.logit_reductions import nats_of_texts
 

@@ -44,8 +44,9 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import EvalLoopOutput
 
 from atenta.recipes.option_annotations import ABOVE_0, FROM_1
-from atenta.recipes.reading import DataArguments, describe_data, load_rows, report_rows
+from atenta.recipes.reading.load import describe_data, load_rows, report_rows
 from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.retrieval import (
     COMBINATIONS,
     COMBINED,

@@ -22,7 +22,7 @@ import typer
 
 from atenta.engines.saved_tensors import count_weights
 from atenta.hub.card_facts import weight_files
-from atenta.recipes.samples import SAMPLES
+from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.training.parsing import CONFIGS
 from results.figures import read_run, write_json
 from results.pages import write_pages, write_tables

@@ -14,7 +14,7 @@ from atenta.recipes.reading.file_formats import lacks_header
 from atenta.recipes.reading.records import BadRow, printable
 from atenta.recipes.reading.report import Report, build_report
 from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
-from atenta.recipes.samples import SAMPLES, Sample
+from atenta.recipes.samples.registry import SAMPLES, Sample
 
 
 def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowFormat) -> dict[str, Rows]:

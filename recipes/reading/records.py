@@ -1,16 +1,19 @@
-"""The parts of all readers: rows and malformed rows, lines of UTF-8, JSON, and checks of values."""
+"""The parts of all readers: rows and malformed rows, lines of UTF-8, JSON, checks of values; rows that are written."""
 
+import csv
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 # What a terminal may obey instead of showing: control characters, line separators, directions; and lone surrogates.
 _COMMANDS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _UNDECODED = re.compile("[\udc80-\udcff]")  # a byte that is not UTF-8, as `surrogateescape` reads it
 _JSON_TOKEN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|[\[{]|[\]}]', re.DOTALL)  # brackets within strings are text
+_LINE_END = "\r\n"  # `csv` quotes only the characters that end its lines, and readers end lines at both
 _DEEPEST = 100  # brackets around a value; Python cannot read, or show in an error, more than some hundreds
 
 Record = tuple[str, dict[str, Any]]
@@ -147,7 +150,16 @@ def expect_name(value: Any, name: str) -> str:
     return expect_text(str(value) if isinstance(value, int) else value, name)
 
 
-# Terminals
+# Tables and terminals
+
+
+def tab_separated(cells: Sequence[Any]) -> str:
+    """Return a row of a table with its line feed; cells with tabs, quotes or any line end are quoted, as in CSV.
+
+    Python's `csv` and pandas read the same cells from it, with a tab as the delimiter.
+    """
+    writer: Any = csv.writer(SimpleNamespace(write=str), delimiter="\t", lineterminator=_LINE_END)
+    return writer.writerow(cells).removesuffix(_LINE_END) + "\n"
 
 
 def printable(text: str) -> str:

@@ -17,9 +17,8 @@ from datasets.exceptions import DatasetGenerationError
 
 from atenta.recipes.option_annotations import FROM_1, SHARE, Mark
 from atenta.recipes.reading.file_formats import is_pipe, read_table
-from atenta.recipes.reading.records import BadRow, Record, printable
+from atenta.recipes.reading.records import BadRow, Record, printable, tab_separated
 from atenta.recipes.samples.files import SPLITS
-from atenta.recipes.tab_separated import tab_separated
 
 Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
 _Reader = Callable[[str], Iterator[Record | BadRow]]

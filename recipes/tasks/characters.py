@@ -4,7 +4,7 @@ import random
 import unicodedata
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -13,8 +13,8 @@ import numpy as np
 from datasets import Features, Value
 
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.documents import check_document, read_documents
 from atenta.recipes.tasks.punctuation import (
     SIGNS,
@@ -170,7 +170,7 @@ def vary_case(batch: Mapping[str, list], seed: int) -> dict[str, list[str]]:
 def encode_windows(
     batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int], length: int, seed: int | None = None
 ) -> dict[str, list[list[int]]]:
-    """Encode pairs as the windows that a tagger reads: consecutive rows joined, long ones cut.
+    """Encode pairs, as [`encode_pieces`] does, in the windows that a tagger reads: rows joined, long ones cut.
 
     Args:
         batch: Columns `source` and `target`.
@@ -179,32 +179,54 @@ def encode_windows(
         length: The maximum characters of a window.
         seed: For training: decides, together with the text, which rows are joined by a space instead of a line end,
             and which sources are partly restored already or have words without their spellings. None: none of it.
+    """
+    generator = None if seed is None else random.Random(zlib.crc32("".join(batch["source"]).encode(), seed))
+    skip = None if generator is None else lambda: generator.random() < _UNLISTED
+
+    def windows() -> Iterator[tuple[str, Sequence[str]]]:
+        for source, target in _join(zip(batch["source"], batch["target"]), length, generator):
+            if codes.ends_text:
+                source, target = source + "\n", target + "\n"
+            pieces = split_pieces(source, target)
+            for start, end, *_ in cut_windows(len(source), length):
+                window, wanted = source[start:end], pieces[start:end]
+                if generator is not None and generator.random() < _PARTLY_RESTORED:
+                    share = generator.random()
+                    window = "".join(
+                        after if len(after) == 1 and generator.random() < share else before
+                        for before, after in zip(window, wanted)
+                    )
+                yield window, wanted
+
+    return encode_pieces(windows(), codes, ends, skip)  # each as it is made: both draw from one generator
+
+
+def encode_pieces(
+    rows: Iterable[tuple[str, Sequence[str]]],
+    codes: CharacterCodes,
+    ends: tuple[int, int],
+    skip: Callable[[], bool] | None = None,
+) -> dict[str, list[list[int]]]:
+    """Encode texts for a tagger.
+
+    Args:
+        rows: Each text with what each of its characters becomes.
+        codes: The tagger's inputs.
+        ends: The ids of `<bos>` and `<eos>`.
+        skip: As in [`Spellings.suggest`].
 
     Returns:
         `input_ids` and `token_type_ids`, the hints; `labels`, -100 where there is nothing to learn.
     """
-    generator = None if seed is None else random.Random(zlib.crc32("".join(batch["source"]).encode(), seed))
-    skip = None if generator is None else lambda: generator.random() < _UNLISTED
     encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
-    for source, target in _join(zip(batch["source"], batch["target"]), length, generator):
-        if codes.ends_text:
-            source, target = source + "\n", target + "\n"
-        pieces = split_pieces(source, target)
-        for start, end, *_ in cut_windows(len(source), length):
-            window, wanted = source[start:end], pieces[start:end]
-            if generator is not None and generator.random() < _PARTLY_RESTORED:
-                share = generator.random()
-                window = "".join(
-                    after if len(after) == 1 and generator.random() < share else before
-                    for before, after in zip(window, wanted)
-                )
-            ids, hints = codes.inputs(window, skip)
-            rows = codes.choices(window)
-            labels = np.array([codes.label_of.get(piece, -1) for piece in wanted])
-            labels[(rows == NO_CHOICE) | (labels < 0) | ~codes.allowed[rows, labels]] = -100
-            encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
-            encoded["token_type_ids"].append([0, *hints.tolist(), 0])
-            encoded["labels"].append([-100, *labels.tolist(), -100])
+    for text, pieces in rows:
+        ids, hints = codes.inputs(text, skip)
+        choices = codes.choices(text)
+        labels = np.array([codes.label_of.get(piece, -1) for piece in pieces])
+        labels[(choices == NO_CHOICE) | (labels < 0) | ~codes.allowed[choices, labels]] = -100
+        encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
+        encoded["token_type_ids"].append([0, *hints.tolist(), 0])
+        encoded["labels"].append([-100, *labels.tolist(), -100])
     return encoded
 
 

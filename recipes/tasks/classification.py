@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_name, expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 _MOST_COUNTED = 2_000_000  # characters of training

@@ -18,8 +18,9 @@ from atenta import CharacterTable
 from atenta.recipes.baselines import ngram_characters, uniform_characters, unigram_characters
 from atenta.recipes.metrics import scores
 from atenta.recipes.option_annotations import one_of
-from atenta.recipes.reading import DataArguments, RowFormat, Rows, encode_rows, load_rows
+from atenta.recipes.reading.load import encode_rows, load_rows
 from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text, read_lines
+from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 UNITS = ("document", "paragraph", "line", "sentence")  # that a text is cut into

@@ -10,9 +10,10 @@ from unicodedata import is_normalized, normalize
 
 from datasets import Features, List, Value
 
+from atenta.recipes.tasks.characters import encode_pieces
 from atenta.recipes.tasks.task import Row
 from atenta.recipes.tasks.transduction import PAIRS, AlignedRow, PairTask, align_letters, check_pair, divide
-from atenta.restoration.character_codes import NO_CHOICE, CharacterCodes
+from atenta.restoration.character_codes import CharacterCodes
 
 FEATURES = Features({"text": Value("string"), "pieces": List(Value("string"))})
 _MARKS = range(ord("1"), 0x3000)  # code points of the characters that stand for tags
@@ -142,29 +143,6 @@ class LetterTask(PairTask):
             yield {"text": self.mark(row), "pieces": [""] * len(row["tags"]) + pieces}
 
 
-def encode_letters(
-    batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int]
-) -> dict[str, list[list[int]]]:
-    """Encode words for a tagger.
-
-    Args:
-        batch: Columns `text` and `pieces`.
-        codes: The tagger's inputs.
-        ends: The ids of `<bos>` and `<eos>`.
-
-    Returns:
-        `input_ids` and `token_type_ids`; `labels`, -100 where there is nothing to learn.
-    """
-    encoded: dict[str, list[list[int]]] = {"input_ids": [], "token_type_ids": [], "labels": []}
-    for text, pieces in zip(batch["text"], batch["pieces"]):
-        ids, hints = codes.inputs(text)
-        labels = [codes.label_of.get(piece, -100) for piece in pieces]
-        rows = codes.choices(text)
-        labels = [
-            label if row != NO_CHOICE and label >= 0 and codes.allowed[row, label] else -100
-            for row, label in zip(rows, labels)
-        ]
-        encoded["input_ids"].append([ends[0], *ids.tolist(), ends[1]])
-        encoded["token_type_ids"].append([0, *hints.tolist(), 0])
-        encoded["labels"].append([-100, *labels, -100])
-    return encoded
+def encode_letters(batch: Mapping[str, list], codes: CharacterCodes, ends: tuple[int, int]) -> dict[str, list]:
+    """Encode words, columns `text` and `pieces`, for a tagger, as [`encode_pieces`] does."""
+    return encode_pieces(zip(batch["text"], batch["pieces"]), codes, ends)

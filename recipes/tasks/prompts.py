@@ -6,8 +6,8 @@ from typing import Any
 from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.documents import LikelihoodTask
 
 SEPARATOR = "\n"  # between prompt and answer, in new models; it is saved with them

@@ -13,9 +13,9 @@ from transformers import PreTrainedTokenizerBase
 from atenta import character_span
 from atenta.pipelines.question_answering import answers_in_window
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_squad
 from atenta.recipes.reading.records import expect_name, expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 # The position of the <bos>, for an answer that the window does not contain (Devlin et al., 2019, section 4.3).

@@ -11,9 +11,9 @@ from datasets import Features, List, Value
 from transformers import PreTrainedTokenizerBase
 
 from atenta.recipes.metrics import scores
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_conll, read_conllu
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 

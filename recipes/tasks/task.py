@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from atenta.engines.kinds import KINDS, class_names, saved_options
-from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.splits import RowFormat
 
 Row = Mapping[str, Any]
 Answers = Sequence[Any]
@@ -64,12 +64,19 @@ class Task:
         """Return what answers rows without a model; without training rows, what needs none."""
         return {}
 
+    def with_baselines(
+        self, rows: Sequence[Row], output: Answers, baselines: Baselines | None = None
+    ) -> dict[str, Answers]:
+        """Return the answers of the baselines, by default of those without training, and a `model`'s output."""
+        answers = {name: answer(rows) for name, answer in (baselines or self.baselines()).items()}
+        return {**answers, "model": output}
+
     def compare(
         self, rows: Sequence[Row], output: Answers, baselines: Baselines | None = None
     ) -> dict[str, dict[str, float]]:
         """Return the scores of the baselines, by default of those without training, and of a model's output."""
-        answered = {name: answer(rows) for name, answer in (baselines or self.baselines()).items()}
-        return {name: self.score(rows, answers) for name, answers in {**answered, "model": output}.items()}
+        answers = self.with_baselines(rows, output, baselines)
+        return {name: self.score(rows, of_kind) for name, of_kind in answers.items()}
 
     def _with_known(self, row_format: RowFormat, column: str) -> RowFormat:
         """Return a format that refuses the labels, or lists of tags, that the model does not have."""

@@ -10,10 +10,10 @@ import numpy as np
 from accelerate import PartialState
 from datasets import Dataset, Features, Value
 
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.file_formats import read_squad
 from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text
-from atenta.recipes.samples import SAMPLES
+from atenta.recipes.reading.splits import RowFormat
+from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.documents import cut_sentences, read_documents
 
 _SHORTEST_SENTENCE = 30  # characters; shorter ones are headings, abbreviations and answers such as `Sim.`

@@ -11,8 +11,8 @@ from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.reading import RowFormat
 from atenta.recipes.reading.records import expect_text
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.source_metrics import SOURCE_METRICS, check_metrics, score_texts
 from atenta.recipes.tasks.rewriting import rewriting_baselines
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task

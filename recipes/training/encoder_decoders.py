@@ -17,10 +17,10 @@ from transformers import DataCollatorForSeq2Seq, EvalPrediction, PreTrainedModel
 from atenta.engines.saved_model import learned_positions
 from atenta.recipes.decoding.generation import decode_n_best, n_best_columns
 from atenta.recipes.option_annotations import FROM_1, Mark
-from atenta.recipes.reading import Rows
+from atenta.recipes.reading.splits import Rows
 from atenta.recipes.source_metrics import check_metrics, score_texts
 from atenta.recipes.training.options import Seq2SeqRecipeArguments
-from atenta.recipes.training.results import compare, compare_by_length, print_examples, save_run
+from atenta.recipes.training.results import print_examples, save_tests
 from atenta.recipes.training.runs import Run
 from atenta.recipes.training.trainer import Seq2SeqRecipeTrainer, check_metric
 from atenta.tokenization.text_windows import GeneratedText
@@ -160,22 +160,8 @@ def save_decoded(
         outputs: All outputs of the model for each row of `test`, best first.
         about: What the card says of the data.
     """
-    compared = {name: compare(score, rows, answers[name]) for name, rows in tests.items()}
-    test, tags = tests["test"], [" ".join(row["tags"]) for row in tests["test"]]
-    save_run(
-        trainer,
-        scores=compared.pop("test"),
-        further_scores=compared,
-        by_length=compare_by_length(score, test, answers["test"]),
-        predictions={
-            "source": [row["source"] for row in test],
-            **({"tags": tags} if any(tags) else {}),
-            "gold": [row["target"] for row in test],
-            **n_best_columns(outputs),
-        },
-        about=about,
-    )
-    shown = {"test": _EXAMPLES} | dict.fromkeys(compared, 1)
+    save_tests(trainer, score, tests, answers, outputs=n_best_columns(outputs), about=about)
+    shown = {"test": _EXAMPLES} | {name: 1 for name in tests if name != "test"}
     examples = [pair for name, count in shown.items() for pair in zip(tests[name][:count], answers[name]["model"])]
     if trainer.is_world_process_zero():
         print_examples(examples)

@@ -24,8 +24,7 @@ from atenta.hub.card_words import less_is_better
 from atenta.hub.publishing import PushError, push_folder
 from atenta.recipes.option_annotations import Mark
 from atenta.recipes.pictures.run_charts import draw_learning_curve, draw_scores_by_length
-from atenta.recipes.reading.records import printable
-from atenta.recipes.tab_separated import tab_separated
+from atenta.recipes.reading.records import printable, tab_separated
 from atenta.recipes.training.cost import CostMeter
 from atenta.recipes.training.options import RecipeArguments
 from atenta.recipes.training.parsing import given_options
@@ -147,6 +146,42 @@ def save_run(
     if trainer.push_when_finished:
         push_run(trainer)
     trainer.run.end()
+
+
+def save_tests(
+    trainer: RecipeTrainer,
+    score: _Score,
+    tests: Mapping[str, Sequence[_Row]],
+    answers: Mapping[str, _Answers],
+    *,
+    outputs: Mapping[str, Sequence[Any]] | None = None,
+    **others: Any,
+) -> None:
+    """Score the answers to the tests and save the run, as [`save_run`] does; `others` are further arguments of it.
+
+    Args:
+        trainer: Holds the model.
+        score: Takes rows and an answer to each.
+        tests: The rows of `test` and of further tests, each with a `source` and a `target`.
+        answers: For each test the answers of the `model` and of its baselines.
+        outputs: The last columns of `predictions.tsv`; by default the answers of the model to `test`.
+    """
+    compared = {name: compare(score, rows, answers[name]) for name, rows in tests.items()}
+    test = tests["test"]
+    tags = [" ".join(row.get("tags", ())) for row in test]
+    save_run(
+        trainer,
+        scores=compared.pop("test"),
+        further_scores=compared,
+        by_length=compare_by_length(score, test, answers["test"]),
+        predictions={
+            **{name: [row[name] for row in test] for name in ("domain", "source") if name in test[0]},
+            **({"tags": tags} if any(tags) else {}),
+            "gold": [row["target"] for row in test],
+            **(outputs or {"output": answers["test"]["model"]}),
+        },
+        **others,
+    )
 
 
 def _remove_old_exports(folder: Path) -> None:

@@ -14,7 +14,7 @@ _BLOCK = re.compile(r"(?m)^# /// (?P<type>[a-zA-Z0-9-]+)$\s(?P<content>(^#(| .*)
 TRAINING = sorted(
     path.name
     for path in RECIPES.glob("*.py")
-    if re.search(r"save_run\(|save_decoded\(|save_metrics_and_card\(", path.read_text())
+    if re.search(r"save_(run|tests|decoded|metrics_and_card)\(", path.read_text())
 )
 
 

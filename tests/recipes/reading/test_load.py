@@ -7,10 +7,11 @@ import pytest
 from transformers import TrainingArguments
 
 from atenta import AtentaTokenizer
-from atenta.recipes.reading import DataArguments, describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading import load as load_module
-from atenta.recipes.samples import SAMPLES, Sample
+from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.samples import files as files_module
+from atenta.recipes.samples.registry import SAMPLES, Sample
 from atenta.recipes.tasks.documents import DOCUMENTS, DocumentArguments, load_documents
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TaggingTask

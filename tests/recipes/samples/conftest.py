@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
-from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.portuguese_texts import spoken_texts
+from atenta.recipes.samples.registry import SAMPLES
 
 
 @pytest.fixture(scope="session")

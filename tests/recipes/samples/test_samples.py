@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from atenta.hub.card_words import LANGUAGES
-from atenta.recipes.samples import SAMPLES, files
+from atenta.recipes.samples import files
 from atenta.recipes.samples.files import SPLITS, read_samples
+from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS

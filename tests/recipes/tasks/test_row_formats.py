@@ -7,7 +7,7 @@ import pytest
 from datasets import Dataset
 
 from atenta.recipes import tasks
-from atenta.recipes.reading import RowFormat
+from atenta.recipes.reading.splits import RowFormat
 from atenta.recipes.tasks.characters import CHARACTER_PAIRS
 from atenta.recipes.tasks.classification import LABELLED_TEXTS
 from atenta.recipes.tasks.documents import DOCUMENTS

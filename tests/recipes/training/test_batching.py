@@ -8,8 +8,8 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from atenta.recipes.samples import SAMPLES
 from atenta.recipes.samples.accents import accent_pairs
+from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.training.batching import BucketBatchSampler
 from atenta.recipes.training.parsing import CONFIGS
 from support.recipes import refusal, write_lines

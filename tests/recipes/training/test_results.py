@@ -15,7 +15,7 @@ from transformers import SchedulerType
 from atenta import AtentaDecoderForCausalLM
 from atenta.hub.publishing import PushError
 from atenta.recipes.option_annotations import Mark, options_of
-from atenta.recipes.reading import DataArguments
+from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.training import results
 from atenta.recipes.training.options import RecipeArguments, StackArguments
 from atenta.recipes.training.results import (
