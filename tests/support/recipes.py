@@ -170,7 +170,7 @@ def assert_complete(folder: Path, auto_class: str, baselines: set[str], trained:
     assert {each.metric_type: each.metric_value for each in first} == pytest.approx(metrics["test"]["model"])
     for baseline in baselines:
         assert f"| {baseline} | " in card.text
-    assert metrics["card"]["rows"].keys() >= {"train", "validation", "test"}
+    assert metrics["card"]["rows"].keys() >= {"train", "validation"}
     assert metrics["card"]["cost"]["minutes"] > 0
 
     if trained:
