@@ -366,7 +366,7 @@ def export_step(model: PreTrainedModel) -> Graph:
         shapes["places"] = {0: sizes["batch"], 1: sizes["new_length"], 2: sizes["source_length"]}
         names += ["source_logits", "places"]
         outputs.append("new_places")
-    return _export(DecoderStep(model), inputs, shapes, names, outputs)
+    return export_graph(DecoderStep(model), inputs, shapes, names, outputs)
 
 
 def export_source(model: PreTrainedModel) -> Graph:
@@ -377,7 +377,7 @@ def export_source(model: PreTrainedModel) -> Graph:
     names = key_value_names("source", len(model.get_decoder().layers))
     if model.transducer is not None:
         names.append("source_logits")
-    return _export(SourceKeysAndValues(model), inputs, shapes, list(inputs), names)
+    return export_graph(SourceKeysAndValues(model), inputs, shapes, list(inputs), names)
 
 
 def export_head(model: PreTrainedModel) -> Graph:
@@ -391,7 +391,7 @@ def export_head(model: PreTrainedModel) -> Graph:
     with torch.no_grad():
         outputs = list(named_outputs(model(**inputs)))
     shapes = {name: {0: Dim("batch"), 1: Dim("length")} for name in inputs}
-    return _export(HeadOutputs(model), inputs, shapes, list(inputs), outputs)
+    return export_graph(HeadOutputs(model), inputs, shapes, list(inputs), outputs)
 
 
 def _log_sums_of_firsts(numbers: Any, dim: int) -> Any:
@@ -406,13 +406,14 @@ def _pairs(blocks: int, *shape: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
     return [(torch.zeros(shape), torch.zeros(shape)) for _ in range(blocks)]
 
 
-def _export(
+def export_graph(
     graph: nn.Module,
     inputs: Mapping[str, Any],
     shapes: Mapping[str, Any],
     input_names: list[str],
     output_names: list[str],
 ) -> Graph:
+    """Export a module with the inputs of its `forward`, by name, and their sizes that vary, by axis."""
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of torchvision, which is not needed
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of sizes that are equal, and what torch itself calls of torch
