@@ -15,10 +15,9 @@ import onnx
 import torch
 from mistakes import write_mistakes
 from torch import nn
-from torch.export import Dim
 from transformers import PreTrainedModel
 
-from atenta.engines.onnx_export import export_graph, graphs_of
+from atenta.engines.onnx_export import export_graph, given, graphs_of
 from atenta.engines.torch_models import load_model
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.phonemization.spelled_out import (
@@ -108,9 +107,9 @@ def build_site(
     model = load_model(trained)
     for name, export in graphs_of(model).items():
         onnx.save(export().model, translator / f"{name}.onnx")
-    inputs = {"input_ids": torch.ones(1, 7, dtype=torch.long), "decoder_input_ids": torch.ones(1, 5, dtype=torch.long)}
-    shapes = {name: {1: Dim(name.replace("input_ids", "length"))} for name in inputs}
-    weights = export_graph(CrossAttentionWeights(model), inputs, shapes, [*inputs], ["weights"])
+    sizes = {"input_ids": "source_length", "decoder_input_ids": "new_length"}
+    inputs = {name: given(1, size, dtype=torch.long) for name, size in sizes.items()}
+    weights = export_graph(CrossAttentionWeights(model), inputs, ["weights"])
     onnx.save(weights.model, translator / "cross_attention.onnx")
 
 
