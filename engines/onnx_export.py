@@ -26,7 +26,7 @@ from ..modeling.attention import MultiHeadAttention
 from ..modeling.positions import source_positions
 from ..modeling.transducer import Transducer
 from .choice import ONNX_FOLDER, Quantization, file_name
-from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, check_export, key_value_names, made_of
+from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, check_export, key_value_names, source_digests
 from .onnx_quantization import round_calibrated, round_weights
 from .saved_model import check_files
 from .torch_models import load_model, named_outputs
@@ -271,7 +271,7 @@ def export_onnx(
     if calibration and quantization is None:
         raise ValueError("calibration is for quantization='int8'; leave it out for float32.")
     check_files(Path(folder))
-    model, metadata = load_model(folder), made_of(Path(folder))
+    model, metadata = load_model(folder), source_digests(Path(folder))
     if calibration and isinstance(model, CausalModel | TranslationModel):
         raise ValueError(f"{folder} has a model that generates; calibration is for other models, leave it out.")
     target = Path(folder) / ONNX_FOLDER

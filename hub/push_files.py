@@ -21,7 +21,7 @@ _CODE = ("chat_template.jinja", "*.py")
 _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
 _ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")
 _SENT = (*TOKENIZER, WEIGHTS, INDEX, SHARDS, *_CODE, *_ABOUT, *_ONNX)
-_OURS = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
+_OF_MODEL = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
 _NOT_TEXT = (".safetensors", ".onnx", ".onnx_data", ".png")
 
 
@@ -86,9 +86,9 @@ def select_files(folder: Path) -> PushFiles:
     return PushFiles(sent, (*links, *others))
 
 
-def is_ours(name: str) -> bool:
+def is_model_file(name: str) -> bool:
     """Return whether a file of a repository has weights, code or a graph, which a loader would read."""
-    return _fits(name, _OURS)
+    return _fits(name, _OF_MODEL)
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
