@@ -84,8 +84,8 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
     undecided = 0
     for path in filter(found.get, known):
         in_either = [each._replace(confidence=each.in_either) for each in found[path][0]]
-        counted = [each for each in found[path][0] if _counts(each, settings, marked)]
-        undecided += sum(_counts(each, settings, marked) for each in in_either) - len(counted)
+        counted = [each for each in found[path][0] if _is_reported(each, settings, marked)]
+        undecided += sum(_is_reported(each, settings, marked) for each in in_either) - len(counted)
         if counted:
             findings[path] = counted
     keys = {path: keys[path] for path in findings}
@@ -121,7 +121,7 @@ def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
     return checked._replace(findings=written)
 
 
-def _counts(finding: Finding, settings: Settings, marked: set[str]) -> bool:
+def _is_reported(finding: Finding, settings: Settings, marked: set[str]) -> bool:
     """Return whether a word is a finding: sure enough, and not a name that the tree always spells so."""
     word = finding.before.lower()
     return (

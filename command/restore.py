@@ -8,7 +8,7 @@ from pathlib import Path
 
 from atenta import CharacterRestorer
 from atenta.command.text_lines import LineReader, chunks_of, print_results, read_whole
-from atenta.phonemization.letter_tagger import writes_units
+from atenta.engines.kinds import writes_units
 from atenta.restoration.character_codes import RESTORED, learned_changes
 from atenta.restoration.portuguese import MODEL_FOLDER, SPEECH_FOLDER
 
@@ -37,7 +37,7 @@ def restore_texts(
     only_accents = restored == ["accents"]
     default = MODEL_FOLDER if only_accents else SPEECH_FOLDER
     restorer = CharacterRestorer.from_pretrained(default if model is None else model)
-    if writes_units(restorer.config):
+    if writes_units(vars(restorer.config)):
         raise ValueError(
             f"{model} writes what letters become; expected a model that restores texts: use atenta predict."
         )

@@ -5,16 +5,19 @@ python demo/build.py
 """
 
 import argparse
+import copy
 import json
 import shutil
 import sys
 from pathlib import Path
 
 import onnx
-from attention_graph import export_cross_attention
+import torch
 from mistakes import write_mistakes
+from torch import nn
+from transformers import PreTrainedModel
 
-from atenta.engines.onnx_export import graphs_of
+from atenta.engines.onnx_export import export_graph, given, graphs_of
 from atenta.engines.torch_models import load_model
 from atenta.phonemization.portuguese_words import PHONES_FOLDER
 from atenta.phonemization.spelled_out import (
@@ -50,6 +53,27 @@ is typed is sent anywhere.
 """
 
 
+class CrossAttentionWeights(nn.Module):
+    """The graph of what each character of an output read of its source: from ids to the weights of all heads."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        super().__init__()
+        self.model = copy.deepcopy(model)
+        self.model.set_attn_implementation("eager")  # the others return no weights
+
+    def forward(self, input_ids: torch.Tensor, decoder_input_ids: torch.Tensor) -> torch.Tensor:
+        """Return the weights, (blocks, heads, target_length, source_length), each row with the sum 1.
+
+        Args:
+            input_ids: (1, source_length).
+            decoder_input_ids: (1, target_length), from the start token on: position i chooses character i + 1.
+        """
+        outputs = self.model(
+            input_ids=input_ids, decoder_input_ids=decoder_input_ids, output_attentions=True, use_cache=False
+        )
+        return torch.cat(outputs.cross_attentions)
+
+
 def build_site(
     site: Path, trained: Path = TRAINED, phones: Path = PHONES_FOLDER, speech: Path = SPEECH_FOLDER
 ) -> None:
@@ -83,7 +107,10 @@ def build_site(
     model = load_model(trained)
     for name, export in graphs_of(model).items():
         onnx.save(export().model, translator / f"{name}.onnx")
-    export_cross_attention(model, translator / "cross_attention.onnx")
+    sizes = {"input_ids": "source_length", "decoder_input_ids": "new_length"}
+    inputs = {name: given(1, size, dtype=torch.long) for name, size in sizes.items()}
+    weights = export_graph(CrossAttentionWeights(model), inputs, ["weights"])
+    onnx.save(weights.model, translator / "cross_attention.onnx")
 
 
 def _copy(source: Path, target: Path, *names: str) -> None:

@@ -72,7 +72,8 @@ def _restores(config: Mapping[str, Any]) -> bool:
     return bool(config.get("character_variants"))
 
 
-def _writes_units(config: Mapping[str, Any]) -> bool:
+def writes_units(config: Mapping[str, Any]) -> bool:
+    """Return whether a model is a tagger of characters that writes the units of words, rather than restored texts."""
     return _restores(config) and "tag_characters" in saved_options(config, "character-restoration")
 
 
@@ -162,7 +163,7 @@ print(classify(EXAMPLE))
         head="ForTokenClassification",
         auto_class="AutoModelForTokenClassification",
         pipeline_tag="token-classification",
-        is_of=_writes_units,
+        is_of=writes_units,
         about={
             "en": "It writes what each letter of a word becomes.",
             "pt": "Escreve em que cada letra de uma palavra se transforma.",

@@ -26,7 +26,7 @@ from ..modeling.attention import MultiHeadAttention
 from ..modeling.positions import source_positions
 from ..modeling.transducer import Transducer
 from .choice import ONNX_FOLDER, Quantization, file_name
-from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, check_export, key_value_names, made_of
+from .onnx_models import FORMAT, FORMAT_KEY, HIDDEN, check_export, key_value_names, source_digests
 from .onnx_quantization import round_calibrated, round_weights
 from .saved_model import check_files
 from .torch_models import load_model, named_outputs
@@ -35,6 +35,7 @@ OPERATOR_SET = 24  # the first with TensorScatter
 _MODULES_OF_NODE = "pkg.torch.onnx.name_scopes"  # what torch notes of each node
 _WITH_BLOCKS = (".layers.", ".downsampling.")  # parts of such names
 _PREPARED = {"onnx.quant.pre_process": "onnxruntime.quant"}  # else the quantizers ask for what torch has done
+_SIZES = {"batch": 2, "new_length": 3, "capacity": 32, "source_length": 7, "length": 7}  # that torch traces with
 _op: Any = opset18  # in which torch writes nodes, before they go to OPERATOR_SET
 CausalModel = modeling_decoder.AtentaDecoderForCausalLM
 TranslationModel = modeling_encoder_decoder.AtentaEncoderDecoderForConditionalGeneration
@@ -270,7 +271,7 @@ def export_onnx(
     if calibration and quantization is None:
         raise ValueError("calibration is for quantization='int8'; leave it out for float32.")
     check_files(Path(folder))
-    model, metadata = load_model(folder), made_of(Path(folder))
+    model, metadata = load_model(folder), source_digests(Path(folder))
     if calibration and isinstance(model, CausalModel | TranslationModel):
         raise ValueError(f"{folder} has a model that generates; calibration is for other models, leave it out.")
     target = Path(folder) / ONNX_FOLDER
@@ -333,65 +334,45 @@ def export_step(model: PreTrainedModel) -> Graph:
     """Export [`DecoderStep`]."""
     config = model.config
     blocks, width = len(model.get_decoder().layers), config.num_attention_heads * config.head_dim
-    batch, new, capacity, length = 2, 3, 32, 7
-    sizes = {name: Dim(name) for name in ("batch", "new_length", "capacity", "source_length")}
-    tokens = {0: sizes["batch"], 1: sizes["new_length"]}
-    # Each tensor is another: what is one tensor in two places becomes one input of the graph.
-    inputs: dict[str, Any] = {
-        "input_ids": torch.ones(batch, new, dtype=torch.long),
-        "position_ids": torch.ones(batch, new, dtype=torch.long),
-        "attention_mask": torch.zeros(batch, 1, new, capacity),
-        "write_index": torch.zeros(batch, dtype=torch.long),
-        "past": _pairs(blocks, batch, capacity, width),
+    inputs = {
+        "input_ids": given("batch", "new_length", dtype=torch.long),
+        "position_ids": given("batch", "new_length", dtype=torch.long),
+        "attention_mask": given("batch", 1, "new_length", "capacity"),
+        "write_index": given("batch", dtype=torch.long),
+        "past": given("batch", "capacity", width, blocks=blocks),
     }
-    shapes: dict[str, Any] = {
-        "input_ids": tokens,
-        "position_ids": tokens,
-        "attention_mask": {0: sizes["batch"], 2: sizes["new_length"], 3: sizes["capacity"]},
-        "write_index": {0: sizes["batch"]},
-        "past": [({0: sizes["batch"], 1: sizes["capacity"]},) * 2] * blocks,
-    }
-    names = [*inputs][:-1] + key_value_names("past", blocks)
-    if config.is_encoder_decoder:
-        inputs["source_mask"] = torch.zeros(batch, 1, new, length)
-        inputs["source"] = _pairs(blocks, batch, length, width)
-        shapes["source_mask"] = {0: sizes["batch"], 2: sizes["new_length"], 3: sizes["source_length"]}
-        shapes["source"] = [({0: sizes["batch"], 1: sizes["source_length"]},) * 2] * blocks
-        names += ["source_mask", *key_value_names("source", blocks)]
     outputs = ["logits", *key_value_names("present", blocks)]
+    if config.is_encoder_decoder:
+        inputs["source_mask"] = given("batch", 1, "new_length", "source_length")
+        inputs["source"] = given("batch", "source_length", width, blocks=blocks)
     if getattr(config, "transducer", False):
-        inputs["source_logits"] = torch.zeros(batch, length, config.vocab_size)
-        inputs["places"] = torch.zeros(batch, new, length)
-        shapes["source_logits"] = {0: sizes["batch"], 1: sizes["source_length"]}
-        shapes["places"] = {0: sizes["batch"], 1: sizes["new_length"], 2: sizes["source_length"]}
-        names += ["source_logits", "places"]
+        inputs["source_logits"] = given("batch", "source_length", config.vocab_size)
+        inputs["places"] = given("batch", "new_length", "source_length")
         outputs.append("new_places")
-    return _export(DecoderStep(model), inputs, shapes, names, outputs)
+    return export_graph(DecoderStep(model), inputs, outputs)
 
 
 def export_source(model: PreTrainedModel) -> Graph:
     """Export [`SourceKeysAndValues`]."""
-    inputs = {"input_ids": torch.ones(2, 7, dtype=torch.long), "attention_mask": torch.ones(2, 7, dtype=torch.long)}
-    inputs["attention_mask"][1, 5:] = 0
-    shapes = {name: {0: Dim("batch"), 1: Dim("source_length")} for name in inputs}
-    names = key_value_names("source", len(model.get_decoder().layers))
+    inputs = {name: given("batch", "source_length", dtype=torch.long) for name in ("input_ids", "attention_mask")}
+    inputs["attention_mask"].example[1, 5:] = 0
+    outputs = key_value_names("source", len(model.get_decoder().layers))
     if model.transducer is not None:
-        names.append("source_logits")
-    return _export(SourceKeysAndValues(model), inputs, shapes, list(inputs), names)
+        outputs.append("source_logits")
+    return export_graph(SourceKeysAndValues(model), inputs, outputs)
 
 
 def export_head(model: PreTrainedModel) -> Graph:
     """Export [`HeadOutputs`]."""
     model.config.use_cache = False  # a decoder that classifies reads its text once
-    ids = torch.full((2, 7), 3, dtype=torch.long)
-    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
-    inputs["attention_mask"][1, 5:] = 0
+    inputs = {name: given("batch", "length", dtype=torch.long) for name in ("input_ids", "attention_mask")}
+    inputs["attention_mask"].example[1, 5:] = 0
     if getattr(model.config, "type_vocab_size", 0):
-        inputs["token_type_ids"] = torch.zeros_like(ids)
+        inputs["token_type_ids"] = given("batch", "length", dtype=torch.long)
+        inputs["token_type_ids"].example[:] = 0  # there may be one segment only
     with torch.no_grad():
-        outputs = list(named_outputs(model(**inputs)))
-    shapes = {name: {0: Dim("batch"), 1: Dim("length")} for name in inputs}
-    return _export(HeadOutputs(model), inputs, shapes, list(inputs), outputs)
+        outputs = named_outputs(model(**{name: each.example for name, each in inputs.items()}))
+    return export_graph(HeadOutputs(model), inputs, [*outputs])
 
 
 def _log_sums_of_firsts(numbers: Any, dim: int) -> Any:
@@ -402,25 +383,38 @@ def _log_sums_of_firsts(numbers: Any, dim: int) -> Any:
     return _op.ReduceLogSumExp(square, [-1], keepdims=0)
 
 
-def _pairs(blocks: int, *shape: int) -> list[tuple[torch.Tensor, torch.Tensor]]:
-    return [(torch.zeros(shape), torch.zeros(shape)) for _ in range(blocks)]
+class Given(NamedTuple):
+    """An input of a graph: what torch traces with, and the names of its sizes that vary, by axis."""
+
+    example: Any
+    sizes: Any
 
 
-def _export(
-    graph: nn.Module,
-    inputs: Mapping[str, Any],
-    shapes: Mapping[str, Any],
-    input_names: list[str],
-    output_names: list[str],
-) -> Graph:
+def given(*sizes: str | int, blocks: int | None = None, dtype: torch.dtype = torch.float32) -> Given:
+    """Return an input of these sizes, of which those that vary are names of `_SIZES`; or the pairs of all blocks."""
+
+    def example() -> torch.Tensor:  # each is another: what is one tensor in two places becomes one input of the graph
+        return torch.ones([_SIZES[size] if isinstance(size, str) else size for size in sizes], dtype=dtype)
+
+    varying = {axis: Dim(size) for axis, size in enumerate(sizes) if isinstance(size, str)}
+    if blocks is None:
+        return Given(example(), varying)
+    return Given([(example(), example()) for _ in range(blocks)], [(varying, varying)] * blocks)
+
+
+def export_graph(graph: nn.Module, inputs: Mapping[str, Given], output_names: list[str]) -> Graph:
+    """Export a module with the inputs of its `forward`, by name."""
+    names = []
+    for name, (example, _) in inputs.items():
+        names += key_value_names(name, len(example)) if isinstance(example, list) else [name]
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # it warns of torchvision, which is not needed
     with torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # names of sizes that are equal, and what torch itself calls of torch
         program = torch.onnx.export(
             graph.eval(),
-            kwargs=dict(inputs),
-            dynamic_shapes=dict(shapes),
-            input_names=input_names,
+            kwargs={name: each.example for name, each in inputs.items()},
+            dynamic_shapes={name: each.sizes for name, each in inputs.items()},
+            input_names=names,
             output_names=output_names,
             opset_version=OPERATOR_SET,
             custom_translation_table={torch.ops.aten.logcumsumexp.default: _log_sums_of_firsts},

@@ -55,7 +55,7 @@ def weights_digest(folder: Path) -> str:
     return digest.hexdigest()
 
 
-def made_of(folder: Path) -> dict[str, str]:
+def source_digests(folder: Path) -> dict[str, str]:
     """Return digests of what the ONNX files of a saved model are made of, by their keys in the files' metadata.
 
     They are of its weights, of the options in `config.json` that are in a graph, and of the tokens and their ids.
@@ -153,7 +153,7 @@ def check_export(path: Path) -> None:
     # As protocol buffers write an entry of the metadata. Neither onnx nor onnxruntime may be installed.
     entries = dict(re.findall(rb"(atenta_[a-z]+)\x12\x40([0-9a-f]{64})", content))
     files = {WEIGHTS_KEY: "the weights", _CONFIG_KEY: CONFIG, _VOCABULARY_KEY: "tokenizer.json"}
-    for key, digest in made_of(folder).items():
+    for key, digest in source_digests(folder).items():
         entry = entries.get(key.encode(), b"").decode()
         # The files of earlier versions name their weights alone.
         if entry != digest and (entry or key == WEIGHTS_KEY):

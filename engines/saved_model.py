@@ -232,7 +232,7 @@ def _are_variants(value: Any) -> bool:
     )
 
 
-def is_file_name(value: Any) -> bool:
+def _is_file_name(value: Any) -> bool:
     """Return whether a value is the name of a file in the same folder, on every system, and of no file with a role."""
     return isinstance(value, str) and _TEXT_FILE.fullmatch(value) is not None
 
@@ -266,7 +266,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
     "character_variants": (_are_variants, "for each character, the characters or texts that it may become"),
     "confidence_temperature": (lambda value: _is_number(value, 1e-6, 1e6), "a number from 1e-6 to 1e6"),
-    "spellings_file": (is_file_name, "the name of a text file in the folder, such as spellings.txt"),
+    "spellings_file": (_is_file_name, "the name of a text file in the folder, such as spellings.txt"),
 }
 
 

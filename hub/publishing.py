@@ -26,7 +26,7 @@ from huggingface_hub.hf_api import RepoFile
 from .card import CARD, is_unedited, make_card
 from .card_facts import METRICS, CardFacts, is_of_this_package
 from .card_words import in_one_line, name_some
-from .push_files import TOKENIZER, PushFiles, is_ours, select_files
+from .push_files import TOKENIZER, PushFiles, is_model_file, select_files
 
 _ATTEMPTS = 3
 _SECONDS = 5  # before the second attempt
@@ -244,7 +244,7 @@ def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> 
         if isinstance(each, RepoFile)
     }
     same = {name for name, content in files.items() if name in there and _is_same(content, there[name])}
-    stale = [name for name in there if name not in files and is_ours(name)]
+    stale = [name for name in there if name not in files and is_model_file(name)]
     plan = PushPlan(
         repository,
         exists=True,

@@ -7,22 +7,21 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..engines.onnx_models import check_export
-from ..engines.saved_model import is_file_name, name_models, read_saved
+from ..engines.saved_model import CONFIG, name_models, read_config
 from ..phonemization.readings import READINGS_FILE
 from .card import CARD
 from .card_command import has_token
 from .card_facts import INDEX, SHARDS, WEIGHTS, weight_files
 from .card_words import name_some
 
-_CONFIG = "config.json"
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")
-TOKENIZER = (_CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json", READINGS_FILE)
+TOKENIZER = (CONFIG, *_NEEDED, "generation_config.json", "special_tokens_map.json", READINGS_FILE)
 """The files that an engine reads beside ONNX files."""
 _CODE = ("chat_template.jinja", "*.py")
 _ABOUT = (CARD, "LICENSE*", "metrics.json", "*.png")
 _ONNX = ("onnx/*.onnx", "onnx/*.onnx_data", "onnx/*.json")
 _SENT = (*TOKENIZER, WEIGHTS, INDEX, SHARDS, *_CODE, *_ABOUT, *_ONNX)
-_OURS = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
+_OF_MODEL = (WEIGHTS, INDEX, SHARDS, *_CODE, *_ONNX)
 _NOT_TEXT = (".safetensors", ".onnx", ".onnx_data", ".png")
 
 
@@ -58,19 +57,20 @@ def select_files(folder: Path) -> PushFiles:
     inside = [each for each in (folder / "onnx",) if each.is_dir() and not each.is_symlink()]
     paths = sorted(each for place in (folder, *inside) if place.is_dir() for each in place.iterdir())
     names = {path.relative_to(folder).as_posix(): path for path in paths}
-    spellings = _spellings(folder) if _is_file(folder / _CONFIG) else []
+    config = read_config(folder) if _is_file(folder / CONFIG) else {}
+    spellings = [config["spellings_file"]] if config.get("spellings_file") else []
     wanted = [name for name in names if _fits(name, _SENT) or name in spellings]
     for name in wanted:
         if stat.S_IFMT(names[name].lstat().st_mode) not in (stat.S_IFREG, stat.S_IFLNK, stat.S_IFDIR):
             raise ValueError(f"{names[name]} is neither a file nor a folder, but a pipe, socket or device: remove it.")
     sent = {name: names[name] for name in wanted if _is_file(names[name])}
     expected = "the folder of a saved model, with config.json and model.safetensors"
-    _check_present(folder, sent, [_CONFIG], f"{expected}{name_models(folder)}.")
+    _check_present(folder, sent, [CONFIG], f"{expected}{name_models(folder)}.")
     weights = [path.name for path in weight_files(folder)] or [WEIGHTS]
     weights += [INDEX] if WEIGHTS not in weights else []
     _check_present(folder, sent, weights, f"{expected}.")
     _check_present(folder, sent, _NEEDED, "the model's tokenizer beside it, which `tokenizer.save_pretrained` writes.")
-    _check_present(folder, sent, spellings, f"the spellings that spellings_file of {_CONFIG} names.")
+    _check_present(folder, sent, spellings, f"the spellings that spellings_file of {CONFIG} names.")
     sent = {name: path for name, path in sent.items() if name in weights or not _fits(name, (WEIGHTS, INDEX, SHARDS))}
     for path in sent.values():
         if path.suffix == ".onnx":
@@ -86,9 +86,9 @@ def select_files(folder: Path) -> PushFiles:
     return PushFiles(sent, (*links, *others))
 
 
-def is_ours(name: str) -> bool:
+def is_model_file(name: str) -> bool:
     """Return whether a file of a repository has weights, code or a graph, which a loader would read."""
-    return _fits(name, _OURS)
+    return _fits(name, _OF_MODEL)
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:
@@ -112,14 +112,3 @@ def _check_present(folder: Path, sent: Iterable[str], names: Iterable[str], expe
             )
         if name not in sent:
             raise ValueError(f"{folder}: found no {name}; expected {expected}")
-
-
-def _spellings(folder: Path) -> list[str]:
-    """Return the name of the file of spellings that a restorer of characters reads, if it has one."""
-    name = read_saved(folder / _CONFIG).get("spellings_file")
-    if name is not None and not is_file_name(name):
-        raise ValueError(
-            f"{folder / _CONFIG}: spellings_file is {name!r}; expected the name of a text file in the folder, such as "
-            "spellings.txt."
-        )
-    return [] if name is None else [name]

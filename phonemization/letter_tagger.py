@@ -1,14 +1,14 @@
 """`LetterTagger`: a tagger of characters that writes what each letter of a word becomes, such as its phones."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from heapq import nlargest
 from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engines.kinds import saved_options
+from ..engines.kinds import saved_options, writes_units
 from ..restoration.restorer import CharacterRestorer
 
 _FORBIDDEN = -1000.0  # a logarithm of no probability: in float64, exp gives 0
@@ -25,16 +25,6 @@ class WrittenWord(NamedTuple):
 
     units: tuple[str, ...]
     log_probability: float
-
-
-def writes_units(config: Any) -> bool:
-    """Return whether a tagger of characters writes the units of words, rather than restored texts."""
-    return "tag_characters" in _options(config)
-
-
-def _options(config: Any) -> Mapping[str, Any]:
-    saved = {"task_specific_params": getattr(config, "task_specific_params", None)}
-    return saved_options(saved, "character-restoration")
 
 
 class LetterTagger:
@@ -56,12 +46,13 @@ class LetterTagger:
     """
 
     def __init__(self, reader: CharacterRestorer) -> None:
-        if not writes_units(reader.config):
+        config = vars(reader.config)
+        if not writes_units(config):
             raise ValueError(
                 f"{reader.config.name_or_path or type(reader.config).__name__} restores texts; expected a model of "
                 "words that recipes/finetune_letters.py has trained."
             )
-        options = _options(reader.config)
+        options = saved_options(config, "character-restoration")
         marks: Any = options["tag_characters"]
         counts: Any = options.get("unique_unit_counts")
         absent: Any = options.get("absent_units", {})

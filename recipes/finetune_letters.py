@@ -24,7 +24,8 @@ import datasets
 import numpy as np
 from transformers import DataCollatorForTokenClassification, EvalPrediction
 
-from atenta.phonemization.letter_tagger import LetterTagger, writes_units
+from atenta.engines.kinds import writes_units
+from atenta.phonemization.letter_tagger import LetterTagger
 from atenta.recipes.option_annotations import FROM_1, Mark
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.splits import DataArguments
@@ -123,7 +124,7 @@ def main() -> None:
         window_length=sizes.max_length - 2,
         type_vocab_size=1,  # restoration gives each character a segment, here the same
     )
-    if writes_units(model.config):  # a saved tagger keeps its own
+    if writes_units(vars(model.config)):  # a saved tagger keeps its own
         task = LetterTask(model.config.to_dict(), **scored_by)
         if unknown := ", ".join(sorted(marks.keys() - task.marks.keys())):
             raise SystemExit(

@@ -2,31 +2,26 @@
 
 import { ask } from "./models.js";
 import { failed, solved } from "./problems.js";
+import { TypedBox } from "./typing.js";
 import { duration, list, onLanguage, percent, say } from "./words.js";
 
-const PAUSE = 200; // milliseconds without a key after which the line is read
 const NARROWEST = 22, WIDEST = 30, BETWEEN = 104, ROW = 172, MARGIN = 10; // pixels: a character, between the lines, from row to row
 const WEAKEST = 0.03; // weight that is drawn
 const SVG = "http://www.w3.org/2000/svg";
 const [panel, line, head, svg, read, time] =
   ["attention", "line", "head", "lines", "read", "line-time"].map((id) => document.getElementById(id));
+const typed = new TypedBox(line, write, 200);
 let written = null; // what the model wrote: see EncoderDecoder.write
 let picked = null; // index of the character that is looked at
-let timer = 0, isExample = true;
 
 export function startAttention() {
   panel.addEventListener("shown", () => (written === null ? write() : draw())); // loads the model the first time
-  line.addEventListener("input", () => {
-    isExample = false;
-    clearTimeout(timer);
-    timer = setTimeout(write, PAUSE);
-  });
   head.addEventListener("change", draw);
   svg.addEventListener("keydown", press);
   svg.addEventListener("pointerleave", () => { if (document.activeElement !== svg) pick(null); });
   new ResizeObserver(draw).observe(panel);
   onLanguage(() => {
-    if (isExample) line.value = say("lineExample");
+    if (typed.isExample) line.value = say("lineExample");
     offerHeads();
     draw();
   });

@@ -1,8 +1,8 @@
 // The tagger of letters, which writes the phones of words: the most probable ways, of which all have their one stress
 // mark, or none, and no phone of another variant. As phonemization/letter_tagger.py.
 
-import { BATCH_TOKENS, batchInputs } from "./batches.js";
 import { codePoints } from "./code_points.js";
+import { BATCH_TOKENS } from "./sessions.js";
 
 const FORBIDDEN = -1000; // a logarithm of no probability
 const byScore = (one, other) => other.score - one.score;
@@ -57,7 +57,7 @@ export class LetterTagger {
       const rows = batch.map((place) => ({
         codes: texts[place].map((code) => this.#ids.of(code)[0]), hints: new Uint8Array(texts[place].length),
       }));
-      const logits = await this.#run(batchInputs(rows, this.#ids), batch.length), { length: labels } = this.#pieces;
+      const logits = await this.#run(rows, this.#ids), { length: labels } = this.#pieces;
       batch.forEach((place, row) => {
         const letters = Array.from(texts[place], (code, letter) =>
           this.#logarithms(code, logits, (row * length + 1 + letter) * labels, this.#absent[tag]));

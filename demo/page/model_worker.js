@@ -7,7 +7,7 @@
 
 import { loadEncoderDecoder } from "./encoder_decoder.js";
 import { loadPhonemizer } from "./phonemizer.js";
-import { loadTagger, taggerFolder } from "./tagger.js";
+import { loadTagger, taggerFolder } from "./window_reader.js";
 
 const loading = {}; // promises of models
 const loaded = new Set();

@@ -4,29 +4,25 @@ import { makeMark, shade, showPieces } from "./alternatives.js";
 import { ask } from "./models.js";
 import { failed, solved } from "./problems.js";
 import { carried, SURE } from "./reading.js";
+import { startCopying, TypedBox } from "./typing.js";
 import { duration, onLanguage, percent, say } from "./words.js";
 
-const PAUSE = 120; // milliseconds without a key after which the text is read
 const LEAST = 0.001; // probability of a reading that is listed
 const [panel, given, output, counts, copy] =
   ["phones", "said", "sounds", "sounds-counts", "copy-sounds"].map((id) => document.getElementById(id));
+const typed = new TypedBox(given, read);
 const variants = [...document.querySelectorAll("[data-variant]")];
 let reading = null; // what the model said of the text: see Phonemizer.read
 let chosen = new Map(); // places of words → phones that were chosen by hand
-let variant = "br", timer = 0, isExample = true;
+let variant = "br";
 let isWarm = false; // the first answer includes what the model does only once: its time would mislead
 
 export function startPhones() {
   panel.addEventListener("shown", () => (reading === null ? read() : show())); // loads the model the first time
-  given.addEventListener("input", () => {
-    isExample = false;
-    clearTimeout(timer);
-    timer = setTimeout(read, PAUSE);
-  });
   for (const button of variants) button.addEventListener("click", () => speakAs(button.dataset.variant));
-  copy.addEventListener("click", copyPhones);
+  startCopying(copy, () => output.textContent);
   onLanguage(() => {
-    if (isExample) given.value = say("phonesExample");
+    if (typed.isExample) given.value = say("phonesExample");
     show();
   });
   speakAs(variant);
@@ -102,14 +98,4 @@ function pieceOf({ word, readings, ambiguous }, place) {
 
 function plain(className, textContent) {
   return Object.assign(document.createElement("span"), { className, textContent });
-}
-
-async function copyPhones() {
-  try {
-    await navigator.clipboard.writeText(output.textContent);
-    copy.textContent = say("copied");
-    setTimeout(() => { copy.textContent = say("copy"); }, 1500);
-  } catch (error) {
-    failed(error);
-  }
 }

@@ -32,11 +32,21 @@ export const integers = (values, ...shape) => new ort.Tensor("int64", BigInt64Ar
 /** Return a float32 tensor. */
 export const floats = (values, ...shape) => new ort.Tensor("float32", values, shape);
 
-/** Return a function that runs the ONNX file of a tagger: plain arrays of so many rows, by name, to logits. */
+// As in Python: the numbers of an int8 model depend, in their last digits, on what is in the batch.
+export const BATCH_TOKENS = 1024;
+
+/** Return a function that runs the ONNX file of a tagger: rows of ids with their hints, `{codes, hints}`, to logits. */
 export async function openTagger(path) {
   const tag = await openSession(path);
-  return async (inputs, rows) => {
-    const feeds = Object.entries(inputs).map(([name, values]) => [name, integers(values, rows, values.length / rows)]);
-    return (await tag(Object.fromEntries(feeds))).logits.data;
+  return async (rows, { bos, eos, pad }) => {
+    const length = 2 + Math.max(...rows.map(({ codes }) => codes.length));
+    const padded = (first, between, last, padding) => integers(rows.flatMap((row) =>
+      [first, ...between(row), last, ...new Array(length - 2 - row.codes.length).fill(padding)]), rows.length, length);
+    const { logits } = await tag({
+      input_ids: padded(bos, ({ codes }) => codes, eos, pad),
+      token_type_ids: padded(0, ({ hints }) => hints, 0, 0),
+      attention_mask: padded(1, ({ codes }) => codes.map(() => 1), 1, 0),
+    });
+    return logits.data;
   };
 }

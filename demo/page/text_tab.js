@@ -7,26 +7,24 @@ import { failed, solved } from "./problems.js";
 import { Progress } from "./progress.js";
 import { carried, counted, possible, restored } from "./reading.js";
 import { accentsAlone, onSwitch, switchedOn, variant } from "./switches.js";
+import { startCopying, TypedBox } from "./typing.js";
 import { duration, format, onLanguage, say } from "./words.js";
 
-const PAUSE = 120; // milliseconds without a key after which the text is read
 const [given, output, counts, slider, sliderValue, copy] =
   ["given", "restored", "counts", "confidence", "confidence-value", "copy"].map((id) => document.getElementById(id));
+const typed = new TypedBox(given, read);
 const progress = new Progress(document.getElementById("text-progress"), stopReading);
 let reading = null; // what the model said of the text: see reading.js
 let chosen = new Map(); // places → what was chosen by hand, as in code_points.js
-let timer = 0, isExample = true;
 
 export function startText() {
-  given.addEventListener("input", () => {
-    isExample = false;
-    clearTimeout(timer);
-    timer = setTimeout(read, PAUSE);
-  });
   slider.addEventListener("input", show);
-  copy.addEventListener("click", copyText);
+  startCopying(copy, () => {
+    hideAlternatives();
+    return reading === null ? "" : restored(reading, minConfidence(), chosen);
+  });
   onSwitch(() => {
-    clearTimeout(timer);
+    typed.stop();
     putExample();
     read();
   });
@@ -38,7 +36,8 @@ export function startText() {
 
 /** Put the example of the language and the switches into the box, if it has one; return whether it changes the text. */
 function putExample() {
-  const example = say(accentsAlone() ? "example" : "spokenExample"), changes = isExample && given.value !== example;
+  const example = say(accentsAlone() ? "example" : "spokenExample");
+  const changes = typed.isExample && given.value !== example;
   if (changes) given.value = example;
   return changes;
 }
@@ -48,8 +47,8 @@ export const minConfidence = () => Number(slider.value);
 
 /** Put a text into the box, as if it had been typed. */
 export function putText(text) {
-  isExample = false;
-  clearTimeout(timer);
+  typed.isExample = false;
+  typed.stop();
   given.value = text;
   given.focus();
   read();
@@ -102,7 +101,7 @@ function forgetCounts() {
 
 /** Leave the text in the box as it is, without an answer. */
 function stopReading() {
-  clearTimeout(timer);
+  typed.stop();
   cancel("type");
   progress.stop();
   wait();
@@ -127,15 +126,4 @@ function show() {
   const time = milliseconds && codes.length && duration(milliseconds / codes.length);
   forgetCounts();
   counts.textContent = say("counts", { ...numbers, time, marked: numbers.doubtful > MOST_MARKS && MOST_MARKS });
-}
-
-async function copyText() {
-  hideAlternatives();
-  try {
-    await navigator.clipboard.writeText(reading === null ? "" : restored(reading, minConfidence(), chosen));
-    copy.textContent = say("copied");
-    setTimeout(() => { copy.textContent = say("copy"); }, 1500);
-  } catch (error) {
-    failed(error);
-  }
 }

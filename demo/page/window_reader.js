@@ -1,16 +1,38 @@
-// The tagger of characters, which reads texts of any length in windows. As restoration/window_reader.py, with the
-// batches that it makes.
+// The taggers of characters, that of `restore_accents` and that of `restore_text`, which read texts of any length in
+// windows. As restoration/window_reader.py, with the batches that it makes.
 
-import { BATCH_TOKENS, batchInputs } from "./batches.js";
 import { choicesOf, markedAs, RESTORED } from "./character_choices.js";
+import { CharacterIds } from "./character_ids.js";
 import { codePoints, normalized, NOTHING, withoutCharacter } from "./code_points.js";
 import { emptyReading, setChoice } from "./reading.js";
+import { BATCH_TOKENS, fetchFile, openTagger } from "./sessions.js";
 import { cutWindows, matchSpans, protectedSpans, SPACE, VARIANTS, wordParts } from "./spans.js";
+import { Spellings } from "./spellings.js";
 
 const LINE_END = "\n", ENDS_WITH_SPACE = new RegExp(`[${SPACE}]$`);
 const FURTHER_SPACE = new RegExp(`(?<![^${SPACE}])[${SPACE}]+`, "gu"); // that no word comes before
 
-export class WindowReader {
+/** Return the folder of the tagger that restores what is named: accents alone have a stronger model. */
+export const taggerFolder = (restored) => (String(restored) === "accents" ? "models/tagger" : "models/speech");
+
+/** Return the WindowReader of a folder. */
+export async function loadTagger(folder) {
+  const [config, tokenizer, spellings, run] = await Promise.all([
+    fetchFile(`${folder}/config.json`).then((file) => file.json()),
+    fetchFile(`${folder}/tokenizer.json`).then((file) => file.json()),
+    fetchFile(`${folder}/spellings.txt`).then((file) => file.text()),
+    openTagger(`${folder}/model_int8.onnx`),
+  ]);
+  const bases = new Map(); // what may become each variant that is a character, other than itself
+  for (const [base, variants] of Object.entries(config.character_variants)) {
+    for (const variant of variants) {
+      if (variant !== base && [...variant].length === 1) bases.set(variant.codePointAt(0), base.codePointAt(0));
+    }
+  }
+  return new WindowReader(run, config, new CharacterIds(tokenizer), new Spellings(spellings, bases));
+}
+
+class WindowReader {
   #run;
   #config;
   #ids;
@@ -18,8 +40,8 @@ export class WindowReader {
   #endsText; // whether a line end may become a sign and a line end, so that a text may end with a sign it lacks
 
   /**
-   * `run` maps {input_ids, token_type_ids, attention_mask}, plain arrays of `size` rows, to logits; `config` is the
-   * model's config.json; `ids` are its CharacterIds and `spellings` its Spellings.
+   * `run` is of openTagger; `config` is the model's config.json, `ids` are its CharacterIds and `spellings` its
+   * Spellings.
    */
   constructor(run, config, ids, spellings) {
     [this.#run, this.#config, this.#ids, this.#spellings] = [run, config, ids, spellings];
@@ -79,7 +101,7 @@ export class WindowReader {
 
   async #readBatch(batch, length, ids, hints, options, reading, order) {
     const rows = batch.map(({ start, end }) => ({ codes: ids.subarray(start, end), hints: hints.subarray(start, end) }));
-    const logits = await this.#run(batchInputs(rows, this.#ids), batch.length);
+    const logits = await this.#run(rows, this.#ids);
     const labels = logits.length / (batch.length * length);
     batch.forEach(({ start, first, last }, row) => {
       for (let place = first; place < last; place++) {

@@ -182,9 +182,9 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     ((_, _, (_, marked)),) = checker._check_chunk([tmp_path / "b.txt"])
     assert marked == ["informacao", "nao", "situacao"]
     name = Finding(1, 1, 8, "situacao", "situação", 0.999, 0.001, True, (BARE, 31), [], 0.999)
-    assert checker._counts(name, Settings(tmp_path), set(marked))
-    assert not checker._counts(name, Settings(tmp_path), set())
-    assert checker._counts(name._replace(is_name=False), Settings(tmp_path), set())
+    assert checker._is_reported(name, Settings(tmp_path), set(marked))
+    assert not checker._is_reported(name, Settings(tmp_path), set())
+    assert checker._is_reported(name._replace(is_name=False), Settings(tmp_path), set())
 
 
 def test_a_verb_that_is_spelt_as_a_noun_without_its_mark_is_left_alone(tmp_path):

@@ -18,7 +18,7 @@ NEAR = 0.03  # two builds of onnxruntime may round a number of an int8 model up 
 # Takes several times texts, what to restore, and a variant.
 READ_ALL = """async (cases) => {
   const [{ loadTagger, taggerFolder }, { counted, restored, restoredCodes }] =
-    await Promise.all([import("./tagger.js"), import("./reading.js")]);
+    await Promise.all([import("./window_reader.js"), import("./reading.js")]);
   const taggers = {};
   const read = async (text, switches, variant) => {
     const tagger = await (taggers[taggerFolder(switches)] ??= loadTagger(taggerFolder(switches)));

@@ -19,7 +19,7 @@ from atenta import (
 )
 from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.onnx_export import export_onnx
-from atenta.engines.onnx_models import OnnxGenerator, OnnxHead, made_of, weights_digest
+from atenta.engines.onnx_models import OnnxGenerator, OnnxHead, source_digests, weights_digest
 from atenta.engines.torch_models import TorchGenerator, load_model
 from atenta.modeling.cache_layers import CACHE_NAME
 from support.exported import every_head, save_head, save_lively
@@ -103,9 +103,9 @@ def test_groups_of_characters(layout, tmp_path):
 
 def test_options_that_are_not_set_leave_earlier_files_valid(tmp_path):
     (tmp_path / "config.json").write_text('{"norm_first": true}', encoding="utf-8")
-    earlier = made_of(tmp_path)
+    earlier = source_digests(tmp_path)
     edit_json(tmp_path / "config.json", downsampling_rate=None, downsampling_heads=None, transducer=False)
-    assert made_of(tmp_path) == earlier
+    assert source_digests(tmp_path) == earlier
 
 
 def assert_same_logits(begin, model, steps=36, most_branches=8):

@@ -135,7 +135,7 @@ def test_spellings_of_another_name_are_refused(name, hub, restorer):
     before = edit_json(restorer / "config.json", spellings_file=name)
     for stays in (".env", ".words.txt", "options.yaml", "training_args.bin"):
         (restorer / stays).write_bytes(b"side")
-    assert f"config.json: spellings_file is {name!r}" in refusal(restorer)
+    assert f"config.json is damaged: spellings_file is {name!r}" in refusal(restorer)
     edit_json(restorer / "config.json", **before)
     (restorer / "words.txt").unlink()
     assert "words.txt" in refusal(restorer)
