@@ -45,7 +45,7 @@ def test_no_settings_are_looked_for_outside_a_repository(tmp_path):
         ("words = 'a'", "expected a list of words"),
         ("exclude = [1]", "expected a list of patterns"),
         ("word = ['a']", "has 'word'; expected min-confidence, variant, words, exclude"),
-        ("words = [", "no TOML"),
+        ("words = [", "not valid TOML"),
     ],
 )
 def test_wrong_settings_are_refused(tmp_path, text, message):
