@@ -122,7 +122,7 @@ def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
 
 
 def _is_reported(finding: Finding, settings: Settings, marked: set[str]) -> bool:
-    """Return whether a word is a finding: sure enough, and not a name that the tree always spells so."""
+    """Return whether a finding is reported: sure enough, and not a name that the tree always spells so."""
     word = finding.before.lower()
     return (
         finding.confidence >= settings.min_confidence

@@ -72,6 +72,6 @@ def _entries(read: PhonemizedText, listed: set[str]) -> Iterator[str]:
         if plain in listed or not word.readings:
             continue
         listed.add(plain)
-        readings = [*(each.phones for each in word.readings), *word.ambiguous]
-        for phones in dict.fromkeys(" ".join(each for each in phones if each != STRESS) for phones in readings):
+        readings = (" ".join(each for each in reading.phones if each != STRESS) for reading in word.readings)
+        for phones in dict.fromkeys(readings):
             yield f"{plain}\t{phones}\n"

@@ -56,7 +56,7 @@ def saved_options(config: Mapping[str, Any], task: str) -> Mapping[str, Any]:
 
 
 def prompt_separator(config: Mapping[str, Any]) -> str:
-    """Return what separated prompts from answers in the training of a decoder: nothing if it learned to go on.
+    """Return what separated prompts from answers in the training of a decoder: nothing for one that continues texts.
 
     Raises:
         ValueError: If it is not a text.

@@ -210,7 +210,7 @@ def _results(facts: CardFacts, task: str) -> list[EvalResult]:
             dataset_type=(list(facts.datasets) or ["custom"])[0],
             dataset_name=data if test == first else f"{data}: {test}",
             dataset_config=None if test == first else test,
-            dataset_split=facts.test_split,
+            dataset_split=facts.test_split if test == first else "test",
             metric_type=name,
             metric_name=name.replace("_", " "),
             metric_value=value,

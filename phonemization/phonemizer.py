@@ -46,7 +46,7 @@ class PhonemizedWord(NamedTuple):
 
     @property
     def confidence(self) -> float:
-        """The probability of the best reading, 0 to 1: half of 1 for a homograph, 0 for a word that stays as it is."""
+        """The probability of the best reading, 0 to 1: one half for a homograph, 0 for a word that stays as it is."""
         return self.readings[0].confidence if self.readings else 0.0
 
 
@@ -173,7 +173,7 @@ class Phonemizer:
         Args:
             texts: as in [`Phonemizer.phonemize`], without one alone.
             variant: as in [`Phonemizer.phonemize`].
-            n_best: number of readings of each word that the model writes.
+            n_best: number of readings of each word that the model writes; a homograph has both in any case.
 
         Raises:
             TypeError: As in [`Phonemizer.phonemize`].

@@ -76,14 +76,14 @@ _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
 _SCALE = r"(?:\s?(?P<scale>mil|mi|milhão|milhões|bi|bilhão|bilhões)\b)?"
 _SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões")}
-_TIMES = r"(?<!:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m|\s?h)?|h)\b(?!:\d)"
+_TIMES = r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m|\s?h)?|h)\b(?!:\d)"
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
 _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
     rf"|\b{_TIMES}"
     r"|\b(?P<telephone>\d{5}-\d{4})\b"
-    rf"|\b(?<!\bEU )(?<!NÃO )(?<!QUE )(?P<roman>{_ROMAN})\b"  # EU VI is a verb
+    rf"|\b(?!(?:(?<=\bEU )|(?<=\bNÃO )|(?<=\bQUE ))VI\b)(?P<roman>{_ROMAN})\b"  # EU VI is a verb
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
@@ -92,8 +92,9 @@ _PATTERN = re.compile(
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
+# Beside a sign of a currency, spaces are those of thousands, as in Portugal; in other numbers only before 000.
 _SPACED_AMOUNT = re.compile(
-    r"(?:R\$|US\$|€|£)\s?\d{1,3}(?: \d{3})+(?!\d)|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
+    r"(?:R\$|US\$|€|£)\s?\d{1,3}(?: \d{3})+(?! ?\d)|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
 )
 _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
@@ -129,7 +130,8 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         if plain_word(found[0]).strip(".") in known:
             return found[0]
         start, end = found.span()
-        before, after = _is_joint(text[max(0, start - 1) : start]), _is_joint(text[end : end + 1])
+        before = _is_joint(text[max(0, start - 1) : start])
+        after = _is_joint(text[end : end + 1]) and not re.match(r"-\d", text[end:])  # or BR-101 were minus 101
         if found.re is _INITIALS:
             if found[0] in SINGLE_LETTERS and text[end : end + 1] == " " and text[end + 1 : end + 2].islower():
                 return SINGLE_LETTERS[found[0]]
@@ -166,7 +168,7 @@ def in_native_letters(word: str, variant: str) -> str:
     """Return a word as Portuguese would spell it, if it has letters that only foreign words have; else itself.
 
     The list under `br` has no such letters: *Kelly* is *quele*, *rock* is *roque*. The others have all but the ü of
-    *Müller*; that of *agüentar*, in old print, is one of Portuguese.
+    *Müller*; that of *agüentar*, an old spelling, is Portuguese and stays.
     """
     word = re.sub(FOREIGN_U, "u", word)
     if variant == "br" and re.search(FOREIGN_WORD, word):

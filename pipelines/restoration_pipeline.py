@@ -29,8 +29,8 @@ class CharacterRestorationPipeline(SavedPipeline):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         options = (getattr(self.model.config, "task_specific_params", None) or {}).get(self.task) or {}
-        writes_units = "tag_characters" in options  # such as phones: a model of finetune_letters.py
-        if writes_units or not getattr(self.model.config, "character_variants", None):
+        # As `writes_units` of engines/kinds.py, which is not saved with a model, as this file is.
+        if "tag_characters" in options or not getattr(self.model.config, "character_variants", None):
             raise ValueError(
                 f"{type(self.model).__name__} does not restore characters, which the pipeline {self.task!r} needs: "
                 "give a tagger that finetune_characters.py has trained."

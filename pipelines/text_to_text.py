@@ -111,7 +111,7 @@ class TextToTextPipeline(SavedPipeline):
     ) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
         for name in ("return_tensors", "return_text", "return_type", "clean_up_tokenization_spaces"):
             if generate_kwargs.get(name):
-                raise ValueError(f"{name}={generate_kwargs[name]!r} is not an option of this pipeline of texts.")
+                raise ValueError(f"{name}={generate_kwargs[name]!r} is no option here: the outputs are texts.")
             generate_kwargs.pop(name, None)
         if not isinstance(keep_letters, bool | None):
             raise ValueError(f"keep_letters={keep_letters!r:.60}; expected True or False.")

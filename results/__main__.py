@@ -196,7 +196,8 @@ class Runner:
             self._forget(row, [seed])
         self._forget_those_that_need(row)
         folder.mkdir(parents=True, exist_ok=True)
-        command = [word.format(data=self.data, outputs=self.outputs) for word in shlex.split(shown)]
+        words = shlex.split(shown)
+        command = [each.replace("{data}", str(self.data)).replace("{outputs}", str(self.outputs)) for each in words]
         command += ["--output", f"{folder}/metrics.json"] if row.ensemble_of else ["--output_dir", str(folder)]
         print(f"\n{row.name}, seed {seed}: {shlex.join(command)}", flush=True)
         if status := start(command, self.outputs / f"{name}.log"):

@@ -74,15 +74,11 @@ function pieceOf({ word, readings, ambiguous }, place) {
   const phones = chosen.get(place) ?? readings[0].phones.join("");
   if (readings[0].confidence >= SURE && !ambiguous.length && !chosen.has(place)) return plain("sound", phones);
   const listed = new Map(readings.map((each) => [each.phones.join(""), each.confidence]));
-  const both = ambiguous.map((each) => each.join(""));
-  for (const each of both) listed.set(each, listed.get(each)); // the model may not have written it
-  const isListed = ([each, probability]) => probability >= LEAST || both.includes(each) || each === phones;
-  const kept = [...listed].filter(isListed);
-  const share = listed.get(phones);
+  const kept = [...listed].filter(([each, probability]) => probability >= LEAST || each === phones);
   const mark = makeMark({
     text: phones,
     place,
-    label: say("reading", { phones, word, percent: share === undefined ? "" : percent(share) }),
+    label: say("reading", { phones, word, percent: percent(listed.get(phones)) }),
     listed: kept.map(([each, probability]) => ({ parts: ["", each, ""], probability })),
     current: kept.findIndex(([each]) => each === phones),
     choose: (index) => {

@@ -31,14 +31,15 @@ export function makeSpeller({ abbreviations, letters, initials, titles, singleLe
   const named = titles.map(([initial, title, names]) =>
     [new RegExp(`${BORDER}${initial}\\. (?=(?:${names})${BORDER})`, "gu"), `${title} `]);
   const gap = (sign) => (/^[\p{L}\p{N}-]$/u.test(sign ?? "") ? " " : "");
+  const gapAfter = (text, end) => (/^-\p{Nd}/u.test(text.slice(end, end + 3)) ? "" : gap(text[end])); // BR-101
   const spell = (word) => Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
   const isBeforeWord = (rest) => /^ \p{Lowercase}/u.test(rest);
   return (text) => named.reduce((read, pair) => read.replace(...pair), text)
     .replace(abbreviation, (found, place, whole) =>
-      abbreviations[found.toUpperCase().toLowerCase()] + gap(whole[place + found.length]))
+      abbreviations[found.toUpperCase().toLowerCase()] + gapAfter(whole, place + found.length))
     .replace(spelt, (found, place, whole) => {
       const end = place + found.length;
       if (found in singleLetters && isBeforeWord(whole.slice(end, end + 2))) return singleLetters[found];
-      return gap(whole[place - 1]) + spell(found) + gap(whole[end]);
+      return gap(whole[place - 1]) + spell(found) + gapAfter(whole, end);
     });
 }

@@ -37,8 +37,8 @@ _MISREAD = (
     ("[oóô][mn][aeiouãõáéíóúâêô]", rf"(?<=ˈ )((?:[^ {_NUCLEI}]+ )*)[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
 )
 _OTHER_HEIGHT = {"e": "ɛ", "ɛ": "e", "o": "ɔ", "ɔ": "o"}
-# The homographs whose reading with ɛ or ɔ is the more frequent one in running text: *bola*, *gosto*, *leste*. Of most
-# others the noun has e or o, and a rarer form of a verb ɛ or ɔ: *acordo*, *governo*, *jogo*.
+# The homographs whose reading with ɛ or ɔ is the more frequent one in running text: *bola*, *gosto*, *leste*. In most
+# others the noun has e or o, and a rarer verb form ɛ or ɔ: *acordo*, *governo*, *jogo*.
 _MOSTLY_OPEN = {
     *("aposto", "berma", "bola", "bolas", "bordo", "bota", "briquete", "carrego", "coleta", "colher", "colheres"),
     *("corte", "cortes", "elo", "enrolo", "foda", "forma", "gosto", "ioga", "lerdo", "leste", "meta", "nega", "nego"),

@@ -184,8 +184,7 @@ def checkpoints_to_average(training: RecipeArguments, history: Iterable[Mapping[
     if len(found) < number:
         folder = training.output_dir
         raise ValueError(
-            f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit, or lower "
-            "--save_steps."
+            f"Found {len(found)} {what} in {folder}; expected {number}: raise --save_total_limit, or save more often."
         )
     return found[:number]
 
@@ -305,10 +304,12 @@ class CheckpointCallback(TrainerCallback):
         if (checkpoint := trainer.run.checkpoint) is None:
             by_step = args.save_strategy == SaveStrategy.STEPS
             written = math.ceil(state.max_steps / state.save_steps if by_step else state.num_train_epochs)
-            if written < (number := args.average_last_checkpoints or args.average_best_checkpoints or 0):
+            number = args.average_last_checkpoints or args.average_best_checkpoints or 0
+            if written < number and args.save_strategy != SaveStrategy.BEST:  # which nobody knows before
+                how = "lower --save_steps" if by_step else "raise --num_train_epochs"
                 raise SystemExit(
                     f"This run writes {written} checkpoint{'s' * (written != 1)} in {state.max_steps:,} steps; "
-                    f"expected at least the {number} that are averaged: lower --save_steps, or average fewer."
+                    f"expected at least the {number} that are averaged: {how}, or average fewer."
                 )
             return
         best = best_of(checkpoint)

@@ -169,8 +169,11 @@ def _describe_kept() -> str:
     return "Nothing was trained yet." if _current is None else _current.describe_kept()
 
 
-def _is_true_alarm(record: LogRecord) -> bool:
-    """Return whether a warning is not that a checkpoint has other steps, which all have that are given as a share."""
+def _is_news(record: LogRecord) -> bool:
+    """Return whether a warning is another than that options differ from a checkpoint's, which recipes say themselves.
+
+    transformers takes steps that are given as a share of the run for different ones.
+    """
     return "do not match the ones in the `trainer_state.json`" not in record.getMessage()
 
 
@@ -209,7 +212,7 @@ def start_run(*options: Any) -> Run:
             options = "--hub_model_id, --hub_private_repo, --replace_on_hub"
             raise SystemExit(f"--push_to_hub: {error} ({options})") from None
     use_all_cores()
-    getLogger("transformers.trainer_utils").addFilter(_is_true_alarm)
+    getLogger("transformers.trainer_utils").addFilter(_is_news)
     logging.disable_progress_bar()  # saving and loading take no time at these sizes
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
