@@ -308,8 +308,8 @@ def weight_files(folder: Path) -> list[Path]:
     Raises:
         ValueError: If the list of several files is damaged, or names something else.
     """
-    if (folder / WEIGHTS).is_file() or not (folder / INDEX).is_file():
-        return [path for path in [folder / WEIGHTS] if path.is_file()]
+    if (folder / WEIGHTS).exists() or not (folder / INDEX).is_file():
+        return [path for path in [folder / WEIGHTS] if path.exists()]
     shards = read_saved(folder / INDEX).get("weight_map")
     names: list[Any] = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
     for name in names:
