@@ -25,7 +25,7 @@ _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
     **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau"},
     **{"km/h": "quilômetro por hora", "m/s": "metro por segundo", "m²": "metro quadrado", "m³": "metro cúbico"},
-    **{"km²": "quilômetro quadrado", "V": "volt", **dict.fromkeys(("°C", "ºC"), "grau")},
+    **{"km²": "quilômetro quadrado", "V": "volt", "W": "watt", "x": "vez", **dict.fromkeys(("°C", "ºC"), "grau")},
 }
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
@@ -53,7 +53,24 @@ TITLES = (
 )
 # Initials with a vowel that are spelt all the same.
 SPELT = (
-    *("ABNT", "API", "AVC", "BNDES", "CEO", "CPI", "DNA", "EAD", "EUA", "IBGE", "IBM", "ICMS", "IML", "INSS", "IOF"),
+    *(
+        "ABNT",
+        "AM",
+        "API",
+        "AVC",
+        "BNDES",
+        "CEO",
+        "CPI",
+        "DNA",
+        "EAD",
+        "EUA",
+        "IBGE",
+        "IBM",
+        "ICMS",
+        "IML",
+        "INSS",
+        "IOF",
+    ),
     *("IPI", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE", "UBS", "UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
 )
 LETTER_NAMES = {
@@ -74,8 +91,8 @@ FOREIGN_LETTERS = (
 )
 _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
-_SCALE = r"(?:\s?(?P<scale>mil|mi|milhão|milhões|bi|bilhão|bilhões)\b)?"
-_SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões")}
+_SCALES = r"mil|mi|milhão|milhões|bi|bilhão|bilhões|tri|trilhão|trilhões"
+_SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões"), "tri": ("trilhão", "trilhões")}
 _TIMES = r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m|\s?h)?|h)\b(?!:\d)"
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
 _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
@@ -86,9 +103,9 @@ _PATTERN = re.compile(
     rf"|\b(?!(?:(?<=\bEU )|(?<=\bNÃO )|(?<=\bQUE ))VI\b)(?P<roman>{_ROMAN})\b"  # EU VI is a verb
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
-    rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER}){_SCALE}"
-    rf"|(?P<amount_first>{_NUMBER})\s?(?P<currency_last>€)"
-    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhLV])\b))?)"
+    rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
+    rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>€)"
+    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhxLVW])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
@@ -96,16 +113,17 @@ _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
 _SPACED_AMOUNT = re.compile(
     r"(?:R\$|US\$|€|£)\s?\d{1,3}(?: \d{3})+(?! ?\d)|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
 )
+_HOURS = re.compile(r"(?<=\d)(\s?h)(?:rs?|s)\b")
 _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
 _MASCULINE = re.compile(r"\b(?:um|dois|(\w+ent)os)\b(?!.*(?:lhão|lhões|lião|liões))")
-_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LV])|(?<=KM/)H"
+_MEASURE = r"(?:(?<=\d)|(?<=\d ))(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H"
 _SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"  # and units after no number
 # Without a vowel they cannot be read as a word; not the R of R$, the C of °C and the D of D'Ávila.
 _INITIALS = re.compile(
-    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BDK](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)"
-    rf"(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{1,5}})(?![^\W\d_]|[$'’])"
+    rf"(?<![°º])(?<![^\W\d_])(?:(?<!\d)|(?=[BDGKT](?!\w)|[A-Z]{{2}}))(?!(?:{_ROMAN}|{_MEASURE})\b)"
+    rf"(?:(?:{'|'.join(SPELT)}|[B-DF-HJ-NP-TV-Z]{{2,5}})s?|[B-DF-HJ-NP-TV-Z])(?![^\W\d_]|[$'’])"
     rf"|(?<![\w.'’@/-])(?<!\d )(?!(?:{_SOUNDS})\b)[b-df-hj-np-tv-z]{{1,5}}(?![^\W\d_]|[/'’@-])"
 )
 _TITLES = [(re.compile(rf"\b{each}\. (?=(?:{names})\b)"), f"{title} ") for each, title, names in TITLES]
@@ -135,7 +153,9 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         if found.re is _INITIALS:
             if found[0] in SINGLE_LETTERS and text[end : end + 1] == " " and text[end + 1 : end + 2].islower():
                 return SINGLE_LETTERS[found[0]]
-            return " " * before + " ".join(LETTER_NAMES[each] for each in found[0].upper()) + " " * after
+            plural = "s" if found[0][:-1].isupper() and found[0].endswith("s") else ""
+            letters = " ".join(LETTER_NAMES[each] for each in found[0].removesuffix(plural).upper())
+            return " " * before + letters + plural + " " * after
         return ABBREVIATIONS[found[0].casefold()] + " " * after
 
     for pattern, title in _TITLES:
@@ -147,6 +167,7 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
     if find_spec("num2words") is None:
         return text, [found[0] for found in _PATTERN.finditer(text)]
     text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
+    text = _HOURS.sub(r"\1", text)
     text = _SPACED_AMOUNT.sub(lambda found: re.sub(r"(?<=\d) ", ".", found[0]), text)
     text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
 
@@ -180,7 +201,9 @@ def in_native_letters(word: str, variant: str) -> str:
 def _in_words(found: re.Match[str], language: str) -> str:
     cardinal, minus = _reader(language), "menos " * bool(found["minus"])
     if currency := found["currency"] or found["currency_last"]:
-        amount = _read_amount(found["amount"] or found["amount_first"], currency, found["scale"], cardinal)
+        amount = _read_amount(
+            found["amount"] or found["amount_first"], currency, found["scale"] or found["scale_last"], cardinal
+        )
         return minus + (amount.replace("centavo", "cêntimo") if (language, currency) == ("pt", "US$") else amount)
     if found["month"]:
         day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
@@ -198,7 +221,7 @@ def _in_words(found: re.Match[str], language: str) -> str:
         words = _ordinal(int(found["ordinal"]), language)
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" else words
     words = minus + _read_number(found["number"], cardinal)
-    if found["unit"] == "h":
+    if found["unit"] in ("h", "x"):
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
 
@@ -268,7 +291,7 @@ def _name_unit(unit: str, number: str, language: str) -> str:
     if unit == "%" or number == "1":
         return name
     one, por, other = name.partition(" por ")
-    return " ".join(f"{word}s" for word in one.split()) + por + other
+    return " ".join(f"{word}{'es' if word.endswith('z') else 's'}" for word in one.split()) + por + other
 
 
 def _feminine(words: str) -> str:

@@ -4,7 +4,7 @@
 import { BORDER, WORD } from "./spans.js";
 
 const ROMAN = "(?:(?=[XVI]{2})|(?<=[Ss]éculo |[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
-const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LV])|(?<=KM/)H`;
+const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H`;
 const SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"; // and units after no number
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
 
@@ -23,16 +23,17 @@ export function makeSpeller({ abbreviations, letters, initials, titles, singleLe
   const longestFirst = Object.keys(abbreviations).sort((one, other) => other.length - one.length);
   const listed = longestFirst.map((each) => each.replaceAll(".", "\\.")).join("|");
   const abbreviation = new RegExp(`(?<!${WORD})(?:${listed})(?:(?!${WORD})|(?<=[.º])(?=\\p{Nd}))`, "giu");
-  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BDK](?!${WORD})|[A-Z]{2}))` +
+  const spelt = new RegExp(`(?<![°º])(?<!${LETTER})(?:(?<!\\p{Nd})|(?=[BDGKT](?!${WORD})|[A-Z]{2}))` +
     `(?!(?:${ROMAN}|${MEASURE})${BORDER})` +
-    `(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{1,5})(?!${LETTER}|[$'’])` +
+    `(?:(?:${initials.join("|")}|[B-DF-HJ-NP-TV-Z]{2,5})s?|[B-DF-HJ-NP-TV-Z])(?!${LETTER}|[$'’])` +
     `|(?<!${WORD}|[.'’@/\\-])(?<!\\p{Nd} )(?!(?:${SOUNDS})${BORDER})[b-df-hj-np-tv-z]{1,5}` +
     `(?!${LETTER}|[/'’@\\-])`, "gu");
   const named = titles.map(([initial, title, names]) =>
     [new RegExp(`${BORDER}${initial}\\. (?=(?:${names})${BORDER})`, "gu"), `${title} `]);
   const gap = (sign) => (/^[\p{L}\p{N}-]$/u.test(sign ?? "") ? " " : "");
   const gapAfter = (text, end) => (/^-\p{Nd}/u.test(text.slice(end, end + 3)) ? "" : gap(text[end])); // BR-101
-  const spell = (word) => Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
+  const nameLetters = (word) => Array.from(word.toUpperCase(), (letter) => letters[letter]).join(" ");
+  const spell = (word) => (/^[A-Z]{2,}s$/.test(word) ? `${nameLetters(word.slice(0, -1))}s` : nameLetters(word));
   const isBeforeWord = (rest) => /^ \p{Lowercase}/u.test(rest);
   return (text) => named.reduce((read, pair) => read.replace(...pair), text)
     .replace(abbreviation, (found, place, whole) =>

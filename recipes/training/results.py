@@ -243,7 +243,7 @@ def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> st
     if best is None or model is None or sign * figures[best] < sign * figures[model]:
         return None
     found = (
-        f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')} on the test, and the "
+        f"“{best}”, without a model, scores {figures[best]:.4f} in {name.replace('_', ' ')}, and the "
         f"{model} {figures[model]:.4f}: "
     )
     if figures[model] == (0 if less_is_better(name) else 100 if name in ("chrf", "bleu", "sari") else 1):
