@@ -27,6 +27,7 @@ TEXTS = [
         " …",
         "e\u0301 acao nao\u0303",
         "a\r\nnao\r\n",
+        "as BRs, a BR-101 e CPIs em PT-SP; 5G, 60 W, Müller, agüentar, TVs/CDs, governo e acordo",
         "\ufeffnao",
         "a\x1cacao nao\u0085e\u2028voce \xa0la",
     ),
