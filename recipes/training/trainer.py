@@ -3,7 +3,8 @@
 import copy
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,7 @@ from atenta.recipes.training.progress import FigureLines
 from atenta.recipes.training.runs import Run
 
 _SHUFFLE_BUFFER = 10_000  # rows of a stream from which the next one is drawn
+_SHORT = 256  # tokens of texts for which attention in single products is the faster one on a CPU
 
 
 class RecipeTrainer(Trainer):
@@ -148,7 +150,8 @@ class RecipeTrainer(Trainer):
             self._load_ended(checkpoint)
         else:
             try:
-                self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
+                with _fast_attention(self.model, self.args):
+                    self.train(resume_from_checkpoint=checkpoint and str(checkpoint))
             finally:
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
@@ -369,6 +372,22 @@ class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
         """Evaluate each text once: `Seq2SeqTrainer` keeps the copies that pad the last batch of all processes."""
         self.gather_function = self.accelerator.gather_for_metrics
         return super().evaluation_loop(*arguments, **options)
+
+
+@contextmanager
+def _fast_attention(model: PreTrainedModel | PeftModel, training: RecipeArguments) -> Iterator[None]:
+    """Compute attention in single products while short texts are trained in 16 bits on a CPU.
+
+    There torch's fused attention takes three to ten times as long: `benchmarks/results/attention_speed.json`.
+    """
+    implementation = model.config._attn_implementation
+    longest = getattr(model.config, "max_position_embeddings", None) or math.inf
+    if training.bf16 and training.device.type == "cpu" and longest <= _SHORT:
+        model.set_attn_implementation("eager")
+    try:
+        yield
+    finally:
+        model.set_attn_implementation(implementation)
 
 
 def check_metric(training: RecipeArguments, names: Iterable[str]) -> None:
