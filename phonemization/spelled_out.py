@@ -30,7 +30,7 @@ _UNITS = {
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
-    **{"av.": "avenida", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
+    **{"av.": "avenida", "apto.": "apartamento", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "&": "e"},
     **dict.fromkeys(("p. ex.", "p.ex."), "por exemplo"),
     **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},
@@ -50,6 +50,7 @@ TITLES = (
     ("D", "dona", "Amélia|Ana|Beatriz|Carlota|Catarina|Filipa|Inês|Isabel|Leonor|Leopoldina|Maria|Teresa"),
     ("S", "são", "Bento|Bernardo|Brás|Caetano|Domingos|Francisco|Gonçalo|João|Jorge|José|Lourenço|Mamede|Martinho"),
     ("S", "são", "Mateus|Miguel|Paulo|Pedro|Roque|Sebastião|Tiago|Tomé|Vicente"),
+    ("R", "rua", "XV"),
 )
 # Initials with a vowel that are spelt all the same.
 SPELT = (
@@ -98,14 +99,17 @@ _TIMES = r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min
 _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
+    r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde ))(?P<day_of_year>[12]\d|3[01]|0?[1-9])/"
+    r"(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
     rf"|\b{_TIMES}"
-    r"|\b(?P<telephone>\d{5}-\d{4})\b"
+    r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|\d{3}\.\d{3}\.\d{3}-\d\d)\b"  # of telephones, streets and taxpayers
     rf"|\b(?!(?:(?<=\bEU )|(?<=\bNÃO )|(?<=\bQUE ))VI\b)(?P<roman>{_ROMAN})\b"  # EU VI is a verb
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
     rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>€)"
-    rf"|(?P<number>{_NUMBER})(?:\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhxLVW])\b))?)"
+    rf"|(?P<number>{_NUMBER})(?: (?P<scale_alone>mil|mi|bi|tri)\b"
+    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhxLVW])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
@@ -205,11 +209,12 @@ def _in_words(found: re.Match[str], language: str) -> str:
             found["amount"] or found["amount_first"], currency, found["scale"] or found["scale_last"], cardinal
         )
         return minus + (amount.replace("centavo", "cêntimo") if (language, currency) == ("pt", "US$") else amount)
-    if found["month"]:
-        day = "primeiro" if int(found["day"]) == 1 else cardinal(int(found["day"]))
-        return f"{day} de {_MONTHS[int(found['month']) - 1]} de {cardinal(int(found['year']))}"
-    if found["telephone"]:
-        return " ".join(cardinal(int(digit)) for digit in found["telephone"] if digit != "-")
+    if month := found["month"] or found["month_alone"]:
+        day = int(found["day"] or found["day_of_year"])
+        date = f"{'primeiro' if day == 1 else cardinal(day)} de {_MONTHS[int(month) - 1]}"
+        return f"{date} de {cardinal(int(found['year']))}" if found["year"] else date
+    if found["digits"]:
+        return " ".join(cardinal(int(digit)) for digit in found["digits"] if digit.isdigit())
     if found["hours"]:
         hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) != 1)}"
         minutes = int(found["minutes"] or 0)
@@ -221,6 +226,10 @@ def _in_words(found: re.Match[str], language: str) -> str:
         words = _ordinal(int(found["ordinal"]), language)
         return re.sub(r"o\b", "a", words) if found["gender"] == "ª" else words
     words = minus + _read_number(found["number"], cardinal)
+    if scale := found["scale_alone"]:
+        one, several = _SHORT_SCALES.get(scale, (scale, scale))
+        one_thousand = found["number"] == "1" and scale == "mil"
+        return minus + "mil" if one_thousand else f"{words} {one if found['number'] == '1' else several}"
     if found["unit"] in ("h", "x"):
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words

@@ -102,7 +102,7 @@ def test_hook_and_action_run_the_command():
     without_torch = (ROOT / "docs" / "en" / "without_torch.md").read_text(encoding="utf-8")
     needed = re.search(r"^pip install (numpy .+)$", without_torch, re.MULTILINE)[1]
     assert f"--quiet {needed}\n" in installing
-    assert action["inputs"].keys() == {"paths"}
+    assert action["inputs"].keys() == {"paths", "variant"}
 
 
 def test_the_action_annotates_ten_words_and_its_summary_has_all(file, tmp_path):
@@ -110,12 +110,13 @@ def test_the_action_annotates_ten_words_and_its_summary_has_all(file, tmp_path):
     (tmp_path / "runner" / "atenta" / "bin").mkdir(parents=True)
     (tmp_path / "runner" / "atenta" / "bin" / "atenta").symlink_to(Path(sys.executable).with_name("atenta"))
     *_, step = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))["runs"]["steps"]
-    assert step["env"] == {"PATHS": "${{ inputs.paths }}"}
+    assert step["env"] == {"PATHS": "${{ inputs.paths }}", "VARIANT": "${{ inputs.variant }}"}
 
-    def run_step(paths):
+    def run_step(paths, variant=""):
         summary = tmp_path / "summary.md"
         summary.write_text("")
-        given = {"RUNNER_TEMP": str(tmp_path / "runner"), "GITHUB_STEP_SUMMARY": str(summary), "PATHS": paths}
+        given = {"RUNNER_TEMP": str(tmp_path / "runner"), "GITHUB_STEP_SUMMARY": str(summary)}
+        given |= {"PATHS": paths, "VARIANT": variant}
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
         done = subprocess.run(command, capture_output=True, env=os.environ | given, encoding="utf-8")
         return done.returncode, done.stdout, summary.read_text(encoding="utf-8")
@@ -128,3 +129,7 @@ def test_the_action_annotates_ten_words_and_its_summary_has_all(file, tmp_path):
     (tmp_path / file).write_text(RIGHT, encoding="utf-8")
     assert run_step(".") == (0, "", "")
     assert run_step("nada.md") == (2, "", "")
+    (tmp_path / file).write_text("Ela fez um trabalho academico.\n", encoding="utf-8")
+    assert run_step(".")[0] == 0
+    status, annotations, _ = run_step(".", "br")
+    assert (status, "acadêmico" in annotations) == (1, True)
