@@ -30,7 +30,14 @@ _UNITS = {
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
-    **{"av.": "avenida", "apto.": "apartamento", "tel.": "telefone", "pág.": "página", "págs.": "páginas", "núm.": "número"},
+    **{
+        "av.": "avenida",
+        "apto.": "apartamento",
+        "tel.": "telefone",
+        "pág.": "página",
+        "págs.": "páginas",
+        "núm.": "número",
+    },
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "&": "e"},
     **dict.fromkeys(("p. ex.", "p.ex."), "por exemplo"),
     **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},

@@ -375,19 +375,23 @@ class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
 
 
 @contextmanager
-def _fast_attention(model: PreTrainedModel | PeftModel, training: RecipeArguments) -> Iterator[None]:
-    """Compute attention in single products while short texts are trained in 16 bits on a CPU.
+def _fast_attention(model: torch.nn.Module, training: RecipeArguments) -> Iterator[None]:
+    """Compute attention in single products while models of short texts are trained in 16 bits on a CPU.
 
-    There torch's fused attention takes three to ten times as long: `benchmarks/results/attention_speed.json`.
+    torch's fused attention takes up to ten times as long there: see "bfloat16" in `results/tried.md`.
     """
-    implementation = model.config._attn_implementation
-    longest = getattr(model.config, "max_position_embeddings", None) or math.inf
-    if training.bf16 and training.device.type == "cpu" and longest <= _SHORT:
-        model.set_attn_implementation("eager")
+    models = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
+    if not training.bf16 or training.device.type != "cpu":
+        models = []
+    models = [each for each in models if getattr(each.config, "max_position_embeddings", math.inf) <= _SHORT]
+    implementations = [each.config._attn_implementation for each in models]
+    for each in models:
+        each.set_attn_implementation("eager")
     try:
         yield
     finally:
-        model.set_attn_implementation(implementation)
+        for each, implementation in zip(models, implementations):
+            each.set_attn_implementation(implementation)
 
 
 def check_metric(training: RecipeArguments, names: Iterable[str]) -> None:

@@ -3,7 +3,9 @@
 import pytest
 import torch
 from torch.nn.modules.module import register_module_forward_hook
+from transformers import PreTrainedModel
 
+from atenta.engines.saved_model import load_config
 from atenta.recipes.training.trainer import RecipeTrainer
 from support.recipes import run_here, tiny, write_lines
 
@@ -17,8 +19,11 @@ FURTHER = {"finetune_characters": {"min_spelling_count": 1, "min_variant_count":
 
 @pytest.fixture
 def products(monkeypatch):
-    """The types of the outputs of all linear layers, before and after the end of `fit`, and of the weights then."""
-    seen = {"trained": set(), "scored": set(), "weights": set()}
+    """The types of the outputs of all linear layers, before and after the end of `fit`, and of the weights then.
+
+    The implementations of attention besides.
+    """
+    seen = {"trained": set(), "scored": set(), "weights": set(), "attention": set()}
     now = ["trained"]
 
     def fit(trainer, run, own=RecipeTrainer.fit):
@@ -30,6 +35,8 @@ def products(monkeypatch):
     def record(module, inputs, output):
         if isinstance(module, torch.nn.Linear):
             seen[now[0]].add(output.dtype)
+        if isinstance(module, PreTrainedModel):
+            seen["attention"].add((now[0], module.config._attn_implementation))
 
     monkeypatch.setattr(RecipeTrainer, "fit", fit)
     hook = register_module_forward_hook(record)
@@ -45,6 +52,9 @@ def test_scores_are_of_products_in_float32(name, tmp_path, products):
     run_here(name, tmp_path, *arguments)
     assert torch.bfloat16 in products["trained"]
     assert products["scored"] == products["weights"] == {torch.float32}
+    longest = load_config(tmp_path / "model").max_position_embeddings
+    in_training = "eager" if longest <= 256 else "sdpa"
+    assert products["attention"] == {("trained", in_training), ("scored", "sdpa")}
     products["scored"].clear()
     run_here(name, tmp_path, *arguments)  # which only scores
     assert products["scored"] == {torch.float32}
