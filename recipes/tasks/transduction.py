@@ -23,6 +23,7 @@ _TAG = re.compile(r"(?!(?:pad|bos|eos|mask|0x[0-9A-F]{2})\Z)[!-:=?-~]+")
 AlignedRow = tuple[Row, list[tuple[str, ...]]]  # a pair, and what each letter of its source becomes
 _MOST_UNITS = 5  # that a letter may become: enough for the endings of inflected words
 _ROUNDS = 5  # of alignment; words to phones gain nothing from more
+_EQUAL = 1e-9  # sums of logarithms that differ by less are equal but for rounding
 _WINDOWS = ((4, 4), (3, 3), (2, 3), (2, 2), (1, 2), (1, 1), (0, 1), (1, 0), (0, 0))  # letters before and after
 _BORDER = " "  # stands for what is before and after a word
 
@@ -250,6 +251,8 @@ def divide(
 ) -> list[tuple[str, ...]]:
     """Return the units that each letter of a source becomes, in the division with the highest sum of scores.
 
+    Of several, the last letters take most units: of *ss*, it is always the second that becomes s.
+
     Args:
         source: The letters.
         units: The units of the target.
@@ -263,11 +266,11 @@ def divide(
     for remaining, letter in zip(reversed(range(len(source))), source):
         sums: dict[int, float] = {}
         start_of: dict[int, int] = {}
-        for start, so_far in best.items():
+        for start, so_far in sorted(best.items()):
             first_end = max(start, len(units) - _MOST_UNITS * remaining)  # the letters that remain take no more
             for end in range(first_end, min(start + _MOST_UNITS, len(units)) + 1):
                 added = score((letter, units[start:end]))
-                if added is not None and (end not in sums or so_far + added > sums[end]):
+                if added is not None and (end not in sums or so_far + added > sums[end] + _EQUAL):
                     sums[end], start_of[end] = so_far + added, start
         best = sums
         starts.append(start_of)
