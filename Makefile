@@ -66,7 +66,7 @@ phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into 
 		> $(PHONES_MODEL)/train_sources.txt
 	.venv/bin/python recipes/export.py $(PHONES_MODEL) --quantization int8 --texts $(PHONES_MODEL)/train_sources.txt
 	.venv/bin/python -c 'from pathlib import Path; from atenta import Phonemizer; \
-		from atenta.recipes.samples.portuguese_phones import save_known_words; path = Path("$(PHONES_MODEL)"); \
+		from atenta.recipes.samples.known_words import save_known_words; path = Path("$(PHONES_MODEL)"); \
 		save_known_words(path, Phonemizer.from_pretrained(path).tagger)'
 	mkdir -p phonemization/portuguese_phones/onnx
 	cd $(PHONES_MODEL) && cp config.json tokenizer.json tokenizer_config.json readings.txt README.md metrics.json \

@@ -199,7 +199,7 @@ def _is_joint(sign: str) -> bool:
 def in_native_letters(word: str, variant: str) -> str:
     """Return a word as Portuguese would spell it, if it has letters that only foreign words have; else itself.
 
-    The list under `br` has no such letters: *Kelly* is *quele*, *rock* is *roque*. The others have all but the ü of
+    The list under `br` has no such letters: *Becker* is *bequer*, *rock* is *roque*. The others have all but the ü of
     *Müller*; that of *agüentar*, an old spelling, is Portuguese and stays.
     """
     word = re.sub(FOREIGN_U, "u", word)

@@ -1,6 +1,7 @@
 """The checks of the course's exercises: each notebook keeps a digest of the right answer, not the answer."""
 
 import hashlib
+import math
 import unicodedata
 from typing import Any
 
@@ -26,7 +27,7 @@ def check(answer: Any, digest: str) -> None:
 def answer_digest(answer: Any) -> str:
     """Return eight hexadecimal digits that are the same for all ways to write an answer.
 
-    Integers are taken exactly, other numbers to three significant digits.
+    Integers are taken exactly, but for rounding, other numbers to three significant digits.
     """
     return hashlib.sha256(_normal(answer).encode()).hexdigest()[:8]
 
@@ -37,5 +38,6 @@ def _normal(answer: Any) -> str:
     if isinstance(answer, list | tuple):
         return "[" + ", ".join(map(_normal, answer)) + "]"
     if isinstance(answer, int | float):
-        return str(int(answer)) if float(answer).is_integer() else f"{answer:.3g}"
+        is_whole = math.isfinite(answer) and math.isclose(answer, round(answer), rel_tol=1e-9)  # 80000 * (1 - 0.981)
+        return str(round(answer)) if is_whole else f"{answer:.3g}"
     return unicodedata.normalize("NFC", str(answer)).strip().casefold()
