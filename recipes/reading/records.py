@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -143,6 +143,11 @@ def expect_text(value: Any, name: str) -> str:
             "expected complete characters: write the file again from its source, in UTF-8"
         ) from None
     return value
+
+
+def expect_texts(fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    """Return the values of these names, each a text as in `expect_text`."""
+    return {name: expect_text(fields.get(name), name) for name in names}
 
 
 def expect_name(value: Any, name: str) -> str:
