@@ -41,7 +41,8 @@ from atenta.recipes.tasks.letters import (
     count_unit,
     encode_letters,
 )
-from atenta.recipes.tasks.transduction import PairTask, tag_tokens
+from atenta.recipes.tasks.task import distinct_names
+from atenta.recipes.tasks.transduction import PairTask
 from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create
@@ -102,7 +103,8 @@ def main() -> None:
         if training.process_index == 0:
             left_out = len(rows[name]) - len(of_split)
             print(f"{name}: {left_out:,} of {len(rows[name]):,} pairs do not align, and are left out", flush=True)
-    marks = choose_marks(tag_tokens(chain(*rows.values())), chain(*(row["source"] for row in chain(*rows.values()))))
+    tags = distinct_names(chain(*rows.values()), "tags")
+    marks = choose_marks(tags, chain(*(row["source"] for row in chain(*rows.values()))))
     scored_by = {"metrics": letters.metrics, "several_targets": letters.several_targets}
     task = LetterTask(
         **scored_by,

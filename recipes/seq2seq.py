@@ -28,7 +28,8 @@ from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, r
 from atenta.recipes.reading.splits import DataArguments, Rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
-from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
+from atenta.recipes.tasks.task import distinct_names
+from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths
 from atenta.recipes.training.encoder_decoders import DecodingArguments, decode_encoded, save_decoded, train_to_generate
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
@@ -84,7 +85,7 @@ def main() -> None:
         PairTask.kind,
         "encoder-decoder",
         (row["source"] + row["target"] for row in splits["train"]),
-        tags=tag_tokens(chain(*splits.values())),
+        tags=distinct_names(chain(*splits.values()), "tags"),
         targets=(row["target"] for row in splits["train"]),
         target_separator=pairs.target_separator,
     )
