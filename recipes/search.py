@@ -26,7 +26,7 @@ from atenta.engines.saved_model import read_saved
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
 from atenta.recipes.pictures.drawing import check_writable
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import exit_on, printable
 from atenta.recipes.retrieval import (
     ALL,
     COMBINATIONS,
@@ -95,12 +95,11 @@ def main() -> None:
     """
     (options,) = parse_arguments(SearchArguments, description=__doc__, default_config="search.yaml")
     try:
-        _search(options)
+        with exit_on(ValueError, OSError):
+            _search(options)
     except KeyboardInterrupt:
         print("\nStopped. The same command uses the index if it is complete, and makes it otherwise.", file=sys.stderr)
         raise SystemExit(130) from None
-    except (ValueError, OSError) as error:
-        raise SystemExit(printable(str(error))) from None
 
 
 def _search(options: SearchArguments) -> None:

@@ -25,6 +25,7 @@ from transformers import DataCollatorForSeq2Seq
 
 from atenta.recipes.option_annotations import FROM_0, Mark
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.reading.splits import DataArguments, Rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
@@ -158,10 +159,8 @@ def _add_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
     """Return training pairs and as many invented ones, after them; a run of the same seed invents the same."""
     if not isinstance(rows, datasets.Dataset):
         raise SystemExit("--hallucinated_rows reads all training pairs at once: leave out --streaming.")
-    try:
+    with exit_on(ValueError, prefix=f"--hallucinated_rows {count}: "):
         invented = hallucinate(list(rows), count, seed)
-    except ValueError as error:
-        raise SystemExit(f"--hallucinated_rows {count}: {error}") from None
     return datasets.concatenate_datasets([rows, datasets.Dataset.from_list(invented, rows.features)])
 
 

@@ -45,7 +45,7 @@ from transformers.trainer_utils import EvalLoopOutput
 
 from atenta.recipes.option_annotations import ABOVE_0, FROM_1
 from atenta.recipes.reading.load import describe_data, load_rows, report_rows
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.reading.splits import DataArguments
 from atenta.recipes.retrieval import (
     COMBINATIONS,
@@ -180,10 +180,8 @@ def main() -> None:
     held_out = "\n".join({text for name, rows in splits.items() if name != "train" for text in rows["positive"]})
     sample = embeddings.neighbours_sample
     if neighbours := embeddings.neighbours_file or ([sample] if sample and not data.named() else []):
-        try:
+        with exit_on(ValueError, OSError):
             further = read_neighbours(neighbours, held_out, embeddings.max_neighbours, training.seed)
-        except (ValueError, OSError) as error:
-            raise SystemExit(printable(str(error))) from None
         splits["train"] = concatenate_datasets([splits["train"], further])
     texts = (text for row in splits["train"] for text in row.values())
     tokenizer, encoder = load_or_create(sizes, "feature-extraction", "encoder", texts)

@@ -173,3 +173,12 @@ def printable(text: str) -> str:
     Line feeds and tabs stay.
     """
     return _COMMANDS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+@contextmanager
+def exit_on(*kinds: type[Exception], prefix: str = "") -> Iterator[None]:
+    """End the process if there is an error of these kinds, with its message in one line, after a prefix."""
+    try:
+        yield
+    except kinds as error:
+        raise SystemExit(printable(f"{prefix}{error}").replace("\n", r"\n")) from None

@@ -30,7 +30,7 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import EvalLoopOutput, PredictionOutput, RemoveColumnsCollator
 
 from atenta.engines.saved_tensors import let_others_read
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.training.batching import BucketBatchSampler, check_budget, mask_some
 from atenta.recipes.training.checkpoints import (
     CheckpointCallback,
@@ -132,10 +132,8 @@ class RecipeTrainer(Trainer):
                 diverges or writes too few checkpoints to average, or the checkpoint is of other rows, another
                 alphabet, other tags or labels, or another model. Nothing in the folder is changed then.
         """
-        try:
+        with exit_on(ValueError):
             self.get_train_dataloader()
-        except ValueError as error:
-            raise SystemExit(printable(str(error))) from None
         ended, checkpoint = False, None
         if run is not None:
             self.run, checkpoint = run, run.checkpoint
@@ -156,10 +154,8 @@ class RecipeTrainer(Trainer):
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
-        try:
+        with exit_on(ValueError):
             averaged = checkpoints_to_average(self.args, self.state.log_history)
-        except ValueError as error:
-            raise SystemExit(printable(str(error))) from None
         if averaged:
             if self.is_world_process_zero():
                 check_intact(averaged)
