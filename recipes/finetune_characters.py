@@ -303,11 +303,7 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
 
 
 def _read_words(data: DocumentArguments, characters: CharacterArguments) -> list[str]:
-    """Return the words of the list that is named, or else of that of the sample.
-
-    Raises:
-        SystemExit: If it cannot be read, or a line has no word, or more than one.
-    """
+    """Return the words of the list that is named, or else of that of the sample, which has one in each line."""
     path, words = characters.word_list, []
     sample = None if path or data.named() else SAMPLES.get(data.sample or "")
     with exit_on(ValueError, OSError, prefix="--word_list " * bool(path)):

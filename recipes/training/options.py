@@ -387,12 +387,7 @@ class RecipeArguments(TrainingArguments):
         }
 
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
-        """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).
-
-        Args:
-            hidden_size: Width of the model.
-            steps: Number of optimizer steps of the complete run.
-        """
+        """Set warm-up and learning rate for a complete run, unless given (Vaswani et al., 2017, equation 3)."""
         if self.warmup_steps is None:
             self.warmup_steps = max(1, min(4000, steps // 10))
         if self.learning_rate is None:

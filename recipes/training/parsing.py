@@ -91,13 +91,9 @@ def make_parser(*dataclasses: type, description: str, default_config: str) -> "_
 
 
 class _Parser(HfArgumentParser):
-    """Checks the ranges of numbers, and writes every error in one line.
+    """Checks the ranges of numbers, and writes every error in one line."""
 
-    Attributes:
-        config: Reads `--config` alone.
-    """
-
-    config: argparse.ArgumentParser
+    config: argparse.ArgumentParser  # reads `--config` alone
 
     @cached_property
     def options(self) -> dict[str, Option]:

@@ -160,7 +160,7 @@ def save_tests(
     """Score the answers to the tests and save the run, as [`save_run`] does; `others` are further arguments of it.
 
     Args:
-        trainer: Holds the model.
+        trainer: As in `save_run`.
         score: Takes rows and an answer to each.
         tests: The rows of `test` and of further tests, each with a `source` and a `target`.
         answers: For each test the answers of the `model` and of its baselines.

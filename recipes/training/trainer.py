@@ -72,17 +72,7 @@ class RecipeTrainer(Trainer):
         *,
         length_columns: Sequence[str] = ("input_ids",),
     ):
-        """Prepare to train the model.
-
-        Args:
-            model: The model to train.
-            training: Options; they are copied, and the caller's object is never changed.
-            tokenizer: Saved with the model.
-            encoded: Rows of ids, `train` and `validation`; of `test`, if it is given, only a digest is kept.
-            data_collator: Makes a batch of rows.
-            compute_metrics: Scores the outputs for the validation rows.
-            preprocess_logits_for_metrics: Selects what is kept of the logits: see `logit_reductions.py`.
-            length_columns: Columns of lists whose lengths decide which texts share a batch.
+        """Prepare to train the model with a copy of the options; of the rows of `test`, if given, a digest is kept.
 
         Raises:
             SystemExit: If `--label_smoothing_factor` does not apply to the labels of the model.
