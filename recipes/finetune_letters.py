@@ -46,7 +46,7 @@ from atenta.recipes.tasks.transduction import PairTask
 from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create
-from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments, SeveralTargetsOption
 from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_tests
 from atenta.recipes.training.runs import run_recipe, start_run
@@ -69,11 +69,7 @@ class LetterArguments:
     min_piece_count: Annotated[
         int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
     ] = 2
-    several_targets: Annotated[
-        bool,
-        Mark.AFTER_TRAINING,
-        "test pairs with the same source and tags are one, and each of their targets is right",
-    ] = False
+    several_targets: SeveralTargetsOption = False
     metrics: Annotated[
         list[str] | None,
         Mark.AFTER_TRAINING,

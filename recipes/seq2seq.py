@@ -33,7 +33,7 @@ from atenta.recipes.tasks.task import distinct_names
 from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths
 from atenta.recipes.training.encoder_decoders import DecodingArguments, decode_encoded, save_decoded, train_to_generate
 from atenta.recipes.training.models import load_or_create
-from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
+from atenta.recipes.training.options import Seq2SeqRecipeArguments, SeveralTargetsOption, TwoStackArguments
 from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved
 from atenta.recipes.training.runs import run_recipe, start_run
@@ -53,11 +53,7 @@ class PairArguments:
         "text that separates the units of targets, such as the space between phones: a new model then writes "
         "units instead of characters",
     ] = None
-    several_targets: Annotated[
-        bool,
-        Mark.AFTER_TRAINING,
-        "test pairs with the same source and tags are one, and each of their targets is right",
-    ] = False
+    several_targets: SeveralTargetsOption = False
     hallucinated_rows: Annotated[
         int, FROM_0, "number of pairs to invent for training from few pairs, with the stems of words replaced"
     ] = 0

@@ -58,6 +58,12 @@ CountryOption = Annotated[
     Mark.INCIDENTAL,
     "country whose electricity is used, such as BRA: the card then states the CO2 of training",
 ]
+# Of the recipes that read pairs.
+SeveralTargetsOption = Annotated[
+    bool,
+    Mark.AFTER_TRAINING,
+    "test pairs with the same source and tags are one, and each of their targets is right",
+]
 # Of an encoder, alone or before a decoder.
 ConvolutionOption = Annotated[
     int | None, FROM_1, Mark.FIXED, "characters, an odd number, that a convolution before the blocks reads"
