@@ -149,15 +149,8 @@ def main() -> None:
     vary = vary_styles if restores_signs(variants) else vary_case if fold_case else None
     codes = CharacterCodes(tokenizer, model.config, learned)
     encoded = _encode(rows, training, restorer, codes, vary, data.preprocessing_num_workers)
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        {**encoded, "test": rows["test"]},
-        DataCollatorForTokenClassification(tokenizer),
-        score_labels,
-        best_classes,
-    )
+    collator = DataCollatorForTokenClassification(tokenizer)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, score_labels, best_classes)
     trainer.fit(run)
 
     # A new one, because LoRA is merged now, and the model has to leave the mode of training.
@@ -359,7 +352,7 @@ def _encode(
     vary: Callable[..., dict[str, list[str]]] | None,
     num_proc: int | None,
 ) -> dict[str, Rows]:
-    """Encode the windows of training, in which some words count as unknown, and of validation."""
+    """Encode the windows of training, in which some words count as unknown, and of validation; not the test."""
     ends = restorer.tokenizer.bos_token_id, restorer.tokenizer.eos_token_id
     encode = partial(encode_windows, ends=ends, length=restorer.model.config.window_length)
     train = {"train": rows["train"]}
@@ -369,6 +362,7 @@ def _encode(
     return {
         **encode_rows(train, training, partial(encode, codes=learned, seed=training.seed), num_proc),
         **encode_rows(validation, training, partial(encode, codes=restorer.codes), num_proc),
+        "test": rows["test"],
     }
 
 

@@ -139,16 +139,9 @@ def main() -> None:
     }
     restorer = CharacterRestorer(model, tokenizer)
     encode = partial(encode_letters, codes=restorer.codes, ends=ends)
-    encoded = encode_rows(made, training, encode, data.preprocessing_num_workers)
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        {**encoded, "test": rows["test"]},
-        DataCollatorForTokenClassification(tokenizer),
-        score_words,
-        best_classes,
-    )
+    encoded = encode_rows(made, training, encode, data.preprocessing_num_workers) | {"test": rows["test"]}
+    collator = DataCollatorForTokenClassification(tokenizer)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, score_words, best_classes)
     trainer.fit(run)
 
     restorer = CharacterRestorer(trainer.model, tokenizer)  # a new one: the model has to leave the mode of training
