@@ -247,11 +247,7 @@ def compare_searches(
 ) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, float], dict[str, float], list[int]]:
     """Compare a model with n-grams, with edit distance if it is asked for, and with combinations of them.
 
-    Args:
-        queries: Those of `validation`, which choose the weights of combinations, of `test` and of further tests.
-        passages: The passages that are searched.
-        embed_texts: Returns the vectors of texts, of length 1.
-        options: Say what is compared, and with which n-grams.
+    The queries of `validation` choose the weights of combinations. `embed_texts` returns vectors of length 1.
 
     Returns:
         For each test the recall of each kind of search; the weight of the first of the two in each combination; how

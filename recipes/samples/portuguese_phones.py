@@ -49,12 +49,7 @@ _Pronunciations = dict[str, list[str]]  # of each word, the phones of each separ
 
 
 def read_list(name: str, split: str) -> _Pronunciations:
-    """Return the pronunciations of each word of a list, in its order: their phones are separated by spaces.
-
-    Args:
-        name: one of the values of `LISTS`.
-        split: `train`, `validation` or `test`.
-    """
+    """Return the pronunciations of each word of a list of `LISTS`, in its order: phones are separated by spaces."""
     cells = read_cells(f"g2p_pt/{name}_{split}.tsv")
     return {word: [" ".join(_PHONE.findall(each)) for each in pronounced] for word, *pronounced in cells}
 
@@ -197,11 +192,7 @@ def homographs_with_stress(tagger: LetterTagger) -> Iterator[tuple[str, str, lis
 
 
 def other_height(phones: Phones) -> Phones | None:
-    """Return the phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel.
-
-    Args:
-        phones: with a stress mark.
-    """
+    """Return phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel."""
     if STRESS not in phones:
         return None
     place = next((place for place in range(phones.index(STRESS), len(phones)) if is_vowel(phones[place])), None)

@@ -230,9 +230,7 @@ def print_examples(examples: Iterable[tuple[_Row, str]]) -> None:
 def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> str | None:
     """Return a line about what scored as well as a model, or better, without one; None if nothing did.
 
-    Args:
-        scores: As `save_run` takes them. The first score decides.
-        steps: The steps that the model was trained.
+    The first score decides. The model was trained for `steps`.
     """
     name = next(iter(scores["model"]))
     sign = -1 if less_is_better(name) else 1
