@@ -193,12 +193,8 @@ class RecipeTrainer(Trainer):
 
     def get_train_dataloader(self) -> DataLoader:
         """Return the batches of this process: texts of similar length, or of any lengths if they are streamed."""
-        loading: dict[str, Any] = {
-            "num_workers": self.args.dataloader_num_workers,
-            "pin_memory": self.args.dataloader_pin_memory,
-            "persistent_workers": self.args.dataloader_persistent_workers,
-            "prefetch_factor": self.args.dataloader_prefetch_factor,
-        }
+        names = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor")
+        loading: dict[str, Any] = {name: getattr(self.args, f"dataloader_{name}") for name in names}
         model = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         accepted = inspect.signature(type(model).forward).parameters
         collate = RemoveColumnsCollator(self.data_collator, accepted)
