@@ -23,11 +23,9 @@ from transformers import (
 
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer, load_weights
-from atenta.recipes.baselines import uniform_characters, unigram_characters
-from atenta.recipes.metrics import scores
 from atenta.recipes.reading.load import report_rows
 from atenta.recipes.reading.splits import Rows
-from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
+from atenta.recipes.tasks.documents import DocumentTask, collate_packed, pack
 from atenta.recipes.training.logit_reductions import nats_of_texts
 
 _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -49,14 +47,12 @@ class Characters:
 
     def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return bits per character and perplexities. The boundary between documents counts as a character."""
-        return scores(["bits_per_character"], predictions=[nats], references=[join_documents(rows)])
+        return DocumentTask().score(rows, [nats])
 
     def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return nats for equally likely characters, and for characters as likely as they are frequent in training."""
-        return {
-            "uniform characters": uniform_characters(train["text"], [join_documents(rows)])[0],
-            "unigram characters": unigram_characters(train["text"], [join_documents(rows)])[0],
-        }
+        counted = DocumentTask().baselines(train)
+        return {name: counted[name](rows)[0] for name in ("uniform characters", "unigram characters")}
 
     def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
         """Return nats for the decoder in a folder, which reads rows of the length that it was trained on."""

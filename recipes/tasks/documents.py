@@ -159,11 +159,6 @@ def _end(document: str, start: int, limit: int) -> int:
     return next((match.end() for match in matches if match), limit)
 
 
-def join_documents(rows: Rows) -> str:
-    """Return the documents of a split as one text, with a line end between them that counts as a character."""
-    return "\n".join(rows["text"])
-
-
 def encode_documents(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) -> dict[str, list]:
     """Encode each document as `<bos> tokens <eos>`.
 
