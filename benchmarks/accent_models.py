@@ -7,17 +7,17 @@
 import argparse
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 import torch
 from transformers import pipeline
 
 from atenta import restore_accents
 from atenta.recipes.samples.portuguese_texts import portuguese_texts
-from atenta.recipes.tasks.characters import most_frequent_spelling, score_restored
+from atenta.recipes.tasks.characters import RestorationTask
 from atenta.recipes.training.results import table
 from atenta.restoration.portuguese import MODEL_FOLDER
 from benchmarks.benchmark_report import FOLDER
@@ -36,14 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     torch.set_num_threads(2)
     rows = portuguese_texts()
-    variants = json.loads((MODEL_FOLDER / "config.json").read_text(encoding="utf-8"))["character_variants"]
+    task = RestorationTask(json.loads((MODEL_FOLDER / "config.json").read_text(encoding="utf-8")))
     tests = {name: random.Random(0).sample(rows[name], min(_SENTENCES, len(rows[name]))) for name in _TESTS}
     decode = pipeline("text2text-generation", options.model, device="cpu")
-    look_ups = {
-        "most frequent spelling": partial(_look_up, rows["train"], after_word=False),
-        "most frequent after the word before": partial(_look_up, rows["train"], after_word=True),
-    }
-    models: dict[str, Callable[[list[str]], list[str]]] = {
+    look_ups = {name: answer for name, answer in task.baselines(rows["train"]).items() if name != "left as it is"}
+    models: dict[str, Callable[..., Any]] = {
         "encoder-decoder of `make run`, letters kept": lambda texts: [
             each["generated_text"] for each in decode(texts, keep_letters=True, batch_size=64)
         ],
@@ -57,20 +54,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         for name, of_test in tests.items():
             sources = [row["source"] for row in of_test]
             started = perf_counter()
-            restored = restore(sources)
+            restored = restore(of_test if way in look_ups else sources)
             seconds += perf_counter() - started
             length += sum(map(len, sources))
-            scored[name][way] = score_restored(of_test, restored, variants)
+            scored[name][way] = task.score(of_test, restored)
         if way in models:  # a look-up counts the training texts each time
             speeds[way] = {"characters_per_second": length / seconds}
     for name, compared in {**scored, "speed": speeds}.items():
         print(f"{name}\n{table(compared)}\n", flush=True)
     about = describe_run(Settings(), "python -m benchmarks.accent_models")
     write_json(options.output_file, {**scored, "speed": speeds, "about": about})
-
-
-def _look_up(train: Sequence[Mapping[str, str]], texts: Sequence[str], after_word: bool) -> list[str]:
-    return most_frequent_spelling(train, [{"source": text} for text in texts], fold_case=True, after_word=after_word)
 
 
 if __name__ == "__main__":

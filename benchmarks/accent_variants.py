@@ -5,17 +5,14 @@
 
 import csv
 import re
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
 from atenta import restore_accents
-from atenta.checking.checker import check_files
-from atenta.checking.settings import Settings
 from atenta.recipes.training.results import table
 from atenta.restoration.portuguese import MODEL_FOLDER
 from benchmarks import measuring
 from benchmarks.benchmark_report import FOLDER
+from benchmarks.missing_marks import check_texts, lost_marks
 from results.figures import write_json
 
 _OF_BRAZIL = re.compile(r"\w*(?:(?<!\bf)(?<!\bs)ê|(?<!\best)ô)[mn][aeiou]\w*", re.IGNORECASE)  # not fêmea, estômago
@@ -45,14 +42,9 @@ def _figures(rows: Sequence[tuple[str, str]], variant: str | None) -> dict[str, 
     restored = restore_accents(sources, variant=variant)
     counts = {"sentences": len(rows), "wrong": sum(map(str.__ne__, restored, golds))}
     counts["characters wrong"] = sum(map(str.__ne__, "".join(restored), "".join(golds)))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "sentences.md")
-        path.write_text("\n\n".join(sources), encoding="utf-8")
-        checked = check_files([path], Settings(Path(folder), variant=variant))
     text, bare = "\n\n".join(golds), "\n\n".join(sources)
-    found = {change for findings in checked.findings.values() for each in findings for change in each.changes}
-    words = [match.span() for each in (_OF_BRAZIL, _OF_PORTUGAL) for match in each.finditer(text)]
-    lacking = [{(at, text[at]) for at in range(*span) if text[at] != bare[at]} for span in words]
+    found = {(number, *change) for number, each in check_texts([bare], variant=variant) for change in each.changes}
+    lacking = lost_marks([text], [bare], [_OF_BRAZIL, _OF_PORTUGAL])
     counts["words that differ"] = sum(map(bool, lacking))
     counts["found by check"] = sum(bool(marks) and marks <= found for marks in lacking)
     return counts

@@ -28,7 +28,7 @@ from atenta import (
     AtentaEncoderForMaskedLM,
     AtentaEncoderForTokenClassification,
 )
-from benchmarks.measuring import FIRST_CHARACTER, OURS, VOCABULARY, Settings, Size
+from benchmarks.measuring import FIRST_CHARACTER, OURS, POSITIONS, VOCABULARY, Settings, Size
 from benchmarks.plain_torch import TorchModel
 
 SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2}
@@ -40,7 +40,7 @@ class Contestant:
 
     Attributes:
         name: Name in the tables.
-        build: Builds the model from a size, a number of positions and options.
+        build: Builds the model from a size and options.
         without_dropout: Options that remove all dropout; empty if the model has none.
         same_dropout: Options that leave dropout 0.1 only where ours has it, on the embeddings and on the output of
             each sub-layer; empty if that is the default, or if the model has no dropout.
@@ -64,8 +64,8 @@ def _two_stacks(size: Size) -> dict[str, int]:
 def _builder(
     model_class: type, config_class: type, sizes_of: Callable[[Size], dict[str, int]] = _one_stack, **fixed: Any
 ) -> Callable[..., nn.Module]:
-    def build(size: Size, positions: int = 512, **options: Any) -> nn.Module:
-        sizes = {"hidden_size": size.width, "max_position_embeddings": positions, **sizes_of(size)}
+    def build(size: Size, **options: Any) -> nn.Module:
+        sizes = {"hidden_size": size.width, "max_position_embeddings": POSITIONS, **sizes_of(size)}
         return model_class(config_class(vocab_size=VOCABULARY, **sizes, **SPECIAL, **fixed, **options))
 
     return build
@@ -130,28 +130,12 @@ TRAINING_CONTESTANTS = {
 }
 
 
-def ready_to_generate(contestant: Contestant, size: Size, settings: Settings, positions: int = 512) -> nn.Module:
+def ready_to_generate(contestant: Contestant, size: Size, settings: Settings) -> nn.Module:
     """Return a model in evaluation mode on the device, whose texts are not ended by `<eos>`."""
-    model = contestant.build(size, positions).to(settings.device, settings.dtype).eval()
+    model = contestant.build(size).to(settings.device, settings.dtype).eval()
     model.generation_config.eos_token_id = None
     model.generation_config.pad_token_id = 0
     return model
-
-
-def bind_generate(model: nn.Module, **options: object) -> Callable[..., torch.Tensor]:
-    """Return `model.generate` without sampling, called with ids and a mask as a tokenizer returns them."""
-
-    def generate(ids: torch.Tensor, max_new_tokens: int, **more: object) -> torch.Tensor:
-        return model.generate(
-            input_ids=ids,
-            attention_mask=torch.ones_like(ids),
-            max_new_tokens=max_new_tokens,
-            do_sample=False,
-            **options,
-            **more,
-        )
-
-    return generate
 
 
 def draw_ids(settings: Settings, sequences: int, length: int) -> torch.Tensor:

@@ -6,11 +6,10 @@ from functools import partial
 import torch
 from torch import nn
 
-from benchmarks.contestants import DECODING_CONTESTANTS, bind_generate, draw_ids, ready_to_generate
+from benchmarks.contestants import DECODING_CONTESTANTS, draw_ids, ready_to_generate
 from benchmarks.measuring import COMPARED, SMALL, Settings, Size, Work, measure, milliseconds
 
-DECODING_ROUNDS = {SMALL: 11}
-DECODING_ROUNDS_OF_LARGER = 5
+DECODING_ROUNDS, DECODING_ROUNDS_OF_LARGER = 11, 5
 PROMPT_LENGTH = 16
 NEW_TOKENS = 64
 BEAMS = 5
@@ -32,7 +31,7 @@ def measure_decoding(settings: Settings) -> Iterator[Work]:
                 one.name: bind_decoder(ready_to_generate(one, size, settings), ids, beams)
                 for one in DECODING_CONTESTANTS[family]
             }
-            rounds = DECODING_ROUNDS.get(size, DECODING_ROUNDS_OF_LARGER)
+            rounds = DECODING_ROUNDS if size == SMALL else DECODING_ROUNDS_OF_LARGER
             yield decoding_work(describe_decoding(family, size, sequences, beams), decoders, settings, rounds)
 
 
@@ -44,9 +43,10 @@ def describe_decoding(family: str, size: Size, sequences: int, beams: int = 1) -
 
 def bind_decoder(model: nn.Module, ids: torch.Tensor, beams: int) -> Callable[[], int]:
     """Return a function that decodes ids and returns the number of new tokens of each text."""
-    generate = bind_generate(model, num_beams=beams)
+    inputs = {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+    generate = partial(model.generate, **inputs, max_new_tokens=NEW_TOKENS, num_beams=beams, do_sample=False)
     given = 1 if model.config.is_encoder_decoder else PROMPT_LENGTH
-    return lambda: generate(ids, NEW_TOKENS).shape[1] - given
+    return lambda: generate().shape[1] - given
 
 
 def decoding_work(name: str, decoders: Mapping[str, Callable[[], int]], settings: Settings, rounds: int) -> Work:

@@ -19,7 +19,7 @@ import torch
 from atenta import AtentaTokenizer, CharacterRestorer
 from atenta.engines.choice import ONNX_FOLDER, Quantization
 from atenta.engines.onnx_export import export_onnx
-from atenta.engines.onnx_models import OnnxGenerator, OnnxHead
+from atenta.engines.onnx_models import OnnxHead
 from atenta.restoration.portuguese import MODEL_FOLDER
 from atenta.tokenization.base_letters import strip_accents
 from benchmarks.contestants import DECODING_CONTESTANTS, TAGGERS, Contestant, draw_ids, ready_to_generate
@@ -89,7 +89,10 @@ def measure_decoding_engines(
     models = {one.name: ready_to_generate(one, size, settings) for one in contestants}
     for who, model in models.items():
         model.save_pretrained(folder / who / str(size))
-    generators = open_exported(folder / OURS / str(size))
+    exported = folder / OURS / str(size)
+    for quantization in QUANTIZATIONS.values():
+        export_onnx(exported, quantization)
+    generators = {who: open_generator(exported, quantization) for who, quantization in QUANTIZATIONS.items()}
     for sequences, beams in DECODING_WORKS:
         ids = draw_ids(settings, sequences, PROMPT_LENGTH)
         ours, peer = (bind_decoder(model, ids, beams) for model in models.values())
@@ -99,13 +102,6 @@ def measure_decoding_engines(
         decoders[contestants[1].name] = peer
         name = describe_decoding(family, size, sequences, beams)
         yield decoding_work(name, decoders, settings, DECODING_ROUNDS)
-
-
-def open_exported(folder: Path) -> dict[str, OnnxGenerator]:
-    """Write the ONNX files of a saved model that generates, and open them, by contestant."""
-    for quantization in QUANTIZATIONS.values():
-        export_onnx(folder, quantization)
-    return {who: open_generator(folder, quantization) for who, quantization in QUANTIZATIONS.items()}
 
 
 def measure_tagging(size: Size, folder: Path, settings: Settings) -> Iterator[Work]:

@@ -19,7 +19,7 @@ OURS = "atenta"
 ONNX, INT8 = f"{OURS}, ONNX", f"{OURS}, ONNX int8"  # in onnxruntime
 LIMIT = "limit"
 
-VOCABULARY = 128
+VOCABULARY, POSITIONS = 128, 512
 FIRST_CHARACTER = 3  # smaller ids are special tokens
 
 

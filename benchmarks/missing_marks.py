@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
-from atenta.checking.checker import CheckedFiles, check_files
+from atenta.checking.checker import check_files
+from atenta.checking.findings import Finding
 from atenta.checking.settings import Settings
 from atenta.recipes.samples.files import DATA
 from atenta.recipes.training.results import table
@@ -40,15 +42,13 @@ def main() -> None:
         right = list(_documents(files))
         less = list(_take_marks(right))
         started = perf_counter()
-        own = _check(right)
+        own = check_texts(right)
         size, seconds = sum(len(text.encode()) for text in right), perf_counter() - started
         speeds[name] = {"megabytes": size / 1e6, "seconds": seconds, "bytes a second": size / seconds}
-        as_they_are[name] = [
-            f"{each.before} → {each.after}: {each.sentence[0]}"
-            for findings in own.findings.values()
-            for each in findings
-        ]
-        figures[name] = {f"{share}": _figures(right, less, _check(less, share)) for share in _CONFIDENCES}
+        as_they_are[name] = [f"{each.before} → {each.after}: {each.sentence[0]}" for _, each in own]
+        figures[name] = {
+            f"{share}": _figures(right, less, check_texts(less, min_confidence=share)) for share in _CONFIDENCES
+        }
         print(f"{name}\n{table(figures[name])}\n\nas they are:", *as_they_are[name], sep="\n", end="\n\n", flush=True)
     print(table(speeds))
     about = measuring.describe_run(measuring.Settings(), "python -m benchmarks.missing_marks")
@@ -71,24 +71,32 @@ def _take_marks(documents: Sequence[str]) -> Iterator[str]:
         yield _WORD.sub(lambda match: strip_accents(match[0]) if numbers.random() < 1 / _ONE_IN else match[0], text)
 
 
-def _check(documents: Sequence[str], min_confidence: float = _CONFIDENCES[0]) -> CheckedFiles:
-    """Return what is found in documents that are written as Markdown files, whose names are their numbers."""
+def check_texts(documents: Sequence[str], **options: Any) -> list[tuple[int, Finding]]:
+    """Return what is found in documents, read as Markdown, each with the number of its document."""
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, f"{number}.md") for number in range(len(documents))]
         for path, text in zip(paths, documents):
             path.write_text(text, encoding="utf-8")
-        return check_files(paths, Settings(Path(folder), min_confidence))
+        findings = check_files(paths, Settings(Path(folder), **options)).findings
+    return [(int(path.stem), each) for path, of_file in findings.items() for each in of_file]
 
 
-def _figures(right: Sequence[str], less: Sequence[str], checked: CheckedFiles) -> dict[str, int]:
-    """Return how many words lost marks, how many of them are found with the right ones, and what else is found."""
-    findings = [(int(path.stem), each) for path, of_file in checked.findings.items() for each in of_file]
-    found = {(number, *change) for number, each in findings for change in each.changes}
-    lost = [
+def lost_marks(
+    right: Sequence[str], less: Sequence[str], words: Sequence[re.Pattern[str]]
+) -> list[set[tuple[int, int, str]]]:
+    """Return the marks that each word of documents has lost: the number of the document, the place, the character."""
+    return [
         {(number, place, text[place]) for place in range(*match.span()) if text[place] != bare[place]}
         for number, (text, bare) in enumerate(zip(right, less))
-        for match in _WORD.finditer(text)
+        for pattern in words
+        for match in pattern.finditer(text)
     ]
+
+
+def _figures(right: Sequence[str], less: Sequence[str], findings: Sequence[tuple[int, Finding]]) -> dict[str, int]:
+    """Return how many words lost marks, how many of them are found with the right ones, and what else is found."""
+    found = {(number, *change) for number, each in findings for change in each.changes}
+    lost = lost_marks(right, less, [_WORD])
     of_all = {mark for marks in lost for mark in marks}
     others = [each for number, each in findings if not of_all & {(number, *change) for change in each.changes}]
     return {

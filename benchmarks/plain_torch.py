@@ -4,7 +4,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from benchmarks.measuring import VOCABULARY, Settings, Size, timed
+from benchmarks.measuring import POSITIONS, VOCABULARY, Settings, Size, timed
 
 
 def matrix_product_rate(settings: Settings) -> float:
@@ -22,11 +22,11 @@ class TorchModel(nn.Module):
     attention weights and inside the feed-forward network, is turned off.
     """
 
-    def __init__(self, family: str, size: Size, positions: int = 512, dropout: float = 0.1):
+    def __init__(self, family: str, size: Size, dropout: float = 0.1):
         super().__init__()
         self.family = family
         self.tokens = nn.Embedding(VOCABULARY, size.width)
-        self.positions = nn.Embedding(positions, size.width)
+        self.positions = nn.Embedding(POSITIONS, size.width)
         self.dropout = nn.Dropout(dropout)
         self.output = nn.Linear(size.width, VOCABULARY)
         options = {"dim_feedforward": size.inner, "dropout": dropout, "batch_first": True}

@@ -2,7 +2,7 @@
 
 import re
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -44,8 +44,11 @@ def measure_tokenizers(settings: Settings) -> Iterator[Work]:
     """Measure millions of characters per second of tokenizers loaded by `AutoTokenizer`."""
     texts = novel_sentences(SENTENCES)
     ours = AtentaTokenizer.from_texts(texts, family="decoder")
+    contestants = {}
     with TemporaryDirectory() as folder:
-        contestants = _reload({OURS: ours, "ByT5": ByT5Tokenizer(), "CANINE": CanineTokenizer()}, Path(folder))
+        for name, tokenizer in {OURS: ours, "ByT5": ByT5Tokenizer(), "CANINE": CanineTokenizer()}.items():
+            tokenizer.save_pretrained(Path(folder, name))
+            contestants[name] = AutoTokenizer.from_pretrained(Path(folder, name))
     for size in TOKENIZER_BATCHES:
         rates = {name: partial(_batch_rate, tokenizer, texts, size) for name, tokenizer in contestants.items()}
         name = f"tokenizer, batches of {size:,} sentences"
@@ -80,13 +83,6 @@ def measure_corpus(settings: Settings) -> Iterator[Work]:
         rates = {OURS: packed, PEER: byt5}
         yield measure(name, "Mchar/s", rates, settings, CORPUS_ROUNDS, more_is_better=True)
         datasets.enable_caching()
-
-
-def _reload(tokenizers: Mapping[str, PreTrainedTokenizerBase], folder: Path) -> dict[str, PreTrainedTokenizerBase]:
-    """Save each tokenizer in its own folder, and return them as `AutoTokenizer` loads them."""
-    for name, tokenizer in tokenizers.items():
-        tokenizer.save_pretrained(folder / name)
-    return {name: AutoTokenizer.from_pretrained(folder / name) for name in tokenizers}
 
 
 def _cut(texts: list[str], characters: int) -> list[str]:

@@ -15,8 +15,7 @@ from benchmarks.contestants import TRAINING_CONTESTANTS, draw_ids
 from benchmarks.measuring import BASE, COMPARED, LIMIT, SMALL, Settings, Size, Work, interleave
 from benchmarks.plain_torch import matrix_product_rate
 
-TRAINING_ROUNDS = {SMALL: 5}
-TRAINING_ROUNDS_OF_LARGER = 2
+TRAINING_ROUNDS, TRAINING_ROUNDS_OF_LARGER = 5, 2
 TRAINING_WARM_UP_STEPS, TRAINING_STEPS = 1, 3  # in each round
 # Rows of a batch and tokens of a row. Source and target have the same length.
 BATCH_SHAPES = {"cpu": {SMALL: (8, 128), BASE: (4, 128)}, "cuda": dict.fromkeys(COMPARED["cuda"], (64, 512))}
@@ -60,7 +59,7 @@ def _training_works(family: str, size: Size, folder: str, settings: Settings, dr
     }
     steps[LIMIT] = lambda: 1000 * operations / matrix_product_rate(settings)
     name = f"training {family} {size}, {'dropout 0.1' if dropout else 'no dropout'}"
-    rounds = settings.rounds or TRAINING_ROUNDS.get(size, TRAINING_ROUNDS_OF_LARGER)
+    rounds = settings.rounds or (TRAINING_ROUNDS if size == SMALL else TRAINING_ROUNDS_OF_LARGER)
     figures = interleave(steps, rounds, name, warm_up=False)
     rates = {who: [operations / 1e6 / milliseconds for milliseconds in values] for who, values in figures.items()}
     yield Work(name, "ms a step", figures)
@@ -91,13 +90,12 @@ def make_examples(family: str, rows: int, length: int) -> list[dict[str, list[in
     return [{"input_ids": one, "labels": other} for one, other in zip(ids.tolist(), labels.tolist())]
 
 
-def make_trainer(
-    model: nn.Module, examples: Sequence[Mapping[str, Any]], folder: str, settings: Settings, **options: Any
-) -> Trainer:
-    """Return a Trainer that trains on the same batch at each step, or as further options of its arguments say."""
-    steps = {"per_device_train_batch_size": len(examples), "max_steps": TRAINING_WARM_UP_STEPS + TRAINING_STEPS}
+def make_trainer(model: nn.Module, examples: Sequence[Mapping[str, Any]], folder: str, settings: Settings) -> Trainer:
+    """Return a Trainer that trains on the same batch at each step."""
     arguments = TrainingArguments(
         output_dir=folder,
+        per_device_train_batch_size=len(examples),
+        max_steps=TRAINING_WARM_UP_STEPS + TRAINING_STEPS,
         use_cpu=not settings.on_gpu,
         bf16=settings.on_gpu,
         dataloader_pin_memory=settings.on_gpu,
@@ -105,7 +103,6 @@ def make_trainer(
         logging_strategy="no",
         report_to="none",
         disable_tqdm=True,
-        **(steps | options),
     )
     trainer = Trainer(model, arguments, train_dataset=list(examples))
     trainer.remove_callback(PrinterCallback)

@@ -164,12 +164,7 @@ def choose_search(engine: Engine, saved: Mapping[str, Any], texts: Sequence[str]
     """Return the options of generation with which an engine answers texts: those that its model is saved with.
 
     Instead of its length, which prompts that are only continued would reach, these have a limit of their own, and so
-    have texts for which the model has fewer positions, or no limit.
-
-    Args:
-        engine: The engine.
-        saved: What `generation_config.json` holds.
-        texts: The texts.
+    have texts for which the model has fewer positions, or no limit. `saved` is what `generation_config.json` holds.
     """
     if not engine.can_generate:
         return {}

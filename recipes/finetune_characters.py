@@ -35,7 +35,7 @@ from atenta.engines.saved_tensors import let_others_read
 from atenta.recipes.option_annotations import FROM_1, Mark, one_of
 from atenta.recipes.pictures.run_charts import draw_reliability
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
-from atenta.recipes.reading.records import BadRow, printable, read_lines
+from atenta.recipes.reading.records import BadRow, exit_on, printable, read_lines
 from atenta.recipes.reading.splits import Rows
 from atenta.recipes.samples.files import sample_files
 from atenta.recipes.samples.registry import SAMPLES
@@ -109,10 +109,8 @@ def main() -> None:
     check_metric(training, ["choice_error_rate"])
     words = _read_words(data, characters)
     rows = _load_pairs(data, characters, training)
-    try:
+    with exit_on(ValueError):
         variants, rare = count_variants(rows["train"], characters.min_variant_count)
-    except ValueError as error:
-        raise SystemExit(printable(str(error))) from None
     if rare and training.process_index == 0:
         counted = printable(", ".join(f"{variant} ({count:,})" for variant, count in rare.items()))
         print(
@@ -151,15 +149,8 @@ def main() -> None:
     vary = vary_styles if restores_signs(variants) else vary_case if fold_case else None
     codes = CharacterCodes(tokenizer, model.config, learned)
     encoded = _encode(rows, training, restorer, codes, vary, data.preprocessing_num_workers)
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        {**encoded, "test": rows["test"]},
-        DataCollatorForTokenClassification(tokenizer),
-        score_labels,
-        best_classes,
-    )
+    collator = DataCollatorForTokenClassification(tokenizer)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, score_labels, best_classes)
     trainer.fit(run)
 
     # A new one, because LoRA is merged now, and the model has to leave the mode of training.
@@ -305,14 +296,10 @@ def _load_pairs(data: DocumentArguments, characters: CharacterArguments, trainin
 
 
 def _read_words(data: DocumentArguments, characters: CharacterArguments) -> list[str]:
-    """Return the words of the list that is named, or else of that of the sample.
-
-    Raises:
-        SystemExit: If it cannot be read, or a line has no word, or more than one.
-    """
+    """Return the words of the list that is named, or else of that of the sample, which has one in each line."""
     path, words = characters.word_list, []
     sample = None if path or data.named() else SAMPLES.get(data.sample or "")
-    try:
+    with exit_on(ValueError, OSError, prefix="--word_list " * bool(path)):
         if sample and sample.word_list:
             path = str(sample_files("", sample.word_list)[0])
         if path is None:
@@ -323,8 +310,6 @@ def _read_words(data: DocumentArguments, characters: CharacterArguments) -> list
             if not WORD.fullmatch(word := unicodedata.normalize("NFC", line.strip())):
                 raise BadRow(f"{path}, line {number}", f"found {line:.80}; expected one word of letters and digits")
             words.append(word)
-    except (ValueError, OSError) as error:
-        raise SystemExit("--word_list " * bool(characters.word_list) + printable(str(error))) from None
     return words
 
 
@@ -340,7 +325,7 @@ def _create_tagger(
         "type_vocab_size": 2,  # words with and without other spellings
     }
     texts = (row[column] for row in rows for column in ("source", "target"))
-    try:
+    with exit_on(ValueError, prefix=f"--min_character_count {characters.min_character_count}: "):
         tokenizer, model = load_or_create(
             sizes,
             RestorationTask.kind,
@@ -350,8 +335,6 @@ def _create_tagger(
             **label_options(labels),
             **head,
         )
-    except ValueError as error:
-        raise SystemExit(f"--min_character_count {characters.min_character_count}: {error}") from None
     saved = getattr(model.config, "character_variants", None) or {"": []}
     if not all(keeps_characters(*each) for each in saved.items()):
         raise SystemExit(
@@ -369,7 +352,7 @@ def _encode(
     vary: Callable[..., dict[str, list[str]]] | None,
     num_proc: int | None,
 ) -> dict[str, Rows]:
-    """Encode the windows of training, in which some words count as unknown, and of validation."""
+    """Encode the windows of training, in which some words count as unknown, and of validation; not the test."""
     ends = restorer.tokenizer.bos_token_id, restorer.tokenizer.eos_token_id
     encode = partial(encode_windows, ends=ends, length=restorer.model.config.window_length)
     train = {"train": rows["train"]}
@@ -379,6 +362,7 @@ def _encode(
     return {
         **encode_rows(train, training, partial(encode, codes=learned, seed=training.seed), num_proc),
         **encode_rows(validation, training, partial(encode, codes=restorer.codes), num_proc),
+        "test": rows["test"],
     }
 
 

@@ -23,7 +23,8 @@ from transformers import DataCollatorWithPadding, EvalPrediction
 from atenta.recipes.pictures.run_charts import draw_confusion
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.splits import DataArguments
-from atenta.recipes.tasks.classification import LABELLED_TEXTS, ClassificationTask, encode_labelled, label_names
+from atenta.recipes.tasks.classification import LABELLED_TEXTS, ClassificationTask, encode_labelled
+from atenta.recipes.tasks.task import distinct_names
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create, report_misspelt
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments
@@ -42,8 +43,8 @@ def main() -> None:
     splits = load_rows(data, training, LABELLED_TEXTS)
     texts = (row["text"] + (row["text_pair"] or "") for row in splits["train"])
     if training.process_index == 0:
-        report_misspelt("label", {split: label_names(rows) for split, rows in splits.items()})
-    head = label_options(label_names(chain(*splits.values())))
+        report_misspelt("label", {split: distinct_names(rows, "label") for split, rows in splits.items()})
+    head = label_options(distinct_names(chain(*splits.values()), "label"))
     tokenizer, model = load_or_create(sizes, ClassificationTask.kind, "encoder", texts, **head)
     labels = model.config.id2label  # a saved classifier keeps its labels
     has_pairs = any(row["text_pair"] is not None for row in chain(*splits.values()))

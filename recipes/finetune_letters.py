@@ -41,11 +41,12 @@ from atenta.recipes.tasks.letters import (
     count_unit,
     encode_letters,
 )
-from atenta.recipes.tasks.transduction import PairTask, tag_tokens
+from atenta.recipes.tasks.task import distinct_names
+from atenta.recipes.tasks.transduction import PairTask
 from atenta.recipes.training.confidence import fit_confidence, report_outputs, summarize_confidence
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create
-from atenta.recipes.training.options import EncoderArguments, RecipeArguments
+from atenta.recipes.training.options import EncoderArguments, RecipeArguments, SeveralTargetsOption
 from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved, save_tests
 from atenta.recipes.training.runs import run_recipe, start_run
@@ -68,11 +69,7 @@ class LetterArguments:
     min_piece_count: Annotated[
         int, FROM_1, "lowest count of the units that a letter becomes; words that need rarer ones are left out"
     ] = 2
-    several_targets: Annotated[
-        bool,
-        Mark.AFTER_TRAINING,
-        "test pairs with the same source and tags are one, and each of their targets is right",
-    ] = False
+    several_targets: SeveralTargetsOption = False
     metrics: Annotated[
         list[str] | None,
         Mark.AFTER_TRAINING,
@@ -102,7 +99,8 @@ def main() -> None:
         if training.process_index == 0:
             left_out = len(rows[name]) - len(of_split)
             print(f"{name}: {left_out:,} of {len(rows[name]):,} pairs do not align, and are left out", flush=True)
-    marks = choose_marks(tag_tokens(chain(*rows.values())), chain(*(row["source"] for row in chain(*rows.values()))))
+    tags = distinct_names(chain(*rows.values()), "tags")
+    marks = choose_marks(tags, chain(*(row["source"] for row in chain(*rows.values()))))
     scored_by = {"metrics": letters.metrics, "several_targets": letters.several_targets}
     task = LetterTask(
         **scored_by,
@@ -141,16 +139,9 @@ def main() -> None:
     }
     restorer = CharacterRestorer(model, tokenizer)
     encode = partial(encode_letters, codes=restorer.codes, ends=ends)
-    encoded = encode_rows(made, training, encode, data.preprocessing_num_workers)
-    trainer = RecipeTrainer(
-        model,
-        training,
-        tokenizer,
-        {**encoded, "test": rows["test"]},
-        DataCollatorForTokenClassification(tokenizer),
-        score_words,
-        best_classes,
-    )
+    encoded = encode_rows(made, training, encode, data.preprocessing_num_workers) | {"test": rows["test"]}
+    collator = DataCollatorForTokenClassification(tokenizer)
+    trainer = RecipeTrainer(model, training, tokenizer, encoded, collator, score_words, best_classes)
     trainer.fit(run)
 
     restorer = CharacterRestorer(trainer.model, tokenizer)  # a new one: the model has to leave the mode of training

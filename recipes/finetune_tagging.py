@@ -23,7 +23,8 @@ from transformers import DataCollatorForTokenClassification, EvalPrediction
 
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
 from atenta.recipes.reading.splits import DataArguments
-from atenta.recipes.tasks.tagging import TaggingTask, encode_tagged, tag_names, tags_of_words
+from atenta.recipes.tasks.tagging import TaggingTask, encode_tagged, tags_of_words
+from atenta.recipes.tasks.task import distinct_names
 from atenta.recipes.training.logit_reductions import best_classes
 from atenta.recipes.training.models import label_options, load_or_create, report_misspelt
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments
@@ -50,8 +51,8 @@ def main() -> None:
     check_metric(training, task.score(splits["validation"], splits["validation"]["tags"]))
     sentences = (" ".join(row["words"]) for row in splits["train"])
     if training.process_index == 0:
-        report_misspelt("tag", {split: tag_names(rows) for split, rows in splits.items()})
-    head = label_options(tag_names(chain(*splits.values())))
+        report_misspelt("tag", {split: distinct_names(rows, "tags") for split, rows in splits.items()})
+    head = label_options(distinct_names(chain(*splits.values()), "tags"))
     tokenizer, model = load_or_create(sizes, TaggingTask.kind, "encoder", sentences, **head)
     tags = model.config.id2label  # a saved tagger keeps its tags
     model.config.task_specific_params = task.task_specific_params

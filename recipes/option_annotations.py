@@ -85,14 +85,10 @@ def options_of(*dataclasses: type) -> dict[str, Option]:
         for field in fields(each):
             hint, *facts = _annotation(each, field.name, hints[field.name])
             default = None if field.default is MISSING else field.default
-            found[field.name] = Option(
-                hint,
-                field.default_factory() if callable(field.default_factory) else default,
-                next((fact for fact in facts if isinstance(fact, Range)), None),
-                next((fact for fact in facts if isinstance(fact, IdleIf)), None),
-                frozenset(fact for fact in facts if isinstance(fact, Mark)),
-                next((fact for fact in facts if isinstance(fact, str)), None),
-            )
+            default = field.default_factory() if callable(field.default_factory) else default
+            single = {type(fact): fact for fact in facts}
+            marks = frozenset(fact for fact in facts if isinstance(fact, Mark))
+            found[field.name] = Option(hint, default, single.get(Range), single.get(IdleIf), marks, single.get(str))
     return found
 
 

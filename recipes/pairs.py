@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atenta.recipes import seq2seq
-from atenta.recipes.reading.records import BadRow, printable
+from atenta.recipes.reading.records import BadRow, exit_on, printable
 from atenta.recipes.tasks.transduction import PAIRS
 from atenta.recipes.training.parsing import given_options, parse_arguments
 from atenta.recipes.training.runs import run_recipe
@@ -41,10 +41,8 @@ def main() -> None:
         )
     given = given_options()
     if "config" not in given:
-        try:
+        with exit_on(ValueError, OSError):
             count, kind, config = describe_pairs(data.train_file)
-        except (OSError, ValueError) as error:
-            raise SystemExit(printable(str(error))) from None
         chosen = {"config": config, "output_dir": str(Path("outputs", Path(data.train_file[0]).stem))}
         chosen["max_steps"] = "-1" if "num_train_epochs" in given else str(choose_steps(count))
         words = [word for name, value in chosen.items() if name not in given for word in (f"--{name}", value)]

@@ -23,35 +23,11 @@ from transformers import AutoModel, PreTrainedConfig, PreTrainedModel, PreTraine
 from transformers.models.auto.modeling_auto import MODEL_FOR_MASKED_LM_MAPPING
 
 from atenta.engines.saved_model import read_saved
+from atenta.recipes import retrieval
 from atenta.recipes.decoding.loading import load_model
 from atenta.recipes.option_annotations import FROM_1, PROBABILITY
 from atenta.recipes.pictures.drawing import check_writable
-from atenta.recipes.reading.records import printable
-from atenta.recipes.retrieval import (
-    ALL,
-    COMBINATIONS,
-    COMBINED,
-    MODEL,
-    NGRAM_SIZES,
-    NGRAMS,
-    SIZES,
-    SPELLINGS,
-    WEIGHTS,
-    IndexSource,
-    LabelledQuery,
-    combine_kinds,
-    compare_recall,
-    embed,
-    fingerprint,
-    has_index,
-    load_index,
-    make_scorers,
-    nearest,
-    read_folder,
-    read_misspellings,
-    read_queries,
-    save_index,
-)
+from atenta.recipes.reading.records import exit_on, printable
 from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import table, write_metrics
 
@@ -95,12 +71,11 @@ def main() -> None:
     """
     (options,) = parse_arguments(SearchArguments, description=__doc__, default_config="search.yaml")
     try:
-        _search(options)
+        with exit_on(ValueError, OSError):
+            _search(options)
     except KeyboardInterrupt:
         print("\nStopped. The same command uses the index if it is complete, and makes it otherwise.", file=sys.stderr)
         raise SystemExit(130) from None
-    except (ValueError, OSError) as error:
-        raise SystemExit(printable(str(error))) from None
 
 
 def _search(options: SearchArguments) -> None:
@@ -111,46 +86,48 @@ def _search(options: SearchArguments) -> None:
     check_writable(folder)
     passages, queries = _read(options)
     tokenizer, model = load_encoder(options.model_name_or_path)
-    embed_texts = partial(embed, model, tokenizer, batch_size=options.batch_size)
+    embed_texts = partial(retrieval.embed, model, tokenizer, batch_size=options.batch_size)
     digest = hashlib.sha256(json.dumps(passages[:]).encode()).hexdigest()
     sources = {
-        "texts": IndexSource(options.text_folder or "names and words", digest),
-        "model": IndexSource(options.model_name_or_path, fingerprint(model, tokenizer)),
+        "texts": retrieval.IndexSource(options.text_folder or "names and words", digest),
+        "model": retrieval.IndexSource(options.model_name_or_path, retrieval.fingerprint(model, tokenizer)),
     }
-    if options.overwrite_output_dir or not has_index(folder, sources):
-        save_index(folder, passages, embed_texts(passages["text"]), sources)
+    if options.overwrite_output_dir or not retrieval.has_index(folder, sources):
+        retrieval.save_index(folder, passages, embed_texts(passages["text"]), sources)
         print(f"Made an index of {len(passages):,} passages in {folder}", flush=True)
     else:
         print(f"Loaded the index of {len(passages):,} passages in {folder} (--overwrite_output_dir replaces it)")
-    index, vectors = load_index(folder)
+    index, vectors = retrieval.load_index(folder)
     if not (queries or options.query):
         print("Give a --query to search for, or a --queries_file to measure recall.")
 
     weights, sizes = _saved_weights(options)
     is_lower = all(text == text.lower() for text in index["text"])  # names: a capital would match none of them
-    scorers = make_scorers(index["text"], vectors, embed_texts, sizes)
+    scorers = retrieval.make_scorers(index["text"], vectors, embed_texts, sizes)
 
     def score(asked: Sequence[str], kinds: Sequence[str]) -> dict[str, np.ndarray]:
         asked = [text.lower() for text in asked] if is_lower else asked
         parts = {part for kind in kinds for part in kind.split(" + ")}
         single = {kind: scorers[kind](asked) for kind in scorers if kind in parts}
-        return combine_kinds(single, {name: weights[name] for name in weights if parts.issuperset(name.split(" + "))})
+        return retrieval.combine_kinds(
+            single, {name: weights[name] for name in weights if parts.issuperset(name.split(" + "))}
+        )
 
     if options.query:
-        best = next((name for name in (ALL, COMBINED) if name in weights), MODEL)
-        unit = "cosine" if best == MODEL else "weighted standard scores"
+        best = next((name for name in (retrieval.ALL, retrieval.COMBINED) if name in weights), retrieval.MODEL)
+        unit = "cosine" if best == retrieval.MODEL else "weighted standard scores"
         print(f"Ranked by {best}; scores: {unit}")
         scores = score(options.query, [best])[best]
-        for query, row, found in zip(options.query, scores, nearest(scores, options.num_results)):
+        for query, row, found in zip(options.query, scores, retrieval.nearest(scores, options.num_results)):
             print(f"\n{printable(format_results(query, row[found], index[found]))}")
     if queries:
-        combined = score([query.text for query in queries], [NGRAMS, *weights, MODEL])
-        compared = compare_recall(combined, queries, len(index))
+        combined = score([query.text for query in queries], [retrieval.NGRAMS, *weights, retrieval.MODEL])
+        compared = retrieval.compare_recall(combined, queries, len(index))
         print(f"\n{len(queries):,} queries, {len(index):,} passages\n{table(compared)}")
         metrics: dict[str, Any] = {"test": compared}
         if weights:
             print(f"Weights of the first: {', '.join(f'{weight:g} in {pair}' for pair, weight in weights.items())}")
-            metrics |= {WEIGHTS: weights, SIZES: sizes}
+            metrics |= {retrieval.WEIGHTS: weights, retrieval.SIZES: sizes}
         write_metrics(folder / "metrics.json", metrics)
 
 
@@ -194,30 +171,31 @@ def _saved_weights(options: SearchArguments) -> tuple[dict[str, float], tuple[in
     `--model_weight` replaces those of the model; if there are none, it is that of the model and n-grams.
     """
     weights: dict[str, float] = {}
-    shortest, longest = NGRAM_SIZES
+    shortest, longest = retrieval.NGRAM_SIZES
     try:
         metrics = read_saved(Path(options.model_name_or_path, "metrics.json"))
-        shortest, longest = map(int, metrics.get(SIZES, NGRAM_SIZES))
-        found = {name: float(metrics[WEIGHTS][name]) for name in COMBINATIONS if name in metrics[WEIGHTS]}
+        shortest, longest = map(int, metrics.get(retrieval.SIZES, retrieval.NGRAM_SIZES))
+        saved = metrics[retrieval.WEIGHTS]
+        found = {name: float(saved[name]) for name in retrieval.COMBINATIONS if name in saved}
         weights = {name: weight for name, weight in found.items() if 0 <= weight <= 1}
     except (OSError, ValueError, LookupError, TypeError, OverflowError):
         pass  # not of train_embeddings.py
-    if SPELLINGS not in weights:
-        weights.pop(ALL, None)  # which is made of it
+    if retrieval.SPELLINGS not in weights:
+        weights.pop(retrieval.ALL, None)  # which is made of it
     if options.model_weight is not None:
-        combined = [name for name in (COMBINED, ALL) if name in weights] or [COMBINED]
+        combined = [name for name in (retrieval.COMBINED, retrieval.ALL) if name in weights] or [retrieval.COMBINED]
         weights |= dict.fromkeys(combined, options.model_weight)
     return weights, (shortest, longest)
 
 
-def _read(options: SearchArguments) -> tuple[Dataset, list[LabelledQuery]]:
+def _read(options: SearchArguments) -> tuple[Dataset, list[retrieval.LabelledQuery]]:
     """Return the passages, and the queries to measure recall with, if any."""
     if options.text_folder is None:
-        passages, queries = read_misspellings()
+        passages, queries = retrieval.read_misspellings()
     else:
-        passages, queries = read_folder(options.text_folder, options.sample_by), []
+        passages, queries = retrieval.read_folder(options.text_folder, options.sample_by), []
     if options.queries_file is not None:
-        return passages, read_queries(options.queries_file, passages)
+        return passages, retrieval.read_queries(options.queries_file, passages)
     return passages, [] if options.query else queries  # a query is answered at once
 
 

@@ -25,13 +25,15 @@ from transformers import DataCollatorForSeq2Seq
 
 from atenta.recipes.option_annotations import FROM_0, Mark
 from atenta.recipes.reading.load import describe_data, encode_rows, load_rows, report_rows
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.reading.splits import DataArguments, Rows
 from atenta.recipes.samples.files import SPLITS
 from atenta.recipes.tasks.hallucination import hallucinate
-from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths, tag_tokens
+from atenta.recipes.tasks.task import distinct_names
+from atenta.recipes.tasks.transduction import PAIRS, PairTask, encode_pairs, measure_lengths
 from atenta.recipes.training.encoder_decoders import DecodingArguments, decode_encoded, save_decoded, train_to_generate
 from atenta.recipes.training.models import load_or_create
-from atenta.recipes.training.options import Seq2SeqRecipeArguments, TwoStackArguments
+from atenta.recipes.training.options import Seq2SeqRecipeArguments, SeveralTargetsOption, TwoStackArguments
 from atenta.recipes.training.parsing import parse_arguments
 from atenta.recipes.training.results import report_saved
 from atenta.recipes.training.runs import run_recipe, start_run
@@ -51,11 +53,7 @@ class PairArguments:
         "text that separates the units of targets, such as the space between phones: a new model then writes "
         "units instead of characters",
     ] = None
-    several_targets: Annotated[
-        bool,
-        Mark.AFTER_TRAINING,
-        "test pairs with the same source and tags are one, and each of their targets is right",
-    ] = False
+    several_targets: SeveralTargetsOption = False
     hallucinated_rows: Annotated[
         int, FROM_0, "number of pairs to invent for training from few pairs, with the stems of words replaced"
     ] = 0
@@ -84,7 +82,7 @@ def main() -> None:
         PairTask.kind,
         "encoder-decoder",
         (row["source"] + row["target"] for row in splits["train"]),
-        tags=tag_tokens(chain(*splits.values())),
+        tags=distinct_names(chain(*splits.values()), "tags"),
         targets=(row["target"] for row in splits["train"]),
         target_separator=pairs.target_separator,
     )
@@ -157,10 +155,8 @@ def _add_hallucinated(rows: Rows, count: int, seed: int) -> datasets.Dataset:
     """Return training pairs and as many invented ones, after them; a run of the same seed invents the same."""
     if not isinstance(rows, datasets.Dataset):
         raise SystemExit("--hallucinated_rows reads all training pairs at once: leave out --streaming.")
-    try:
+    with exit_on(ValueError, prefix=f"--hallucinated_rows {count}: "):
         invented = hallucinate(list(rows), count, seed)
-    except ValueError as error:
-        raise SystemExit(f"--hallucinated_rows {count}: {error}") from None
     return datasets.concatenate_datasets([rows, datasets.Dataset.from_list(invented, rows.features)])
 
 

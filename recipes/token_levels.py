@@ -23,11 +23,9 @@ from transformers import (
 
 from atenta import AtentaPairVotesForCausalLM, AtentaTokenizer
 from atenta.engines.saved_model import load_tokenizer, load_weights
-from atenta.recipes.baselines import uniform_characters, unigram_characters
-from atenta.recipes.metrics import scores
 from atenta.recipes.reading.load import report_rows
 from atenta.recipes.reading.splits import Rows
-from atenta.recipes.tasks.documents import collate_packed, join_documents, pack
+from atenta.recipes.tasks.documents import DocumentTask, collate_packed, pack
 from atenta.recipes.training.logit_reductions import nats_of_texts
 
 _PAD, _BOS, _EOS, _UNKNOWN = _SPECIAL_TOKENS = ("<pad>", "<bos>", "<eos>", "<unk>")
@@ -49,14 +47,12 @@ class Characters:
 
     def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return bits per character and perplexities. The boundary between documents counts as a character."""
-        return scores(["bits_per_character"], predictions=[nats], references=[join_documents(rows)])
+        return DocumentTask().score(rows, [nats])
 
     def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return nats for equally likely characters, and for characters as likely as they are frequent in training."""
-        return {
-            "uniform characters": uniform_characters(train["text"], [join_documents(rows)])[0],
-            "unigram characters": unigram_characters(train["text"], [join_documents(rows)])[0],
-        }
+        counted = DocumentTask().baselines(train)
+        return {name: counted[name](rows)[0] for name in ("uniform characters", "unigram characters")}
 
     def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
         """Return nats for the decoder in a folder, which reads rows of the length that it was trained on."""
@@ -65,61 +61,6 @@ class Characters:
             return {}
         model, tokenizer = load_weights(AutoModelForCausalLM, Path(folder)), load_tokenizer(Path(folder))
         return {"decoder": nats_by_decoder(model, tokenizer, list(rows["text"]))}
-
-
-class Words:
-    """The most frequent words of the training texts, and one token for all others."""
-
-    def make_tokenizer(self, texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerBase:
-        """Return a word tokenizer from [`make_word_tokenizer`]."""
-        return make_word_tokenizer(texts, vocab_size)
-
-    def describe(
-        self, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase, training: TrainingArguments
-    ) -> None:
-        """Print the number of documents and words of each split, and the share of unknown words."""
-        for name, of_split in rows.items():
-            words, unknown = _count_words(of_split, tokenizer)
-            print(f"{name}: {len(of_split):,} documents, {words:,} words, {unknown / words:.1%} of them unknown")
-        print(f"{len(tokenizer):,} tokens\n", flush=True)
-
-    def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
-        """Return bits and perplexity per word, punctuation marks counted as words, and the share of unknown words.
-
-        The spelling of unknown words and white space cost nothing. So there are no bits per character, and scores can
-        be compared only for the same vocabulary and texts.
-        """
-        words, unknown = _count_words(rows, tokenizer)
-        per_word = nats / words
-        return {
-            "bits_per_word": per_word / math.log(2),
-            "word_perplexity": math.exp(per_word),
-            "unknown_words": unknown / words,
-        }
-
-    def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
-        """Return nats for equally likely tokens, and for tokens as likely as their counts in training plus one."""
-        seen, predicted = (
-            sum(np.bincount(ids[1:], minlength=len(tokenizer)) for ids in of_split["input_ids"])
-            for of_split in (train, rows)
-        )
-        shares = (seen + 1) / (seen + 1).sum()
-        return {
-            "uniform words": float(predicted.sum() * math.log(len(tokenizer))),
-            "unigram words": float(-(predicted * np.log(shares)).sum()),
-        }
-
-    def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
-        """Return an empty dictionary."""
-        print(
-            "No decoder is compared: a character decoder predicts the spelling of every word and the spaces; "
-            "this model does not"
-        )
-        return {}
-
-
-# Rows have the columns `text` and `input_ids`, one document each. What is scored includes the end-of-text tokens.
-LEVELS: dict[str, Characters | Words] = {"characters": Characters(), "words": Words()}
 
 
 def make_word_tokenizer(texts: Iterable[str], vocab_size: int) -> PreTrainedTokenizerFast:
@@ -169,6 +110,59 @@ def check_vocab_size(vocab_size: int) -> None:
             f"--vocab_size is {vocab_size}; expected {len(_SPECIAL_TOKENS) + 1} or more: {', '.join(_SPECIAL_TOKENS)} "
             "and a word"
         )
+
+
+class Words:
+    """The most frequent words of the training texts, and one token for all others."""
+
+    make_tokenizer = staticmethod(make_word_tokenizer)
+
+    def describe(
+        self, rows: Mapping[str, Rows], tokenizer: PreTrainedTokenizerBase, training: TrainingArguments
+    ) -> None:
+        """Print the number of documents and words of each split, and the share of unknown words."""
+        for name, of_split in rows.items():
+            words, unknown = _count_words(of_split, tokenizer)
+            print(f"{name}: {len(of_split):,} documents, {words:,} words, {unknown / words:.1%} of them unknown")
+        print(f"{len(tokenizer):,} tokens\n", flush=True)
+
+    def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return bits and perplexity per word, punctuation marks counted as words, and the share of unknown words.
+
+        The spelling of unknown words and white space cost nothing. So there are no bits per character, and scores can
+        be compared only for the same vocabulary and texts.
+        """
+        words, unknown = _count_words(rows, tokenizer)
+        per_word = nats / words
+        return {
+            "bits_per_word": per_word / math.log(2),
+            "word_perplexity": math.exp(per_word),
+            "unknown_words": unknown / words,
+        }
+
+    def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
+        """Return nats for equally likely tokens, and for tokens as likely as their counts in training plus one."""
+        seen, predicted = (
+            sum(np.bincount(ids[1:], minlength=len(tokenizer)) for ids in of_split["input_ids"])
+            for of_split in (train, rows)
+        )
+        shares = (seen + 1) / (seen + 1).sum()
+        return {
+            "uniform words": float(predicted.sum() * math.log(len(tokenizer))),
+            "unigram words": float(-(predicted * np.log(shares)).sum()),
+        }
+
+    def decoder_nats(self, folder: str, rows: Rows) -> dict[str, float]:
+        """Return an empty dictionary."""
+        print(
+            "No decoder is compared: a character decoder predicts the spelling of every word and the spaces; "
+            "this model does not"
+        )
+        return {}
+
+
+# Rows have the columns `text` and `input_ids`, one document each. What is scored includes the end-of-text tokens.
+LEVELS: dict[str, Characters | Words] = {"characters": Characters(), "words": Words()}
 
 
 def nats_by_votes(model: AtentaPairVotesForCausalLM, documents: Iterable[Sequence[int]]) -> float:

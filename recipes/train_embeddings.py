@@ -43,32 +43,11 @@ from torch.utils.data import DataLoader
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from transformers.trainer_utils import EvalLoopOutput
 
+from atenta.recipes import retrieval
 from atenta.recipes.option_annotations import ABOVE_0, FROM_1
 from atenta.recipes.reading.load import describe_data, load_rows, report_rows
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.reading.splits import DataArguments
-from atenta.recipes.retrieval import (
-    COMBINATIONS,
-    COMBINED,
-    EDITS,
-    NGRAM_SIZES,
-    RECALL_DEPTHS,
-    SIZES,
-    WEIGHTS,
-    LabelledQuery,
-    choose_weight,
-    combine_kinds,
-    compare_recall,
-    edit_scores,
-    embed,
-    label_queries,
-    make_scorers,
-    mean_reciprocal_rank,
-    nearest,
-    nearest_texts,
-    ngram_scores,
-    recall,
-)
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS, read_neighbours, set_aside_validation
 from atenta.recipes.training.models import load_or_create
 from atenta.recipes.training.options import EncoderArguments, RecipeArguments
@@ -103,7 +82,7 @@ class EmbeddingArguments:
     scale: Annotated[float, ABOVE_0, "factor of the cosines in the loss, 1 / temperature"] = 20.0
     tfidf_sizes: Annotated[
         list[int], "shortest and longest n-grams of characters of the TF-IDF that the model is compared with"
-    ] = field(default_factory=lambda: list(NGRAM_SIZES))
+    ] = field(default_factory=lambda: list(retrieval.NGRAM_SIZES))
     edit_distance: Annotated[bool, "compare also with the edit distance, for names and words"] = False
 
     def __post_init__(self) -> None:
@@ -174,16 +153,14 @@ def main() -> None:
     if data.streaming or sizes.lora_rank:
         raise SystemExit("--streaming and --lora_rank are not for embeddings: leave them out.")
     run = start_run(*options)
-    check_metric(training, [*(f"recall@{depth}" for depth in RECALL_DEPTHS), "mean_reciprocal_rank"])
+    check_metric(training, [*(f"recall@{depth}" for depth in retrieval.RECALL_DEPTHS), "mean_reciprocal_rank"])
     splits = set_aside_validation(load_rows(data, training, TEXT_PAIRS), training.seed)
     passages = list(dict.fromkeys(text for rows in splits.values() for text in rows["positive"]))
     held_out = "\n".join({text for name, rows in splits.items() if name != "train" for text in rows["positive"]})
     sample = embeddings.neighbours_sample
     if neighbours := embeddings.neighbours_file or ([sample] if sample and not data.named() else []):
-        try:
+        with exit_on(ValueError, OSError):
             further = read_neighbours(neighbours, held_out, embeddings.max_neighbours, training.seed)
-        except (ValueError, OSError) as error:
-            raise SystemExit(printable(str(error))) from None
         splits["train"] = concatenate_datasets([splits["train"], further])
     texts = (text for row in splits["train"] for text in row.values())
     tokenizer, encoder = load_or_create(sizes, "feature-extraction", "encoder", texts)
@@ -194,15 +171,15 @@ def main() -> None:
     if embeddings.hard_negatives:
         encoded["train"] = add_hard_negatives(encoded["train"], embeddings.edit_distance, training.seed)
 
-    queries = {name: label_queries(rows, passages) for name, rows in splits.items() if name != "train"}
+    queries = {name: retrieval.label_queries(rows, passages) for name, rows in splits.items() if name != "train"}
     batch_size = training.per_device_eval_batch_size
-    embed_texts = partial(embed, model.transformers_model, tokenizer, batch_size=batch_size)
+    embed_texts = partial(retrieval.embed, model.transformers_model, tokenizer, batch_size=batch_size)
 
     def search() -> dict[str, float]:
         scores = embed_texts([query.text for query in queries["validation"]]) @ embed_texts(passages).T
         return {
-            **recall(nearest(scores, max(RECALL_DEPTHS)), queries["validation"]),
-            "mean_reciprocal_rank": mean_reciprocal_rank(scores, queries["validation"]),
+            **retrieval.recall(retrieval.nearest(scores, max(retrieval.RECALL_DEPTHS)), queries["validation"]),
+            "mean_reciprocal_rank": retrieval.mean_reciprocal_rank(scores, queries["validation"]),
         }
 
     trainer = EmbeddingTrainer(model, training, tokenizer, encoded, None, scale=embeddings.scale, search=search)
@@ -220,7 +197,7 @@ def main() -> None:
         scores=compared.pop("test"),
         further_scores=compared,
         details={
-            **{WEIGHTS: weights, SIZES: embeddings.tfidf_sizes},  # search.py combines with them
+            **{retrieval.WEIGHTS: weights, retrieval.SIZES: embeddings.tfidf_sizes},  # search.py combines with them
             **{"passages": len(passages), "seconds": seconds},
         },
         predictions={
@@ -241,7 +218,7 @@ def add_hard_negatives(rows: Dataset, by_edits: bool, seed: int) -> Dataset:
     passages = list(dict.fromkeys(rows["positive"]))
     if len(passages) < 2:
         raise SystemExit("--hard_negatives: found one passage; expected two or more")
-    alike = nearest_texts(passages, edit_scores if by_edits else ngram_scores, _NEAREST)
+    alike = retrieval.nearest_texts(passages, retrieval.edit_scores if by_edits else retrieval.ngram_scores, _NEAREST)
     numbers = {text: index for index, text in enumerate(passages)}
     generator = np.random.default_rng(seed)
     chosen = generator.integers(alike.shape[1], size=len(rows))
@@ -263,18 +240,14 @@ def as_sentence_transformer(
 
 
 def compare_searches(
-    queries: Mapping[str, Sequence[LabelledQuery]],
+    queries: Mapping[str, Sequence[retrieval.LabelledQuery]],
     passages: Sequence[str],
     embed_texts: Callable[[Sequence[str]], np.ndarray],
     options: EmbeddingArguments,
 ) -> tuple[dict[str, dict[str, dict[str, float]]], dict[str, float], dict[str, float], list[int]]:
     """Compare a model with n-grams, with edit distance if it is asked for, and with combinations of them.
 
-    Args:
-        queries: Those of `validation`, which choose the weights of combinations, of `test` and of further tests.
-        passages: The passages that are searched.
-        embed_texts: Returns the vectors of texts, of length 1.
-        options: Say what is compared, and with which n-grams.
+    The queries of `validation` choose the weights of combinations. `embed_texts` returns vectors of length 1.
 
     Returns:
         For each test the recall of each kind of search; the weight of the first of the two in each combination; how
@@ -292,22 +265,22 @@ def compare_searches(
         return scores
 
     vectors = timed("passages", partial(embed_texts, passages))
-    scorers = make_scorers(passages, vectors, embed_texts, tuple(options.tfidf_sizes))
+    scorers = retrieval.make_scorers(passages, vectors, embed_texts, tuple(options.tfidf_sizes))
     if not options.edit_distance:
-        del scorers[EDITS]
+        del scorers[retrieval.EDITS]
     further = [name for name in queries if name not in ("validation", "test")]
     for name in ("validation", *further, "test"):
         asked = [query.text for query in queries[name]]
         kinds = {kind: timed(kind, partial(score, asked)) for kind, score in scorers.items()}
         if name == "validation":
-            for combination, (one, other) in COMBINATIONS.items():
-                known = combine_kinds(kinds, weights)
+            for combination, (one, other) in retrieval.COMBINATIONS.items():
+                known = retrieval.combine_kinds(kinds, weights)
                 if one in known and other in known:
-                    weights[combination] = choose_weight(known[one], known[other], queries[name])
+                    weights[combination] = retrieval.choose_weight(known[one], known[other], queries[name])
             continue
-        combined = combine_kinds(kinds, weights)
-        recalls[name] = compare_recall(combined, queries[name], len(passages))
-        found = nearest(combined[COMBINED], 1)[:, 0].tolist()
+        combined = retrieval.combine_kinds(kinds, weights)
+        recalls[name] = retrieval.compare_recall(combined, queries[name], len(passages))
+        found = retrieval.nearest(combined[retrieval.COMBINED], 1)[:, 0].tolist()
     return recalls, weights, seconds, found
 
 

@@ -67,9 +67,10 @@ def _table(rows: Sequence[Row], folder: Path, language: str) -> str:
             values, baseline = (figures_of(runs, row, figure, answers) for answers in (row.answers, row.baseline))
             why_not = say("not run: needs data that are not shipped" if row.files else "not run", language)
             published = [each for each in row.published if each.get("figure_of", 0) == index]
+            label, most = figure["label"][language], figure.get("out_of")
             cells = [
                 row.task[language],
-                _describe_score(figure, language),
+                say("{label}, 0 to {most}", language, label=label, most=most) if most else label,
                 describe_spread(values, len(row.seeds), language) if values else why_not,
                 number_text(mean(baseline), language) if baseline else "",
                 "; ".join(_describe_published(each, language) for each in published),
@@ -81,12 +82,6 @@ def _table(rows: Sequence[Row], folder: Path, language: str) -> str:
                 cells[0] = cells[5] = cells[6] = ""
             lines.append(cells)
     return f"{markdown_table(lines, 'llrrrrrl')}\n\n{_describe_total(all_runs, language)}"
-
-
-def _describe_score(figure: Mapping[str, Any], language: str) -> str:
-    label = figure["label"][language]
-    most = figure.get("out_of")
-    return say("{label}, 0 to {most}", language, label=label, most=most) if most else label
 
 
 def _describe_total(runs: Iterable[Mapping[str, Any]], language: str) -> str:

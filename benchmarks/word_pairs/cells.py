@@ -77,13 +77,9 @@ def list_cells(
 
 
 class Runner:
-    """Runs cells one after another, and keeps each as JSON once it is complete.
+    """Runs cells one after another, and keeps each as JSON in the folder `cells` once it is complete.
 
-    Args:
-        cells: The folder of the cells.
-        work: The folder of models, logs and environments.
-        data_folder: The user's folder of data that are not shipped.
-        threads: The number of threads of each contestant.
+    Models, logs and environments are in the folder `work`, the user's data that are not shipped in `data_folder`.
     """
 
     def __init__(self, cells: Path, work: Path, data_folder: Path, threads: int) -> None:

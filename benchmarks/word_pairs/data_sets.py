@@ -63,8 +63,7 @@ class DataSet:
     def read(self, folder: Path) -> dict[str, Rows]:
         """Return the rows of `train`, `validation` and `test`; in the test, those of a source are one, with `targets`.
 
-        Args:
-            folder: The user's folder, for files that are not shipped.
+        Files that are not shipped are in the user's folder.
 
         Raises:
             FileNotFoundError: If a file is missing.

@@ -105,20 +105,9 @@ class Ensemble(PreTrainedModel, GenerationMixin):
         use_cache: bool | None = None,
         cache: _EnsembleCache | None = None,
     ) -> Seq2SeqLMOutput:
-        """Compute the log-probabilities of the next target token at every position.
+        """Return the log-probabilities of the next target token as `logits`, (batch, target_length, vocab_size).
 
-        Args:
-            input_ids: (batch, source_length).
-            attention_mask: (batch, source_length), 1 for source tokens and 0 for padding.
-            decoder_input_ids: (batch, target_length), the target shifted right, or its tokens that are not yet cached.
-            encoder_outputs: Outputs of the encoders, if they have run already.
-            past_key_values: The members' caches.
-            use_cache: Return the caches, creating them if none are given.
-            cache: Another name of `past_key_values`, as `generate` passes them from transformers 5.24 on.
-
-        Returns:
-            `logits` (batch, target_length, vocab_size), the logarithms of the mean probabilities, and
-            `past_key_values`.
+        `cache` is another name of `past_key_values`, as `generate` passes them from transformers 5.24 on.
         """
         if encoder_outputs is None:
             encoder_outputs = self.encoder(input_ids, attention_mask)

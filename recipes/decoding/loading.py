@@ -32,15 +32,10 @@ def load_model(
     *,
     trust_remote_code: bool = False,
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load a model and its tokenizer. Models that generate are loaded with their head, others without it.
+    """Load the tokenizer and the model of a folder, or a repository on the Hub, in evaluation mode.
 
-    Args:
-        name: A folder, or a repository on the Hub.
-        auto_class_of: Returns the auto class that loads the model, or raises a ValueError if its type is not accepted.
-        trust_remote_code: Whether code in the folder is run if the type of the model is not known.
-
-    Returns:
-        The tokenizer, and the model in evaluation mode.
+    Models that generate are loaded with their head, others without it, unless `auto_class_of` returns another auto
+    class; it raises a ValueError if it does not accept the type of a model.
 
     Raises:
         SystemExit: If there is no such model, its type is not accepted, or one of its files is damaged.

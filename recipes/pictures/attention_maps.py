@@ -125,8 +125,10 @@ def watch_attention(
     with _eager_evaluation(model), ExitStack() as hooks:
         inputs = tokenizer(list(texts), padding=True, return_tensors="pt").to(model.device)
         if model.config.is_encoder_decoder:
+            if targets is None and not model.can_generate():
+                raise ValueError(f"{type(model).__name__} cannot generate; give the target")
             if targets is None:
-                labels = _generate(model, inputs)
+                labels = model.generate(**inputs, do_sample=False, num_beams=1)[:, 1:]  # without `<bos>`
             else:
                 labels = tokenizer(text_target=list(targets), padding=True, return_tensors="pt").input_ids
             inputs["decoder_input_ids"] = model.prepare_decoder_input_ids_from_labels(labels.to(model.device))
@@ -258,12 +260,6 @@ def _eager_evaluation(model: PreTrainedModel) -> Iterator[None]:
         yield
     finally:
         model.train(training).set_attn_implementation(implementation)
-
-
-def _generate(model: PreTrainedModel, inputs: BatchEncoding) -> torch.Tensor:
-    if not model.can_generate():
-        raise ValueError(f"{type(model).__name__} cannot generate; give the target")
-    return model.generate(**inputs, do_sample=False, num_beams=1)[:, 1:]  # without `<bos>`
 
 
 def _kind(name: str, model: PreTrainedModel) -> str:

@@ -11,7 +11,7 @@ from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta.hub.card_command import without_place
 from atenta.recipes.reading.file_formats import lacks_header
-from atenta.recipes.reading.records import BadRow, printable
+from atenta.recipes.reading.records import BadRow, exit_on, printable
 from atenta.recipes.reading.report import Report, build_report
 from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, code_digest, read_splits
 from atenta.recipes.samples.registry import SAMPLES, Sample
@@ -25,20 +25,17 @@ def load_rows(data: DataArguments, training: TrainingArguments, row_format: RowF
     Raises:
         SystemExit: If data are missing or malformed; the message is a single line.
     """
-    try:
-        with training.main_process_first():
-            if not data.named():
-                sample = _find_sample(data.sample, row_format)
-                if sample.rows:
-                    made = sample.rows()
-                    return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}
-                files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
-                data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
-            elif training.process_index == 0:
-                _print_missing_headers(data, row_format)
-            return read_splits(data, row_format, Path(training.output_dir) / "bad_rows.tsv")
-    except (ValueError, OSError) as error:
-        raise _exit(error) from None
+    with exit_on(ValueError, OSError), training.main_process_first():
+        if not data.named():
+            sample = _find_sample(data.sample, row_format)
+            if sample.rows:
+                made = sample.rows()
+                return {name: datasets.Dataset.from_list(rows, row_format.features) for name, rows in made.items()}
+            files = {f"{name}_file": [file] for name, file in sample.split_files().items()}
+            data = replace(data, skip_bad_rows=True, **files)  # FaQuAD has bad rows
+        elif training.process_index == 0:
+            _print_missing_headers(data, row_format)
+        return read_splits(data, row_format, Path(training.output_dir) / "bad_rows.tsv")
 
 
 def describe_data(data: DataArguments, report: Report | None = None) -> Mapping[str, Any]:
@@ -90,14 +87,12 @@ def report_rows(
     """
     if training.process_index > 0:
         return None
-    try:
+    with exit_on(ValueError, OSError):
         validation = splits.get("validation")
         shown = {name: rows for name, rows in splits.items() if name != "test" or not _is_same(rows, validation)}
         report = build_report(shown, columns, tokenizer, max_length, inputs=inputs)
         print(f"{report}\n", flush=True)
         report.check_lengths()
-    except (ValueError, OSError) as error:
-        raise _exit(error) from None
     return report
 
 
@@ -131,22 +126,15 @@ def encode_rows(
         SystemExit: If a row cannot be encoded, for instance because it is too long; the message is a single line.
     """
     encoded: dict[str, Rows] = {}
-    try:
-        with training.main_process_first():
-            for name, rows in splits.items():
-                options = {"batched": True, "remove_columns": list(rows.features), "features": features}
-                if isinstance(rows, datasets.Dataset):
-                    # The number of processes decides which rows share a batch, and so belongs to the key of the cache.
-                    key = Hasher.hash((rows._fingerprint, function, code_digest(), num_proc))
-                    options |= {"new_fingerprint": key, "num_proc": num_proc}
-                encoded[name] = rows.map(function, **options)
-    except ValueError as error:
-        raise _exit(error) from None
+    with exit_on(ValueError), training.main_process_first():
+        for name, rows in splits.items():
+            options = {"batched": True, "remove_columns": list(rows.features), "features": features}
+            if isinstance(rows, datasets.Dataset):
+                # The number of processes decides which rows share a batch, and so belongs to the key of the cache.
+                key = Hasher.hash((rows._fingerprint, function, code_digest(), num_proc))
+                options |= {"new_fingerprint": key, "num_proc": num_proc}
+            encoded[name] = rows.map(function, **options)
     return encoded
-
-
-def _exit(error: Exception) -> SystemExit:
-    return SystemExit(printable(str(error)).replace("\n", r"\n"))
 
 
 def _print_missing_headers(data: DataArguments, row_format: RowFormat) -> None:

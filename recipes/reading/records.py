@@ -3,7 +3,7 @@
 import csv
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -145,6 +145,11 @@ def expect_text(value: Any, name: str) -> str:
     return value
 
 
+def expect_texts(fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
+    """Return the values of these names, each a text as in `expect_text`."""
+    return {name: expect_text(fields.get(name), name) for name in names}
+
+
 def expect_name(value: Any, name: str) -> str:
     """Return the name of a class or of a row: a text as in `expect_text`, or an integer, which becomes a text."""
     return expect_text(str(value) if isinstance(value, int) else value, name)
@@ -168,3 +173,12 @@ def printable(text: str) -> str:
     Line feeds and tabs stay.
     """
     return _COMMANDS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+@contextmanager
+def exit_on(*kinds: type[Exception], prefix: str = "") -> Iterator[None]:
+    """End the process if there is an error of these kinds, with its message in one line, after a prefix."""
+    try:
+        yield
+    except kinds as error:
+        raise SystemExit(printable(f"{prefix}{error}").replace("\n", r"\n")) from None

@@ -17,7 +17,7 @@ from datasets.exceptions import DatasetGenerationError
 
 from atenta.recipes.option_annotations import FROM_1, SHARE, Mark
 from atenta.recipes.reading.file_formats import is_pipe, read_table
-from atenta.recipes.reading.records import BadRow, Record, printable, tab_separated
+from atenta.recipes.reading.records import BadRow, Record, expect_texts, printable, tab_separated
 from atenta.recipes.samples.files import SPLITS
 
 Rows: TypeAlias = datasets.Dataset | datasets.IterableDataset
@@ -60,6 +60,12 @@ class RowFormat:
         if reader := self.readers.get(suffix):
             return reader(path)
         return read_table(path, self.columns, self.optional, self.order)
+
+
+def format_of_texts(*columns: str, **options: Any) -> RowFormat:
+    """Return the format of rows whose columns are texts, unchanged; `options` are further attributes of it."""
+    features = datasets.Features({name: datasets.Value("string") for name in columns})
+    return RowFormat(features, partial(expect_texts, names=columns), columns, **options)
 
 
 @dataclass

@@ -62,11 +62,7 @@ def homographs_with_stress(tagger: LetterTagger) -> Iterator[tuple[str, str, lis
 
 
 def other_height(phones: Phones) -> Phones | None:
-    """Return the phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel.
-
-    Args:
-        phones: with a stress mark.
-    """
+    """Return phones with the other height of the stressed vowel, ɛ for e or ɔ for o; `None` without such a vowel."""
     if STRESS not in phones:
         return None
     place = next((place for place in range(phones.index(STRESS), len(phones)) if is_vowel(phones[place])), None)

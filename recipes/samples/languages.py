@@ -64,13 +64,9 @@ def language_words() -> dict[str, list[dict[str, Any]]]:
 
 
 def _tagged_words(folder: str, names: Mapping[str, str]) -> dict[str, list[dict[str, Any]]]:
-    """Return words and their phones in the splits `train`, `validation` and `test`, and the tests of each language.
+    """Return words with a tag such as `<pt-BR>`, and the phones of that language, in three splits and a test of each.
 
-    A word is in one split, with all its pronunciations. The tag, such as `pt-BR`, says which language the phones are
-    of.
-
-    Returns:
-        The rows of each split: `source`, `target`, phones separated by spaces, and `tags`, such as `<pt-BR>`.
+    A word is in one split, with all its pronunciations.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
     for split in SPLITS:

@@ -78,12 +78,8 @@ def misspell(
 ) -> str | None:
     """Return an entry with this number of errors, or None if each attempt gives one of the words that are `taken`.
 
-    Args:
-        entry: A word in lower case.
-        errors: How many errors are made, one after another; a later one may undo an earlier one.
-        generator: Draws the errors and their places.
-        taken: Texts that are not a misspelling: the entry itself and the other entries.
-        kinds: The kinds of errors, each equally likely; None: all but those of single random letters.
+    Errors are made one after another, and a later one may undo an earlier one. Their kinds are equally likely: by
+    default all but those of single random letters.
     """
     for _ in range(_TRIES):
         wrong = entry

@@ -29,12 +29,7 @@ Pronunciations = dict[str, list[str]]  # of each word, the phones of each separa
 
 
 def read_list(name: str, split: str) -> Pronunciations:
-    """Return the pronunciations of each word of a list, in its order: their phones are separated by spaces.
-
-    Args:
-        name: one of the values of `LISTS`.
-        split: `train`, `validation` or `test`.
-    """
+    """Return the pronunciations of each word of a list of `LISTS`, in its order: phones are separated by spaces."""
     cells = read_cells(f"g2p_pt/{name}_{split}.tsv")
     return {word: [" ".join(_PHONE.findall(each)) for each in pronounced] for word, *pronounced in cells}
 

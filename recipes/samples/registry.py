@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from atenta.recipes.samples.accents import accent_pairs
@@ -66,6 +67,7 @@ class Sample:
 
 _PAIRS, _DOCUMENTS, _LABELLED = ("source", "target", "tags"), ("text",), ("text", "text_pair", "label")
 _CHARACTERS, _TAGGED = ("source", "target", "domain"), ("words", "tags")
+_phones = partial(Sample, licence="cc-by-sa-3.0", columns=_PAIRS)  # of words
 _ACCENTS = ("It writes the accents of Portuguese texts.", "Escreve os acentos de textos em português.")
 
 _PORTUGUESE = (
@@ -150,25 +152,21 @@ SAMPLES = {
         columns=_DOCUMENTS,
         rows=portuguese_documents,
     ),
-    "french_g2p": Sample(
+    "french_g2p": _phones(
         ("SIGMORPHON 2021 task 1, French, CC BY-SA 3.0", "tarefa 1 do SIGMORPHON 2021, francês, CC BY-SA 3.0"),
         ("It writes the phones of French words.", "Escreve os fones de palavras do francês."),
         "fr",
-        "cc-by-sa-3.0",
         example="bonjour",
-        columns=_PAIRS,
         files=FILES["french_g2p"],
     ),
-    "italian_g2p": Sample(
+    "italian_g2p": _phones(
         ("SIGMORPHON 2021 task 1, Italian, CC BY-SA 3.0", "tarefa 1 do SIGMORPHON 2021, italiano, CC BY-SA 3.0"),
         ("It writes the phones of Italian words.", "Escreve os fones de palavras do italiano."),
         "it",
-        "cc-by-sa-3.0",
         example="buongiorno",
-        columns=_PAIRS,
         files=FILES["italian_g2p"],
     ),
-    "romance_g2p": Sample(
+    "romance_g2p": _phones(
         (
             "WikiPron, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
             "WikiPron, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
@@ -179,12 +177,10 @@ SAMPLES = {
             "italiano e do francês.",
         ),
         None,
-        "cc-by-sa-3.0",
         example="coração",
-        columns=_PAIRS,
         rows=romance_words,
     ),
-    "low_resource_g2p": Sample(
+    "low_resource_g2p": _phones(
         (
             "SIGMORPHON 2021 task 1, low resource, 800 words of each language, CC BY-SA 3.0",
             "tarefa 1 do SIGMORPHON 2021, poucos recursos, 800 palavras de cada língua, CC BY-SA 3.0",
@@ -195,12 +191,10 @@ SAMPLES = {
             "e do esloveno.",
         ),
         None,
-        "cc-by-sa-3.0",
         example="buongiorno",
-        columns=_PAIRS,
         rows=low_resource_words,
     ),
-    "medium_resource_g2p": Sample(
+    "medium_resource_g2p": _phones(
         (
             "SIGMORPHON 2021 task 1, medium resource, 8,000 words of each language, CC BY-SA 3.0",
             "tarefa 1 do SIGMORPHON 2021, recursos médios, 8.000 palavras de cada língua, CC BY-SA 3.0",
@@ -212,23 +206,19 @@ SAMPLES = {
             "do japonês (em hiragana) e do servo-croata.",
         ),
         None,
-        "cc-by-sa-3.0",
         example="goedemorgen",
-        columns=_PAIRS,
         rows=medium_resource_words,
     ),
-    "brazil_g2p": Sample(
+    "brazil_g2p": _phones(
         (
             "WikiPron, Brazil, by way of CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
             "WikiPron, Brasil, por meio do CharsiuG2P (Zhu et al., 2022), CC BY-SA 3.0",
         ),
         ("It writes the phones of Brazilian words.", "Escreve os fones de palavras do Brasil."),
-        licence="cc-by-sa-3.0",
         example="coração",
-        columns=_PAIRS,
         rows=brazil_words,
     ),
-    "portuguese_g2p": Sample(
+    "portuguese_g2p": _phones(
         (
             "ipa-dict, Brazil, in the split of FG2P (MIT), and WikiPron, Brazil and Portugal (CC BY-SA 3.0)",
             "ipa-dict, Brasil, na divisão do FG2P (MIT), e WikiPron, Brasil e Portugal (CC BY-SA 3.0)",
@@ -237,9 +227,7 @@ SAMPLES = {
             "It writes the phones of Portuguese words, as they are said in Brazil or in Portugal.",
             "Escreve os fones de palavras do português, como se dizem no Brasil ou em Portugal.",
         ),
-        licence="cc-by-sa-3.0",
         example="coração",
-        columns=_PAIRS,
         rows=portuguese_phones,
     ),
     "misspellings": Sample(

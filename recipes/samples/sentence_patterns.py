@@ -47,15 +47,8 @@ def read_patterns(path: str | Path = PATTERNS) -> tuple[dict[str, list[str]], di
 def draw_sentences(count: int, seed: int, path: str | Path = PATTERNS) -> dict[str, list[str]]:
     """Draw different sentences of each group of patterns, equally many of each template while it has new ones.
 
-    Most begin with a capital and end with a mark; some are in lower case or without the mark, like messages.
-
-    Args:
-        count: The most sentences of a group.
-        seed: The same seed gives the same sentences.
-        path: The file of patterns.
-
-    Returns:
-        The sentences of each group, in random order.
+    Most begin with a capital and end with a mark; some are in lower case or without the mark, like messages. A group
+    has at most `count` of them, in random order.
     """
     classes, groups = read_patterns(path)
     generator = random.Random(seed)

@@ -15,7 +15,7 @@ from datasets import Features, Value
 from atenta.recipes.metrics import scores
 from atenta.recipes.reading.records import expect_text
 from atenta.recipes.reading.splits import RowFormat
-from atenta.recipes.tasks.documents import check_document, read_documents
+from atenta.recipes.tasks.documents import DOCUMENTS, read_documents
 from atenta.recipes.tasks.punctuation import (
     SIGNS,
     are_pieces,
@@ -381,7 +381,7 @@ class RestorationTask(Task):
         def check(fields: Mapping[str, Any]) -> dict[str, Any]:
             if "text" not in fields:
                 return check_characters(fields)
-            made = strip_texts({"text": [check_document(fields)["text"]]}, strip)
+            made = strip_texts({"text": [DOCUMENTS.check(fields)["text"]]}, strip)
             return {name: values[0] for name, values in made.items()}
 
         read = partial(read_documents, sample_by=self.options.get("sample_by", "document"))

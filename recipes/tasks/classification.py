@@ -49,11 +49,6 @@ LABELLED_TEXTS = RowFormat(
 )
 
 
-def label_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct labels of the rows, sorted by code point, so that the order of the rows does not matter."""
-    return sorted({row["label"] for row in rows})
-
-
 def encode_labelled(
     batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, label2id: Mapping[str, int]
 ) -> dict[str, list]:

@@ -11,7 +11,6 @@ from typing import Annotated, Any, ClassVar
 
 import numpy as np
 import torch
-from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase, TrainingArguments
 
 from atenta import CharacterTable
@@ -19,8 +18,8 @@ from atenta.recipes.baselines import ngram_characters, uniform_characters, unigr
 from atenta.recipes.metrics import scores
 from atenta.recipes.option_annotations import one_of
 from atenta.recipes.reading.load import encode_rows, load_rows
-from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text, read_lines
-from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows
+from atenta.recipes.reading.records import BadRow, Record, expect_any, read_lines
+from atenta.recipes.reading.splits import DataArguments, RowFormat, Rows, format_of_texts
 from atenta.recipes.tasks.task import Answers, Baselines, Row, Task
 
 UNITS = ("document", "paragraph", "line", "sentence")  # that a text is cut into
@@ -30,19 +29,7 @@ _ENDS = [re.compile(end, re.DOTALL) for end in (r".*\n", r".*[.!?…][\"'”’�
 _LONGEST_CHARACTER = 4  # bytes in UTF-8; each byte of a character outside the alphabet is a token
 
 
-def check_document(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a document.
-
-    Args:
-        fields: `text`.
-
-    Raises:
-        ValueError: If it is missing, blank or not a text.
-    """
-    return {"text": expect_text(fields.get("text"), "text")}
-
-
-DOCUMENTS = RowFormat(Features({"text": Value("string")}), check_document, columns=("text",))
+DOCUMENTS = format_of_texts("text")
 
 
 @dataclass
@@ -79,7 +66,11 @@ def read_documents(path: str | Path, sample_by: str) -> Iterator[Record | BadRow
         ValueError: If `sample_by` is unknown, or the file has no text.
         OSError: If the file cannot be read.
     """
-    return expect_any(_records(path, sample_by), f"{path}: found no text; expected at least one line of it")
+    records = (
+        found if isinstance(found, BadRow) else (f"{path}, line {found[0]}", {"text": found[1]})
+        for found in _cut_lines(read_lines(path), sample_by)
+    )
+    return expect_any(records, f"{path}: found no text; expected at least one line of it")
 
 
 def cut_documents(batch: Mapping[str, list], sample_by: str) -> dict[str, list[str]]:
@@ -108,11 +99,6 @@ def cut_sentences(text: str) -> list[tuple[int, str]]:
     sentence is removed.
     """
     return [(text.count("\n", 0, match.start()), match[0].rstrip()) for match in _SENTENCE.finditer(text)]
-
-
-def _records(path: str | Path, sample_by: str) -> Iterator[Record | BadRow]:
-    for found in _cut_lines(read_lines(path), sample_by):
-        yield found if isinstance(found, BadRow) else (f"{path}, line {found[0]}", {"text": found[1]})
 
 
 def _is_blank(line: str | BadRow) -> bool:
@@ -171,11 +157,6 @@ def _end(document: str, start: int, limit: int) -> int:
     # White space at the limit itself is allowed to end the text, because it is stripped.
     matches = (end.match(document, start, limit + 1) for end in _ENDS)
     return next((match.end() for match in matches if match), limit)
-
-
-def join_documents(rows: Rows) -> str:
-    """Return the documents of a split as one text, with a line end between them that counts as a character."""
-    return "\n".join(rows["text"])
 
 
 def encode_documents(batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase) -> dict[str, list]:

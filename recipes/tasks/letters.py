@@ -21,11 +21,7 @@ _EXPECTED = 10  # times that a unit would occur under tags which never have it
 
 
 def check_letters(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a pair as [`check_pair`] does, with the source in NFC, in which letters are counted.
-
-    Raises:
-        ValueError: As `check_pair`.
-    """
+    """Return the row of a pair as [`check_pair`] does, with the source in NFC, in which letters are counted."""
     row = check_pair(fields)
     return {**row, "source": normalize("NFC", row["source"])}
 

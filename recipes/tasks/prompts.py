@@ -1,13 +1,10 @@
 """Prompts and answers for a decoder: rows, their encoding, and scores."""
 
 from collections.abc import Mapping
-from typing import Any
 
-from datasets import Features, Value
 from transformers import PreTrainedTokenizerBase
 
-from atenta.recipes.reading.records import expect_text
-from atenta.recipes.reading.splits import RowFormat
+from atenta.recipes.reading.splits import format_of_texts
 from atenta.recipes.tasks.documents import LikelihoodTask
 
 SEPARATOR = "\n"  # between prompt and answer, in new models; it is saved with them
@@ -20,21 +17,7 @@ CHAT_TEMPLATE = (
 )
 
 
-def check_prompt(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the row of a prompt and its answer, both unchanged.
-
-    Args:
-        fields: `prompt` and `answer`.
-
-    Raises:
-        ValueError: If one of them is missing, blank or not a text.
-    """
-    return {name: expect_text(fields.get(name), name) for name in ("prompt", "answer")}
-
-
-PROMPTS = RowFormat(
-    Features({"prompt": Value("string"), "answer": Value("string")}), check_prompt, columns=("prompt", "answer")
-)
+PROMPTS = format_of_texts("prompt", "answer")
 
 
 def encode_prompts(

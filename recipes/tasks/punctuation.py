@@ -13,6 +13,8 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
+import sklearn.metrics
+
 from atenta.recipes.samples.portuguese_texts import MARKS, SIGNS, speak, strip_punctuation
 from atenta.restoration.spellings import WORD, lower_case
 from atenta.tokenization.base_letters import strip_accents
@@ -22,6 +24,7 @@ _SENTENCE_START = re.compile(r"(?:^|(?<=[.!?…:]))([\s“”\"«(—–-]*)(\w)
 _SPOKEN, _BARE, _SMALL, _UNSIGNED, _COMMAS = 0.7, 0.5, 0.85, 0.75, 0.1
 _WRAPPED = 0.1  # of the training texts, lines are as long as on a page
 _LINE = (30, 90)  # characters
+_NAMES = {sign: name for name, sign in SIGNS.items()}
 
 
 def split_pieces(source: str, target: str) -> list[str]:
@@ -110,33 +113,24 @@ def score_marks(rows: Sequence[Mapping[str, str]], restored: Sequence[str]) -> d
         rows: Pairs with `source` and `target`.
         restored: A text for each, which adds to the source what is restored.
     """
-    names = {sign: name for name, sign in SIGNS.items()}
-    right: Counter[str] = Counter()
-    made: Counter[str] = Counter()
-    wanted: Counter[str] = Counter()
-    for row, output in zip(rows, restored):
-        source = row["source"]
-        for marks in zip(
-            *(list(_marks(source, split_pieces(source, text), names)) for text in (output, row["target"]))
-        ):
-            made[marks[0]] += 1
-            wanted[marks[1]] += 1
-            right[marks[0]] += marks[0] == marks[1]
-    return {
-        f"{name}_f1": 2 * right[name] / (made[name] + wanted[name])
-        for name in ("capital", *SIGNS)
-        if made[name] + wanted[name]
-    }
+    made, wanted = (
+        [mark for row, text in zip(rows, texts) for mark in _marks(row["source"], text)]
+        for texts in (restored, [row["target"] for row in rows])
+    )
+    names = [name for name in ("capital", *SIGNS) if name in {*made, *wanted}]
+    f1 = sklearn.metrics.f1_score(wanted, made, labels=names, average=None) if names else []
+    return {f"{name}_f1": float(of_name) for name, of_name in zip(names, f1)}
 
 
-def _marks(source: str, pieces: Sequence[str], names: Mapping[str, str]) -> Iterator[str]:
+def _marks(source: str, text: str) -> Iterator[str]:
     """Yield for each small letter whether it becomes a capital, for each white space and the end its sign."""
+    pieces = split_pieces(source, text)
     for character, piece in zip(source, pieces):
         if character.isspace():
-            yield names.get(piece[0], "")
+            yield _NAMES.get(piece[0], "")
         elif character.islower():
             yield "capital" if piece[0].isupper() else ""
-    yield names.get(pieces[-1][-1], "") if pieces and len(pieces[-1]) > 1 else ""
+    yield _NAMES.get(pieces[-1][-1], "") if pieces and len(pieces[-1]) > 1 else ""
 
 
 def most_frequent_marks(train: Iterable[Mapping[str, Any]], rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -50,11 +50,6 @@ def _expect_words(values: Any, name: str) -> list[str]:
     return values
 
 
-def tag_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct tags of the rows, sorted by code point, so that the order of the rows does not matter."""
-    return sorted({tag for row in rows for tag in row["tags"]})
-
-
 def encode_tagged(
     batch: Mapping[str, list], tokenizer: PreTrainedTokenizerBase, label2id: Mapping[str, int]
 ) -> dict[str, list]:

@@ -1,6 +1,6 @@
 """The base of every task: the rows of its files, what a model reads of them, scores, and baselines."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -10,6 +10,12 @@ from atenta.recipes.reading.splits import RowFormat
 Row = Mapping[str, Any]
 Answers = Sequence[Any]
 Baselines = Mapping[str, Callable[[Sequence[Row]], Answers]]
+
+
+def distinct_names(rows: Iterable[Row], column: str) -> list[str]:
+    """Return the distinct labels, or tags of lists, in a column, by code point: the order of rows does not matter."""
+    values = (row[column] for row in rows)
+    return sorted({name for value in values for name in ([value] if isinstance(value, str) else value)})
 
 
 class Task:

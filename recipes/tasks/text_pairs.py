@@ -4,32 +4,19 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from accelerate import PartialState
-from datasets import Dataset, Features, Value
+from datasets import Dataset
 
 from atenta.recipes.reading.file_formats import read_squad
-from atenta.recipes.reading.records import BadRow, Record, expect_any, expect_text
-from atenta.recipes.reading.splits import RowFormat
+from atenta.recipes.reading.records import BadRow, Record, expect_any
+from atenta.recipes.reading.splits import format_of_texts
 from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.tasks.documents import cut_sentences, read_documents
 
 _SHORTEST_SENTENCE = 30  # characters; shorter ones are headings, abbreviations and answers such as `Sim.`
 _SET_ASIDE = 0.2  # share of the training passages that validates if the validation rows are the test rows
-
-
-def check_text_pair(fields: Mapping[str, Any]) -> dict[str, str]:
-    """Return the row of a query and the text that it is to find.
-
-    Args:
-        fields: `anchor` and `positive`.
-
-    Raises:
-        ValueError: If one of them is missing, blank or not a text.
-    """
-    return {name: expect_text(fields.get(name), name) for name in ("anchor", "positive")}
 
 
 def _questions(path: str) -> Iterator[Record | BadRow]:
@@ -42,19 +29,18 @@ def _questions(path: str) -> Iterator[Record | BadRow]:
 
 
 def _sentences(path: str) -> Iterator[Record | BadRow]:
-    """Yield each sentence of a text with the next one of its paragraph."""
-    problem = f"{path}: found no paragraph of two sentences of {_SHORTEST_SENTENCE} characters; expected at least one"
-    return expect_any(_neighbours_in_file(path), problem)
+    """Return each sentence of a text with the next one of its paragraph."""
 
-
-def _neighbours_in_file(path: str) -> Iterator[Record | BadRow]:
-    for record in read_documents(path, "paragraph"):
-        if isinstance(record, BadRow):
-            yield record
-        else:
+    def pairs() -> Iterator[Record | BadRow]:
+        for record in read_documents(path, "paragraph"):
+            if isinstance(record, BadRow):
+                yield record
+                continue
             place, fields = record
-            for first, second in _neighbours(fields["text"]):
-                yield place, {"anchor": first, "positive": second}
+            yield from ((place, {"anchor": one, "positive": other}) for one, other in _neighbours(fields["text"]))
+
+    problem = f"{path}: found no paragraph of two sentences of {_SHORTEST_SENTENCE} characters; expected at least one"
+    return expect_any(pairs(), problem)
 
 
 def _neighbours(paragraph: str) -> list[tuple[str, str]]:
@@ -63,12 +49,8 @@ def _neighbours(paragraph: str) -> list[tuple[str, str]]:
     return [pair for pair in pairwise(sentences) if min(map(len, pair)) >= _SHORTEST_SENTENCE]
 
 
-TEXT_PAIRS = RowFormat(
-    Features({"anchor": Value("string"), "positive": Value("string")}),
-    check_text_pair,
-    columns=("anchor", "positive"),
-    readers={".json": _questions, ".txt": _sentences},
-    together="positive",
+TEXT_PAIRS = format_of_texts(  # a query, and the text that it is to find
+    "anchor", "positive", readers={".json": _questions, ".txt": _sentences}, together="positive"
 )
 
 
@@ -131,4 +113,4 @@ def read_neighbours(names: Sequence[str], held_out: str, count: int, seed: int) 
             kept.append(pair)
     if not kept:
         raise ValueError(f"{', '.join(names)}: found no two neighbouring sentences; expected at least two")
-    return Dataset.from_list([check_text_pair({"anchor": a, "positive": b}) for a, b in kept], TEXT_PAIRS.features)
+    return Dataset.from_list([TEXT_PAIRS.check({"anchor": a, "positive": b}) for a, b in kept], TEXT_PAIRS.features)

@@ -95,11 +95,6 @@ def _tag_token(tag: str) -> str:
     return f"<{tag}>"
 
 
-def tag_tokens(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the distinct tag tokens of the rows, sorted by code point: the order of the rows does not matter."""
-    return sorted({tag for row in rows for tag in row["tags"]})
-
-
 def merge_targets(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return one row for each source with its tags: its first target as `target`, and all as the list `targets`.
 

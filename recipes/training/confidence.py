@@ -19,10 +19,8 @@ _EXAMPLES = 10
 def fit_confidence(restorer: CharacterRestorer, sources: Sequence[str], pieces: Sequence[str]) -> float:
     """Set and return the temperature with which what characters become is most likely (Guo et al., 2017).
 
-    Args:
-        restorer: The tagger.
-        sources: Texts in NFC.
-        pieces: What each character of all sources becomes, one after another; what the tagger cannot make is left out.
+    Sources are in NFC, and `pieces` are what the characters of all of them become, one after another; what the tagger
+    cannot make is left out.
     """
     scored = list(restorer.score(sources))
     places = np.concatenate([of_batch for of_batch, _ in scored])

@@ -111,13 +111,9 @@ def score_generated(
 def decode_encoded(
     trainer: Seq2SeqRecipeTrainer, encoded: Dataset, search: DecodingArguments, keep_letters: bool = False
 ) -> list[list[GeneratedText]]:
-    """Return the outputs for encoded sources, best first. All processes share the work and return all outputs.
+    """Return the outputs for encoded sources, best first; with `keep_letters`, with the letters of their source.
 
-    Args:
-        trainer: Holds the model.
-        encoded: Column `input_ids`. The shortest are decoded first.
-        search: The width of the search, and the number of outputs.
-        keep_letters: Whether an output must have the letters of its source.
+    All processes share the work, the shortest sources first, and return all outputs.
     """
     order = _shortest_first(encoded)
     decoded = decode_n_best(
@@ -152,13 +148,7 @@ def save_decoded(
 ) -> list[tuple[Mapping[str, Any], str]]:
     """Score the answers to the tests, save the run, and print and return examples: rows and the model's answers.
 
-    Args:
-        trainer: Holds the model.
-        score: Takes rows and an answer to each.
-        tests: The rows of `test` and of further tests.
-        answers: For each test the answers of the `model` and of its baselines.
-        outputs: All outputs of the model for each row of `test`, best first.
-        about: What the card says of the data.
+    Arguments are those of [`save_tests`], but for `outputs`: all of the model for each row of `test`, best first.
     """
     save_tests(trainer, score, tests, answers, outputs=n_best_columns(outputs), about=about)
     shown = {"test": _EXAMPLES} | {name: 1 for name in tests if name != "test"}

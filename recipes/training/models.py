@@ -95,12 +95,7 @@ def load_or_create(
 def _load(
     options: ModelArguments, kind: str, auto_class: Any, expected: type[AtentaConfig], head: Mapping[str, Any]
 ) -> tuple[PreTrainedTokenizerBase, PreTrainedModel]:
-    """Load the tokenizer and the model that the options name, with the head of the task.
-
-    Raises:
-        OSError: If there is no such model.
-        ValueError: If it is damaged, of another type, or gives labels of another task.
-    """
+    """Load the tokenizer and the model that the options name, with the head of the task."""
     folder = find_model(options.model_name_or_path)
     saved = load_config(folder)
     # Models of other packages are accepted if their type has the task's head and the option that is set below.
@@ -137,9 +132,6 @@ def _extend(
     """Return a tokenizer that has the tags and, if it has units, those of the targets, and give the model vectors.
 
     With them it gets the characters of the texts that it lacks. All tokens that it had keep their vectors.
-
-    Raises:
-        ValueError: If its units are separated by another text.
     """
     saved = tokenizer.get_vocab()
     tokens = sorted(saved, key=saved.__getitem__)

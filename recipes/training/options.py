@@ -58,6 +58,12 @@ CountryOption = Annotated[
     Mark.INCIDENTAL,
     "country whose electricity is used, such as BRA: the card then states the CO2 of training",
 ]
+# Of the recipes that read pairs.
+SeveralTargetsOption = Annotated[
+    bool,
+    Mark.AFTER_TRAINING,
+    "test pairs with the same source and tags are one, and each of their targets is right",
+]
 # Of an encoder, alone or before a decoder.
 ConvolutionOption = Annotated[
     int | None, FROM_1, Mark.FIXED, "characters, an odd number, that a convolution before the blocks reads"
@@ -387,12 +393,7 @@ class RecipeArguments(TrainingArguments):
         }
 
     def settle_schedule(self, hidden_size: int, steps: int) -> None:
-        """Set warm-up and learning rate, unless they were given (Vaswani et al., 2017, equation 3).
-
-        Args:
-            hidden_size: Width of the model.
-            steps: Number of optimizer steps of the complete run.
-        """
+        """Set warm-up and learning rate for a complete run, unless given (Vaswani et al., 2017, equation 3)."""
         if self.warmup_steps is None:
             self.warmup_steps = max(1, min(4000, steps // 10))
         if self.learning_rate is None:

@@ -3,7 +3,7 @@
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from types import UnionType
@@ -91,13 +91,9 @@ def make_parser(*dataclasses: type, description: str, default_config: str) -> "_
 
 
 class _Parser(HfArgumentParser):
-    """Checks the ranges of numbers, and writes every error in one line.
+    """Checks the ranges of numbers, and writes every error in one line."""
 
-    Attributes:
-        config: Reads `--config` alone.
-    """
-
-    config: argparse.ArgumentParser
+    config: argparse.ArgumentParser  # reads `--config` alone
 
     @cached_property
     def options(self) -> dict[str, Option]:
@@ -199,10 +195,6 @@ def _as_value(node: yaml.Node, action: argparse.Action, parser: _Parser) -> Any:
     return values if several else values[0]
 
 
-def _members(hint: Any) -> Iterator[Any]:
-    """Yield the types of which a type hint is the union."""
-    if get_origin(hint) in (Union, UnionType):
-        for each in get_args(hint):
-            yield from _members(each)
-    else:
-        yield hint
+def _members(hint: Any) -> tuple[Any, ...]:
+    """Return the types of which a type hint is the union."""
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)

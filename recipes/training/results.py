@@ -160,7 +160,7 @@ def save_tests(
     """Score the answers to the tests and save the run, as [`save_run`] does; `others` are further arguments of it.
 
     Args:
-        trainer: Holds the model.
+        trainer: As in `save_run`.
         score: Takes rows and an answer to each.
         tests: The rows of `test` and of further tests, each with a `source` and a `target`.
         answers: For each test the answers of the `model` and of its baselines.
@@ -230,9 +230,7 @@ def print_examples(examples: Iterable[tuple[_Row, str]]) -> None:
 def say_if_equalled(scores: Mapping[str, Mapping[str, float]], steps: int) -> str | None:
     """Return a line about what scored as well as a model, or better, without one; None if nothing did.
 
-    Args:
-        scores: As `save_run` takes them. The first score decides.
-        steps: The steps that the model was trained.
+    The first score decides. The model was trained for `steps`.
     """
     name = next(iter(scores["model"]))
     sign = -1 if less_is_better(name) else 1

@@ -180,8 +180,7 @@ def _is_news(record: LogRecord) -> bool:
 def start_run(*options: Any) -> Run:
     """Set the number of threads and the seed, lock the output folder, and find the checkpoint to resume from.
 
-    Args:
-        options: The dataclasses of options of the recipe, `RecipeArguments` last.
+    The last of the dataclasses of options is `RecipeArguments`.
 
     Raises:
         SystemExit: If the launched processes do not see each other, a logger is not installed, the model could not be

@@ -30,7 +30,7 @@ from transformers.trainer import TRAINING_ARGS_NAME
 from transformers.trainer_utils import EvalLoopOutput, PredictionOutput, RemoveColumnsCollator
 
 from atenta.engines.saved_tensors import let_others_read
-from atenta.recipes.reading.records import printable
+from atenta.recipes.reading.records import exit_on
 from atenta.recipes.training.batching import BucketBatchSampler, check_budget, mask_some
 from atenta.recipes.training.checkpoints import (
     CheckpointCallback,
@@ -72,17 +72,7 @@ class RecipeTrainer(Trainer):
         *,
         length_columns: Sequence[str] = ("input_ids",),
     ):
-        """Prepare to train the model.
-
-        Args:
-            model: The model to train.
-            training: Options; they are copied, and the caller's object is never changed.
-            tokenizer: Saved with the model.
-            encoded: Rows of ids, `train` and `validation`; of `test`, if it is given, only a digest is kept.
-            data_collator: Makes a batch of rows.
-            compute_metrics: Scores the outputs for the validation rows.
-            preprocess_logits_for_metrics: Selects what is kept of the logits: see `logit_reductions.py`.
-            length_columns: Columns of lists whose lengths decide which texts share a batch.
+        """Prepare to train the model with a copy of the options; of the rows of `test`, if given, a digest is kept.
 
         Raises:
             SystemExit: If `--label_smoothing_factor` does not apply to the labels of the model.
@@ -132,10 +122,8 @@ class RecipeTrainer(Trainer):
                 diverges or writes too few checkpoints to average, or the checkpoint is of other rows, another
                 alphabet, other tags or labels, or another model. Nothing in the folder is changed then.
         """
-        try:
+        with exit_on(ValueError):
             self.get_train_dataloader()
-        except ValueError as error:
-            raise SystemExit(printable(str(error))) from None
         ended, checkpoint = False, None
         if run is not None:
             self.run, checkpoint = run, run.checkpoint
@@ -156,10 +144,8 @@ class RecipeTrainer(Trainer):
                 self.cost.stop()
             # The Trainer's mean loss covers only the steps since the run was last started.
             self.state.log_history = [entry for entry in self.state.log_history if "train_loss" not in entry]
-        try:
+        with exit_on(ValueError):
             averaged = checkpoints_to_average(self.args, self.state.log_history)
-        except ValueError as error:
-            raise SystemExit(printable(str(error))) from None
         if averaged:
             if self.is_world_process_zero():
                 check_intact(averaged)
@@ -207,12 +193,8 @@ class RecipeTrainer(Trainer):
 
     def get_train_dataloader(self) -> DataLoader:
         """Return the batches of this process: texts of similar length, or of any lengths if they are streamed."""
-        loading: dict[str, Any] = {
-            "num_workers": self.args.dataloader_num_workers,
-            "pin_memory": self.args.dataloader_pin_memory,
-            "persistent_workers": self.args.dataloader_persistent_workers,
-            "prefetch_factor": self.args.dataloader_prefetch_factor,
-        }
+        names = ("num_workers", "pin_memory", "persistent_workers", "prefetch_factor")
+        loading: dict[str, Any] = {name: getattr(self.args, f"dataloader_{name}") for name in names}
         model = self.model.get_base_model() if isinstance(self.model, PeftModel) else self.model
         accepted = inspect.signature(type(model).forward).parameters
         collate = RemoveColumnsCollator(self.data_collator, accepted)

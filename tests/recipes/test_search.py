@@ -14,7 +14,6 @@ from atenta import (
     AtentaEncoderForTokenClassification,
     AtentaPairVotesForCausalLM,
 )
-from atenta.recipes import search
 from atenta.recipes.retrieval import ALL, COMBINED, embed
 from atenta.recipes.search import format_results, load_encoder
 from atenta.recipes.training.results import table
@@ -144,7 +143,7 @@ def test_a_saved_index_is_reused(searched, run, given, tmp_path, monkeypatch, ca
         embedded.extend(texts)
         return embed(model, tokenizer, texts, batch_size)
 
-    monkeypatch.setattr(search, "embed", recording_embed)
+    monkeypatch.setattr("atenta.recipes.retrieval.embed", recording_embed)
     moved = shutil.copytree(given["model_name_or_path"], tmp_path / "moved")
     run("--query", *QUERIES, model_name_or_path=moved, num_results=2, output_dir=folder)
     assert not [path for path in folder.rglob("*") if path.suffix in (".pkl", ".pickle", ".bin")]

@@ -70,14 +70,8 @@ def finish(
 ) -> None:
     """Decode the test greedily and by beam search, and write the answer to a job.
 
-    A test of few words is decoded twice, and the second time counts: the first one allocates memory.
-
-    Args:
-        job: The job.
-        model: The trained model, a module of torch.
-        training_seconds: How long it was trained, validation included.
-        decode: Takes a number of beams, and returns the output for each line of the test.
-        packages: The packages whose versions matter.
+    `decode` takes a number of beams, and returns the output for each line of the test. A test of few words is decoded
+    twice, and the second time counts: the first one allocates memory. The seconds of training include validation.
     """
     model.eval()
     answer = {

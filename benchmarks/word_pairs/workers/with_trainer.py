@@ -29,7 +29,8 @@ from transformers import (
 )
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.transduction import check_pair, encode_pairs, tag_tokens
+from atenta.recipes.tasks.task import distinct_names
+from atenta.recipes.tasks.transduction import check_pair, encode_pairs
 
 _STEPS = 1_000_000  # of a schedule that follows the clock: only its fineness
 _WARMUP = 0.1  # of the time, as recipes do if they are not told otherwise
@@ -96,7 +97,7 @@ def train_bart(job: Job, clock: Clock) -> tuple[PreTrainedTokenizerBase, PreTrai
     tokenizer = AtentaTokenizer.from_texts(
         (row["source"] + row["target"] for row in rows["train"]),
         family="encoder-decoder",
-        tags=tag_tokens(chain(*rows.values(), _read(job, "test"))),
+        tags=distinct_names(chain(*rows.values(), _read(job, "test")), "tags"),
         targets=(row["target"] for row in rows["train"]),
         target_separator=job.separator,
     )

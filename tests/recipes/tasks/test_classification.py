@@ -1,7 +1,7 @@
 import pytest
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.classification import check_labelled_text, encode_labelled, label_names
+from atenta.recipes.tasks.classification import check_labelled_text, encode_labelled
 
 LABELS = {"nome": 0, "verbo": 1}
 
@@ -20,11 +20,6 @@ def batch(*rows):
 
 def test_a_label_may_be_a_number():
     assert check_labelled_text({"text": "a", "label": 0}) == {"text": "a", "text_pair": None, "label": "0"}
-
-
-def test_label_names():
-    rows = [{"label": "pt"}, {"label": "it"}, {"label": "pt"}]
-    assert label_names(rows) == label_names(reversed(rows)) == ["it", "pt"]
 
 
 # Encoding

@@ -15,6 +15,7 @@ from atenta.recipes.tasks.letters import LETTER_PAIRS
 from atenta.recipes.tasks.prompts import PROMPTS
 from atenta.recipes.tasks.questions import QUESTIONS
 from atenta.recipes.tasks.tagging import TAGGED_SENTENCES
+from atenta.recipes.tasks.task import distinct_names
 from atenta.recipes.tasks.text_pairs import TEXT_PAIRS
 from atenta.recipes.tasks.transduction import PAIRS
 
@@ -51,6 +52,15 @@ def test_rows_have_the_columns_of_their_format(row_format, fields):
     assert set(row_format.columns) <= set(fields) <= {*row_format.columns, *row_format.optional}
     row = row_format.check({**fields, "other": 4})
     assert Dataset.from_list([row], features=row_format.features).to_list() == [row]
+
+
+@pytest.mark.parametrize("order", [iter, reversed])
+def test_distinct_names(order):
+    labels = [{"label": "pt"}, {"label": "it"}, {"label": "pt"}]
+    assert distinct_names(order(labels), "label") == ["it", "pt"]
+    tags = [{"tags": ["<V>", "<3>", "<PL>"]}, {"tags": []}, {"tags": ["<V>", "<2>"]}]
+    assert distinct_names(order(tags), "tags") == ["<2>", "<3>", "<PL>", "<V>"]
+    assert distinct_names([{"tags": []}], "tags") == []
 
 
 @pytest.mark.parametrize(("name", "column"), TEXTS)

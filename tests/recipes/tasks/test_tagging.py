@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from atenta import AtentaTokenizer
-from atenta.recipes.tasks.tagging import check_tagged_words, encode_tagged, tag_names, tags_of_words
+from atenta.recipes.tasks.tagging import check_tagged_words, encode_tagged, tags_of_words
 
 TOKENIZER = AtentaTokenizer.from_alphabet("abcdé<>os ", family="encoder")
 LABELS = {"O": 0, "B-LOC": 1, "I-LOC": 2}
@@ -44,11 +44,6 @@ def test_a_word_may_have_a_space():
 def test_malformed_row(words, tags, found):
     with pytest.raises(ValueError, match=f"found .*{found}.*; expected"):
         check_tagged_words({"words": words, "tags": tags})
-
-
-def test_tag_names():
-    rows = [{"tags": ["O", "B-X", "I-X"]}, {"tags": ["O"]}]
-    assert tag_names(rows) == tag_names(reversed(rows)) == ["B-X", "I-X", "O"]
 
 
 # Encoding

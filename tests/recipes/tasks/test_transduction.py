@@ -9,7 +9,6 @@ from atenta.recipes.tasks.transduction import (
     encode_pairs,
     measure_lengths,
     nearest_target,
-    tag_tokens,
 )
 from atenta.tokenization.text_windows import GAP
 
@@ -45,12 +44,6 @@ def test_tag_with_the_name_of_another_token(tag):
     with pytest.raises(ValueError, match=f"found the tag '{tag}'"):
         check_pair({"source": "a", "target": "b", "tags": f"V;{tag}"})
     assert check_pair({"source": "a", "target": "b", "tags": f"V;{tag}s"})["tags"] == ["<V>", f"<{tag}s>"]
-
-
-def test_tag_tokens():
-    rows = [{"tags": ["<V>", "<3>", "<PL>"]}, {"tags": []}, {"tags": ["<V>", "<2>"]}]
-    assert tag_tokens(rows) == tag_tokens(reversed(rows)) == ["<2>", "<3>", "<PL>", "<V>"]
-    assert tag_tokens([{"tags": []}]) == []
 
 
 # Encoding
