@@ -29,7 +29,7 @@ from .onnx_models import OnnxGenerator, OnnxHead, count_cores
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
 from .text_ids import TextIds
-from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
+from .token_search import LetterLock, SearchInputs, TokenModel, search_tokens, stream_tokens
 
 _BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
 
@@ -213,7 +213,7 @@ class Engine:
 
         def search_batch(numbers: list[int]) -> None:
             inputs, wanted = self._inputs([encoded[number] for number in numbers], search, keep_letters)
-            for number, limit, outputs in zip(numbers, wanted, search_tokens(generator.begin(), **inputs)):
+            for number, limit, outputs in zip(numbers, wanted, search_tokens(generator.begin(), inputs)):
                 decoded = [
                     GeneratedText(
                         self.tokenizer.decode(each.token_ids),
@@ -254,8 +254,8 @@ class Engine:
             windows = cut_text(text, self._window_length and self._window_length - 1, self._characters)
         encoded = self._encode([part for part, gap in windows])
         inputs = [self._inputs([of_text + ids], search, keep_letters) for ids in encoded]
-        first = stream_tokens(generator.begin(), **inputs[0][0])  # refuses beams now, not when it is first asked
-        found = chain([first], (stream_tokens(generator.begin(), **each) for each, _ in inputs[1:]))
+        first = stream_tokens(generator.begin(), inputs[0][0])  # refuses beams now, not when it is first asked
+        found = chain([first], (stream_tokens(generator.begin(), each) for each, _ in inputs[1:]))
 
         def limited(token_ids: Iterator[int], limit: int, wanted: int) -> Iterator[int]:
             count = 0
@@ -268,7 +268,7 @@ class Engine:
         def stream_windows() -> Iterator[str]:
             for (part, gap), token_ids, (each, wanted) in zip(windows, found, inputs):
                 if part or not self._reads_sources:
-                    yield from self.tokenizer.stream(limited(token_ids, each["limits"].item(), wanted.item()))
+                    yield from self.tokenizer.stream(limited(token_ids, each.limits.item(), wanted.item()))
                 yield from gap
 
         return stream_windows()
@@ -365,8 +365,8 @@ class Engine:
 
     def _inputs(
         self, encoded: Sequence[Sequence[int]], search: SearchOptions, keep_letters: bool
-    ) -> tuple[dict[str, Any], np.ndarray]:
-        """Return the arguments of a search over some texts, and the limits that the positions of the model may lower.
+    ) -> tuple[SearchInputs, np.ndarray]:
+        """Return the inputs of a search over some texts, and the limits that the positions of the model may lower.
 
         A text that has ended would otherwise be read on beside others, beyond what the model has learned.
         """
@@ -380,8 +380,7 @@ class Engine:
         if self._longest is not None:
             read = 1 if self._reads_sources else attention_mask.sum(-1)
             limits = np.minimum(limits, self._longest + 1 - read)
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "options": search, "lock": lock}
-        return {**inputs, "limits": limits}, wanted
+        return SearchInputs(input_ids, attention_mask, search, limits, lock), wanted
 
     def _lacks_positions(self) -> ValueError:
         return ValueError(
