@@ -182,7 +182,11 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
             f"{line.where}: found {line.strip()!r:.80}; expected "
             + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
         )
-    _expect_text(json.dumps(fields, ensure_ascii=False), line.where)
+    text = json.dumps(fields, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{line.where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
     for name, value in fields.items():
         if value is not None and name in {*names, *_OPTIONAL_FIELDS}:
             _check_field(value, *_OPTIONAL_FIELDS.get(name, (str, "a text")), f"`{name}`", line.where)
@@ -205,13 +209,6 @@ def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -
     for each in value if isinstance(value, list) else [value]:
         if isinstance(value, list) and not (isinstance(each, str) and each.strip()):
             raise ValueError(f"{where}: found {each!r:.80} in {name}; expected texts that are not blank")
-
-
-def _expect_text(text: str, where: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
 
 
 def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] = ()) -> None:
@@ -294,17 +291,16 @@ class LineWriter:
         """
         self._output, self._about = output, json.loads(json.dumps(about))  # as it is read back
         self.done: dict[str, Any] = {"lines": 0, "digest": None, "bytes": 0}
-        self._progress = None if output is None else _progress_of(output)
-        self._file: BinaryIO
-        if output is None or self._progress is None:
+        if output is None:
             return
+        self._progress = _progress_of(output)
         if resume:
             self._read_progress(output, self._progress)
         else:
             check_output_file(output)
         self._note_progress()  # before there is a file, which would seem complete without it
         try:
-            self._file = open(output, "r+b" if output.exists() else "xb")  # noqa: SIM115  # closed by __exit__
+            self._file: BinaryIO = open(output, "r+b" if output.exists() else "xb")  # noqa: SIM115  # closed by __exit__
         except FileExistsError:  # a link to nothing, or made in the meantime, by another program
             self._progress.unlink()
             raise
@@ -312,11 +308,9 @@ class LineWriter:
         self._file.seek(self.done["bytes"])
 
     def _read_progress(self, output: Path, progress: Path) -> None:
+        if not progress.exists() and output.exists():
+            raise ValueError(f"{output} has no {progress.name} beside it: it is complete, or was made without one.")
         if not progress.exists():
-            if output.exists():
-                raise ValueError(
-                    f"{output} has no {progress.name} beside it: it is complete, or was made without one."
-                )
             return
         try:
             saved = json.loads(progress.read_bytes())
@@ -333,32 +327,30 @@ class LineWriter:
             raise ValueError(f"{output} is shorter than {progress.name} says: remove both, and begin again.")
 
     def __enter__(self) -> "LineWriter":
-        """Return the writer."""
         return self
 
     def write(self, text: str, last: InputLine | None = None) -> None:
         """Write results, and note that they go as far as the line `last`, or not further than those before."""
-        if self._output is None or self._progress is None:
+        if self._output is None:
             print_results(text)
-        else:
-            self._file.write(text.encode())
-            self._file.flush()
-            if last is not None:
-                self.done |= {"lines": last.lines, "digest": last.digest.hexdigest()}
-            self.done["bytes"] = self._file.tell()
-            self._note_progress()
+            return
+        self._file.write(text.encode())
+        self._file.flush()
+        if last is not None:
+            self.done |= {"lines": last.lines, "digest": last.digest.hexdigest()}
+        self.done["bytes"] = self._file.tell()
+        self._note_progress()
 
     def _note_progress(self) -> None:
-        if self._progress is not None:
-            part = self._progress.with_name(f"{self._progress.name}.part")
-            part.write_text(json.dumps({"about": self._about, **self.done}), encoding="utf-8")
-            part.replace(self._progress)
+        part = self._progress.with_name(f"{self._progress.name}.part")
+        part.write_text(json.dumps({"about": self._about, **self.done}), encoding="utf-8")
+        part.replace(self._progress)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Close the file and, if it is complete, remove what says how far it goes."""
-        if self._output is not None and self._progress is not None:
+        if self._output is not None:
             self._file.close()
             if kind is None:
                 self._progress.unlink(missing_ok=True)

@@ -82,7 +82,6 @@ class Engine:
         self._longest, self._window_length = learned_positions(config), config.get("window_length")
 
     def __repr__(self) -> str:
-        """Return the class of the model and where it runs."""
         return f"<Engine: {class_of(self.config)} in {self.name}>"
 
     def generate(
@@ -153,12 +152,7 @@ class Engine:
     ) -> list[list[GeneratedText]]:
         """Return the `num_return_sequences` best texts, or samples, for each text, with their scores.
 
-        Args:
-            texts: texts, as in [`Engine.generate`].
-            tags: the feature tags of each text, as in [`Engine.generate`].
-            keep_letters: as in [`Engine.generate`].
-            batch_size: as in [`Engine.generate`].
-            options: as in [`Engine.generate`].
+        The arguments are those of [`Engine.generate`].
 
         Returns:
             For each text, the generated ones, best first; fewer than asked for if `keep_letters` allows no more.
