@@ -29,6 +29,7 @@ from .modeling_transformer import (
     check_one_input,
     classifier_dropout,
     share_of_batch,
+    without_states,
 )
 from .positions import RotaryPositions, position_ids_from_mask, source_positions
 
@@ -236,13 +237,7 @@ class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, AtentaGenerationMix
         loss = None
         if labels is not None:
             loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
-        return CausalLMOutputWithPast(
-            loss=loss,
-            logits=logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
-            **{CACHE_NAME: outputs.get(CACHE_NAME)},
-        )
+        return CausalLMOutputWithPast(loss=loss, logits=logits, **without_states(outputs))
 
 
 # This adds an entry to a table of transformers. With label smoothing, its Trainer shifts the labels only for the class
@@ -305,10 +300,4 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         if labels is not None:
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
             loss = share_of_batch(loss, labels, num_items_in_batch)
-        return SequenceClassifierOutputWithPast(
-            loss=loss,
-            logits=logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
-            **{CACHE_NAME: outputs.get(CACHE_NAME)},
-        )
+        return SequenceClassifierOutputWithPast(loss=loss, logits=logits, **without_states(outputs))

@@ -26,7 +26,13 @@ from .block import TransformerBlock
 from .downsampling import DownsampledBlocks
 from .embeddings import Embeddings
 from .local_context import HashedNgrams, SharedNgrams, ShortConvolution
-from .modeling_transformer import AtentaTransformerPreTrainedModel, check_one_input, classifier_dropout, share_of_batch
+from .modeling_transformer import (
+    AtentaTransformerPreTrainedModel,
+    check_one_input,
+    classifier_dropout,
+    share_of_batch,
+    without_states,
+)
 from .positions import RotaryPositions, source_positions
 
 
@@ -201,9 +207,7 @@ class AtentaEncoderWithHead(AtentaEncoderPreTrainedModel):
         outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         logits = self.compute_logits(outputs)
         loss = None if labels is None else self.compute_loss(logits, labels, **kwargs)
-        return self.output_class(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+        return self.output_class(loss=loss, logits=logits, **without_states(outputs))
 
 
 class AtentaEncoderForSequenceClassification(AtentaEncoderWithHead):
@@ -297,6 +301,5 @@ class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
             loss=loss,
             start_logits=start_logits.contiguous(),
             end_logits=end_logits.contiguous(),
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            **without_states(outputs),
         )

@@ -10,7 +10,7 @@ from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
 from .modeling_encoder import AtentaEncoderModel, AtentaEncoderPreTrainedModel, AtentaEncoderWithHead
-from .modeling_transformer import share_of_batch
+from .modeling_transformer import share_of_batch, without_states
 
 
 class AtentaEncoderForMaskedLM(AtentaEncoderWithHead):
@@ -114,8 +114,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
             loss=loss,
             prediction_logits=prediction_logits,
             seq_relationship_logits=seq_relationship_logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            **without_states(outputs),
         )
 
 
