@@ -356,11 +356,12 @@ class LineWriter:
                 self._progress.unlink(missing_ok=True)
 
 
-def warn_of_tabs(fields: Mapping[str, Any]) -> None:
+def warn_of_tabs(lines: Iterable[Mapping[str, Any]]) -> None:
     """Warn once for each file whose lines, read as texts, are rows of a table."""
-    if "\t" in fields.get("text", ""):
-        file = fields.get("where", "").partition(", line ")[0]
-        warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
+    for fields in lines:
+        if "\t" in fields.get("text", ""):
+            file = fields.get("where", "").partition(", line ")[0]
+            warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
 
 
 def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:
