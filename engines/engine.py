@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -310,7 +309,8 @@ class Engine:
         if len(batches) == 1:
             return work(batches[0])
         with ThreadPoolExecutor(self._threads) as pool, progress(len(batches), "batch") as count:
-            deque((count(1) for _ in pool.map(work, batches)), maxlen=0)
+            for _ in pool.map(work, batches):
+                count(1)
 
     @cached_property
     def _base_letters(self) -> list[int]:

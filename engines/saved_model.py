@@ -269,9 +269,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def load_config(folder: Path, *, trust_remote_code: bool = False) -> "PreTrainedConfig":
     """Load the configuration of a saved model of any type into transformers.
 
-    Args:
-        folder: the model's folder.
-        trust_remote_code: whether code in the folder is run if the type of the model is not known.
+    With `trust_remote_code`, code in the folder is run if the type of the model is not known.
 
     Raises:
         ValueError: If it is damaged, or its type is not known.
@@ -285,10 +283,7 @@ def load_config(folder: Path, *, trust_remote_code: bool = False) -> "PreTrained
 def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: Any) -> "PreTrainedTokenizerBase":
     """Load the tokenizer of a saved model of any type; that of a model of this package is an `AtentaTokenizer`.
 
-    Args:
-        folder: the model's folder.
-        trust_remote_code: whether code in the folder is run if the class of the tokenizer is not known.
-        options: as in `AutoTokenizer.from_pretrained`.
+    With `trust_remote_code`, code in the folder is run if its class is not known. Options are as in `from_pretrained`.
 
     Raises:
         ValueError: If it is damaged, or its class is not known.
@@ -312,11 +307,7 @@ def load_weights(
 ) -> "PreTrainedModel":
     """Load a saved model into torch, in evaluation mode.
 
-    Args:
-        model_class: its class, or an auto class of transformers.
-        folder: its folder.
-        trust_remote_code: whether code in the folder is run if the type of the model is not known.
-        options: as in `from_pretrained`.
+    The class may be an auto class of transformers. Other arguments are as in `load_config` and `from_pretrained`.
 
     Raises:
         ValueError: If the weights are not safetensors, not all there, or damaged.
