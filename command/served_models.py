@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 from unicodedata import normalize
 
 from atenta.command.predictors import (
@@ -109,16 +109,11 @@ def name_engine(options: PredictOptions) -> str:
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
     kind = kind_of(config) if is_ours(config) else None
-    if kind is None or "engine" not in _SERVED[kind.name][1]:
-        return f"torch, with {folder}"
-    name, quantization = choose_engine(folder, options.engine, options.quantization)
-    match name:
-        case "torch":
-            return f"torch, with {folder}"
-        case "onnx":
+    if kind is not None and "engine" in _SERVED[kind.name][1]:
+        name, quantization = choose_engine(folder, options.engine, options.quantization)
+        if name == "onnx":
             return f"onnxruntime, with {next(path for path in first_files(folder, quantization) if path.is_file())}"
-        case _:
-            assert_never(name)
+    return f"torch, with {folder}"
 
 
 def _load_engine(options: PredictOptions, folder: Path) -> Engine:

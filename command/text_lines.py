@@ -11,7 +11,6 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
@@ -112,20 +111,19 @@ class LineReader:
 
 def chunks_of(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     """Yield lists of `size` items; where an error ends them, first those that came before it."""
-    reading = iter(items)
-    while True:
-        chunk, problem = [], None
-        try:
-            for item in islice(reading, size):
-                chunk.append(item)  # what came before an error is kept
-        except (OSError, ValueError) as error:
-            problem = error
+    chunk: list[_Item] = []
+    try:
+        for item in items:
+            chunk.append(item)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except (OSError, ValueError):
         if chunk:
             yield chunk
-        if problem is not None:
-            raise problem
-        if len(chunk) < size:
-            return
+        raise
+    if chunk:
+        yield chunk
 
 
 def _decode(content: bytes, where: str, line_start: str) -> InputLine:

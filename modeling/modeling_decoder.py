@@ -287,14 +287,12 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         )
         hidden_states = outputs.last_hidden_state
         batch, length = hidden_states.shape[:2]
-        real = None
+        real = torch.ones(batch, length, dtype=torch.bool, device=hidden_states.device)
         if attention_mask is not None and attention_mask.ndim == 2:
             real = attention_mask[:, -length:] != 0
         elif input_ids is not None and self.config.pad_token_id is not None:
             real = input_ids != self.config.pad_token_id
-        last = torch.full((batch,), length - 1, device=hidden_states.device)
-        if real is not None:
-            last = (torch.arange(length, device=hidden_states.device) * real.to(hidden_states.device)).argmax(-1)
+        last = (torch.arange(length, device=hidden_states.device) * real.to(hidden_states.device)).argmax(-1)
         logits = self.score(self.dropout(hidden_states[torch.arange(batch, device=hidden_states.device), last]))
         loss = None
         if labels is not None:
