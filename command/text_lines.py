@@ -204,8 +204,8 @@ def _no_number(name: str) -> None:
 def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -> None:
     if not isinstance(value, types):
         raise ValueError(f"{where}: found {value!r:.80} as {name}; expected {expected}")
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(value, list) and not (isinstance(each, str) and each.strip()):
+    for each in value if isinstance(value, list) else []:
+        if not (isinstance(each, str) and each.strip()):
             raise ValueError(f"{where}: found {each!r:.80} in {name}; expected texts that are not blank")
 
 

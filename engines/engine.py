@@ -200,7 +200,6 @@ class Engine:
         keep_letters: bool,
         batch_size: int,
     ) -> list[list[GeneratedText]]:
-        """Return the outputs for ids, best first."""
         size = max(1, min(batch_size, -(-len(encoded) // self._threads)))  # so that each thread has some of them
         found: list[list[GeneratedText]] = [[]] * len(encoded)
 
@@ -327,7 +326,6 @@ class Engine:
         return encoded
 
     def _tag_ids(self, tags: Sequence[Sequence[str]] | None, count: int) -> list[list[int]]:
-        """Return the ids of the feature tags of each text."""
         if tags is None:
             return [[] for _ in range(count)]
         known = self.tokenizer.tags

@@ -232,7 +232,6 @@ def _facts(folder: Path, found: PushFiles) -> CardFacts:
 
 
 def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> _Push:
-    """Compare files with those of a repository."""
     try:
         found = api.model_info(repository)
     except RepositoryNotFoundError:
