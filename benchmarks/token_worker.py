@@ -17,7 +17,7 @@ import numpy as np
 from atenta.engines.choice import ONNX_FOLDER, Quantization
 from atenta.engines.onnx_models import OnnxGenerator
 from atenta.engines.search_options import SearchOptions
-from atenta.engines.token_search import search_tokens
+from atenta.engines.token_search import SearchInputs, search_tokens
 
 FIRST_CHARACTER, LAST_CHARACTER = 3, 127  # as in measuring.py, which imports torch
 
@@ -39,7 +39,7 @@ def bind_search(
 
     def search_some(ids: np.ndarray) -> int:
         limits = np.full(len(ids), max_new_tokens)
-        found = search_tokens(generator.begin(), ids, np.ones_like(ids), options, limits)
+        found = search_tokens(generator.begin(), SearchInputs(ids, np.ones_like(ids), options, limits))
         return min(len(outputs[0].token_ids) for outputs in found)
 
     def search(ids: np.ndarray) -> int:

@@ -138,9 +138,7 @@ def _as_it_is(text: str) -> _Answer:
 def _read(reader: WindowReader, texts: list[str], variant: str | None) -> list[_Answer]:
     given = "".join(texts)
     restored = code_points(given).copy()
-    best: np.ndarray = np.ones(len(given), np.float32)
-    stands: np.ndarray = np.ones(len(given), np.float32)
-    either: np.ndarray = np.ones(len(given), np.float32)
+    best, stands, either = np.ones((3, len(given)), np.float32)
     differs = np.zeros(len(given), bool)
     differs[[match.start() for match in _PORTUGAL.places.finditer(given)]] = True
     label_of = reader.codes.label_of

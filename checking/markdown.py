@@ -2,8 +2,8 @@
 
 import html
 import re
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_inline import StateInline, entity, image, text
@@ -18,10 +18,9 @@ _SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are not markup
 
 def markdown_pieces(source: str) -> Iterator[list[Piece]]:
     """Yield the pieces of each block. Front matter is left out."""
+    rest = source
     if front := FRONT_MATTER.match(source):  # as many empty lines keep the numbers of the others
         rest = "\n" * len(LINE_END.findall(front.group())) + source[front.end() :]
-    else:
-        rest = source
     starts = line_starts(source)
     parser = _parser()
     references: dict = {}
@@ -41,27 +40,19 @@ def markdown_pieces(source: str) -> Iterator[list[Piece]]:
 def _parser() -> MarkdownIt:
     """Return a parser of blocks whose inline rules record what is text."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["inline", "text_join"])
-    parser.inline.ruler.at("text", _record_text)
-    parser.inline.ruler.at("entity", _record_entity)
+    parser.inline.ruler.at("text", partial(_record, text))
+    parser.inline.ruler.at("entity", partial(_record, entity))
     parser.inline.ruler.at("image", _enter_image)
     return parser
 
 
-def _record_text(state: StateInline, silent: bool) -> bool:
+def _record(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
     start = state.pos
-    found = text(state, silent)
+    found = rule(state, silent)
     if found and not silent:
         shift = state.env["shift"]
-        state.env["spans"].append((start + shift, state.pos + shift, None))
-    return found
-
-
-def _record_entity(state: StateInline, silent: bool) -> bool:
-    start = state.pos
-    found = entity(state, silent)
-    if found and not silent:
-        shift = state.env["shift"]
-        state.env["spans"].append((start + shift, state.pos + shift, html.unescape(state.src[start : state.pos])))
+        stand_in = html.unescape(state.src[start : state.pos]) if rule is entity else None
+        state.env["spans"].append((start + shift, state.pos + shift, stand_in))
     return found
 
 

@@ -66,10 +66,6 @@ def _markdown(source: str, ending: str) -> Iterator[list[Piece]]:
             yield pieces
 
 
-def _html(source: str, ending: str) -> Iterator[list[Piece]]:
-    return html_pieces(source)
-
-
 def _text(source: str, ending: str) -> Iterator[list[Piece]]:
     """Yield the lines of each paragraph."""
     lines: list[Piece] = []
@@ -103,7 +99,7 @@ _CODE = frozenset(
 )
 ENDINGS: dict[str, Extract] = {
     **dict.fromkeys((".md", ".markdown", ".mdx", ".qmd"), _markdown),
-    **dict.fromkeys((".html", ".htm", ".xhtml", ".vue", ".svelte"), _html),
+    **dict.fromkeys((".html", ".htm", ".xhtml", ".vue", ".svelte"), lambda source, ending: html_pieces(source)),
     **dict.fromkeys((".json", ".jsonl", ".yaml", ".yml"), code_pieces),
     **dict.fromkeys((".srt", ".vtt"), _subtitles),
     **dict.fromkeys(_CODE, code_pieces),

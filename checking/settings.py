@@ -1,6 +1,7 @@
 """The settings of a project, and the files that are checked."""
 
 import os
+import shutil
 import subprocess
 import tomllib
 from collections.abc import Iterator, Sequence
@@ -8,6 +9,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..generation_options import is_number
 from ..restoration.spans import VARIANTS
 
 CONFIGURATION = ".atenta-check.toml"
@@ -86,7 +88,7 @@ def _check(path: Path, table: dict[str, Any]) -> Settings:
         if key not in _KINDS:
             raise ValueError(f"{path} has {key!r}; expected {', '.join(_KINDS)}.")
         if key == "min-confidence":
-            good = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
+            good = is_number(value, 0, 1)
         elif key == "variant":
             good = isinstance(value, str) and value in VARIANTS
         else:
@@ -127,19 +129,17 @@ def _through_link(path: Path, folder: Path) -> bool:
 
 
 def _list_folder(folder: Path) -> Iterator[str]:
-    try:
+    if shutil.which("git"):
         listed = subprocess.run(
             ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             capture_output=True,
             env={**os.environ, "LC_ALL": "C"},
         )
-    except FileNotFoundError:  # git is not installed
-        listed = None
-    if listed is not None and listed.returncode == 0:
-        yield from sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})
-        return
-    if listed is not None and b"not a git repository" not in listed.stderr:
-        raise OSError(f"git cannot list {folder}: {listed.stderr.decode(errors='replace').strip()}")
+        if listed.returncode == 0:
+            yield from sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})
+            return
+        if b"not a git repository" not in listed.stderr:
+            raise OSError(f"git cannot list {folder}: {listed.stderr.decode(errors='replace').strip()}")
     for place, folders, names in os.walk(folder):
         folders[:] = sorted(each for each in folders if not each.startswith("."))
         yield from (os.path.relpath(Path(place, name), folder) for name in sorted(names) if not name.startswith("."))

@@ -5,12 +5,18 @@ import os
 import tempfile
 import unicodedata
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from ..tokenization.base_letters import strip_accents
 
-_MARKED = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+_ENCODINGS = (  # by the byte order mark, if there is one
+    (codecs.BOM_UTF8, ("utf-8",)),
+    (codecs.BOM_UTF16_LE, ("utf-16-le",)),
+    (codecs.BOM_UTF16_BE, ("utf-16-be",)),
+    (b"", ("utf-8", "cp1252")),
+)
 
 
 class DecodedText(NamedTuple):
@@ -33,20 +39,13 @@ def decode(content: bytes) -> DecodedText:
     Raises:
         ValueError: If they are not text: a null character, or bytes that stand for nothing in Windows-1252.
     """
-    mark, encoding = next((each for each in _MARKED if content.startswith(each[0])), (b"", "utf-8"))
-    try:
-        try:
+    mark, encodings = next(each for each in _ENCODINGS if content.startswith(each[0]))
+    for encoding in encodings:
+        with suppress(UnicodeDecodeError):
             text = content[len(mark) :].decode(encoding)
-        except UnicodeDecodeError:
-            if mark:
-                raise
-            encoding = "cp1252"
-            text = content.decode(encoding)
-    except UnicodeDecodeError:
-        raise ValueError("binary") from None
-    if "\0" in text:
-        raise ValueError("binary")
-    return DecodedText(text, encoding, mark)
+            if "\0" not in text:
+                return DecodedText(text, encoding, mark)
+    raise ValueError("binary")
 
 
 def replace_characters(decoded: DecodedText, changes: Mapping[int, str]) -> bytes:

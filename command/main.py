@@ -360,7 +360,7 @@ def evaluate(
             found = "a folder" if test_file.is_dir() else "no such file"
             raise FileNotFoundError(f"{test_file}: found {found}; expected a file")
         find_model(model, with_code=trust_remote_code)
-        module = import_with_extra("atenta.command.evaluate", "recipes")
+        module = import_with_extra("atenta.command.evaluate")
         from atenta.command.predict import check_device
         from atenta.command.served_models import PredictOptions
 

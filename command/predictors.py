@@ -123,8 +123,7 @@ class LabelPredictor(Predictor):
         self.reads_pairs = saved.get("text_pairs", True)  # older models do not say what they were trained on
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        for each in fields:
-            warn_of_tabs(each)
+        warn_of_tabs(fields)
         outputs: dict[int, Any] = {}  # by the number of the line: texts and pairs are read apart
         for is_pair in (False, True):
             of_kind = {n: each for n, each in enumerate(fields) if (each.get("text_pair") is not None) == is_pair}
@@ -153,8 +152,7 @@ class TagPredictor(Predictor):
         self._engine = engine
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
-        for each in fields:
-            warn_of_tabs(each)
+        warn_of_tabs(fields)
         rows = [each.get("words") or each["text"].split() for each in fields]
         encode, id2label = self._engine.tokenizer.encode, class_names(self._engine.config)
         outputs = iter(self._engine.predict([" ".join(words) for words in rows if words]))

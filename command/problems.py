@@ -24,7 +24,6 @@ class Problems:
     """
 
     def __init__(self) -> None:
-        """Begin with none."""
         self._counts: Counter[str] = Counter()
 
     def add(self, message: str, source: str | None = None) -> None:

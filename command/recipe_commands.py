@@ -47,7 +47,7 @@ class RecipeCommand(TyperCommand):
         recipe = ctx.params.get("recipe")
         if recipe not in RECIPES:
             return super().shell_complete(ctx, incomplete)
-        names = import_with_extra("atenta.recipes.option_table", "recipes").option_names(recipe)
+        names = import_with_extra("atenta.recipes.option_table").option_names(recipe)
         found = [f"--{name}" for name in names if f"--{name}".startswith(incomplete)]
         return [SimpleNamespace(type="plain", value=name, help=None) for name in found]
 
@@ -76,12 +76,12 @@ def train(
         )
     sys.argv = [f"atenta train {recipe}", *context.args]
     try:
-        table = import_with_extra("atenta.recipes.option_table", "recipes")
+        table = import_with_extra("atenta.recipes.option_table")
         if {"-h", "--help"} & {*context.args}:
             table.print_help(recipe, context.args)
             return
         table.check_names(recipe, context.args)
-        module = import_with_extra(f"atenta.recipes.{recipe}", "recipes")
+        module = import_with_extra(f"atenta.recipes.{recipe}")
         run_recipe = import_module("atenta.recipes.training.runs").run_recipe
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
@@ -110,9 +110,9 @@ def _run_script(name: str, extra: str, arguments: list[str]) -> None:
         module.main(arguments)
 
 
-def import_with_extra(module: str, extra: str) -> Any:
-    """Return a module that needs the packages of an extra."""
-    with naming_extra(extra):
+def import_with_extra(module: str) -> Any:
+    """Return a module that needs the packages of the extra `recipes`."""
+    with naming_extra("recipes"):
         return import_module(module)
 
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any
 from unicodedata import normalize
 
 from atenta.command.predictors import (
@@ -109,36 +109,27 @@ def name_engine(options: PredictOptions) -> str:
     folder = find_model(options.model, with_code=options.trust_remote_code)
     config = read_config(folder)
     kind = kind_of(config) if is_ours(config) else None
-    if kind is None or "engine" not in _SERVED[kind.name][1]:
-        return f"torch, with {folder}"
-    name, quantization = choose_engine(folder, options.engine, options.quantization)
-    match name:
-        case "torch":
-            return f"torch, with {folder}"
-        case "onnx":
+    if kind is not None and "engine" in _SERVED[kind.name][1]:
+        name, quantization = choose_engine(folder, options.engine, options.quantization)
+        if name == "onnx":
             return f"onnxruntime, with {next(path for path in first_files(folder, quantization) if path.is_file())}"
-        case _:
-            assert_never(name)
+    return f"torch, with {folder}"
 
 
 def _load_engine(options: PredictOptions, folder: Path) -> Engine:
     return load_engine(folder, options.engine, quantization=options.quantization)
 
 
-def _load_restorer(options: PredictOptions, folder: Path) -> Predictor:
+def _load_restorer(options: PredictOptions, folder: Path) -> Any:
     from atenta import CharacterRestorer
 
-    restorer = CharacterRestorer.from_pretrained(folder, engine=options.engine, quantization=options.quantization)
-    return CharacterPredictor(restorer, options.min_confidence)
+    return CharacterRestorer.from_pretrained(folder, engine=options.engine, quantization=options.quantization)
 
 
 def _load_letters(options: PredictOptions, folder: Path) -> Predictor:
-    from atenta import CharacterRestorer
     from atenta.phonemization.letter_tagger import LetterTagger
 
-    tagger = LetterTagger(
-        CharacterRestorer.from_pretrained(folder, engine=options.engine, quantization=options.quantization)
-    )
+    tagger = LetterTagger(_load_restorer(options, folder))
 
     def write(fields: list[Mapping[str, Any]], problems: Problems) -> list[list[tuple[str, float]]]:
         texts, tags = zip(*(part_tags(each, bool(tagger.tags)) for each in fields))
@@ -254,7 +245,10 @@ _Load = Callable[[PredictOptions, Path], Predictor]
 _SERVED: dict[str, tuple[_Load, Sequence[str]]] = {
     "text2text-generation": (_load_text_engine, ("keep_letters", "ensemble", "generate", "device", *_ENGINES)),
     **dict.fromkeys(("text-generation", "prompt-answering"), (_load_text_engine, ("generate", *_ENGINES))),
-    "character-restoration": (_load_restorer, ("min_confidence", *_ENGINES)),
+    "character-restoration": (
+        lambda options, folder: CharacterPredictor(_load_restorer(options, folder), options.min_confidence),
+        ("min_confidence", *_ENGINES),
+    ),
     "letters-to-units": (_load_letters, _ENGINES),
     "question-answering": (lambda *loaded: AnswerPredictor(_pipeline("question-answering", *loaded)), ("device",)),
     "text-classification": (lambda *loaded: LabelPredictor(_load_engine(*loaded)), _ENGINES),

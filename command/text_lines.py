@@ -11,7 +11,6 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, TypeVar
@@ -112,20 +111,19 @@ class LineReader:
 
 def chunks_of(items: Iterable[_Item], size: int) -> Iterator[list[_Item]]:
     """Yield lists of `size` items; where an error ends them, first those that came before it."""
-    reading = iter(items)
-    while True:
-        chunk, problem = [], None
-        try:
-            for item in islice(reading, size):
-                chunk.append(item)  # what came before an error is kept
-        except (OSError, ValueError) as error:
-            problem = error
+    chunk: list[_Item] = []
+    try:
+        for item in items:
+            chunk.append(item)
+            if len(chunk) == size:
+                yield chunk
+                chunk = []
+    except (OSError, ValueError):
         if chunk:
             yield chunk
-        if problem is not None:
-            raise problem
-        if len(chunk) < size:
-            return
+        raise
+    if chunk:
+        yield chunk
 
 
 def _decode(content: bytes, where: str, line_start: str) -> InputLine:
@@ -182,7 +180,11 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
             f"{line.where}: found {line.strip()!r:.80}; expected "
             + (f"a JSON text, or an object with `{names[0]}`" if len(names) == 1 else f"an object with {missing[0]!r}")
         )
-    _expect_text(json.dumps(fields, ensure_ascii=False), line.where)
+    text = json.dumps(fields, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(f"{line.where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
     for name, value in fields.items():
         if value is not None and name in {*names, *_OPTIONAL_FIELDS}:
             _check_field(value, *_OPTIONAL_FIELDS.get(name, (str, "a text")), f"`{name}`", line.where)
@@ -202,16 +204,9 @@ def _no_number(name: str) -> None:
 def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -> None:
     if not isinstance(value, types):
         raise ValueError(f"{where}: found {value!r:.80} as {name}; expected {expected}")
-    for each in value if isinstance(value, list) else [value]:
-        if isinstance(value, list) and not (isinstance(each, str) and each.strip()):
+    for each in value if isinstance(value, list) else []:
+        if not (isinstance(each, str) and each.strip()):
             raise ValueError(f"{where}: found {each!r:.80} in {name}; expected texts that are not blank")
-
-
-def _expect_text(text: str, where: str) -> None:
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(f"{where}: found the lone surrogate {text[error.start]!r}; expected a text") from None
 
 
 def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] = ()) -> None:
@@ -294,17 +289,16 @@ class LineWriter:
         """
         self._output, self._about = output, json.loads(json.dumps(about))  # as it is read back
         self.done: dict[str, Any] = {"lines": 0, "digest": None, "bytes": 0}
-        self._progress = None if output is None else _progress_of(output)
-        self._file: BinaryIO
-        if output is None or self._progress is None:
+        if output is None:
             return
+        self._progress = _progress_of(output)
         if resume:
             self._read_progress(output, self._progress)
         else:
             check_output_file(output)
         self._note_progress()  # before there is a file, which would seem complete without it
         try:
-            self._file = open(output, "r+b" if output.exists() else "xb")  # noqa: SIM115  # closed by __exit__
+            self._file: BinaryIO = open(output, "r+b" if output.exists() else "xb")  # noqa: SIM115  # closed by __exit__
         except FileExistsError:  # a link to nothing, or made in the meantime, by another program
             self._progress.unlink()
             raise
@@ -312,11 +306,9 @@ class LineWriter:
         self._file.seek(self.done["bytes"])
 
     def _read_progress(self, output: Path, progress: Path) -> None:
+        if not progress.exists() and output.exists():
+            raise ValueError(f"{output} has no {progress.name} beside it: it is complete, or was made without one.")
         if not progress.exists():
-            if output.exists():
-                raise ValueError(
-                    f"{output} has no {progress.name} beside it: it is complete, or was made without one."
-                )
             return
         try:
             saved = json.loads(progress.read_bytes())
@@ -333,42 +325,41 @@ class LineWriter:
             raise ValueError(f"{output} is shorter than {progress.name} says: remove both, and begin again.")
 
     def __enter__(self) -> "LineWriter":
-        """Return the writer."""
         return self
 
     def write(self, text: str, last: InputLine | None = None) -> None:
         """Write results, and note that they go as far as the line `last`, or not further than those before."""
-        if self._output is None or self._progress is None:
+        if self._output is None:
             print_results(text)
-        else:
-            self._file.write(text.encode())
-            self._file.flush()
-            if last is not None:
-                self.done |= {"lines": last.lines, "digest": last.digest.hexdigest()}
-            self.done["bytes"] = self._file.tell()
-            self._note_progress()
+            return
+        self._file.write(text.encode())
+        self._file.flush()
+        if last is not None:
+            self.done |= {"lines": last.lines, "digest": last.digest.hexdigest()}
+        self.done["bytes"] = self._file.tell()
+        self._note_progress()
 
     def _note_progress(self) -> None:
-        if self._progress is not None:
-            part = self._progress.with_name(f"{self._progress.name}.part")
-            part.write_text(json.dumps({"about": self._about, **self.done}), encoding="utf-8")
-            part.replace(self._progress)
+        part = self._progress.with_name(f"{self._progress.name}.part")
+        part.write_text(json.dumps({"about": self._about, **self.done}), encoding="utf-8")
+        part.replace(self._progress)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Close the file and, if it is complete, remove what says how far it goes."""
-        if self._output is not None and self._progress is not None:
+        if self._output is not None:
             self._file.close()
             if kind is None:
                 self._progress.unlink(missing_ok=True)
 
 
-def warn_of_tabs(fields: Mapping[str, Any]) -> None:
+def warn_of_tabs(lines: Iterable[Mapping[str, Any]]) -> None:
     """Warn once for each file whose lines, read as texts, are rows of a table."""
-    if "\t" in fields.get("text", ""):
-        file = fields.get("where", "").partition(", line ")[0]
-        warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
+    for fields in lines:
+        if "\t" in fields.get("text", ""):
+            file = fields.get("where", "").partition(", line ")[0]
+            warn_once(f"{file}: tabs are read as part of the texts; of a table, give the texts alone (`cut -f1`)")
 
 
 def part_tags(fields: Mapping[str, Any], has_tags: bool, is_prompt: bool = False) -> tuple[str, list[str]]:

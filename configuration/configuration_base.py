@@ -124,10 +124,7 @@ class AtentaConfig(PreTrainedConfig):
     def save_pretrained(self, save_directory: str | os.PathLike, push_to_hub: bool = False, **kwargs: Any) -> None:
         """Save the configuration and the code of its models. `model.save_pretrained` calls this method.
 
-        Args:
-            save_directory: folder to save in; created if it does not exist.
-            push_to_hub: whether to push the configuration and the code to the Hub afterwards.
-            kwargs: as in transformers, such as `repo_id`, which defaults to the folder's name.
+        Arguments are as in transformers. The folder is created if it does not exist.
         """
         collect = type(self).code_collector
         code = collect(self) if collect is not None else None

@@ -122,7 +122,13 @@ class AtentaTransformerConfig(AtentaConfig):
             if kernel < 1 or kernel % 2 == 0:
                 raise ValueError(f"conv_kernel_size={kernel}; expected an odd number of tokens, such as 7.")
             self._validate_count("conv_kernel_size", 1, MOST_NEIGHBOURS)
-        self._validate_activation()
+        # Imported here because it imports torch, which configurations do not need.
+        from transformers.activations import ACT2FN
+
+        if self.hidden_act not in ACT2FN:
+            raise ValueError(
+                f"hidden_act={self.hidden_act!r} is unknown; expected one of {', '.join(sorted(ACT2FN))}."
+            )
 
     def _sizes(self) -> dict[str, int]:
         widths = ("hidden_size", "num_attention_heads", "head_dim", "intermediate_size")
@@ -132,12 +138,3 @@ class AtentaTransformerConfig(AtentaConfig):
             "num_hidden_layers": MOST_LAYERS,
             "max_position_embeddings": LARGEST_POSITION,
         }
-
-    def _validate_activation(self) -> None:
-        # Imported here because it imports torch, which configurations do not need.
-        from transformers.activations import ACT2FN
-
-        if self.hidden_act not in ACT2FN:
-            raise ValueError(
-                f"hidden_act={self.hidden_act!r} is unknown; expected one of {', '.join(sorted(ACT2FN))}."
-            )

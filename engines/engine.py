@@ -2,7 +2,6 @@
 
 import os
 import warnings
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -29,7 +28,7 @@ from .onnx_models import OnnxGenerator, OnnxHead, count_cores
 from .saved_model import class_of, find_model, is_ours, learned_positions, read_config, read_generation_config
 from .search_options import SearchOptions
 from .text_ids import TextIds
-from .token_search import LetterLock, TokenModel, search_tokens, stream_tokens
+from .token_search import LetterLock, SearchInputs, TokenModel, search_tokens, stream_tokens
 
 _BATCH_TOKENS = 1024  # in a batch of `predict`, padding included: few, which stay in a core's cache
 
@@ -82,7 +81,6 @@ class Engine:
         self._longest, self._window_length = learned_positions(config), config.get("window_length")
 
     def __repr__(self) -> str:
-        """Return the class of the model and where it runs."""
         return f"<Engine: {class_of(self.config)} in {self.name}>"
 
     def generate(
@@ -153,12 +151,7 @@ class Engine:
     ) -> list[list[GeneratedText]]:
         """Return the `num_return_sequences` best texts, or samples, for each text, with their scores.
 
-        Args:
-            texts: texts, as in [`Engine.generate`].
-            tags: the feature tags of each text, as in [`Engine.generate`].
-            keep_letters: as in [`Engine.generate`].
-            batch_size: as in [`Engine.generate`].
-            options: as in [`Engine.generate`].
+        The arguments are those of [`Engine.generate`].
 
         Returns:
             For each text, the generated ones, best first; fewer than asked for if `keep_letters` allows no more.
@@ -207,13 +200,12 @@ class Engine:
         keep_letters: bool,
         batch_size: int,
     ) -> list[list[GeneratedText]]:
-        """Return the outputs for ids, best first."""
         size = max(1, min(batch_size, -(-len(encoded) // self._threads)))  # so that each thread has some of them
         found: list[list[GeneratedText]] = [[]] * len(encoded)
 
         def search_batch(numbers: list[int]) -> None:
             inputs, wanted = self._inputs([encoded[number] for number in numbers], search, keep_letters)
-            for number, limit, outputs in zip(numbers, wanted, search_tokens(generator.begin(), **inputs)):
+            for number, limit, outputs in zip(numbers, wanted, search_tokens(generator.begin(), inputs)):
                 decoded = [
                     GeneratedText(
                         self.tokenizer.decode(each.token_ids),
@@ -254,8 +246,8 @@ class Engine:
             windows = cut_text(text, self._window_length and self._window_length - 1, self._characters)
         encoded = self._encode([part for part, gap in windows])
         inputs = [self._inputs([of_text + ids], search, keep_letters) for ids in encoded]
-        first = stream_tokens(generator.begin(), **inputs[0][0])  # refuses beams now, not when it is first asked
-        found = chain([first], (stream_tokens(generator.begin(), **each) for each, _ in inputs[1:]))
+        first = stream_tokens(generator.begin(), inputs[0][0])  # refuses beams now, not when it is first asked
+        found = chain([first], (stream_tokens(generator.begin(), each) for each, _ in inputs[1:]))
 
         def limited(token_ids: Iterator[int], limit: int, wanted: int) -> Iterator[int]:
             count = 0
@@ -268,7 +260,7 @@ class Engine:
         def stream_windows() -> Iterator[str]:
             for (part, gap), token_ids, (each, wanted) in zip(windows, found, inputs):
                 if part or not self._reads_sources:
-                    yield from self.tokenizer.stream(limited(token_ids, each["limits"].item(), wanted.item()))
+                    yield from self.tokenizer.stream(limited(token_ids, each.limits.item(), wanted.item()))
                 yield from gap
 
         return stream_windows()
@@ -316,7 +308,8 @@ class Engine:
         if len(batches) == 1:
             return work(batches[0])
         with ThreadPoolExecutor(self._threads) as pool, progress(len(batches), "batch") as count:
-            deque((count(1) for _ in pool.map(work, batches)), maxlen=0)
+            for _ in pool.map(work, batches):
+                count(1)
 
     @cached_property
     def _base_letters(self) -> list[int]:
@@ -333,7 +326,6 @@ class Engine:
         return encoded
 
     def _tag_ids(self, tags: Sequence[Sequence[str]] | None, count: int) -> list[list[int]]:
-        """Return the ids of the feature tags of each text."""
         if tags is None:
             return [[] for _ in range(count)]
         known = self.tokenizer.tags
@@ -365,8 +357,8 @@ class Engine:
 
     def _inputs(
         self, encoded: Sequence[Sequence[int]], search: SearchOptions, keep_letters: bool
-    ) -> tuple[dict[str, Any], np.ndarray]:
-        """Return the arguments of a search over some texts, and the limits that the positions of the model may lower.
+    ) -> tuple[SearchInputs, np.ndarray]:
+        """Return the inputs of a search over some texts, and the limits that the positions of the model may lower.
 
         A text that has ended would otherwise be read on beside others, beyond what the model has learned.
         """
@@ -380,8 +372,7 @@ class Engine:
         if self._longest is not None:
             read = 1 if self._reads_sources else attention_mask.sum(-1)
             limits = np.minimum(limits, self._longest + 1 - read)
-        inputs = {"input_ids": input_ids, "attention_mask": attention_mask, "options": search, "lock": lock}
-        return {**inputs, "limits": limits}, wanted
+        return SearchInputs(input_ids, attention_mask, search, limits, lock), wanted
 
     def _lacks_positions(self) -> ValueError:
         return ValueError(

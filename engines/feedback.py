@@ -65,6 +65,6 @@ def describe_error(error: BaseException) -> str:
     return text if len(text) <= 300 else f"{text[:299]}…"
 
 
-def as_line(text: str) -> str:
-    """Return a text on one line, with escapes for what is not printable."""
-    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in " ".join(text.split()))
+def as_line(text: str, kept: str = "") -> str:
+    """Return a text on one line, with escapes for what is not printable, but for characters that are kept."""
+    return "".join(each if each.isprintable() or each in kept else repr(each)[1:-1] for each in " ".join(text.split()))

@@ -77,14 +77,19 @@ def writes_units(config: Mapping[str, Any]) -> bool:
     return _restores(config) and "tag_characters" in saved_options(config, "character-restoration")
 
 
+def _kind(name: str, head: str, task: str | None = None, auto_class: str | None = None, **others: Any) -> Kind:
+    """Return a kind. Unless it is said otherwise, its task and that of the Hub are called as it is."""
+    task = task or name
+    names = {"name": name, "head": head, "task": task, "auto_class": auto_class or f"AutoModel{head}"}
+    return Kind(**{"pipeline_tag": task, **names, **others})
+
+
 # Those that have a head in common: the ones that `is_of` tells come first, the more special before the others.
 _KINDS = (
-    Kind(
+    _kind(
         name="feature-extraction",
-        task="feature-extraction",
         head="Model",
         auto_class="AutoModel",
-        pipeline_tag="feature-extraction",
         about={
             "en": "It turns each character of a text into a vector. Train it further on a task of yours.",
             "pt": "Transforma cada caractere de um texto num vetor. É um ponto de partida: treine-o numa tarefa sua.",
@@ -95,11 +100,10 @@ with torch.no_grad():
     print(model(**inputs).last_hidden_state.shape)
 """,
     ),
-    Kind(
+    _kind(
         name="pretraining",
-        task="pretraining",
         head="ForPreTraining",
-        auto_class="AutoModelForPreTraining",
+        pipeline_tag=None,
         about={
             "en": "It predicts masked characters and whether one text follows another. Train it further on a task of "
             "yours.",
@@ -115,12 +119,9 @@ print(tokenizer.decode(outputs.prediction_logits[0, masked].argmax(-1)))
 print(f"the second text follows the first: {{outputs.seq_relationship_logits[0].softmax(-1)[0]:.3f}}")
 """,
     ),
-    Kind(
+    _kind(
         name="fill-mask",
-        task="fill-mask",
         head="ForMaskedLM",
-        auto_class="AutoModelForMaskedLM",
-        pipeline_tag="fill-mask",
         about={
             "en": "It predicts the characters that are masked in a text.",
             "pt": "Prevê os caracteres mascarados de um texto.",
@@ -131,11 +132,10 @@ for prediction in fill("Bom d<mask>a"):
     print(prediction["token_str"], round(prediction["score"], 3))
 """,
     ),
-    Kind(
+    _kind(
         name="next-sentence-prediction",
-        task="next-sentence-prediction",
         head="ForNextSentencePrediction",
-        auto_class="AutoModelForNextSentencePrediction",
+        pipeline_tag=None,
         about={"en": "It tells whether one text follows another.", "pt": "Diz se um texto é a continuação de outro."},
         usage=f"""\
 {LOADED}inputs = tokenizer("Está a chover.", "Levo o guarda-chuva.", return_tensors="pt")
@@ -144,12 +144,9 @@ with torch.no_grad():
 print(f"the second text follows the first: {{follows:.3f}}")
 """,
     ),
-    Kind(
+    _kind(
         name="text-classification",
-        task="text-classification",
         head="ForSequenceClassification",
-        auto_class="AutoModelForSequenceClassification",
-        pipeline_tag="text-classification",
         about={"en": "It gives a text one of NUM_LABELS labels.", "pt": "Dá a um texto um de NUM_LABELS rótulos."},
         usage=f"""\
 {_PIPELINE}classify = pipeline("text-classification", model=NAME, trust_remote_code=True)
@@ -157,11 +154,10 @@ print(classify(EXAMPLE))
 """,
         example="Gostei muito deste livro.",
     ),
-    Kind(
+    _kind(
         name="letters-to-units",
         task="character-restoration",
         head="ForTokenClassification",
-        auto_class="AutoModelForTokenClassification",
         pipeline_tag="token-classification",
         is_of=writes_units,
         about={
@@ -177,11 +173,9 @@ print(tagger.write([EXAMPLE], [TAG], n_best=2))
 """,
         example="palavra",
     ),
-    Kind(
+    _kind(
         name="character-restoration",
-        task="character-restoration",
         head="ForTokenClassification",
-        auto_class="AutoModelForTokenClassification",
         pipeline_tag="token-classification",
         is_of=_restores,
         about={
@@ -195,12 +189,9 @@ print(restore(EXAMPLE, min_confidence=0.99, return_probabilities=True))
 """,
         example="A acao comecou amanha, nao e?",
     ),
-    Kind(
+    _kind(
         name="token-classification",
-        task="token-classification",
         head="ForTokenClassification",
-        auto_class="AutoModelForTokenClassification",
-        pipeline_tag="token-classification",
         about={
             "en": "It tags the characters of a text, and so its words and names.",
             "pt": "Etiqueta os caracteres de um texto e, com eles, as palavras e os nomes.",
@@ -214,12 +205,9 @@ for span in tag(EXAMPLE):
 """,
         example="Machado de Assis nasceu no Rio de Janeiro.",
     ),
-    Kind(
+    _kind(
         name="question-answering",
-        task="question-answering",
         head="ForQuestionAnswering",
-        auto_class="AutoModelForQuestionAnswering",
-        pipeline_tag="question-answering",
         about={
             "en": "It finds the answer to a question in a text.",
             "pt": "Encontra num texto a resposta a uma pergunta.",
@@ -229,12 +217,11 @@ for span in tag(EXAMPLE):
 print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis nasceu no Rio de Janeiro."))
 """,
     ),
-    Kind(
+    _kind(
         name="pair-votes",
         task="text-generation",
         head="PairVotesForCausalLM",
         auto_class="AutoModelForCausalLM",
-        pipeline_tag="text-generation",
         is_of=lambda config: True,
         about={
             "en": "It continues a text by votes of pairs of tokens.",
@@ -243,12 +230,10 @@ print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis
         usage=_CONTINUE,
         example="Era uma vez",
     ),
-    Kind(
+    _kind(
         name="prompt-answering",
         task="text-generation",
         head="ForCausalLM",
-        auto_class="AutoModelForCausalLM",
-        pipeline_tag="text-generation",
         is_of=lambda config: bool(prompt_separator(config)),
         about={
             "en": "It answers a prompt, which ends with a line break.",
@@ -257,12 +242,9 @@ print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis
         usage=_CONTINUE,
         example="Era uma vez",
     ),
-    Kind(
+    _kind(
         name="text-generation",
-        task="text-generation",
         head="ForCausalLM",
-        auto_class="AutoModelForCausalLM",
-        pipeline_tag="text-generation",
         about={
             "en": "It predicts the next character, and so continues a text.",
             "pt": "Prevê o próximo caractere e assim continua um texto.",
@@ -271,10 +253,10 @@ print(answer(question="Onde nasceu Machado de Assis?", context="Machado de Assis
         example="Era uma vez",
     ),
     # The Hub has no such task, and would show code of another one for the nearest.
-    Kind(
+    _kind(
         name="text2text-generation",
-        task="text2text-generation",
         head="ForConditionalGeneration",
+        pipeline_tag=None,
         auto_class="AutoModelForSeq2SeqLM",
         about={"en": "It turns one text into another.", "pt": "Transforma um texto em outro."},
         usage=f"""\

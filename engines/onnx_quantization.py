@@ -50,12 +50,10 @@ def round_calibrated(
     """Write a graph whose matrix products are in int8, with a scale for each column of their weights.
 
     What they multiply is rounded too, with the scale that its range in the examples asks for; numbers outside of this
-    range are cut off there. The results are float32. Large tables of vectors are rounded as in [`round_weights`].
+    range are cut off there. The results are float32. Large tables of vectors are rounded as in [`round_weights`],
+    whose arguments the others are.
 
     Args:
-        model: the graph, which is changed.
-        path: the file to write.
-        excluded: names of nodes that stay as they are.
         examples: inputs of the graph by name; others are left out.
     """
     names = [each.name for each in model.graph.input]

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..generation_options import is_whole
+from ..generation_options import is_number, is_whole
 from .feedback import describe_error, loading_errors
 from .saved_tensors import SavedTensor, is_id, saved_weights
 
@@ -208,12 +208,8 @@ def learned_positions(config: Mapping[str, Any]) -> int | None:
     return config["max_position_embeddings"]
 
 
-def _is_number(value: Any, least: float, largest: float = sys.float_info.max) -> bool:
-    return type(value) in (int, float) and least <= value <= largest
-
-
 def _are_ratios(value: Any) -> bool:
-    return isinstance(value, list) and len(value) == 2 and _is_number(value[0], 0) and _is_number(value[1], value[0])
+    return isinstance(value, list) and len(value) == 2 and is_number(value[0], 0) and is_number(value[1], value[0])
 
 
 def _are_labels(value: Any) -> bool:
@@ -265,7 +261,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "length_ratios": (_are_ratios, "two finite numbers, the lower one first"),
     "id2label": (_are_labels, 'a name of its own for each number from 0: {"0": …, "1": …}'),
     "character_variants": (_are_variants, "for each character, the characters or texts that it may become"),
-    "confidence_temperature": (lambda value: _is_number(value, 1e-6, 1e6), "a number from 1e-6 to 1e6"),
+    "confidence_temperature": (lambda value: is_number(value, 1e-6, 1e6), "a number from 1e-6 to 1e6"),
     "spellings_file": (_is_file_name, "the name of a text file in the folder, such as spellings.txt"),
 }
 
@@ -273,9 +269,7 @@ _CHECKS: dict[str, tuple[Callable[[Any], bool], str]] = {
 def load_config(folder: Path, *, trust_remote_code: bool = False) -> "PreTrainedConfig":
     """Load the configuration of a saved model of any type into transformers.
 
-    Args:
-        folder: the model's folder.
-        trust_remote_code: whether code in the folder is run if the type of the model is not known.
+    With `trust_remote_code`, code in the folder is run if the type of the model is not known.
 
     Raises:
         ValueError: If it is damaged, or its type is not known.
@@ -289,10 +283,7 @@ def load_config(folder: Path, *, trust_remote_code: bool = False) -> "PreTrained
 def load_tokenizer(folder: Path, *, trust_remote_code: bool = False, **options: Any) -> "PreTrainedTokenizerBase":
     """Load the tokenizer of a saved model of any type; that of a model of this package is an `AtentaTokenizer`.
 
-    Args:
-        folder: the model's folder.
-        trust_remote_code: whether code in the folder is run if the class of the tokenizer is not known.
-        options: as in `AutoTokenizer.from_pretrained`.
+    With `trust_remote_code`, code in the folder is run if its class is not known. Options are as in `from_pretrained`.
 
     Raises:
         ValueError: If it is damaged, or its class is not known.
@@ -316,11 +307,7 @@ def load_weights(
 ) -> "PreTrainedModel":
     """Load a saved model into torch, in evaluation mode.
 
-    Args:
-        model_class: its class, or an auto class of transformers.
-        folder: its folder.
-        trust_remote_code: whether code in the folder is run if the type of the model is not known.
-        options: as in `from_pretrained`.
+    The class may be an auto class of transformers. Other arguments are as in `load_config` and `from_pretrained`.
 
     Raises:
         ValueError: If the weights are not safetensors, not all there, or damaged.

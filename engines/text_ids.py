@@ -115,9 +115,7 @@ class TextIds:
     def inputs(self, texts: Texts, text_pairs: Texts | None = None) -> dict[str, np.ndarray]:
         """Return the model's inputs, (texts, length) int64 each, padded on the side of the family.
 
-        Args:
-            texts: as in `encode`.
-            text_pairs: as in `encode`.
+        The arguments are those of `encode`.
 
         Raises:
             TypeError: As in `encode`.

@@ -98,33 +98,39 @@ class LetterLock:
         return np.where((self.base_of_token == bases[:, None])[:, None], scores, np.float32(-np.inf))
 
 
-def search_tokens(
-    model: TokenModel,
-    input_ids: np.ndarray,
-    attention_mask: np.ndarray,
-    options: SearchOptions,
-    limits: np.ndarray,
-    lock: LetterLock | None = None,
-) -> list[list[FoundTokens]]:
-    """Return the outputs for each source, best first. They do not depend on the sources beside it.
+class SearchInputs(NamedTuple):
+    """The inputs of a search.
 
-    Args:
-        model: a model; what it read before is forgotten.
+    Attributes:
         input_ids: (sources, length) int64, padded as the model needs it.
         attention_mask: (sources, length) int64.
         options: which search, and how.
         limits: (sources,), the largest number of new tokens, as from `new_token_limits`.
         lock: a lock made for these sources.
+    """
+
+    input_ids: np.ndarray
+    attention_mask: np.ndarray
+    options: SearchOptions
+    limits: np.ndarray
+    lock: LetterLock | None = None
+
+
+def search_tokens(model: TokenModel, inputs: SearchInputs) -> list[list[FoundTokens]]:
+    """Return the outputs for each source, best first. They do not depend on the sources beside it.
+
+    What the model read before is forgotten.
 
     Raises:
         ValueError: If an id that ends outputs is not in the model's vocabulary.
     """
-    if not len(input_ids):
+    options = inputs.options
+    if not len(inputs.input_ids):
         return []
     if options.num_beams > 1:
-        return _search_beams(model, input_ids, attention_mask, options, limits, lock)
-    steps = list(_follow_branches(model, input_ids, attention_mask, options, limits, lock))
-    shape = (len(input_ids), options.num_return_sequences)
+        return _search_beams(model, inputs)
+    steps = list(_follow_branches(model, inputs))
+    shape = (len(inputs.input_ids), options.num_return_sequences)
     totals, lengths, finished = np.zeros(shape), np.zeros(shape, np.int64), np.zeros(shape, bool)
     history = np.zeros((*shape, len(steps)), np.int64)
     done = 0
@@ -143,35 +149,22 @@ def search_tokens(
     return [sorted(of_source, key=lambda one: one.score, reverse=True) for of_source in found]
 
 
-def stream_tokens(
-    model: TokenModel,
-    input_ids: np.ndarray,
-    attention_mask: np.ndarray,
-    options: SearchOptions,
-    limits: np.ndarray,
-    lock: LetterLock | None = None,
-) -> Iterator[int]:
+def stream_tokens(model: TokenModel, inputs: SearchInputs) -> Iterator[int]:
     """Return an iterator over the tokens of one output, each as soon as it is found, without the one that ends it.
 
-    Args:
-        model: As in [`search_tokens`], like the other arguments.
-        input_ids: (1, length) int64.
-        attention_mask: (1, length) int64.
-        options: of greedy search, or of sampling one output.
-        limits: (1,).
-        lock: a lock made for this source.
+    The options are those of greedy search, or of sampling one output.
 
     Raises:
         ValueError: If there are several sources, outputs or beams, or as in [`search_tokens`].
     """
     for name, number in (
-        ("num_beams", options.num_beams),
-        ("num_return_sequences", options.num_return_sequences),
-        ("the number of texts", len(input_ids)),
+        ("num_beams", inputs.options.num_beams),
+        ("num_return_sequences", inputs.options.num_return_sequences),
+        ("the number of texts", len(inputs.input_ids)),
     ):
         if number != 1:
             raise ValueError(f"One text can be streamed as it is written: expected 1 as {name}, found {number}.")
-    steps = _follow_branches(model, input_ids, attention_mask, options, limits, lock)
+    steps = _follow_branches(model, inputs)
     return (step.token_ids.item() for step in steps if not step.ends.item())
 
 
@@ -193,15 +186,9 @@ class _BranchStep(NamedTuple):
     ends: np.ndarray
 
 
-def _follow_branches(
-    model: TokenModel,
-    input_ids: np.ndarray,
-    attention_mask: np.ndarray,
-    options: SearchOptions,
-    limits: np.ndarray,
-    lock: LetterLock | None,
-) -> Iterator[_BranchStep]:
+def _follow_branches(model: TokenModel, inputs: SearchInputs) -> Iterator[_BranchStep]:
     """Yield the steps of greedy search, which takes the most probable token, or of sampling, which draws one."""
+    input_ids, attention_mask, options, limits, lock = inputs
     choose = _Sampler(input_ids, attention_mask, options) if options.do_sample else _take_most_probable
     sources = np.arange(len(input_ids))
     is_open = np.ones((len(sources), options.num_return_sequences), bool)
@@ -229,14 +216,8 @@ def _follow_branches(
             parents = parents + np.arange(parents.shape[1])
 
 
-def _search_beams(
-    model: TokenModel,
-    input_ids: np.ndarray,
-    attention_mask: np.ndarray,
-    options: SearchOptions,
-    limits: np.ndarray,
-    lock: LetterLock | None,
-) -> list[list[FoundTokens]]:
+def _search_beams(model: TokenModel, inputs: SearchInputs) -> list[list[FoundTokens]]:
+    input_ids, attention_mask, options, limits, lock = inputs
     num_beams, penalty = options.num_beams, float(options.length_penalty)
     # Enough that `num_beams` of them do not end, even if every beam ends with every token that can end it.
     num_candidates = num_beams * max(2, 1 + len(options.end_ids))

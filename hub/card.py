@@ -111,7 +111,7 @@ def make_card(
         worst=facts.worst_groups(),
         better=facts.better_baseline(),
         pictures=[picture for picture in _PICTURES if (folder / picture).is_file() and not built_in],
-        command=_as_code_block(format_command(facts.run["command"]), "sh") if facts.run.get("command") else None,
+        command=_as_code_block(format_command(facts.run["command"])) if facts.run.get("command") else None,
         versions=_as_markdown(_versions(facts.run)),
         # Within a block of code, where nothing can be escaped.
         atenta_version=re.sub(r"[^\w.+-]", "", facts.run.get("versions", {}).get("atenta") or version("atenta")),
@@ -287,10 +287,10 @@ def _quantization(folder: Path) -> str | None:
     return "int8" if names and all(name.endswith("_int8") for name in names) else None
 
 
-def _as_code_block(text: str, language: str) -> str:
-    """Return a block of code in Markdown, whatever marks the text has."""
+def _as_code_block(text: str) -> str:
+    """Return a block of code of a shell in Markdown, whatever marks the text has."""
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", text)), default=0))
-    return f"{fence}{language}\n{text}\n{fence}"
+    return f"{fence}sh\n{text}\n{fence}"
 
 
 def _versions(run: Mapping[str, Any]) -> str:

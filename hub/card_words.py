@@ -5,6 +5,8 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
 from typing import Literal, get_args
 
+from ..engines.feedback import as_line
+
 CardLanguage = Literal["en", "pt"]
 LANGUAGES: tuple[CardLanguage, ...] = get_args(CardLanguage)
 
@@ -153,10 +155,7 @@ _JOINERS = "\u200c\u200d"  # within emoji, and in the scripts of some languages
 
 def in_one_line(text: str) -> str:
     """Return a text without line ends, with escapes for control characters."""
-    return "".join(
-        each if each.isprintable() or each in _JOINERS else each.encode("unicode_escape").decode("ascii")
-        for each in " ".join(text.split())
-    )
+    return as_line(text, _JOINERS)
 
 
 def name_some(names: Collection[str]) -> str:

@@ -232,7 +232,6 @@ def _facts(folder: Path, found: PushFiles) -> CardFacts:
 
 
 def _compare(api: HfApi, repository: str, files: Mapping[str, Path | bytes]) -> _Push:
-    """Compare files with those of a repository."""
     try:
         found = api.model_info(repository)
     except RepositoryNotFoundError:
@@ -301,8 +300,7 @@ def _is_lost(error: BaseException) -> bool:
 def _root(error: BaseException) -> BaseException:
     """Return the error of the Hub behind that of the upload of a file."""
     cause = error.__cause__
-    is_upload = type(error) is RuntimeError and cause is not None
-    return cause if is_upload and cause is not None else error
+    return cause if type(error) is RuntimeError and cause is not None else error
 
 
 @contextmanager

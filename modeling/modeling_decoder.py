@@ -29,6 +29,7 @@ from .modeling_transformer import (
     check_one_input,
     classifier_dropout,
     share_of_batch,
+    without_states,
 )
 from .positions import RotaryPositions, position_ids_from_mask, source_positions
 
@@ -236,13 +237,7 @@ class AtentaDecoderForCausalLM(AtentaDecoderPreTrainedModel, AtentaGenerationMix
         loss = None
         if labels is not None:
             loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
-        return CausalLMOutputWithPast(
-            loss=loss,
-            logits=logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
-            **{CACHE_NAME: outputs.get(CACHE_NAME)},
-        )
+        return CausalLMOutputWithPast(loss=loss, logits=logits, **without_states(outputs))
 
 
 # This adds an entry to a table of transformers. With label smoothing, its Trainer shifts the labels only for the class
@@ -292,23 +287,15 @@ class AtentaDecoderForSequenceClassification(AtentaDecoderPreTrainedModel):
         )
         hidden_states = outputs.last_hidden_state
         batch, length = hidden_states.shape[:2]
-        real = None
+        real = torch.ones(batch, length, dtype=torch.bool, device=hidden_states.device)
         if attention_mask is not None and attention_mask.ndim == 2:
             real = attention_mask[:, -length:] != 0
         elif input_ids is not None and self.config.pad_token_id is not None:
             real = input_ids != self.config.pad_token_id
-        last = torch.full((batch,), length - 1, device=hidden_states.device)
-        if real is not None:
-            last = (torch.arange(length, device=hidden_states.device) * real.to(hidden_states.device)).argmax(-1)
+        last = (torch.arange(length, device=hidden_states.device) * real.to(hidden_states.device)).argmax(-1)
         logits = self.score(self.dropout(hidden_states[torch.arange(batch, device=hidden_states.device), last]))
         loss = None
         if labels is not None:
             loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
             loss = share_of_batch(loss, labels, num_items_in_batch)
-        return SequenceClassifierOutputWithPast(
-            loss=loss,
-            logits=logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
-            **{CACHE_NAME: outputs.get(CACHE_NAME)},
-        )
+        return SequenceClassifierOutputWithPast(loss=loss, logits=logits, **without_states(outputs))

@@ -1,8 +1,9 @@
 """The encoder family: every position sees all others (documents 4 and 5; BERT: Devlin et al., 2019)."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import nn
@@ -14,7 +15,7 @@ from transformers.modeling_outputs import (
     TokenClassifierOutput,
 )
 from transformers.processing_utils import Unpack
-from transformers.utils import TransformersKwargs, can_return_tuple
+from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 from transformers.utils.generic import merge_with_config_defaults
 from transformers.utils.output_capturing import OutputRecorder, capture_outputs
 
@@ -25,7 +26,13 @@ from .block import TransformerBlock
 from .downsampling import DownsampledBlocks
 from .embeddings import Embeddings
 from .local_context import HashedNgrams, SharedNgrams, ShortConvolution
-from .modeling_transformer import AtentaTransformerPreTrainedModel, check_one_input, classifier_dropout, share_of_batch
+from .modeling_transformer import (
+    AtentaTransformerPreTrainedModel,
+    check_one_input,
+    classifier_dropout,
+    share_of_batch,
+    without_states,
+)
 from .positions import RotaryPositions, source_positions
 
 
@@ -172,20 +179,18 @@ class AtentaEncoderModel(AtentaEncoderPreTrainedModel):
         )
 
 
-class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
-    """An encoder with a classification or regression head for texts (documents 4 and 5).
+class AtentaEncoderWithHead(AtentaEncoderPreTrainedModel):
+    """Base class of the encoders whose head gives one tensor of logits, and is trained on one tensor of labels."""
 
-    `config.problem_type` selects the task. If it is not set, it is inferred: a single output is a regression, integer
-    labels are one class per text, float labels are yes or no for each class.
-    """
+    output_class: ClassVar[Callable[..., ModelOutput]]
 
-    def __init__(self, config: AtentaEncoderConfig) -> None:
-        super().__init__(config)
-        self.num_labels = config.num_labels
-        self.model = AtentaEncoderModel(config)
-        self.dropout = classifier_dropout(config)
-        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
-        self.post_init()
+    def compute_logits(self, outputs: BaseModelOutputWithPooling) -> torch.Tensor:
+        """Return the logits of the head for the outputs of the encoder."""
+        raise NotImplementedError
+
+    def compute_loss(self, logits: torch.Tensor, labels: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        """Return the mean cross-entropy in nats of logits over classes, (..., classes); the label -100 is ignored."""
+        return self.loss_function(logits, labels, logits.shape[-1], **kwargs)
 
     @can_return_tuple
     def forward(
@@ -196,32 +201,52 @@ class AtentaEncoderForSequenceClassification(AtentaEncoderPreTrainedModel):
         position_ids: torch.LongTensor | None = None,
         inputs_embeds: torch.Tensor | None = None,
         labels: torch.Tensor | None = None,
-        num_items_in_batch: torch.Tensor | int | None = None,
         **kwargs: Unpack[TransformersKwargs],
-    ) -> SequenceClassifierOutput:
-        """Classify each text. For the other inputs, see [`AtentaEncoderModel.forward`].
-
-        Args:
-            labels: (batch,) integers for one class per text, (batch, num_labels) floats for several classes per text,
-                (batch,) or (batch, num_labels) floats for a regression.
-            num_items_in_batch: number of labels in the whole batch, if this is a micro-batch.
-
-        Returns:
-            `logits` (batch, num_labels); with labels, `loss`, the mean (binary) cross-entropy or squared error.
-        """
+    ) -> ModelOutput:
+        """Return `logits` and, with labels, `loss`. For the other inputs, see [`AtentaEncoderModel.forward`]."""
         outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
-        logits = self.classifier(self.dropout(outputs.pooler_output))
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
-            loss = share_of_batch(loss, labels, num_items_in_batch)
-        return SequenceClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+        logits = self.compute_logits(outputs)
+        loss = None if labels is None else self.compute_loss(logits, labels, **kwargs)
+        return self.output_class(loss=loss, logits=logits, **without_states(outputs))
 
 
-class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
-    """An encoder with a classification head for each character, for tagging and named entities (documents 4 and 5)."""
+class AtentaEncoderForSequenceClassification(AtentaEncoderWithHead):
+    """An encoder with a classification or regression head for texts (documents 4 and 5).
+
+    `config.problem_type` selects the task. If it is not set, it is inferred: a single output is a regression, integer
+    labels, (batch,), are one class per text, float labels, (batch, num_labels), are yes or no for each class. Labels
+    of a regression are (batch,) or (batch, num_labels) floats. The logits are (batch, num_labels), the loss is the
+    mean (binary) cross-entropy or squared error.
+    """
+
+    output_class = SequenceClassifierOutput
+
+    def __init__(self, config: AtentaEncoderConfig) -> None:
+        super().__init__(config)
+        self.num_labels = config.num_labels
+        self.model = AtentaEncoderModel(config)
+        self.dropout = classifier_dropout(config)
+        self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.post_init()
+
+    def compute_logits(self, outputs: BaseModelOutputWithPooling) -> torch.Tensor:
+        """Map the vector of each text to (batch, num_labels)."""
+        return self.classifier(self.dropout(outputs.pooler_output))
+
+    def compute_loss(self, logits: torch.Tensor, labels: torch.Tensor, **kwargs: Any) -> torch.Tensor:
+        """Return the loss of `config.problem_type`."""
+        loss = self.loss_function(labels=labels, pooled_logits=logits, config=self.config)
+        return share_of_batch(loss, labels, kwargs.get("num_items_in_batch"))
+
+
+class AtentaEncoderForTokenClassification(AtentaEncoderWithHead):
+    """An encoder with a classification head for each character, for tagging and named entities (documents 4 and 5).
+
+    Labels are (batch, length), where -100 is ignored, and logits (batch, length, num_labels). The loss is the mean
+    cross-entropy in nats.
+    """
+
+    output_class = TokenClassifierOutput
 
     def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
@@ -229,33 +254,12 @@ class AtentaEncoderForTokenClassification(AtentaEncoderPreTrainedModel):
         self.model = AtentaEncoderModel(config, add_pooling_layer=False)
         self.dropout = classifier_dropout(config)
         self.classifier = nn.Linear(config.hidden_size, config.num_labels)
+        self.loss_type = "ForMaskedLM"  # plain cross-entropy
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.LongTensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
-        position_ids: torch.LongTensor | None = None,
-        inputs_embeds: torch.Tensor | None = None,
-        labels: torch.LongTensor | None = None,
-        **kwargs: Unpack[TransformersKwargs],
-    ) -> TokenClassifierOutput:
-        """Classify each character. For the other inputs, see [`AtentaEncoderModel.forward`].
-
-        Args:
-            labels: (batch, length); -100 is ignored.
-
-        Returns:
-            `logits` (batch, length, num_labels); with labels, `loss`, the mean cross-entropy in nats.
-        """
-        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
-        logits = self.classifier(self.dropout(outputs.last_hidden_state))
-        loss = self.loss_function(logits, labels, self.config, **kwargs) if labels is not None else None
-        return TokenClassifierOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def compute_logits(self, outputs: BaseModelOutputWithPooling) -> torch.Tensor:
+        """Map the vector of each character to (batch, length, num_labels)."""
+        return self.classifier(self.dropout(outputs.last_hidden_state))
 
 
 class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
@@ -297,6 +301,5 @@ class AtentaEncoderForQuestionAnswering(AtentaEncoderPreTrainedModel):
             loss=loss,
             start_logits=start_logits.contiguous(),
             end_logits=end_logits.contiguous(),
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            **without_states(outputs),
         )

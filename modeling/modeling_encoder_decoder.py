@@ -17,7 +17,7 @@ from .cache_layers import CACHE_NAME, given_cache
 from .letter_lock import KeepLettersLogitsProcessor
 from .modeling_decoder import AtentaDecoderModel, AtentaGenerationMixin
 from .modeling_encoder import AtentaEncoderModel
-from .modeling_transformer import AtentaTransformerPreTrainedModel, check_not_empty
+from .modeling_transformer import AtentaTransformerPreTrainedModel, check_not_empty, without_states
 from .positions import position_ids_from_mask, source_positions
 from .transducer import Transducer
 
@@ -350,14 +350,4 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         loss = None
         if labels is not None:
             loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
-        return Seq2SeqLMOutput(
-            loss=loss,
-            logits=logits,
-            decoder_hidden_states=outputs.decoder_hidden_states,
-            decoder_attentions=outputs.decoder_attentions,
-            cross_attentions=outputs.cross_attentions,
-            encoder_last_hidden_state=outputs.encoder_last_hidden_state,
-            encoder_hidden_states=outputs.encoder_hidden_states,
-            encoder_attentions=outputs.encoder_attentions,
-            **{CACHE_NAME: outputs.get(CACHE_NAME)},
-        )
+        return Seq2SeqLMOutput(loss=loss, logits=logits, **without_states(outputs))

@@ -4,18 +4,23 @@ from dataclasses import dataclass
 
 import torch
 from torch import nn
-from transformers.modeling_outputs import MaskedLMOutput, NextSentencePredictorOutput
+from transformers.modeling_outputs import BaseModelOutputWithPooling, MaskedLMOutput, NextSentencePredictorOutput
 from transformers.processing_utils import Unpack
 from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 
 from ..configuration.configuration_encoder import AtentaEncoderConfig
-from .modeling_encoder import AtentaEncoderModel, AtentaEncoderPreTrainedModel
-from .modeling_transformer import share_of_batch
+from .modeling_encoder import AtentaEncoderModel, AtentaEncoderPreTrainedModel, AtentaEncoderWithHead
+from .modeling_transformer import share_of_batch, without_states
 
 
-class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
-    """An encoder that predicts masked characters (document 4). The output layer covers the whole vocabulary."""
+class AtentaEncoderForMaskedLM(AtentaEncoderWithHead):
+    """An encoder that predicts masked characters (document 4). The output layer covers the whole vocabulary.
 
+    Labels, (batch, length), are the correct ids at masked positions and -100 at all others, and logits are (batch,
+    length, vocab_size). The loss is the mean cross-entropy in nats.
+    """
+
+    output_class = MaskedLMOutput
     _tied_weights_keys = {"lm_head.weight": "model.embeddings.embed_tokens.weight"}
     _tp_plan = {"lm_head": "colwise_gather_output"}
 
@@ -25,33 +30,9 @@ class AtentaEncoderForMaskedLM(AtentaEncoderPreTrainedModel):
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size)
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.LongTensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
-        position_ids: torch.LongTensor | None = None,
-        inputs_embeds: torch.Tensor | None = None,
-        labels: torch.LongTensor | None = None,
-        **kwargs: Unpack[TransformersKwargs],
-    ) -> MaskedLMOutput:
-        """Predict the character at each position. For the other inputs, see [`AtentaEncoderModel.forward`].
-
-        Args:
-            labels: (batch, length), the correct ids at masked positions and -100 at all others.
-
-        Returns:
-            `logits` (batch, length, vocab_size); with labels, `loss`, the mean cross-entropy in nats.
-        """
-        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
-        logits = self.lm_head(outputs.last_hidden_state)
-        loss = None
-        if labels is not None:
-            loss = self.loss_function(logits, labels, self.config.vocab_size, **kwargs)
-        return MaskedLMOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def compute_logits(self, outputs: BaseModelOutputWithPooling) -> torch.Tensor:
+        """Map the vector of each character to (batch, length, vocab_size)."""
+        return self.lm_head(outputs.last_hidden_state)
 
 
 @dataclass
@@ -133,13 +114,18 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
             loss=loss,
             prediction_logits=prediction_logits,
             seq_relationship_logits=seq_relationship_logits,
-            hidden_states=outputs.hidden_states,
-            attentions=outputs.attentions,
+            **without_states(outputs),
         )
 
 
-class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
-    """An encoder that predicts whether two texts follow each other (document 4; Devlin et al., 2019, section 3.1)."""
+class AtentaEncoderForNextSentencePrediction(AtentaEncoderWithHead):
+    """An encoder that predicts whether two texts follow each other (document 4; Devlin et al., 2019, section 3.1).
+
+    Labels, (batch,), are 0 if the second text follows the first and 1 if it does not, and logits are (batch, 2). The
+    loss is the mean cross-entropy in nats.
+    """
+
+    output_class = NextSentencePredictorOutput
 
     def __init__(self, config: AtentaEncoderConfig) -> None:
         super().__init__(config)
@@ -148,28 +134,6 @@ class AtentaEncoderForNextSentencePrediction(AtentaEncoderPreTrainedModel):
         self.loss_type = "ForMaskedLM"  # plain cross-entropy over two classes
         self.post_init()
 
-    @can_return_tuple
-    def forward(
-        self,
-        input_ids: torch.LongTensor | None = None,
-        attention_mask: torch.Tensor | None = None,
-        token_type_ids: torch.LongTensor | None = None,
-        position_ids: torch.LongTensor | None = None,
-        inputs_embeds: torch.Tensor | None = None,
-        labels: torch.LongTensor | None = None,
-        **kwargs: Unpack[TransformersKwargs],
-    ) -> NextSentencePredictorOutput:
-        """Classify the order of two texts. For the other inputs, see [`AtentaEncoderModel.forward`].
-
-        Args:
-            labels: (batch,), 0 if the second text follows the first and 1 if it does not.
-
-        Returns:
-            `logits` (batch, 2); with labels, `loss`, the mean cross-entropy in nats.
-        """
-        outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
-        logits = self.seq_relationship(outputs.pooler_output)
-        loss = self.loss_function(logits, labels, 2, **kwargs) if labels is not None else None
-        return NextSentencePredictorOutput(
-            loss=loss, logits=logits, hidden_states=outputs.hidden_states, attentions=outputs.attentions
-        )
+    def compute_logits(self, outputs: BaseModelOutputWithPooling) -> torch.Tensor:
+        """Map the vector of each pair of texts to (batch, 2)."""
+        return self.seq_relationship(outputs.pooler_output)

@@ -1,7 +1,10 @@
 """The base class of the three Transformer families, and the functions that their heads share."""
 
+from typing import Any
+
 import torch
 from transformers import PreTrainedConfig
+from transformers.utils import ModelOutput
 
 from .attention import MultiHeadAttention
 from .block import Dropout, TransformerBlock
@@ -28,10 +31,8 @@ def check_one_input(input_ids: torch.Tensor | None, inputs_embeds: torch.Tensor 
     if (input_ids is None) == (inputs_embeds is None):
         given = "neither" if input_ids is None else "both"
         raise ValueError(f"Expected exactly one of input_ids and inputs_embeds, got {given}.")
-    if input_ids is not None:
-        check_not_empty("input_ids", input_ids)
-    else:
-        check_not_empty("inputs_embeds", inputs_embeds)
+    name, tokens = ("input_ids", input_ids) if inputs_embeds is None else ("inputs_embeds", inputs_embeds)
+    check_not_empty(name, tokens)
 
 
 def check_not_empty(name: str, tokens: torch.Tensor) -> None:
@@ -41,6 +42,11 @@ def check_not_empty(name: str, tokens: torch.Tensor) -> None:
             f"{name} has shape {tuple(tokens.shape)}; expected at least one text, of at least one token. Leave empty "
             "batches out; a text without characters still has its special tokens."
         )
+
+
+def without_states(outputs: ModelOutput) -> dict[str, Any]:
+    """Return the outputs of a stack that a model with a head has too: all but the vectors that the head reads."""
+    return {name: value for name, value in outputs.items() if name not in ("last_hidden_state", "pooler_output")}
 
 
 def classifier_dropout(config: PreTrainedConfig) -> Dropout:

@@ -88,8 +88,9 @@ class ComputedPositions(nn.Module):
 
     longest_table = 16384  # rows; vectors of later positions are computed again at each step
 
-    def __init__(self) -> None:
+    def __init__(self, size: int, theta: float) -> None:
         super().__init__()
+        self.size, self.theta = size, theta
         self.table: torch.Tensor | None = None  # not a buffer, which casting the model to bfloat16 would round
 
     def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
@@ -120,9 +121,7 @@ class SinusoidalPositions(ComputedPositions):
     """Sinusoidal positions: sines in even columns, cosines in odd columns (document 3; Vaswani et al., 2017)."""
 
     def __init__(self, config: PreTrainedConfig) -> None:
-        super().__init__()
-        self.size = config.hidden_size
-        self.theta = config.position_embedding_theta
+        super().__init__(config.hidden_size, config.position_embedding_theta)
 
     def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
         """Map integers (...) to float32 vectors (..., hidden_size)."""
@@ -159,9 +158,7 @@ class RotaryPositions(ComputedPositions):
     """Cosines and sines that rotate queries and keys, so that scores depend on distances (Su et al., 2021)."""
 
     def __init__(self, config: PreTrainedConfig) -> None:
-        super().__init__()
-        self.size = config.head_dim
-        self.theta = config.position_embedding_theta
+        super().__init__(config.head_dim, config.position_embedding_theta)
 
     def compute(self, position_ids: torch.Tensor) -> torch.Tensor:
         """Map integers (...) to float32 vectors (..., 2 * head_dim): cosines, then sines, each plane's twice."""

@@ -51,7 +51,7 @@ def count_triples(
     pending: list[tuple[np.ndarray, np.ndarray]] = []
     size = 0
     for tokens, lengths, token_weights in _batches(_checked(documents, weights, vocab_size)):
-        indices = _indices_in_documents(lengths)
+        indices = np.arange(len(tokens)) - np.repeat(lengths.cumsum() - lengths, lengths)  # of tokens in documents
         follows = indices > 0
         token_counts += np.bincount(tokens[follows], token_weights[follows], minlength=vocab_size)
         for found in _occurrences(tokens, lengths, indices, token_weights, vocab_size, max_distance):
@@ -173,11 +173,6 @@ def _batches(weighted: Iterable[tuple[np.ndarray, float]]) -> Iterator[tuple[np.
                 np.repeat([weight for _, weight in documents], lengths),
             )
             documents, size = [], 0
-
-
-def _indices_in_documents(lengths: np.ndarray) -> np.ndarray:
-    """Return the index of each token in its document."""
-    return np.arange(lengths.sum()) - np.repeat(lengths.cumsum() - lengths, lengths)
 
 
 def _occurrences(

@@ -144,9 +144,7 @@ class Phonemizer:
         Args:
             texts: a text, or several: a list or tuple, or a column of datasets, pandas or NumPy.
             variant: one of `variants`; `None` for a model that has none.
-            punctuation: whether what is between words stays.
-            word_separator: what separates words, without punctuation.
-            phone_separator: what separates the phones of a word.
+            punctuation, word_separator, phone_separator: as in [`PhonemizedText.join`].
 
         Returns:
             A text for a text, a list for a list. Numbers and words that cannot be read stay as they are.

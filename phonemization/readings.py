@@ -43,7 +43,7 @@ def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
         ValueError: If it is not UTF-8, or a line has a word without phones, or several words.
     """
     lexicon: dict[str, list[Phones]] = {}
-    for where, (first, *cells) in _rows(Path(path), "\t"):
+    for where, (first, *cells) in _rows(Path(path)):
         word, *rest = (first, *cells) if cells else first.split(maxsplit=1)
         phones = [*dropwhile(_PROBABILITY.fullmatch, " ".join(rest).split())]
         if not word.strip() or not phones:
@@ -69,7 +69,7 @@ def load_readings(folder: Path) -> dict[tuple[str, str], list[Phones]]:
     if not path.is_file():
         return {}
     found = {}
-    for where, (variant, *cells) in _rows(path, "\t"):
+    for where, (variant, *cells) in _rows(path):
         if not cells or len(cells) > 3 or not all(map(str.strip, cells)):
             raise ValueError(f"{where} is damaged; expected variant<TAB>word, and at most two readings.")
         found[variant, plain_word(cells[0])] = [tuple(each.split()) for each in cells[1:]]
@@ -82,7 +82,7 @@ def save_readings(folder: Path, rows: Iterator[tuple[str, str, list[str]]]) -> N
     (folder / READINGS_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _rows(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
+def _rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """Yield the place and the cells of each line that is not blank."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")  # splitlines would part words at U+2028 and its like
@@ -90,7 +90,7 @@ def _rows(path: Path, separator: str) -> Iterator[tuple[str, list[str]]]:
         raise ValueError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8.") from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
-            yield f"{path}, line {number}", line.split(separator)
+            yield f"{path}, line {number}", line.split("\t")
 
 
 def is_vowel(phone: str) -> bool:

@@ -213,7 +213,7 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
         """Return the question and its text; `_forward` encodes them."""
         found = {}
         for name in ("question", "context"):
-            text = inputs.get(name) if isinstance(inputs, Mapping) else getattr(inputs, f"{name}_text", None)
+            text = inputs.get(name) if isinstance(inputs, Mapping) else None
             if not isinstance(text, str) or not text.strip():
                 raise ValueError(f"Found {text!r:.80} as the {name}; expected a text that is not empty.")
             check_texts(text, name)
@@ -264,9 +264,8 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             for start, end, score in found:
                 spans[row][start, end] = max(spans[row].get((start, end), -np.inf), score)
         for of_question, score in zip(spans, no_answer):
-            if (
-                handle_impossible_answer or not of_question
-            ):  # without an answer, the text has no character that is read
+            # Without an answer, the text has no character that is read.
+            if handle_impossible_answer or not of_question:
                 of_question[0, 0] = score
         answers = [
             [

@@ -45,9 +45,7 @@ class SavedPipeline(Pipeline):
     def save_pretrained(self, save_directory: str | os.PathLike, **kwargs: Any) -> None:
         """Save the model and the tokenizer. Models of this package bring the code of their pipeline.
 
-        Args:
-            save_directory: folder to save in; created if it does not exist.
-            kwargs: as in transformers.
+        Arguments are as in transformers. The folder is created if it does not exist.
         """
         os.makedirs(save_directory, exist_ok=True)
         self.model.save_pretrained(save_directory, **kwargs)

@@ -52,9 +52,8 @@ class CharacterTable:
         }
         self._absent = max(vocabulary.values()) + 1
         self.dtype = np.dtype(np.uint16 if self._absent <= np.iinfo(np.uint16).max else np.int32)
-        self._table = np.full(
-            max(ids, default=0) + 2, self._absent, self.dtype
-        )  # the last entry is for all higher code points
+        # The last entry is for all higher code points.
+        self._table = np.full(max(ids, default=0) + 2, self._absent, self.dtype)
         self._table[list(ids)] = list(ids.values())
 
     def encode(self, text: str) -> np.ndarray:
@@ -176,8 +175,7 @@ def _is_always_a_token(character: str) -> bool:
     in both has the same properties in both, and a character only in the newer tables is a starter in the older ones.
     """
     return (
-        unicodedata.category(character)
-        not in ("Cn", "Cs")  # if not assigned in Python's tables, it may be in the tokenizer's
+        unicodedata.category(character) not in ("Cn", "Cs")  # if not in Python's tables, it may be in the tokenizer's
         and unicodedata.combining(character) == 0
         and unicodedata.is_normalized("NFC", character)
         and character not in _second_halves()

@@ -1,6 +1,7 @@
 """The values that options of generation may have: those of a call, and those that a model is saved with."""
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from numbers import Integral, Real
 from typing import Any
@@ -74,7 +75,8 @@ def is_whole(value: Any, least: int, most: float = math.inf) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool) and least <= int(value) <= most
 
 
-def _is_number(value: Any, least: float, most: float) -> bool:
+def is_number(value: Any, least: float, most: float = sys.float_info.max) -> bool:
+    """Return whether a value is a number of a range."""
     number: Any = value  # a comparison holds for integers that no float has, and not for NaN
     return isinstance(value, Real) and not isinstance(value, bool) and bool(least <= number <= most)
 
@@ -100,16 +102,16 @@ _OPTIONS = {
     "num_beams": _OUTPUTS,
     "num_return_sequences": _OUTPUTS,
     "length_penalty": (
-        lambda value: _is_number(value, _LEAST_PENALTY, _MOST_PENALTY),
+        lambda value: is_number(value, _LEAST_PENALTY, _MOST_PENALTY),
         f"a number from {_LEAST_PENALTY} to {_MOST_PENALTY}",
     ),
     "early_stopping": (lambda value: isinstance(value, bool) or value == "never", 'True, False or "never"'),
     "do_sample": (lambda value: isinstance(value, bool), "True or False"),
     "temperature": (
-        lambda value: _is_number(value, _LEAST_TEMPERATURE, 1 / _LEAST_TEMPERATURE),
+        lambda value: is_number(value, _LEAST_TEMPERATURE, 1 / _LEAST_TEMPERATURE),
         f"a number above 0, from {_LEAST_TEMPERATURE} to {1 / _LEAST_TEMPERATURE}",
     ),
     "top_k": (lambda value: value is None or is_whole(value, 0), "a whole number, 0 for all tokens"),
-    "top_p": (lambda value: _is_number(value, 0, 1), "a number from 0 to 1"),
+    "top_p": (lambda value: is_number(value, 0, 1), "a number from 0 to 1"),
     "seed": (lambda value: value is None or is_whole(value, 0), "a whole number, 0 or more"),
 }

@@ -7,7 +7,7 @@ from transformers import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWa
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
 from atenta.engines.search_options import SearchOptions
-from atenta.engines.token_search import FoundTokens, LetterLock, search_tokens, stream_tokens
+from atenta.engines.token_search import FoundTokens, LetterLock, SearchInputs, search_tokens, stream_tokens
 from atenta.tokenization.base_letters import number_base_letters, strip_accents
 from support.models import double_model, pad, texts
 from support.recomputed import RecomputedModel
@@ -64,7 +64,7 @@ def search(model, ids, mask, lock=None, **options):
     if lock is not None:
         limits = np.maximum(limits, lock.lengths)
     recomputed = RecomputedModel(model)
-    return search_tokens(recomputed, ids.numpy(), mask.numpy(), options, limits, lock), recomputed
+    return search_tokens(recomputed, SearchInputs(ids.numpy(), mask.numpy(), options, limits, lock)), recomputed
 
 
 def generated(model, ids, **options):
@@ -137,7 +137,9 @@ class Flat:
 def test_equal_logits_are_taken_in_the_order_of_the_ids():
     ids = np.ones((2, 3), np.int64)
     greedy, beams = (
-        search_tokens(Flat(), ids, ids, SearchOptions(num_beams=n, num_return_sequences=n), np.array([2, 2]))
+        search_tokens(
+            Flat(), SearchInputs(ids, ids, SearchOptions(num_beams=n, num_return_sequences=n), np.array([2, 2]))
+        )
         for n in (1, 3)
     )
     assert [one.token_ids for one in greedy[1]] == [[0, 0]]
@@ -146,7 +148,10 @@ def test_equal_logits_are_taken_in_the_order_of_the_ids():
 
 
 def test_no_sources_have_no_outputs():
-    assert search_tokens(None, np.zeros((0, 3), np.int64), None, SearchOptions(), np.zeros(0, np.int64)) == []
+    assert (
+        search_tokens(None, SearchInputs(np.zeros((0, 3), np.int64), None, SearchOptions(), np.zeros(0, np.int64)))
+        == []
+    )
 
 
 # Sampling
@@ -211,7 +216,8 @@ def test_each_token_is_drawn_given_those_before_it(models):
 def test_sources_draw_numbers_of_their_own():
     ids = np.array([[3, 4], [3, 5], [3, 4]])
     options = SearchOptions(do_sample=True, seed=0)
-    one, other, same = search_tokens(Flat(), ids, np.ones_like(ids), options, options.new_token_limits([1, 1, 1]))
+    inputs = SearchInputs(ids, np.ones_like(ids), options, options.new_token_limits([1, 1, 1]))
+    one, other, same = search_tokens(Flat(), inputs)
     assert one == same
     assert one[0].token_ids != other[0].token_ids
 
@@ -240,9 +246,8 @@ def test_a_stream_has_the_tokens_of_the_search(models, options):
         ((found,),), _ = search(model, ids, mask, max_new_tokens=9, **options)
         recomputed = RecomputedModel(model)
         saved = {"eos_token_id": 2, "max_new_tokens": 9}
-        stream = stream_tokens(
-            recomputed, ids.numpy(), mask.numpy(), SearchOptions.from_saved(saved, **options), np.array([9])
-        )
+        options_of_call = SearchOptions.from_saved(saved, **options)
+        stream = stream_tokens(recomputed, SearchInputs(ids.numpy(), mask.numpy(), options_of_call, np.array([9])))
         streamed = []
         for token in stream:
             streamed.append(token)
