@@ -45,6 +45,9 @@ def read_lexicon(path: str | Path) -> dict[str, list[Phones]]:
     lexicon: dict[str, list[Phones]] = {}
     for where, (first, *cells) in _rows(Path(path)):
         word, *rest = (first, *cells) if cells else first.split(maxsplit=1)
+        rest = [*dropwhile(_PROBABILITY.fullmatch, rest)]
+        if len(rest) > 1:
+            raise ValueError(f"{where}: found {len(cells) + 1} columns; expected two, word<TAB>phones.")
         phones = [*dropwhile(_PROBABILITY.fullmatch, " ".join(rest).split())]
         if not word.strip() or not phones:
             raise ValueError(

@@ -24,7 +24,9 @@ _CURRENCIES = {  # one, several, a hundredth
 _UNITS = {
     **{"km": "quilômetro", "m": "metro", "cm": "centímetro", "mm": "milímetro", "kg": "quilo", "g": "grama"},
     **{"l": "litro", "ml": "mililitro", "h": "hora", "min": "minuto", "%": "por cento", "°": "grau"},
-    **{"km/h": "quilômetro por hora", "m/s": "metro por segundo", "m²": "metro quadrado", "m³": "metro cúbico"},
+    **{"km/h": "quilômetro por hora", "km/l": "quilômetro por litro", "m/s": "metro por segundo", "ha": "hectare"},
+    **dict.fromkeys(("m²", "m2"), "metro quadrado"),
+    **dict.fromkeys(("m³", "m3"), "metro cúbico"),
     **{"km²": "quilômetro quadrado", "V": "volt", "W": "watt", "x": "vez", **dict.fromkeys(("°C", "ºC"), "grau")},
 }
 ABBREVIATIONS = {
@@ -49,6 +51,25 @@ ABBREVIATIONS = {
     **{"vcs": "vocês", "tb": "também", "tbm": "também", "pq": "porque", "hj": "hoje"},
     **{"blz": "beleza", "msg": "mensagem", "td": "tudo", "bjs": "beijos", "vlw": "valeu", "flw": "falou"},
     **{"pfv": "por favor", "sdds": "saudades", "vdd": "verdade", "mlk": "moleque", "n°": "número"},
+    **{"obg": "obrigado", "msm": "mesmo", "qnd": "quando", "qdo": "quando", "cmg": "comigo", "mto": "muito"},
+    **{"dps": "depois", "fds": "fim de semana", "bj": "beijo", "tmj": "tamo junto"},
+    **{
+        "cia.": "companhia",
+        "pça.": "praça",
+        "rod.": "rodovia",
+        "gen.": "general",
+        "lda.": "limitada",
+        "cj.": "conjunto",
+    },
+    **{"ilmo.": "ilustríssimo", "ilma.": "ilustríssima", "a.c.": "antes de cristo", "d.c.": "depois de cristo"},
+}
+# Parts of a whole, as in recipes; half of what is feminine is *meia*.
+_FRACTIONS = {
+    **dict.fromkeys(("1/2", "½"), "meio"),
+    **dict.fromkeys(("1/3", "⅓"), "um terço"),
+    **dict.fromkeys(("2/3", "⅔"), "dois terços"),
+    **dict.fromkeys(("1/4", "¼"), "um quarto"),
+    **dict.fromkeys(("3/4", "¾"), "três quartos"),
 }
 SINGLE_LETTERS = {"q": "que", "n": "não"}  # before a word; the n of a formula is one
 # Initials of titles, the titles, and the names before which they are those.
@@ -57,7 +78,7 @@ TITLES = (
     ("D", "dona", "Amélia|Ana|Beatriz|Carlota|Catarina|Filipa|Inês|Isabel|Leonor|Leopoldina|Maria|Teresa"),
     ("S", "são", "Bento|Bernardo|Brás|Caetano|Domingos|Francisco|Gonçalo|João|Jorge|José|Lourenço|Mamede|Martinho"),
     ("S", "são", "Mateus|Miguel|Paulo|Pedro|Roque|Sebastião|Tiago|Tomé|Vicente"),
-    ("R", "rua", "XV"),
+    ("(?:(?<=[NnDd]a )|(?<![^\n]))R", "rua", r"[A-Z]\S+|d[aeo]s? [A-Z]\S+"),
 )
 # Initials with a vowel that are spelt all the same.
 SPELT = (
@@ -105,18 +126,21 @@ _TIMES = r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
 _ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
 _PATTERN = re.compile(
-    r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4})\b"
-    r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde ))(?P<day_of_year>[12]\d|3[01]|0?[1-9])/"
-    r"(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
+    r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
+    r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde )|(?<=\b[Ee]m )(?=\d\d/\d\d))"
+    r"(?P<day_of_year>[12]\d|3[01]|0?[1-9])/(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
+    rf"|(?<![\w/,.])(?P<fraction>{'|'.join(_FRACTIONS)})(?![\w/,.]\d)(?P<half>(?= (?:\w*a|colher)\b))?"
+    r"|(?<![\w,.])(?P<goals>\d{1,4})x(?P<others>\d{1,4})(?![\w,.]\d|\w)"
     rf"|\b{_TIMES}"
-    r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|\d{3}\.\d{3}\.\d{3}-\d\d)\b"  # of telephones, streets and taxpayers
+    r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|(?!(?:1[5-9]|20)\d\d-(?:1[5-9]|20)\d\d)\d{4}-\d{4}|0800[ -]\d{3}[ -]\d{4}"
+    r"|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}(?:/\d{4}-\d\d|-\d))\b"  # telephones, streets, taxpayers
     rf"|\b(?!(?:(?<=\bEU )|(?<=\bNÃO )|(?<=\bQUE ))VI\b)(?P<roman>{_ROMAN})\b"  # EU VI is a verb
     r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
     r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
     rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
     rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>€)"
     rf"|(?P<number>{_NUMBER})(?: (?P<scale_alone>mil|mi|bi|tri)\b"
-    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/h|m/s|km²|m[²³]|[kcm]m|kg|ml|min)|[mglhxLVW])\b))?)"
+    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/[hl]|m/s|km²|m[²³23]|[kcm]m|kg|ml|min)|ha|[mglhxLVW])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
@@ -216,6 +240,13 @@ def _in_words(found: re.Match[str], language: str) -> str:
             found["amount"] or found["amount_first"], currency, found["scale"] or found["scale_last"], cardinal
         )
         return minus + (amount.replace("centavo", "cêntimo") if (language, currency) == ("pt", "US$") else amount)
+    if fraction := found["fraction"]:
+        return "meia" if fraction in ("1/2", "½") and found["half"] is not None else _FRACTIONS[fraction]
+    if found["goals"]:
+        sides = found["goals"], found["others"]
+        return f" {'a' if len(''.join(sides)) == 2 else 'por'} ".join(
+            _read_digits(each, cardinal, 4) for each in sides
+        )
     if month := found["month"] or found["month_alone"]:
         day = int(found["day"] or found["day_of_year"])
         date = f"{'primeiro' if day == 1 else cardinal(day)} de {_MONTHS[int(month) - 1]}"

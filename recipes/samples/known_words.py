@@ -49,6 +49,17 @@ _MISREAD = (
     ("[eéê][mn][aeiouãõáéíóúâêô]", _ONSET + rf"[eɛ](?= [mn] [{_NUCLEI}])", r"\1ẽ"),
     ("[oóô][mn][aeiouãõáéíóúâêô]", _ONSET + rf"[oɔ](?= [mn] [{_NUCLEI}])", r"\1õ"),
 )
+_MISREAD_IN_PORTUGAL = (
+    ("uir|uiz$", "u j (?=[ɾʃ])", "u i "),
+    ("uind|uim$", "u j̃", "u ĩ"),
+    ("^[^o]*ou[^o]*$", "o w", "o"),
+)
+# Endings of plurals and of their singulars, and the last phones of a singular and of its plural.
+_PLURALS_OF_PORTUGAL = (
+    ("ões$", "ão", "ɐ̃ w̃$", "õ j̃ ʃ"),
+    ("res$", "r", "ɾ$", "ɾ ɨ ʃ"),
+    ("s$", "", "(?<=[aɐɛeiɨɔouj̃w̃])$", " ʃ"),
+)
 
 
 def homographs_with_stress(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
@@ -97,10 +108,11 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     consonants between vowels are those of Brazil there, as in *lixo* and *exame*. A plural has all this from its
     singular.
 
-    By the spelling alone, t and d are hard but before i; g is soft before e and i; the ending -ens has its glide; r
-    after n is strong, as in *honra*; i is stressed in *caiu* and *juiz*; *leem* has its e; a stressed e or o before m or
-    n is nasal, as in *dono* and *faremos*; e is closed in *cresceu* and open in *fizeram* and *esperam*; *exato* has z;
-    vowels before the stress are closed, as in *serviço*; -om, -im and -um are stressed at the end, and zi in *-zinho*.
+    By the spelling alone, t and d are hard but before i; g is soft before e and i; the ending -ens has its glide;
+    r after n is strong, as in *honra*; i is stressed in *caiu* and *juiz*; *leem* has its e; a stressed e or o before
+    m or n is nasal, as in *dono* and *faremos*; e is closed in *cresceu* and open in *fizeram* and *esperam*; *exato*
+    has z; vowels before the stress are closed, as in *serviço*; the ends -om, -im and -um are stressed, and so is the
+    zi of *-zinho*.
 
     The words are those of the lists but for the tests, and those of running text.
     """
@@ -118,6 +130,41 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
                 mended = (*re.sub(_ONSET + "e(?= ɾ)", r"\1ɛ", " ".join(mended)).split(" "),)
             if mended != phones:
                 yield "br", word, [" ".join(mended)]
+
+
+def corrections_of_portugal(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield the words of running text that a model writes wrongly under `pt`.
+
+    A plural is said as its singular in Wiktionary: *formas* as *forma*, *ações* as *ação*. The u and the i of
+    *construir* and *juiz* are vowels of two syllables, and *ou* is o, as in Lisbon.
+    """
+    listed = dict(chain(*(read_list(LISTS["pt"], split).items() for split in ("train", "validation"))))
+    known = {word for tag, word, of_word in readings() if tag == "pt" or len(of_word) > 1}
+    words = sorted(_frequent_words() - known)
+    for word, written in zip(words, tagger.write(words, ("pt",))):
+        if not written:
+            continue
+        found = " ".join(written[0].units)
+        right = of_one_accent("pt", word, listed.get(word, []))
+        nearest = min(right, key=partial(Levenshtein.distance, found, processor=str.split), default=found)
+        mended = plural = _plural_of_portugal(word, listed) or nearest
+        for spelled, old, new in _MISREAD_IN_PORTUGAL:
+            if re.search(spelled, word):
+                mended = re.sub(old, new, mended)
+        if mended != found and (mended != plural or not right):  # else it is one of the exceptions
+            yield "pt", word, [mended]
+
+
+def _plural_of_portugal(word: str, listed: Pronunciations) -> str | None:
+    """Return the phones of a plural that the list lacks, from its singular; `None` if they do not follow from it."""
+    if word in listed:
+        return None
+    for plural, singular, old, new in _PLURALS_OF_PORTUGAL:
+        said = of_one_accent("pt", alone := re.sub(plural, singular, word), listed.get(alone, []))
+        if alone != word and said and re.search(old, said[0]):
+            opens = plural == "s$" and word.endswith("os") and "o" in said[0].split(" ")  # *ovo*, *ovos*
+            return None if opens else re.sub(old, new, said[0])
+    return None
 
 
 def _frequent_words() -> set[str]:
@@ -266,4 +313,5 @@ def _nuclei(phones: Sequence[str]) -> list[str]:
 
 def save_known_words(folder: Path, tagger: LetterTagger) -> None:
     """Write beside a model how the words are said that it need not know, and those that it gets wrong."""
-    save_readings(folder, chain(readings(), homographs_with_stress(tagger), exceptions(tagger), corrections(tagger)))
+    brazil, portugal = corrections(tagger), corrections_of_portugal(tagger)
+    save_readings(folder, chain(readings(), homographs_with_stress(tagger), exceptions(tagger), brazil, portugal))
