@@ -119,6 +119,7 @@ FOREIGN_LETTERS = (
     *(("oo", "u"), ("ee", "i"), ("(?<=[bcdfghjlmnpqrstvxz])y$", "e"), ("y", "i")),
 )
 _THOUSANDS = r"\d{1,3}(?:\.\d{3})+"
+_MEASURED = r"colher|copo|dúzia|garrafa|hora|kg|lata|litro|metro|pacote|quilo|tablete|tomate|vidro|xícara"
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
 _SCALES = r"mil|mi|milhão|milhões|bi|bilhão|bilhões|tri|trilhão|trilhões"
 _SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões"), "tri": ("trilhão", "trilhões")}
@@ -129,7 +130,8 @@ _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
     r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde )|(?<=\b[Ee]m )(?=\d\d/\d\d))"
     r"(?P<day_of_year>[12]\d|3[01]|0?[1-9])/(?P<month_alone>1[0-2]|0?[1-9])\b(?![/,.]\d)"
-    rf"|(?<![\w/,.])(?P<fraction>{'|'.join(_FRACTIONS)})(?![\w/,.]\d)(?P<half>(?= (?:\w*a|colher)\b))?"
+    rf"|(?<![\w/,.])(?P<fraction>[½⅓⅔¼¾]|(?:1/2|[12]/3|[13]/4)(?= (?:d[aeo]s?|{_MEASURED})\b))"
+    r"(?P<half>(?= \w*[ra]\b))?"
     r"|(?<![\w,.])(?P<goals>\d{1,4})x(?P<others>\d{1,4})(?![\w,.]\d|\w)"
     rf"|\b{_TIMES}"
     r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|(?!(?:1[5-9]|20)\d\d-(?:1[5-9]|20)\d\d)\d{4}-\d{4}|0800[ -]\d{3}[ -]\d{4}"

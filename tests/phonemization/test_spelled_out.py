@@ -99,7 +99,7 @@ from atenta.phonemization.spelled_out import spell_out
         ("O Sr. Silva e a Dra. Ana", "O senhor Silva e a doutora Ana"),
         ("nº 8", "número oito"),
         ("o ſr. Silva", "o senhor Silva"),  # the long s of old print, which is an s where case does not count
-        ("pães & cia.", "pães e cia."),
+        ("pães & cia.", "pães e companhia"),
         ("a TV e o CPF da ONU", "a tê vê e o cê pê efe da ONU"),
         ("Pedro II, João VI", "Pedro segundo, João sexto"),
         ("os séculos XIX e XX", "os séculos dezenove e vinte"),
