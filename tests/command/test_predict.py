@@ -50,15 +50,11 @@ def test_several_outputs_with_source_and_score(folders):
 
 
 def test_an_ensemble(folders):
-    alone = run("predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2).stdout
-    together = run(
-        "predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2, "--ensemble", folders[1]
-    ).stdout
-    assert together != alone
-    same = run(
-        "predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2, "--ensemble", folders[0]
-    )
-    assert [row[:2] for row in rows(same.stdout)] == [row[:2] for row in rows(alone)]
+    asked = ("predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2)
+    alone = run(*asked).stdout
+    same, other = (run(*asked, "--ensemble", folder).stdout for folder in folders)
+    assert other != alone
+    assert [row[:2] for row in rows(same)] == [row[:2] for row in rows(alone)]
 
 
 def test_an_ensemble_is_scored_by_its_outputs(folders, tmp_path):
