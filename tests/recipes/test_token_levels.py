@@ -88,26 +88,6 @@ def rows_of(texts, tokenizer):
     return Dataset.from_dict(encode_documents({"text": texts}, tokenizer))
 
 
-@pytest.mark.parametrize(
-    ("name", "score", "count"), [("characters", "bits_per_character", 16), ("words", "bits_per_word", 4)]
-)
-def test_scores_are_per_character_or_word(name, score, count):
-    level = LEVELS[name]
-    tokenizer = level.make_tokenizer(TRAIN, 30)
-    scores = level.scores(count * 3 * math.log(2), rows_of(TEST, tokenizer), tokenizer)
-    assert scores[score] == pytest.approx(3)
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"), [("characters", 16 * math.log(len(set("".join(TRAIN))) + 1)), ("words", 6 * math.log(8))]
-)
-def test_the_uniform_baseline_has_the_alphabet_or_the_vocabulary(name, expected):
-    level = LEVELS[name]
-    tokenizer = level.make_tokenizer(TRAIN, 30)
-    nats = level.baseline_nats(rows_of(TRAIN, tokenizer), rows_of(TEST, tokenizer), tokenizer)
-    assert nats[f"uniform {name}"] == pytest.approx(expected)
-
-
 def test_the_unigram_baseline_of_words_is_as_counted_by_hand():
     level = LEVELS["words"]
     tokenizer = level.make_tokenizer(TRAIN, 30)

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from atenta.recipes.reading.file_formats import read_conll, read_conllu, read_squad, read_table
-from atenta.recipes.reading.records import BadRow, read_lines
+from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.documents import read_documents
 from atenta.recipes.tasks.questions import QUESTIONS
 
@@ -44,11 +44,6 @@ def assert_bad(row, where, *found):
     assert row.where == str(where)
     assert re.fullmatch("found .+; expected .+", row.problem)
     assert all(name in row.problem for name in found), row.problem
-
-
-def test_other_separators_are_text(write):
-    text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\ufeffi"
-    assert list(read_lines(write("lines.txt", f"{text}\n"))) == [(1, text)]
 
 
 # Malformed units: rows of tables, sentences and questions

@@ -197,13 +197,6 @@ def test_code_digest(tmp_path, monkeypatch):
 # Bad rows
 
 
-@pytest.mark.parametrize("streaming", [False, True])
-def test_bad_row_is_an_error(splits_of, files, write, streaming):
-    files["train_file"] = write("train.tsv", "a\tA", " \tB", "c")
-    with pytest.raises(BadRow, match=r"train.tsv, line 2: found an empty source; expected"):
-        list(splits_of(**files, streaming=streaming)["train"])
-
-
 def test_skipped_rows_are_listed_again_from_the_cache(splits_of, files, write, listed, tmp_path, capsys):
     files["train_file"] = write("train.tsv", "a\tA", " \tB", "b\tB", *["c"] * 20)
     files["validation_file"] = write("dev.tsv", "c\tC", "d")  # whose good rows are also the test rows

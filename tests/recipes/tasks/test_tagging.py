@@ -75,13 +75,6 @@ def test_labels_are_at_the_starts_of_words(rows):
         ]
 
 
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ([("a", "B-PER")], "found the tag B-PER; expected one of O, B-LOC, I-LOC"),
-        ([("a", "O"), ("", "O")], r"found an empty word in \['a', ''\]"),
-    ],
-)
-def test_rows_that_cannot_be_encoded(row, message):
-    with pytest.raises(ValueError, match=message):
-        encode_tagged(columns_of([row]), TOKENIZER, LABELS)
+def test_an_empty_word_cannot_be_encoded():
+    with pytest.raises(ValueError, match=r"found an empty word in \['a', ''\]"):
+        encode_tagged(columns_of([[("a", "O"), ("", "O")]]), TOKENIZER, LABELS)
