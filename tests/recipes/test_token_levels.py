@@ -21,6 +21,8 @@ def test_the_most_frequent_words_are_tokens_after_the_special_ones():
     tokenizer = make_word_tokenizer(WORDS, 6)
     assert tokenizer.convert_ids_to_tokens(range(6)) == ["<pad>", "<bos>", "<eos>", "<unk>", "o", "rato"]
     assert tokenizer("o rato, o cão").tokens() == ["<bos>", "o", "rato", "<unk>", "o", "<unk>"]
+    with pytest.raises(ValueError, match="--vocab_size is 4; expected 5 or more"):
+        make_word_tokenizer(WORDS, 4)
 
 
 @pytest.mark.parametrize(
@@ -40,11 +42,6 @@ def test_a_word_tokenizer_loads_again_and_pads_on_the_left(tmp_path):
     assert batch == tokenizer(["o gato", "o"], padding=True)
     assert batch.attention_mask == [[1, 1, 1], [0, 1, 1]]
     assert loaded.decode(batch.input_ids[0], skip_special_tokens=True) == "o gato"
-
-
-def test_a_vocabulary_without_room_for_a_word_is_refused():
-    with pytest.raises(ValueError, match="--vocab_size is 4; expected 5 or more"):
-        make_word_tokenizer(WORDS, 4)
 
 
 CHARACTERS = ["abcabdabcabe", "ab", "cabcab"]
