@@ -155,17 +155,14 @@ def pipe_of():
         os.close(each)
 
 
-def test_pipes_are_files(pipe_of):
+def test_pipes_are_files_in_the_first_format_of_their_rows(pipe_of, tmp_path):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
+    assert run("evaluate", tmp_path, "--test_file", pipe_of("Era uma vez")).stdout.startswith("1 row of /dev/fd/")
     assert run("restore", "--files", pipe_of("A acao")).stdout == restore_accents("A acao")
     assert run("predict", MODEL_FOLDER, "--files", pipe_of("A acao")).stdout == restore_accents("A acao") + "\n"
     assert run("evaluate", MODEL_FOLDER, "--test_file", pipe_of("A acao\tA ação\n")).stdout.startswith(
         "1 row of /dev/fd/"
     )
-
-
-def test_a_pipe_has_the_first_format_of_its_rows(tmp_path, pipe_of):
-    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path)
-    assert run("evaluate", tmp_path, "--test_file", pipe_of("Era uma vez")).stdout.startswith("1 row of /dev/fd/")
 
 
 def test_scores_are_written_for_a_file_whose_name_is_not_utf_8(tmp_path, monkeypatch):

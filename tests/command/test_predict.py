@@ -71,13 +71,10 @@ def test_letters_are_kept_on_request(folders):
     assert run("predict", folders[0], "ser", "vê", "--keep_letters").stdout == "ser\nvê\n"
 
 
-def test_warnings_are_lines(folders):
+def test_warnings_are_lines_and_those_of_many_are_counted(folders, tmp_path):
     printed = run("predict", folders[0], "z日ser")
     assert "warning: 'z日ser': training did not have 'z', '日', which the model may get wrong\n" in printed.stderr
     assert len(printed.stdout.splitlines()) == 1
-
-
-def test_problems_of_many_lines_are_counted(folders, tmp_path):
     path = write_text(tmp_path / "lines.txt", "z日ser\n" * 600)
     warned = run("predict", folders[0], "--files", path).stderr.splitlines()
     assert sum("training did not have" in line for line in warned) == 2

@@ -45,11 +45,6 @@ def test_a_byte_order_mark_is_no_part_of_the_first_line(folders, tmp_path):
     assert len(run("predict", folders[0], "--files", tmp_path / "json", "--json_lines").stdout.splitlines()) == 1
 
 
-def test_a_file_to_read_is_not_the_output(folders, tmp_path):
-    path = write_text(tmp_path / "lines.txt", "ser\n")
-    assert "would be lost" in refusal("predict", folders[0], "--files", path, "--output", path)
-
-
 def test_json_lines_hold_any_text(folders, tmp_path):
     given = ["ser", {"text": "ver\nser\x00", "tags": "PL"}, {"text": "ser", "id": 3}]
     path = write_text(tmp_path / "lines.jsonl", "".join(json.dumps(each) + "\n" for each in given))
@@ -275,11 +270,13 @@ def test_an_output_without_results_does_not_seem_complete(folders, tmp_path, mon
     assert not (tmp_path / "output.progress").exists()
 
 
-def test_an_output_that_is_a_link_to_nothing_is_not_followed(folders, tmp_path):
+def test_a_file_to_read_is_no_output_and_a_link_to_nothing_is_not_followed(folders, tmp_path):
+    path = write_text(tmp_path / "lines.txt", "ser\n")
+    assert "would be lost" in refusal("predict", folders[0], "--files", path, "--output", path)
     output = tmp_path / "output"
     output.symlink_to(tmp_path / "elsewhere")
     assert str(output) in refusal("predict", folders[0], "ser", "--output", output)
-    assert [each.name for each in tmp_path.iterdir()] == ["output"]
+    assert {each.name for each in tmp_path.iterdir()} == {"lines.txt", "output"}
 
 
 def test_an_output_in_use_is_refused(folders, tmp_path, monkeypatch):
