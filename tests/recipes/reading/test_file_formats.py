@@ -129,14 +129,11 @@ def pair(source, target, **tags):
     return {"source": source, "target": target, **tags}
 
 
-def test_table_without_header(write):
+def test_tables_with_and_without_a_header(write):
     path = write("table.txt", "cao\tcão\n pao  de\tpão  de \nNA\tnull\n")
     assert read(path) == [pair("cao", "cão"), pair(" pao  de", "pão  de "), pair("NA", "null")]
     assert read(write("table.tsv", "ser\tfoi\tV;3\n")) == [pair("ser", "foi", tags="V;3")]
     assert read(write("table.tsv", '"a\tb"\n')) == [pair('"a', 'b"')]  # only csv has quotes
-
-
-def test_table_with_header(write):
     path = write("table.tsv", "target\tcount\tsource\ncão\t3\tcao\n")
     assert list(read_table(path, COLUMNS)) == [(f"{path}, line 2", pair("cao", "cão", count="3"))]
     with pytest.raises(ValueError, match="found no rows"):
