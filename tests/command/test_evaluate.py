@@ -6,7 +6,6 @@ import pytest
 from transformers import pipeline
 
 from atenta import (
-    AtentaDecoderForCausalLM,
     AtentaEncoderDecoderForConditionalGeneration,
     AtentaEncoderForSequenceClassification,
     AtentaEncoderForTokenClassification,
@@ -71,18 +70,15 @@ def prompts(folder):
     return write_jsonl(folder / "rows.jsonl", [{"prompt": each, "answer": each[::-1]} for each in VERSES])
 
 
-def test_no_file_is_overwritten(tmp_path):
+def test_no_file_is_overwritten_and_one_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path):
     test_file = one_column(tmp_path)
     model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
     for output, reason in ((test_file, "is a file to read"), (model / "model.safetensors", "exists")):
         before = output.read_bytes()
         assert reason in refusal("evaluate", model, "--test_file", test_file, "--output", output)
         assert output.read_bytes() == before
-
-
-def test_a_model_that_is_scored_alone_takes_no_ensemble(tmp_path):
-    model = saved(tmp_path, AtentaDecoderForCausalLM)
-    assert "--ensemble" in refusal("evaluate", model, "--test_file", one_column(tmp_path), "--ensemble", "nope")
+    for name in ("", "nowhere/scores.json"):
+        assert f"--output {tmp_path / name}" in evaluate(model, test_file, "--output", tmp_path / name, code=1)
 
 
 WINDOWS = {"max_length": 40, "stride": 12, "max_answer_length": 20, "align_to_words": False}
@@ -104,6 +100,7 @@ def test_a_decoder_of_prompts_of_an_earlier_version_is_scored_alike(tmp_path):
     earlier = {"text-generation": {"prompts": True, "max_length": 80}}
     edit_json(folder / "config.json", task_specific_params=earlier)
     assert evaluate(folder, file) == expected
+    assert "--ensemble" in evaluate(folder, file, "--ensemble", "nope", code=1)  # it is scored alone
 
 
 @pytest.mark.parametrize(
@@ -211,13 +208,6 @@ def test_metrics_are_checked_before_anything_is_read(tmp_path, name):
     assert named == f"--metrics {name}"
     assert "exact_match, " in expected
     assert "tag_accuracy" not in expected
-
-
-@pytest.mark.parametrize("name", ["", "nowhere/scores.json"])
-def test_an_output_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path, name):
-    model = saved(tmp_path, AtentaEncoderDecoderForConditionalGeneration)
-    reason = evaluate(model, one_column(tmp_path), "--output", tmp_path / name, code=1)
-    assert f"--output {tmp_path / name}" in reason
 
 
 @pytest.mark.parametrize(

@@ -50,15 +50,11 @@ def test_several_outputs_with_source_and_score(folders):
 
 
 def test_an_ensemble(folders):
-    alone = run("predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2).stdout
-    together = run(
-        "predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2, "--ensemble", folders[1]
-    ).stdout
-    assert together != alone
-    same = run(
-        "predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2, "--ensemble", folders[0]
-    )
-    assert [row[:2] for row in rows(same.stdout)] == [row[:2] for row in rows(alone)]
+    asked = ("predict", folders[0], *SOURCES, "--num_beams", 3, "--num_return_sequences", 2)
+    alone = run(*asked).stdout
+    same, other = (run(*asked, "--ensemble", folder).stdout for folder in folders)
+    assert other != alone
+    assert [row[:2] for row in rows(same)] == [row[:2] for row in rows(alone)]
 
 
 def test_an_ensemble_is_scored_by_its_outputs(folders, tmp_path):
@@ -75,13 +71,10 @@ def test_letters_are_kept_on_request(folders):
     assert run("predict", folders[0], "ser", "vê", "--keep_letters").stdout == "ser\nvê\n"
 
 
-def test_warnings_are_lines(folders):
+def test_warnings_are_lines_and_those_of_many_are_counted(folders, tmp_path):
     printed = run("predict", folders[0], "z日ser")
     assert "warning: 'z日ser': training did not have 'z', '日', which the model may get wrong\n" in printed.stderr
     assert len(printed.stdout.splitlines()) == 1
-
-
-def test_problems_of_many_lines_are_counted(folders, tmp_path):
     path = write_text(tmp_path / "lines.txt", "z日ser\n" * 600)
     warned = run("predict", folders[0], "--files", path).stderr.splitlines()
     assert sum("training did not have" in line for line in warned) == 2

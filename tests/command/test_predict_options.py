@@ -148,8 +148,5 @@ def test_what_does_not_fit_the_model_is_refused(folders, tmp_path):
     damaged = shutil.copytree(folders[0], tmp_path / "damaged")
     (damaged / "config.json").write_text("{", encoding="utf-8")
     assert "config.json is damaged" in refusal("predict", damaged, "a")
-
-
-def test_members_with_other_vocabularies_are_refused(folders, tmp_path):
     other = save_pairs(tmp_path / "other", 1, alphabet='abcdefimrsuw "')
     assert "id of the token" in refusal("predict", folders[0], "ser", "--ensemble", other)

@@ -233,22 +233,19 @@ def test_outputs_that_are_no_numbers_are_no_answers(tmp_path, kind):
 
 
 @pytest.mark.parametrize("name", ["finetuned-letters", 3])
-def test_a_kind_that_is_not_known_is_refused_by_name(name, tmp_path):
+def test_a_kind_that_is_not_known_or_has_no_answer_for_a_line_is_refused_by_name(name, tmp_path):
     """Such a model has a head of other kinds, whose answers would be wrong."""
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path / "model")
     edit_json(tmp_path / "model" / "config.json", task_specific_params={"token-classification": {"kind": name}})
     for door in (CHARACTER_DOORS["predict"], evaluate, make_card):
         with pytest.raises((SystemExit, ValueError), match=f"kind of AtentaEncoderForTokenClassification is {name!r}"):
             door(tmp_path / "model")
+    save_with_tokenizer(AtentaPairVotesForCausalLM, tmp_path / "votes")
+    with pytest.raises((SystemExit, ValueError), match="of the kind pair-votes, which has no answer"):
+        CHARACTER_DOORS["predict"](tmp_path / "votes")
 
 
 def test_a_tagger_of_words_that_began_as_a_restorer_says_so(tmp_path):
     model = make_restorer().model
     model.config.task_specific_params = TaggingTask().task_specific_params
     assert kind_of(model.config.to_dict(), type(model).__name__).name == "token-classification"
-
-
-def test_pair_votes_have_no_answer_for_a_line(tmp_path):
-    save_with_tokenizer(AtentaPairVotesForCausalLM, tmp_path / "model")
-    with pytest.raises((SystemExit, ValueError), match="of the kind pair-votes, which has no answer"):
-        CHARACTER_DOORS["predict"](tmp_path / "model")

@@ -255,11 +255,6 @@ def test_a_saved_configuration_chooses_no_code_of_the_hub(name):
     assert AtentaEncoderConfig.from_dict({name: "eager"})._attn_implementation in ("eager", None)
 
 
-def test_a_configuration_says_where_it_was_loaded_from(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "atenta_encoder", "_name_or_path": "/etc"}')
-    assert AutoConfig.from_pretrained(tmp_path).name_or_path == str(tmp_path)
-
-
 @every_config
 def test_allowed_values(config_class):
     for hidden_act in ACT2FN:
@@ -267,9 +262,6 @@ def test_allowed_values(config_class):
     assert config_class(hidden_size=30, num_attention_heads=4, head_dim=8).head_dim == 8
     assert config_class(hidden_size=33, num_attention_heads=3, position_embedding_type="learned").head_dim == 11
     assert config_class(dropout=0, pad_token_id=None, eos_token_id=[2, 3]).eos_token_id == [2, 3]
-
-
-def test_the_largest_vocabulary_of_pair_votes():
     assert AtentaPairVotesConfig(vocab_size=2_097_151).vocab_size ** 3 < 2**63 <= 2_097_152**3
 
 
@@ -280,23 +272,21 @@ OTHER_OPTIONS = dict.fromkeys(CONFIGS, OTHER_LAYOUT) | {
 
 
 @pytest.mark.parametrize("config_class", OTHER_OPTIONS)
-def test_saving_and_loading_keeps_all_options(config_class, tmp_path):
-    config = config_class(**OTHER_OPTIONS[config_class])
+def test_saving_and_loading_keeps_all_options_and_those_of_other_programs(config_class, tmp_path):
+    others = {"trained_by": "a program", "num_labels": 5, "summary": "a text"}
+    config = config_class(**OTHER_OPTIONS[config_class], **others)
     config.save_pretrained(tmp_path)
     assert json.loads((tmp_path / "config.json").read_text())["model_type"] == config_class.model_type
     for loaded in (config_class.from_pretrained(tmp_path), AutoConfig.from_pretrained(tmp_path)):
         assert type(loaded) is config_class
         assert loaded.to_json_string() == config.to_json_string()
+        assert {name: getattr(loaded, name) for name in others} == others
     assert config_class.from_dict(json.loads(config.to_json_string())).to_dict() == config.to_dict()
 
 
-@every_config
-def test_unknown_options_are_kept(config_class, tmp_path):
-    """As in transformers, options stored by other programs are saved and loaded."""
-    config = config_class(trained_by="a program", num_labels=5, summary="a text")
-    config.save_pretrained(tmp_path)
-    loaded = config_class.from_pretrained(tmp_path)
-    assert (loaded.trained_by, loaded.num_labels, loaded.summary) == ("a program", 5, "a text")
+def test_a_configuration_says_where_it_was_loaded_from(tmp_path):
+    (tmp_path / "config.json").write_text('{"model_type": "atenta_encoder", "_name_or_path": "/etc"}')
+    assert AutoConfig.from_pretrained(tmp_path).name_or_path == str(tmp_path)
 
 
 def test_num_hidden_layers_is_another_name_for_encoder_layers():

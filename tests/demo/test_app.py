@@ -57,6 +57,7 @@ def test_a_tagger_of_characters_restores(app):
     assert restored == restore_accents("Vovo chegou.")
     assert "".join(piece["token"] for piece in marked) == restored
     assert any((piece["class_or_confidence"] or "").endswith("%") for piece in marked)
+    assert app.mark_doubtful("avó", [1.0, 0.99, 0.614]) == [("av", None), ("ó", "61 %")]
 
 
 def test_a_tagger_of_signs_shows_what_each_character_becomes(app, speech):
@@ -71,15 +72,8 @@ def test_a_tagger_of_words_tags_each_word(app, tmp_path):
     save_with_tokenizer(AtentaEncoderForTokenClassification, tmp_path, num_labels=3, id2label=tags)
     (marked,) = ask(app.make_page(tmp_path), "tag", "Maria da Silva foi")
     assert "".join(piece["token"] for piece in marked).split() == ["Maria", "da", "Silva", "foi"]
-
-
-def test_the_words_of_an_entity_are_one_piece(app):
     words, tags = ["Ana", "Lima", "Rui", "foi", "a"], ["B-PER", "I-PER", "B-PER", "O", "O"]
-    assert app.mark_tags(words, tags) == [("Ana Lima ", "PER"), ("Rui ", "PER"), ("foi a ", None)]
-
-
-def test_doubtful_characters_are_marked_with_their_probability(app):
-    assert app.mark_doubtful("avó", [1.0, 0.99, 0.614]) == [("av", None), ("ó", "61 %")]
+    assert app.mark_tags(words, tags) == [("Ana Lima ", "PER"), ("Rui ", "PER"), ("foi a ", None)]  # entities are one
 
 
 def test_errors_are_one_line(app, tmp_path, monkeypatch):

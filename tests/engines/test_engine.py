@@ -136,14 +136,24 @@ def test_feature_tags_come_before_a_text(name, engines, folders):
             engine.n_best(["a", "b"], tags=tags)
 
 
-@one_of_each
+@pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.filterwarnings("ignore:.*reached the largest length")
-def test_a_sample_does_not_depend_on_its_batch(family, name, engines):
-    engine, search = engines[family, name], {"do_sample": True, "seed": 3, "max_new_tokens": 20}
-    together = engine.generate(TEXTS, batch_size=8, **search)
-    assert together == [engine.generate(text, **search) for text in TEXTS]
-    assert engine.generate(tuple(TEXTS[::-1]), batch_size=3, **search) == together[::-1]
-    assert engine.generate([], **search) == []
+def test_a_sample_depends_on_its_seed_and_text_alone_in_both_engines(family, engines):
+    def sample(name, texts, seed=3, **search):
+        search = {"do_sample": True, "num_return_sequences": 3, "max_new_tokens": 20, **search}
+        found = engines[family, name].n_best(texts, seed=seed, **search)
+        return [[one.text for one in outputs] for outputs in found]
+
+    expected = sample("torch", TEXTS, batch_size=8)
+    for name in ENGINES:
+        assert [sample(name, [text])[0] for text in TEXTS] == expected
+        assert sample(name, tuple(TEXTS[::-1]), batch_size=3) == expected[::-1]
+        assert sample(name, []) == []
+        assert sample(name, TEXTS, seed=4) != expected
+        assert sample(name, TEXTS, seed=None) != sample(name, TEXTS, seed=None)
+        cut = sample(name, TEXTS, top_p=0.9)
+        assert cut == sample("torch", TEXTS, top_p=0.9) != expected
+    assert len(set(expected[3])) > 1
 
 
 @one_of_each
@@ -180,21 +190,6 @@ def test_an_empty_source_gives_itself(text, name, engines, folders):
     pipe = pipeline("text2text-generation", str(folders["encoder-decoder"]), device="cpu")
     assert pipe(text)[0]["generated_text"] == text
     assert engines["decoder", name].generate("", max_new_tokens=5)
-
-
-@pytest.mark.parametrize("family", FAMILIES)
-def test_samples_are_those_of_the_seed_in_both_engines(family, engines):
-    samples = {}
-    for seed in (1, 2):
-        options = {"do_sample": True, "seed": seed, "num_return_sequences": 3, "top_p": 0.9, "max_new_tokens": 20}
-        both = [
-            [[one.text for one in outputs] for outputs in engines[family, name].n_best(TEXTS, **options)]
-            for name in ENGINES
-        ]
-        assert both[0] == both[1]
-        samples[seed] = both[0]
-    assert samples[1] != samples[2]
-    assert all(len(set(outputs)) > 1 for outputs in samples[1][3:4])
 
 
 @pytest.mark.parametrize("family", FAMILIES)

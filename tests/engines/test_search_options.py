@@ -32,6 +32,9 @@ def test_a_saved_file_is_read(tmp_path):
     assert options.end_ids == (2, 4)
     assert SearchOptions.from_saved(saved, num_beams=1, eos_token_id=2).end_ids == (2,)
     assert SearchOptions.from_saved(saved, eos_token_id=None).end_ids == ()
+    of_other_searches = {"temperature": 0.7, "top_k": 20, "early_stopping": True, "repetition_penalty": 1.2}
+    options = SearchOptions.from_saved(of_other_searches, repetition_penalty=1, seed=3)  # as in `generate`
+    assert (options.temperature, options.early_stopping, options.do_sample) == (0.7, True, False)
 
 
 def test_limits_count_what_generate_counts():
@@ -76,10 +79,3 @@ def test_options_that_are_refused(saved, options, named):
         SearchOptions.from_saved(saved, **options)
     assert [name for name in named.split() if name not in str(refused.value)] == []
     assert "\n" not in str(refused.value)
-
-
-def test_what_the_file_sets_for_another_search_is_left_aside():
-    """As in `generate`: the file may hold the temperature of sampling."""
-    saved = {"temperature": 0.7, "top_k": 20, "early_stopping": True, "repetition_penalty": 1.2}
-    options = SearchOptions.from_saved(saved, repetition_penalty=1, seed=3)
-    assert (options.temperature, options.early_stopping, options.do_sample) == (0.7, True, False)

@@ -102,7 +102,7 @@ def test_a_stream_replaces_bytes_that_never_become_a_character(both, after):
 
 
 @pytest.mark.parametrize("splits", [True, False])
-def test_special_tokens_are_split_as_saved(tmp_path, splits):
+def test_special_tokens_are_read_and_split_as_saved(tmp_path, splits):
     tokenizer = AtentaTokenizer.from_alphabet(family="decoder")
     tokenizer.save_pretrained(tmp_path)
     AutoTokenizer.from_pretrained(tmp_path, split_special_tokens=splits).save_pretrained(tmp_path)
@@ -111,10 +111,6 @@ def test_special_tokens_are_split_as_saved(tmp_path, splits):
     assert (text_ids.eos_token_id in text_ids.encode([text])[0]) is not splits
     if splits:
         assert text_ids.decode(text_ids.encode([text])[0]) == unicodedata.normalize("NFC", text)
-
-
-def test_special_tokens_saved_with_their_options(tmp_path):
-    AtentaTokenizer.from_alphabet(family="decoder").save_pretrained(tmp_path)
     edit_json(tmp_path / "tokenizer_config.json", eos_token={"content": "<eos>", "special": True})
     assert TextIds(tmp_path).eos_token_id == 2
 
@@ -135,9 +131,13 @@ def test_wrong_inputs_are_refused(both):
 
 @pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
 @pytest.mark.parametrize("content", [None, b"{", b'{"a": 1}'])
-def test_missing_and_damaged_files(tmp_path, name, content):
+def test_missing_and_damaged_files_and_those_of_another_kind_are_refused(tmp_path, name, content):
     AtentaTokenizer.from_alphabet(family="encoder").save_pretrained(tmp_path)
     path = tmp_path / name
+    before = edit_json(tmp_path / "tokenizer.json", decoder={"type": "Fuse"})
+    with pytest.raises(ValueError, match="another kind of tokenizer"):
+        TextIds(tmp_path)
+    edit_json(tmp_path / "tokenizer.json", **before)
     if content is None:
         path.unlink()
         expected, message = FileNotFoundError, rf"has no {name}; expected"
@@ -147,10 +147,3 @@ def test_missing_and_damaged_files(tmp_path, name, content):
     with pytest.raises(expected, match=message) as raised:
         TextIds(tmp_path)
     assert "\n" not in str(raised.value)
-
-
-def test_another_kind_of_tokenizer_is_refused(tmp_path):
-    AtentaTokenizer.from_alphabet(family="encoder").save_pretrained(tmp_path)
-    edit_json(tmp_path / "tokenizer.json", decoder={"type": "Fuse"})
-    with pytest.raises(ValueError, match="another kind of tokenizer"):
-        TextIds(tmp_path)

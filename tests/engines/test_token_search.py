@@ -147,13 +147,6 @@ def test_equal_logits_are_taken_in_the_order_of_the_ids():
     assert beams[1][2].score == pytest.approx(np.log(1 / 6))
 
 
-def test_no_sources_have_no_outputs():
-    assert (
-        search_tokens(None, SearchInputs(np.zeros((0, 3), np.int64), None, SearchOptions(), np.zeros(0, np.int64)))
-        == []
-    )
-
-
 # Sampling
 
 
@@ -220,20 +213,6 @@ def test_sources_draw_numbers_of_their_own():
     one, other, same = search_tokens(Flat(), inputs)
     assert one == same
     assert one[0].token_ids != other[0].token_ids
-
-
-def test_a_sample_depends_on_its_seed_and_source_alone(models):
-    model = models[0]
-    ids, mask = batch_for(model)
-    options = {"do_sample": True, "temperature": 3.0, "num_return_sequences": 3, "max_new_tokens": 8}
-    found, _ = search(model, ids, mask, seed=5, **options)
-    assert search(model, ids, mask, seed=5, **options)[0] == found
-    assert search(model, ids, mask, seed=6, **options)[0] != found
-    assert search(model, ids, mask, **options)[0] != search(model, ids, mask, **options)[0]
-    assert all(len({tuple(one.token_ids) for one in outputs}) > 1 for outputs in found)
-    for row, outputs in enumerate(found):
-        alone = ids[row][mask[row] > 0][None]
-        assert_found(search(model, alone, torch.ones_like(alone), seed=5, **options)[0][0], outputs)
 
 
 # Streaming

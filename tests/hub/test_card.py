@@ -97,12 +97,6 @@ def test_usage_of_the_onnx_files_of_the_box_runs_as_printed(capsys, monkeypatch)
     assert run_usage(card, capsys) == "A ação começou amanhã, não é?"
 
 
-def test_a_folder_elsewhere_is_named_without_where_it_is(folder):
-    card = ModelCard.load(folder / "README.md")
-    assert 'model="tiny_model"' in card.text
-    assert str(folder.parent) not in card.content
-
-
 def test_scores_in_the_metadata_survive_a_round_trip(folder):
     path = write_model_card(folder, FACTS, repository="ana/tiny")
     metadata = yaml.safe_load(path.read_text(encoding="utf-8").split("---\n")[1])
@@ -118,7 +112,14 @@ def test_scores_in_the_metadata_survive_a_round_trip(folder):
     assert ModelCard.load(path).data.eval_results == results
 
 
-def test_what_is_not_known_is_left_out(folder):
+def test_what_is_not_known_is_left_out_with_pictures_that_are_not_there_and_where_the_folder_is(folder):
+    card = ModelCard.load(folder / "README.md")
+    assert 'model="tiny_model"' in card.text
+    assert str(folder.parent) not in card.content
+    assert "learning_curve.png" not in make_card(folder, FACTS).text
+    for name in ("learning_curve.png", "confusion.png"):
+        (folder / name).touch()
+        assert f"]({name})" in make_card(folder, FACTS).text
     text = ModelCard.load(folder / "README.md").text
     assert "unknown" not in text.lower()
     for section in ("Scores", "Data", "Training"):
@@ -224,13 +225,6 @@ def test_a_baseline_that_is_as_good_is_a_limit(figure, is_limit, folder):
     tests = {"test": {"look-up": {"character_error_rate": figure}, "model": {"character_error_rate": 0.02}}}
     text = make_card(folder, CardFacts(tests=tests)).text
     assert (f"than the baseline “look-up”: character error rate 0.0200 against {figure:.4f}." in text) == is_limit
-
-
-def test_pictures_are_linked_if_they_are_there(folder):
-    assert "learning_curve.png" not in make_card(folder, FACTS).text
-    for name in ("learning_curve.png", "confusion.png"):
-        (folder / name).touch()
-        assert f"]({name})" in make_card(folder, FACTS).text
 
 
 def test_citation_is_that_of_the_repository(folder):

@@ -117,17 +117,14 @@ def restorer(tmp_path):
     return tmp_path / "m"
 
 
-def test_the_spellings_of_a_restorer_are_sent(hub, restorer):
+def test_the_spellings_of_a_restorer_and_the_readings_beside_a_model_of_phones_are_sent(hub, restorer, folder):
     add_onnx(restorer)
     push_folder(restorer, REPOSITORY, collection="Restorers")
     for repository in (REPOSITORY, f"{REPOSITORY}-onnx"):
         assert hub.storage.files(repository)["words.txt"] == b"a"
-
-
-def test_the_readings_beside_a_model_of_phones_are_sent(hub, folder):
     (folder / "readings.txt").write_text("br\tde\td ʒ ɪ\n", encoding="utf-8")
-    push_folder(folder, REPOSITORY)
-    assert hub.storage.files(REPOSITORY)["readings.txt"].decode() == "br\tde\td ʒ ɪ\n"
+    push_folder(folder, "tester/phones")
+    assert hub.storage.files("tester/phones")["readings.txt"].decode() == "br\tde\td ʒ ɪ\n"
 
 
 @pytest.mark.parametrize("name", ["*", ".env", "options.yaml", "../words.txt", "onnx/a.txt", "", 3])

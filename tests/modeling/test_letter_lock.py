@@ -88,15 +88,11 @@ def test_the_model_still_chooses_the_accents():
     assert sorted(TOKENIZER.convert_ids_to_tokens(kept)) == ["c", "ç"]
 
 
-def test_tags_and_padding_are_not_letters():
+def test_tags_and_padding_are_not_letters_and_rows_of_other_sources_are_refused():
     ids = encode(["a", "cao"]).input_ids
     tag = torch.full((2, 1), TOKENIZER.convert_tokens_to_ids("<PL>"))
     left = torch.cat([torch.full((2, 2), TOKENIZER.pad_token_id), tag, ids], dim=1)
     plain, with_tags = (KeepLettersLogitsProcessor(TOKENIZER, each) for each in (ids, left))
     assert torch.equal(plain.bases, with_tags.bases)
-
-
-def test_rows_of_other_sources_are_refused():
-    lock = KeepLettersLogitsProcessor(TOKENIZER, encode(["a", "b"]).input_ids)
     with pytest.raises(ValueError, match="3 rows; expected a multiple of the 2 sources"):
-        lock(torch.ones(3, 1, dtype=torch.long), torch.zeros(3, len(TOKENIZER)))
+        plain(torch.ones(3, 1, dtype=torch.long), torch.zeros(3, len(TOKENIZER)))

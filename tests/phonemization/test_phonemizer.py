@@ -22,11 +22,10 @@ def test_a_text_becomes_phones_with_its_words_parted(tagger):
     assert phonemizer.phonemize("Não é fácil, João!", "br") == "ˈnão ˈé ˈfácil ˈjoão"
     assert phonemizer.phonemize(["um dois", ""], "pt") == ["ˈum ˈdois", ""]
     assert phonemizer.phonemize("um dois", "pt", phone_separator=" ", word_separator=" | ") == "ˈ u m | ˈ d o i s"
-
-
-def test_punctuation_is_kept_on_request(tagger):
     text = "— Não é  fácil,\namanhã…"
-    assert Phonemizer(tagger).phonemize(text, "br", punctuation=True) == "— ˈnão ˈé ˈfácil, ˈamanhã…"
+    assert phonemizer.phonemize(text, "br", punctuation=True) == "— ˈnão ˈé ˈfácil, ˈamanhã…"
+    with warnings.catch_warnings(action="error"):
+        assert phonemizer.phonemize(["", " …", "casa"], "br") == ["", "", "ˈcasa"]
 
 
 def test_words_gaps_and_text_fit_together(tagger):
@@ -38,7 +37,7 @@ def test_words_gaps_and_text_fit_together(tagger):
     assert "".join(part for pair in zip(read.gaps, words) for part in pair) == read.text == text
 
 
-def test_each_word_is_asked_once_in_lower_case_and_then_remembered(tagger):
+def test_each_word_is_asked_once_in_lower_case_and_remembered_up_to_a_limit(tagger, monkeypatch):
     phonemizer = Phonemizer(tagger)
     phonemizer.phonemize(["Casa CASA casa", "a casa"], "br")
     phonemizer.phonemize("casa bela", "br")
@@ -48,11 +47,7 @@ def test_each_word_is_asked_once_in_lower_case_and_then_remembered(tagger):
         (["bela"], ("br",)),
         (["casa"], ("pt",)),
     ]
-
-
-def test_memory_has_a_limit(tagger, monkeypatch):
     monkeypatch.setattr(module, "_MOST_CACHED", 3)
-    phonemizer = Phonemizer(tagger)
     for text in ("a e o", "a u", "a"):
         assert phonemizer.phonemize(text, "br") == " ".join(f"ˈ{word}" for word in text.split())
     assert len(phonemizer._cache) <= 3
@@ -157,19 +152,10 @@ def test_numbers_are_read_out(tagger):
 
 
 def test_numbers_that_stay_are_named(tagger, without_num2words):
+    with pytest.warns(UserWarning, match="'12'; write them in words"):  # of a model of another language
+        assert Phonemizer(SpellingTagger(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
     with pytest.warns(UserWarning, match=r"'12', '2024'; pip install \"atenta\[numbers\]\""):
         assert Phonemizer(tagger).phonemize("as 12 de 2024", "br") == "ˈas 12 ˈde 2024"
-
-
-def test_a_model_of_another_language_reads_no_numbers():
-    with pytest.warns(UserWarning, match="'12'; write them in words"):
-        assert Phonemizer(SpellingTagger(tags=())).phonemize("les 12 amis") == "ˈles 12 ˈamis"
-
-
-def test_without_anything_to_say_nothing_is_said(tagger):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert Phonemizer(tagger).phonemize(["", " …", "casa"], "br") == ["", "", "ˈcasa"]
 
 
 @pytest.mark.parametrize(
@@ -183,13 +169,6 @@ def test_without_anything_to_say_nothing_is_said(tagger):
 def test_variants_are_those_of_the_model(tags, variant, message):
     with pytest.raises(ValueError, match=message):
         Phonemizer(SpellingTagger(tags=tags)).phonemize("casa", variant)
-
-
-def test_wrong_inputs(tagger):
-    with pytest.raises(TypeError, match=r"`texts\[1\]` is 3"):
-        Phonemizer(tagger).phonemize(["casa", 3], "br")
-    with pytest.raises(ValueError, match="n_best=0"):
-        Phonemizer(tagger).read(["casa"], "br", n_best=0)
 
 
 def test_a_saved_model_is_read_with_what_its_folder_knows(tmp_path):
@@ -207,15 +186,16 @@ def test_a_saved_model_is_read_with_what_its_folder_knows(tmp_path):
     assert 0 < read.words[2].confidence <= 1
 
 
-def test_models_that_write_no_phones_are_refused(tmp_path):
+def test_a_missing_lexicon_wrong_texts_and_models_that_write_no_phones_are_refused(tagger, tmp_path):
+    with pytest.raises(TypeError, match=r"`texts\[1\]` is 3"):
+        Phonemizer(tagger).phonemize(["casa", 3], "br")
+    with pytest.raises(ValueError, match="n_best=0"):
+        Phonemizer(tagger).read(["casa"], "br", n_best=0)
+    with pytest.raises(FileNotFoundError, match=r"mine\.tsv"):  # before the model is loaded
+        Phonemizer.from_pretrained(tmp_path / "none", lexicon=tmp_path / "mine.tsv")
     save_head(AtentaEncoderForTokenClassification, tmp_path)
     with pytest.raises(ValueError, match="no character_variants"):
         Phonemizer.from_pretrained(tmp_path)
     make_restorer().save_pretrained(tmp_path / "accents")
     with pytest.raises(ValueError, match=r"restores texts.*finetune_letters"):
         Phonemizer.from_pretrained(tmp_path / "accents")
-
-
-def test_a_missing_lexicon_is_named_before_the_model_is_loaded(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"mine\.tsv"):
-        Phonemizer.from_pretrained(tmp_path / "none", lexicon=tmp_path / "mine.tsv")

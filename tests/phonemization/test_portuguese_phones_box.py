@@ -105,14 +105,6 @@ def test_numbers_are_read_out(variant, sixteen):
     assert phonemize("16", variant) == phonemize(sixteen, variant)
 
 
-@VARIANTS
-def test_clitics_and_hyphens(variant):
-    words = read("Disse-me que o guarda-chuva é d’água", variant).words
-    assert [word.word for word in words] == ["Disse-me", "que", "o", "guarda-chuva", "é", "d’água"]
-    assert all(word.readings for word in words)
-    assert best("d'água", variant) == best("d’água", variant)
-
-
 @pytest.mark.parametrize(
     ("word", "brazil", "portugal"),
     [
@@ -171,17 +163,10 @@ def test_no_word_is_without_phones():
             assert all({*each.phones} - {STRESS} for word in found.words for each in word.readings)
 
 
-def test_what_has_no_width_parts_no_word():
-    assert phonemize("cora\u200bção co\u00adra\u2060ção") == " ".join([phonemize("coração")] * 2)
-
-
-def test_capitals_do_not_count():
+def test_capitals_normal_forms_and_what_has_no_width_do_not_count():
     assert phonemize("AMANHÃ Amanhã") == " ".join([phonemize("amanhã")] * 2)
     assert phonemize("e\u0301 a\u0303") == phonemize("é ã")
-
-
-def test_foreign_words_are_read():
-    assert all(word.source != "none" for word in read("download software Washington piñata", "pt").words)
+    assert phonemize("cora\u200bção co\u00adra\u2060ção") == " ".join([phonemize("coração")] * 2)
 
 
 @pytest.mark.parametrize("word", ["gosto", "sede", "colher"])

@@ -134,15 +134,12 @@ def test_ngrams_tell_a_label():
     assert ngram_labels(train, [labelled("a", "", "o"), labelled("a", "", "um")]) == ["same", "other"]
 
 
-def test_lengths_tell_which_of_two_texts_is_meant():
+def test_lengths_and_frequencies_of_words_tell_which_of_two_texts_is_meant():
     train = [labelled("aaa", "second", "b"), labelled("cc", "first", "dddd")] * 3
     asked = [labelled("e", "", "ffffff"), labelled("gggg", "", "h")]
     assert labels_by_length(train, asked) == ["first", "second"]
     assert labels_by_length(train, []) == []
     assert labels_by_length(train[:1], asked) == ["second", "second"]
-
-
-def test_frequencies_of_words_tell_which_of_two_texts_is_meant():
     train = [labelled("A casa.", "first", "A choupana."), labelled("Um tugúrio", "second", "um, casa")] * 3
     asked = [labelled("choupana", "", "Casa!"), labelled("a casa", "", "a ???? palhoça")]
     assert labels_by_word_frequency(train, asked) == ["second", "first"]
@@ -194,6 +191,10 @@ def test_single_characters():
     texts, log = ["a", "bb", "aé", ""], math.log
     assert uniform_characters(["ab", "b"], texts) == pytest.approx([log(3), 2 * log(3), 2 * log(3), 0])
     assert unigram_characters(["ab", "b"], texts) == pytest.approx([log(3), 2 * log(2), log(3) + log(6), 0])
+    assert uniform_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * log(2)])  # after NFC
+    assert unigram_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * log(3 / 2)])
+    assert most_frequent_character(["a\u0303a\u0303", "a"]) == "ã"
+    assert most_frequent_character(["aéé", "bé", "bb"]) == "é"
 
 
 def test_six_characters_in_a_row():
@@ -210,13 +211,6 @@ def test_six_characters_in_a_row():
     assert ngram_characters(["a\u0303"], ["ã"]) == ngram_characters(["ã"], ["a\u0303"])
     assert ngram_characters([], ["ab", ""]) == pytest.approx([3 * math.log(2), math.log(2)])
     assert ngram_characters(["ab"], []) == []
-
-
-def test_characters_are_counted_after_nfc():
-    assert uniform_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * math.log(2)])
-    assert unigram_characters(["a\u0303"], ["a\u0303ã"]) == pytest.approx([2 * math.log(3 / 2)])
-    assert most_frequent_character(["a\u0303a\u0303", "a"]) == "ã"
-    assert most_frequent_character(["aéé", "bé", "bb"]) == "é"
 
 
 @given(st.lists(st.text(max_size=9), max_size=4))
@@ -263,8 +257,5 @@ SPELT = [
 def test_most_frequent_spelling(source, after_word, restored):
     answers = most_frequent_spelling(SPELT, [{"source": source}], fold_case=True, after_word=after_word)
     assert answers == [restored]
-
-
-def test_most_frequent_spelling_of_capitals():
     train = [{"source": "joão e joão", "target": "João e João"}]
     assert most_frequent_spelling(train, [{"source": "e joão"}], fold_case=False) == ["e João"]

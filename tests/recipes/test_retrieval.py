@@ -52,16 +52,13 @@ def folder(tmp_path):
     return tmp_path / "texts"
 
 
-def test_passages_are_named_by_file_and_line(folder):
+def test_passages_and_malformed_texts_are_named_by_file_and_line(folder):
     assert read_folder(folder, "paragraph").to_list() == [
         {"file": "b.txt", "id": "b.txt:1", "text": "um"},
         {"file": "b.txt", "id": "b.txt:3", "text": "dois\ntrês"},
         {"file": "more/a.txt", "id": "more/a.txt:1", "text": "quatro"},
     ]
     assert read_folder(folder, "line")["text"] == ["um", "dois", "três", "quatro"]
-
-
-def test_a_malformed_text_is_named(folder):
     (folder / "c.txt").write_bytes("cão".encode("latin-1"))
     with pytest.raises(BadRow, match=r"c\.txt, line 1: found byte 0xE3"):
         read_folder(folder, "paragraph")
@@ -80,16 +77,15 @@ def test_queries_name_a_file_or_a_passage(folder, tmp_path):
         read_queries(wrong, passages)
 
 
-def test_the_sample_has_all_names_and_the_misspellings_of_its_test():
-    passages, queries = read_misspellings()
+def test_the_sample_has_all_names_and_the_misspellings_of_its_test(tmp_path, monkeypatch):
     splits = misspellings()
+    with monkeypatch.context() as patch:
+        patch.setattr("atenta.recipes.retrieval.misspellings", lambda: splits)
+        passages, queries = read_misspellings()
     assert (len(passages), len(queries)) == (23_820, len({row["anchor"] for row in splits["test"]}))
     assert passages["id"] == passages["text"]
     answers = {query.text: {passages[index]["text"] for index in query.answers} for query in queries}
     assert all(row["positive"] in answers[row["anchor"]] for row in splits["test"])
-
-
-def test_missing_sample_data_are_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "DATA", tmp_path)
     with pytest.raises(FileNotFoundError, match="--text_folder"):
         read_misspellings()
@@ -131,7 +127,7 @@ def test_eos_written_in_a_text_is_read_as_characters(tokenizer):
     assert written @ ended < 0.9999
 
 
-def test_the_fingerprint_depends_on_weights_vocabulary_and_window(tokenizer):
+def test_the_fingerprint_depends_on_weights_vocabulary_and_window_and_on_no_random_pooler(tokenizer, tmp_path):
     models = [encoder(tokenizer), encoder(tokenizer, max_position_embeddings=6), encoder(tokenizer)]
     with torch.no_grad():
         next(models[2].parameters())[0, 0] += 1
@@ -139,12 +135,9 @@ def test_the_fingerprint_depends_on_weights_vocabulary_and_window(tokenizer):
     found = [fingerprint(model, tokenizer) for model in models] + [fingerprint(models[0], other)]
     assert len(set(found)) == 4
     assert fingerprint(encoder(tokenizer), tokenizer) == found[0]
-
-
-def test_the_fingerprint_does_not_depend_on_a_random_pooler(tokenizer, tmp_path):
     tiny_model(AtentaEncoderForMaskedLM, vocab_size=len(tokenizer)).save_pretrained(tmp_path)
     first, second = (AtentaEncoderModel.from_pretrained(tmp_path) for _ in range(2))
-    assert not torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)
+    assert not torch.equal(first.pooler.dense.weight, second.pooler.dense.weight)  # random
     assert fingerprint(first, tokenizer) == fingerprint(second, tokenizer)
 
 
@@ -191,11 +184,8 @@ def test_passages_are_found_by_shared_ngrams(passages, queries, sizes, found):
     assert nearest(scores, 2).shape == (len(queries), 2)
 
 
-def test_edits_are_counted_with_swaps():
+def test_edits_are_counted_with_swaps_and_nearest_texts_leave_out_the_text_itself():
     np.testing.assert_allclose(edit_scores(["nesterov", "ana"], ["nesetrov"]), [[7 / 8, 0]])
-
-
-def test_nearest_texts_leave_out_the_text_itself():
     names = ["ana", "anna", "hanna", "pedro", "pedra"]
     assert nearest_texts(names, edit_scores, 1)[:, 0].tolist() == [1, 2, 1, 4, 3]  # relative to the longer name
     assert nearest_texts(names, edit_scores, 10).shape == (5, 4)

@@ -40,12 +40,6 @@ def test_all_that_a_text_has_is_kept_over_all_of_unicode(text):
         assert piece == before or (before.isascii() and strip_accents(piece) in (before, before.upper()))
 
 
-def test_addresses_are_left_alone():
-    restored = restore_text("veja https://exemplo.com/acao e joao@x.pt")
-    assert "https://exemplo.com/acao" in restored
-    assert "joao@x.pt" in restored
-
-
 def test_a_sign_comes_before_a_line_end_of_two_characters():
     restored = restore_text("voce vem amanha\r\nnao sei se o joao vai", return_probabilities=True)
     assert restored.text == "Você vem amanhã?\r\nNão sei se o João vai."

@@ -141,7 +141,7 @@ def test_a_text_of_variants_is_the_list_of_its_characters():
         assert one.pieces == one.text
 
 
-def test_variants_of_any_length_are_joined():
+def test_variants_of_any_length_are_joined(tmp_path):
     restorer = make_restorer(variants=TEXTS_OF)
     for text, restored in zip(TEXTS, restorer.restore(TEXTS), strict=True):
         text = unicodedata.normalize("NFC", text)
@@ -157,10 +157,6 @@ def test_variants_of_any_length_are_joined():
             assert logits.argmax() == labels[restored.pieces[place]]
     (kept,) = restorer.restore([TEXT], min_confidence=1)
     assert kept.text == TEXT
-
-
-def test_variants_of_any_length_in_onnxruntime(tmp_path):
-    restorer = make_restorer(variants=TEXTS_OF)
     restorer.save_pretrained(tmp_path)
     export_onnx(tmp_path)
     exported = CharacterRestorer.from_pretrained(tmp_path, engine="onnx")
@@ -366,7 +362,10 @@ def test_other_models_are_refused(tmp_path, monkeypatch):
             CharacterRestorer.from_pretrained(name)
 
 
-def test_texts_and_confidence_are_checked(restorer, exported):
+def test_arguments_are_checked(restorer, exported):
+    for wrong in ("accents", ["case"]):
+        with pytest.raises(ValueError, match="accents"):
+            restorer.restore(["a"], restored=wrong)
     for confidence, error in ((-0.1, ValueError), (float("nan"), ValueError), (None, TypeError), ("0.9", TypeError)):
         with pytest.raises(error, match="min_confidence"):
             restorer.restore(["a"], min_confidence=confidence)
@@ -407,9 +406,3 @@ def test_a_text_may_end_with_a_sign_and_no_line_end():
     assert (ended.text, ended.pieces, len(ended.probabilities)) == ("a e.", ["a", " ", "e."], 3)
     assert (closed.text, closed.pieces) == ("a e.\n", ["a", " ", "e", ".\n"])
     assert (empty.text, len(empty.pieces)) == ("", 0)
-
-
-@pytest.mark.parametrize("wrong", ["accents", ["case"]])
-def test_only_what_is_restored_has_a_name(restorer, wrong):
-    with pytest.raises(ValueError, match="accents"):
-        restorer.restore(["a"], restored=wrong)

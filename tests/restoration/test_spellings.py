@@ -26,7 +26,8 @@ def test_words_are_counted_without_their_case(spellings):
     assert frequent.of("acao") == ()
 
 
-def test_case_is_a_spelling_where_capitals_are_restored():
+def test_case_is_a_spelling_where_capitals_are_restored_and_no_capital_of_two_letters_is_made():
+    assert Spellings({"ß": "s"}, {"strase": ("straße",)}).suggest("STRASE strase")[0] == "STRAßE straße"
     bases = {"J": "j"}
     spellings = Spellings.from_texts(bases, ["João e João", "joão"], fold_case=False)
     assert spellings.of("joão") == ("João", "joão")
@@ -37,11 +38,6 @@ def test_suggestions_keep_case_and_marks(spellings):
     suggested, hints = spellings.suggest("ESTA acao, nada. acão E xyz")
     assert suggested == "ESTÁ ação, nada. ação E xyz"
     assert hints.tolist() == [0] * 5 + [1] * 4 + [0] * 8 + [1] * 4 + [0] * 6
-
-
-def test_a_capital_of_two_letters_is_not_made():
-    spellings = Spellings({"ß": "s"}, {"strase": ("straße",)})
-    assert spellings.suggest("STRASE strase")[0] == "STRAßE straße"
 
 
 def test_skipped_words_are_read_as_if_they_were_unknown(spellings):

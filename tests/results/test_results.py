@@ -383,33 +383,24 @@ ROW = {"name": "a", "task": {}, "command": "recipe.py"}
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("read", "content", "message"),
     [
-        ("a: [", "cannot be read as YAML"),
-        ([ROW | {"speed": 3}], "'speed'"),
-        ([ROW, ROW], "has a twice"),
-        ([ROW | {"needs": ["c"]}], "'a' needs c"),
+        (read_rows, "a: [", "cannot be read as YAML"),
+        (read_rows, [ROW | {"speed": 3}], "'speed'"),
+        (read_rows, [ROW, ROW], "has a twice"),
+        (read_rows, [ROW | {"needs": ["c"]}], "'a' needs c"),
+        (read_grid, lambda grid: grid.pop("title"), "'title'"),
+        (read_grid, lambda grid: grid.pop("columns"), "Column"),
+        (read_grid, lambda grid: grid["lines"][0].update(swift=2), "'swift'"),
+        (read_grid, lambda grid: grid["lines"][2].update(steps={"c": 1}), "'only' has steps on c; expected some of a"),
+        (read_grid, lambda grid: grid["lines"][2].update(options={"a": ""}), "'b'"),
     ],
 )
-def test_malformed_rows_are_named(rows, message, tmp_path):
-    text = rows if isinstance(rows, str) else yaml.safe_dump(rows)
-    (tmp_path / "rows.yaml").write_text(text, encoding="utf-8")
+def test_malformed_rows_and_grids_are_named(read, content, message, tmp_path):
+    if read is read_grid:
+        change, content = content, described_grid()
+        change(content)
+    text = content if isinstance(content, str) else yaml.safe_dump(content)
+    (tmp_path / "content.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ValueError, match=message):
-        read_rows(tmp_path / "rows.yaml")
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (lambda grid: grid.pop("title"), "'title'"),
-        (lambda grid: grid.pop("columns"), "Column"),
-        (lambda grid: grid["lines"][0].update(swift=2), "'swift'"),
-        (lambda grid: grid["lines"][2].update(steps={"c": 1}), "'only' has steps on c; expected some of a, b"),
-        (lambda grid: grid["lines"][2].update(options={"a": ""}), "'b'"),
-    ],
-)
-def test_malformed_grids_are_named(change, message, tmp_path):
-    grid = described_grid()
-    change(grid)
-    with pytest.raises(ValueError, match=message):
-        read_grid(write(tmp_path / "choices.yaml", grid))
+        read(tmp_path / "content.yaml")

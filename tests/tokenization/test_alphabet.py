@@ -10,13 +10,10 @@ from atenta import DEFAULT_ALPHABET
 from atenta.tokenization.alphabet import build_vocabulary, count_alphabet
 
 
-def test_default_alphabet_is_printable_ascii_then_portuguese():
+def test_default_alphabet_is_printable_ascii_then_portuguese_once_in_both_cases():
     assert DEFAULT_ALPHABET.startswith(string.printable)
     portuguese = "áàâãéêíóôõúüç"
     assert set(portuguese + portuguese.upper() + "ªº«»“”‘’–—…§°€") <= set(DEFAULT_ALPHABET)
-
-
-def test_default_alphabet_has_each_composed_character_once_in_both_cases():
     assert len(set(DEFAULT_ALPHABET)) == len(DEFAULT_ALPHABET)
     assert unicodedata.normalize("NFC", DEFAULT_ALPHABET) == DEFAULT_ALPHABET
     letters = [character for character in DEFAULT_ALPHABET if character.isalpha() and character not in "ªº"]
@@ -28,12 +25,8 @@ def test_order_of_the_vocabulary():
     byte_tokens = [f"<0x{byte:02X}>" for byte in range(256)]
     assert list(vocabulary) == ["<pad>", "<bos>", "<eos>", "a", "b", *byte_tokens, "<mask>", "<V>", "<3>"]
     assert list(vocabulary.values()) == list(range(len(vocabulary)))
-
-
-def test_ids_of_printable_ascii():
-    """The ids are those of document 3, corrected: digits come first."""
     vocabulary = build_vocabulary(DEFAULT_ALPHABET)
-    assert (vocabulary["0"], vocabulary["a"]) == (3, 13)
+    assert (vocabulary["0"], vocabulary["a"]) == (3, 13)  # as in document 3, corrected: digits come first
 
 
 @pytest.mark.parametrize(

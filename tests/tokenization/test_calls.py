@@ -58,6 +58,16 @@ def test_no_texts_give_empty_lists(family, nothing):
     assert tokenizer.encode(nothing) == []
 
 
+def test_padding_nothing_is_refused_and_decoding_nothing_gives_no_texts():
+    tokenizer = TOKENIZERS["decoder"]
+    for nothing, options in (([], {}), ({}, {}), (BatchEncoding({}), {}), (tokenizer([]), {"return_tensors": "pt"})):
+        with pytest.raises(ValueError, match="encoded_inputs"):
+            tokenizer.pad(nothing, **options)
+    assert tokenizer.pad(tokenizer([])).input_ids == []
+    for sequences in ([], (), torch.zeros(0, 4, dtype=torch.long)):
+        assert tokenizer.batch_decode(sequences) == []
+
+
 @pytest.mark.parametrize("arguments", [{"text": []}, {"text": [], "text_pair": []}, {"text_target": ()}])
 def test_no_texts_give_no_tensors(arguments):
     with pytest.raises(ValueError, match=r"\((\[\]|\(\))\).*return_tensors"):
@@ -83,22 +93,6 @@ def test_an_empty_text_has_only_special_tokens(family):
     bare = tokenizer("", add_special_tokens=False, return_tensors="pt")
     assert (bare.input_ids.shape, bare.input_ids.dtype) == ((1, 0), torch.int64)
     assert tokenizer.decode([]) == ""
-
-
-@pytest.mark.parametrize(
-    ("nothing", "options"),
-    [([], {}), ({}, {}), (BatchEncoding({}), {}), (TOKENIZERS["decoder"]([]), {"return_tensors": "pt"})],
-)
-def test_padding_nothing_is_refused(nothing, options):
-    tokenizer = TOKENIZERS["decoder"]
-    with pytest.raises(ValueError, match="encoded_inputs"):
-        tokenizer.pad(nothing, **options)
-    assert tokenizer.pad(tokenizer([])).input_ids == []
-
-
-@pytest.mark.parametrize("sequences", [[], (), torch.zeros(0, 4, dtype=torch.long)])
-def test_no_sequences_are_decoded_to_no_texts(sequences):
-    assert TOKENIZERS["decoder"].batch_decode(sequences) == []
 
 
 # Special tokens in texts

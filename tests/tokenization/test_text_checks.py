@@ -26,12 +26,6 @@ def test_texts_pass(texts):
     check_texts(texts)
 
 
-@every_wrong_text
-def test_other_inputs_are_refused_by_name_and_place(texts, error, message):
-    with pytest.raises(error, match=message.format("sources")):
-        check_texts(texts, "sources")
-
-
 def test_the_advice_on_surrogates_works():
     joined, alone = "\ud83d\ude00", "a\ud83d"
     with pytest.raises(ValueError, match=r"encode\('utf-16', 'surrogatepass'\)"):
@@ -42,8 +36,12 @@ def test_the_advice_on_surrogates_works():
 
 @pytest.mark.parametrize("family", INPUT_FORMATS)
 @every_wrong_text
-def test_every_method_refuses_them_in_each_argument(family, texts, error, message):
+def test_wrong_texts_are_refused_by_name_and_place_in_each_argument(family, texts, error, message):
+    with pytest.raises(error, match=message.format("sources")):
+        check_texts(texts, "sources")
     tokenizer = AtentaTokenizer.from_alphabet("ab", family=family)
+    with pytest.raises(TypeError, match=r"`text\[0\]\[1\]` is 5"):
+        tokenizer([["um", 5]], is_split_into_words=True)
     good = ["a"] * len(texts) if isinstance(texts, list) else "a"
     for name in ("text", "text_pair", "text_target", "text_pair_target"):
         with pytest.raises(error, match=message.format(name)):
@@ -90,8 +88,3 @@ def test_what_is_no_column_of_texts_is_refused(wrong, message):
     with pytest.raises(TypeError, match=message) as refused:
         list_of_texts(wrong)
     assert "\n" not in str(refused.value)
-
-
-def test_words_are_checked():
-    with pytest.raises(TypeError, match=r"`text\[0\]\[1\]` is 5"):
-        AtentaTokenizer.from_alphabet("ab", family="encoder")([["um", 5]], is_split_into_words=True)

@@ -132,7 +132,7 @@ def test_empty_windows_are_not_generated():
     assert len(asked) == 1
 
 
-def test_suspicious_outputs_are_described():
+def test_suspicious_outputs_are_described_and_their_sources_named_in_short():
     windows = cut_text("abc. fade dede", 5)
     outputs = [[output("ABC.", -0.1)], [output("ADE", -0.1)], [output("DED", -0.1, finished=False)]]
     assert list(find_problems(windows, outputs, set("abcdef. "), [1.0, 1.0])) == [
@@ -144,8 +144,5 @@ def test_suspicious_outputs_are_described():
     ]
     assert list(find_problems(windows, outputs[:1], set("ab. "), None, keep_letters=True)) == []
     assert list(find_problems([TextWindow("日", "")], [None], None, [1.0, 1.0])) == []
-
-
-def test_names_of_sources_are_short_and_printable():
     assert name_source("a\x1b[31m") == "'a\\x1b[31m'"
     assert name_source("a" * 41) == f"'{'a' * 39}…'"

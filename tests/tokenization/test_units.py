@@ -29,6 +29,10 @@ def test_units_are_found_as_they_are_in_texts():
     assert find_units(["t͡ʃ i t", "i"], " ") == sorted({"t͡ʃ", " i", " t", "i"})
     assert find_units(["a|b", "e\u0301|"], "|") == sorted({"a", "|b", "é", "|"})
     assert find_units(["ab"], "::") == ["ab"]
+    plain, same = (
+        AtentaTokenizer.from_texts(PHONES, family="encoder-decoder", targets=targets) for targets in (None, PHONES)
+    )
+    assert same.backend_tokenizer.to_str() == plain.backend_tokenizer.to_str()  # without a separator
 
 
 @pytest.mark.parametrize(
@@ -66,12 +70,6 @@ def test_saved_tokenizers_and_engines_read_the_same_units(tmp_path):
         assert loaded.decode(ids, skip_special_tokens=True) == engine.decode(ids) == text
         assert "".join(engine.stream(ids)) == text
     assert loaded.convert_tokens_to_ids("<it>") == tokenizer.convert_tokens_to_ids("<it>")
-
-
-def test_without_a_separator_nothing_changes():
-    plain = AtentaTokenizer.from_texts(PHONES, family="encoder-decoder")
-    same = AtentaTokenizer.from_texts(PHONES, family="encoder-decoder", targets=PHONES)
-    assert same.backend_tokenizer.to_str() == plain.backend_tokenizer.to_str()
 
 
 def test_texts_that_read_like_special_tokens_are_texts():

@@ -4,8 +4,8 @@ import pytest
 import torch
 from transformers import BartConfig, BartForConditionalGeneration, set_seed
 
-from atenta import AtentaEncoderDecoderForConditionalGeneration, AtentaTokenizer
-from atenta.recipes.decoding.ensemble import Ensemble, check_same_vocabulary
+from atenta import AtentaEncoderDecoderForConditionalGeneration
+from atenta.recipes.decoding.ensemble import Ensemble
 from support.models import assert_close, double_model, pad, texts
 
 IDS, MASK = pad(texts(), (9, 4, 7), "right")
@@ -85,12 +85,3 @@ def test_members_with_different_vocabularies_are_refused():
         Ensemble([tiny(), tiny(eos_token_id=5)])
     with pytest.raises(ValueError, match="at least one member"):
         Ensemble([])
-
-
-def test_tokenizers_with_different_ids_are_refused():
-    first, second = (AtentaTokenizer.from_texts([text], family="encoder-decoder") for text in ("abc", "abd"))
-    check_same_vocabulary({"x": first, "y": first})
-    number = first.convert_tokens_to_ids("c")
-    ids = f"({number} in x and None|None in x and {number}) in y"
-    with pytest.raises(ValueError, match=f"id of the token '[cd]' is {ids}"):
-        check_same_vocabulary({"x": first, "y": second})

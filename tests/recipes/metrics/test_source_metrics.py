@@ -19,17 +19,13 @@ def test_sari_of_what_is_right_and_of_copies():
     assert figure("sari", "a b c d", "a b c d", "a x c d") == pytest.approx(100 * (6 / 7 + 1 / 2) / 12)
 
 
-def test_sari_is_of_all_texts_together():
+def test_sari_is_of_all_texts_together_with_signs_apart_and_without_case():
     texts = {"sources": ["a b", "c d"], "predictions": ["a x", "c"], "references": ["a x", "c x"]}
     # Of words: two are kept, both rightly; one is added of two; b and d are deleted, rightly. Of pairs: a x is added,
     # and c x should be; a b and c d are deleted, rightly.
     assert score_texts(["sari"], **texts)["sari"] == pytest.approx(100 * (1 + 2 / 3 + 1 + 2 / 3 + 1) / 12)
-
-
-def test_sari_parts_signs_and_ignores_case():
-    assert figure("sari", "Veio, viu.", "Veio. Viu.", "veio . viu .") == figure(
-        "sari", "v , w .", "v . w .", "v . w ."
-    )
+    written, apart = ("Veio, viu.", "Veio. Viu.", "veio . viu ."), ("v , w .", "v . w .", "v . w .")
+    assert figure("sari", *written) == figure("sari", *apart)
 
 
 def test_copies_and_lengths():

@@ -31,11 +31,8 @@ def test_a_learning_curve_shows_losses_and_the_metric():
     assert points(above) == {"training loss": [(1, 3.0), (2, 2.0)], "validation loss": [(2, 2.5), (4, 1.5)]}
     assert points(below) == {"validation exact match": [(2, 0.5), (4, 0.75)]}
     assert legend(figure) == {"training loss", "validation loss", "validation exact match"}
-
-
-@pytest.mark.parametrize(("history", "metric"), [([], "exact_match"), (HISTORY, "loss")])
-def test_without_another_metric_only_losses_are_drawn(history, metric):
-    assert len(draw_learning_curve(history, metric).axes) == 1
+    for history, metric in (([], "exact_match"), (HISTORY, "loss")):  # without another metric, only losses
+        assert len(draw_learning_curve(history, metric).axes) == 1
 
 
 def test_steps_are_whole_numbers():
@@ -53,12 +50,9 @@ def test_several_runs_are_drawn_in_one_picture():
     assert points(axes) == {"short": [(2, 0.5)], "long": [(2, 0.5), (4, 0.75)]}
     assert legend(figure) == {"short", "long"}
     assert axes.get_ylabel() == "validation exact match"
-
-
-@pytest.mark.parametrize(("history", "found"), [(HISTORY, "exact_match, loss"), (HISTORY[:1], "none")])
-def test_a_run_without_the_metric_is_named(history, found):
-    with pytest.raises(ValueError, match=f"other has no validation metric 'accuracy'; it has: {found}"):
-        draw_learning_curves({"other": history}, "accuracy")
+    for history, found in ((HISTORY, "exact_match, loss"), (HISTORY[:1], "none")):
+        with pytest.raises(ValueError, match=f"other has no validation metric 'accuracy'; it has: {found}"):
+            draw_learning_curves({"other": history}, "accuracy")
 
 
 def test_the_confusion_matrix_has_correct_labels_on_rows():

@@ -10,7 +10,7 @@ import pyarrow.parquet
 import pytest
 
 from atenta.recipes.reading.file_formats import read_conll, read_conllu, read_squad, read_table
-from atenta.recipes.reading.records import BadRow, read_lines
+from atenta.recipes.reading.records import BadRow
 from atenta.recipes.tasks.documents import read_documents
 from atenta.recipes.tasks.questions import QUESTIONS
 
@@ -44,11 +44,6 @@ def assert_bad(row, where, *found):
     assert row.where == str(where)
     assert re.fullmatch("found .+; expected .+", row.problem)
     assert all(name in row.problem for name in found), row.problem
-
-
-def test_other_separators_are_text(write):
-    text = "a\u2028b\u2029c\x85d\x0be\x0cf\x1cg\rh\ufeffi"
-    assert list(read_lines(write("lines.txt", f"{text}\n"))) == [(1, text)]
 
 
 # Malformed units: rows of tables, sentences and questions
@@ -134,14 +129,11 @@ def pair(source, target, **tags):
     return {"source": source, "target": target, **tags}
 
 
-def test_table_without_header(write):
+def test_tables_with_and_without_a_header(write):
     path = write("table.txt", "cao\tcão\n pao  de\tpão  de \nNA\tnull\n")
     assert read(path) == [pair("cao", "cão"), pair(" pao  de", "pão  de "), pair("NA", "null")]
     assert read(write("table.tsv", "ser\tfoi\tV;3\n")) == [pair("ser", "foi", tags="V;3")]
     assert read(write("table.tsv", '"a\tb"\n')) == [pair('"a', 'b"')]  # only csv has quotes
-
-
-def test_table_with_header(write):
     path = write("table.tsv", "target\tcount\tsource\ncão\t3\tcao\n")
     assert list(read_table(path, COLUMNS)) == [(f"{path}, line 2", pair("cao", "cão", count="3"))]
     with pytest.raises(ValueError, match="found no rows"):

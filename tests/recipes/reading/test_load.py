@@ -159,12 +159,6 @@ def test_table_without_a_header_is_reported(load_pairs, files, tmp_path, capsys,
     assert "dev.csv" not in printed
 
 
-def test_tags_that_are_more_varied_than_the_forms_come_second(load_pairs, files, tmp_path):
-    forms = ("V;NFIN\twalk", "V;PST\twalked", "V;V.PTCP;PST\twalked", "V;PRS;3;SG\twalks", "V;V.PTCP;PRS\twalking")
-    files["train_file"] = [str(write_lines(tmp_path / "train.tsv", *(f"walk\t{form}" for form in forms)))]
-    assert load_pairs(DataArguments(**files))["train"]["target"][:] == ["walk", "walked", "walked", "walks", "walking"]
-
-
 def test_the_order_of_columns_without_a_header_is_said(load_pairs, files, tmp_path, capsys):
     files["train_file"] = [str(write_lines(tmp_path / "train.tsv", "ser\tV;1;SG\tsou", "ir\tV;1;SG\tvou"))]
     rows = load_pairs(DataArguments(**files))["train"]

@@ -52,7 +52,7 @@ def test_forms():
     assert split.forms == {"mixed": 1, "NFD": 1}
 
 
-def test_input_of_two_texts():
+def test_inputs_of_two_texts_and_of_tags_which_count_as_tokens():
     tokenizer = AtentaTokenizer.from_alphabet("ab", family="encoder")
     splits = {"train": Dataset.from_dict({"text": ["aa", "aaaaa"], "text_pair": ["bb", None]})}
     one_by_one = build_report(splits, ["text", "text_pair"], tokenizer, 6)
@@ -60,15 +60,13 @@ def test_input_of_two_texts():
     assert one_by_one.splits["train"].first_too_long == (1, 7)
     assert together.splits["train"].first_too_long == (0, 7)  # <bos> aa <eos> bb <eos>
     assert together.splits["train"].rows_too_long == 2
-
-
-def test_tags_count_as_tokens():
     splits = {"train": Dataset.from_dict({"source": ["aa"], "target": ["b"], "tags": [["<V>", "<3>"]]})}
-    inputs = [["tags", "source"], ["target"]]
-    found = build_report(splits, ["source", "target"], TOKENIZER, 4, inputs=inputs)
-    assert found.splits["train"].first_too_long == (0, 5)
-    assert build_report(splits, ["source", "target"], TOKENIZER, 5, inputs=inputs).splits["train"].rows_too_long == 0
-    assert found.splits["train"].quantiles("source") == [2, 2, 2, 2]
+    four, five = (
+        build_report(splits, ["source", "target"], TOKENIZER, length, inputs=[["tags", "source"], ["target"]])
+        for length in (4, 5)
+    )
+    assert (four.splits["train"].first_too_long, five.splits["train"].rows_too_long) == ((0, 5), 0)
+    assert four.splits["train"].quantiles("source") == [2, 2, 2, 2]
 
 
 def test_long_row_is_an_error():
@@ -101,14 +99,11 @@ def test_streamed_split(monkeypatch):
     assert next(iter(splits["train"])) == {"text": "a", "other": 0}
 
 
-def test_rows_of_train_are_counted_in_other_splits():
-    texts = {"train": ["a", "ã", "a"], "test": ["a\u0303", "b"], "empty": []}
-    splits = {name: Dataset.from_dict({"text": of_split}) for name, of_split in texts.items()}
+def test_rows_of_train_small_shares_and_many_outsiders_in_the_table():
+    of_splits = {"train": ["a", "ã", "a"], "test": ["a\u0303", "b"], "empty": []}
+    splits = {name: Dataset.from_dict({"text": of_split}) for name, of_split in of_splits.items()}
     printed = str(build_report(splits, ["text"], TOKENIZER, None))
     assert "same text as a row of train – 1 (50.0%) 0" in " ".join(printed.split())
-
-
-def test_small_share_and_many_outsiders_in_the_table():
     texts = [*map(chr, range(ord("А"), ord("А") + 24)), "\x1b", "я", "я", *["a"] * 3000, "aaaaa"]
     text = str(build_report({"test": Dataset.from_dict({"text": texts})}, ["text"], TOKENIZER, 5))
     lines = [line.split() for line in text.splitlines()]

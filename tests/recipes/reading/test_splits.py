@@ -147,19 +147,24 @@ def test_options_that_name_no_data(splits_of, files, change, found):
         splits_of(**files | change)
 
 
-def test_hub_data_without_a_split(splits_of, hub):
+def test_data_that_are_not_read_at_all(splits_of, hub, files, write):
     with pytest.raises(ValueError, match="train, test; expected validation"):
         splits_of(dataset_name=hub(train="a", test="b"))
+    files["train_file"] = write("train.tsv", "Target\tSource", "A\ta")
+    with pytest.raises(BadRow, match=r"train.tsv, line 1: found \['Target', 'Source'\]"):
+        splits_of(**files, skip_bad_rows=True)
 
 
 # The cache
 
 
-def test_rows_are_cached(splits_of, files, tmp_path):
+def test_rows_are_cached_until_the_code_changes(splits_of, files, tmp_path, monkeypatch):
     first = splits_of(COUNTED_PAIRS, **files)["train"]
     assert all(str(tmp_path / "cache") in file["filename"] for file in first.cache_files)
     assert splits_of(COUNTED_PAIRS, **files)["train"].to_list() == first.to_list()
     assert sorted(reads) == sorted(files["train_file"] + files["validation_file"])
+    monkeypatch.setattr(splits_module, "code_digest", lambda: "another digest")
+    assert splits_of(COUNTED_PAIRS, **files)["train"].cache_files != first.cache_files
 
 
 @pytest.mark.parametrize("lines", [["f\tF", "g\tG", "h\tH"], ["f\tF", "g\tG"]])
@@ -172,12 +177,6 @@ def test_file_of_another_size_or_time_is_read_again(splits_of, files, write, lin
     os.utime(train, ns=(changed, changed + (len(lines) == 2)))
     assert splits_of(COUNTED_PAIRS, **files)["train"][0] == rows("f")[0]
     assert reads == [train]
-
-
-def test_changed_code_reads_again(splits_of, files, monkeypatch):
-    first = splits_of(COUNTED_PAIRS, **files)["train"].cache_files
-    monkeypatch.setattr(splits_module, "code_digest", lambda: "another digest")
-    assert splits_of(COUNTED_PAIRS, **files)["train"].cache_files != first
 
 
 def test_code_digest(tmp_path, monkeypatch):
@@ -195,13 +194,6 @@ def test_code_digest(tmp_path, monkeypatch):
 
 
 # Bad rows
-
-
-@pytest.mark.parametrize("streaming", [False, True])
-def test_bad_row_is_an_error(splits_of, files, write, streaming):
-    files["train_file"] = write("train.tsv", "a\tA", " \tB", "c")
-    with pytest.raises(BadRow, match=r"train.tsv, line 2: found an empty source; expected"):
-        list(splits_of(**files, streaming=streaming)["train"])
 
 
 def test_skipped_rows_are_listed_again_from_the_cache(splits_of, files, write, listed, tmp_path, capsys):
@@ -231,12 +223,6 @@ def test_bad_rows_cannot_command_the_terminal(splits_of, files, write, listed, c
     assert printed.count(r"train\x1b[2J.tsv, line 2: found an empty source") == 2
     assert "\x1b" not in printed
     assert listed()[1][0] == f"{files['train_file'][0]}, line 2"
-
-
-def test_malformed_header_is_an_error(splits_of, files, write):
-    files["train_file"] = write("train.tsv", "Target\tSource", "A\ta")
-    with pytest.raises(BadRow, match=r"train.tsv, line 1: found \['Target', 'Source'\]"):
-        splits_of(**files, skip_bad_rows=True)
 
 
 @pytest.mark.parametrize("brackets", [50, 970, 100_000])

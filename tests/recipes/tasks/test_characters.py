@@ -56,14 +56,11 @@ def read(encoded, tokenizer):
     return sources, targets
 
 
-def test_pairs_are_read_in_nfc():
-    row = check_characters({"source": "acao", "target": "ac\u0327a\u0303o", "domain": "law"})
-    assert row == {"source": "acao", "target": "ação", "domain": "law"}
-
-
-def test_pairs_of_other_lengths_are_refused():
+def test_pairs_are_read_in_nfc_and_refused_if_of_other_lengths():
     with pytest.raises(ValueError, match=r"source of 1 characters and a target of 2.*seq2seq\.py"):
         check_characters({"source": "a", "target": "aa"})
+    row = check_characters({"source": "acao", "target": "ac\u0327a\u0303o", "domain": "law"})
+    assert row == {"source": "acao", "target": "ação", "domain": "law"}
 
 
 @pytest.mark.parametrize(
@@ -81,17 +78,11 @@ def test_variants_are_what_training_has_seen():
     assert count_variants(ROWS, 2) == ({"A": "AÁ", "a": "aá"}, {"ã": 1, "ç": 1, "é": 1})
     with pytest.raises(ValueError, match="min_variant_count"):
         count_variants(ROWS, 9)
-
-
-def test_capitals_and_small_letters_count_together():
     rows = [{"source": "VOCE voce", "target": "VOCÊ você"}, {"source": "ss", "target": "sß"}]
-    assert count_variants(rows, 2)[0] == {"E": "EÊ", "e": "eê"}
+    assert count_variants(rows, 2)[0] == {"E": "EÊ", "e": "eê"}  # capitals and small letters count together
     assert count_variants(rows, 1)[0]["s"] == "sß"
     assert "S" not in count_variants(rows, 1)[0]  # the capital of ß is two letters
-
-
-def test_case_is_a_variant_where_it_is_restored():
-    assert count_variants([{"source": "ana", "target": "Ana"}], 1)[0] == {"a": "aA"}
+    assert count_variants([{"source": "ana", "target": "Ana"}], 1)[0] == {"a": "aA"}  # where case is restored
 
 
 def test_rows_are_joined_and_long_ones_cut(codes, tokenizer):
@@ -103,15 +94,11 @@ def test_rows_are_joined_and_long_ones_cut(codes, tokenizer):
     assert targets == ["a aç", "ação", "é lá", "e cá"]
 
 
-def test_only_choices_are_learnt(codes, tokenizer):
+def test_only_choices_outside_of_protected_spans_are_learnt(codes, tokenizer):
     (labels,) = encode([{"source": "a, ñ áa", "target": "ã, n áä", "domain": ""}], codes, tokenizer)["labels"]
     assert labels == [-100, LABELS.index("ã"), *[-100] * 7]
-
-
-def test_protected_spans_are_not_learnt(codes, tokenizer):
-    row = {"source": "e @cea", "target": "é @cea", "domain": ""}
-    (labels,) = encode([row], codes, tokenizer)["labels"]
-    assert labels == [-100, LABELS.index("é"), *[-100] * 6]
+    protected = {"source": "e @cea", "target": "é @cea", "domain": ""}
+    assert encode([protected], codes, tokenizer)["labels"] == [[-100, LABELS.index("é"), *[-100] * 6]]
 
 
 def test_training_windows_keep_some_marks(codes, tokenizer):

@@ -33,9 +33,3 @@ def test_encoding(tokenizer):
     assert encoded["labels"] == [0, 1]
     assert {len(column) for column in encoded.values()} == {2}
     assert encode_labelled({"text": [], "text_pair": [], "label": []}, tokenizer, LABELS) == {"labels": []}
-
-
-def test_unknown_labels(tokenizer):
-    rows = batch(("casa", None, "nome"), ("azul", None, "adjetivo"), ("sim", None, "advérbio"))
-    with pytest.raises(ValueError, match=r"found the label 'adjetivo', 'advérbio'; the model has nome, verbo"):
-        encode_labelled(rows, tokenizer, LABELS)

@@ -110,11 +110,6 @@ def test_file_without_text(write, sample_by, content):
         texts_of(write(content), sample_by)
 
 
-def test_unknown_unit():
-    with pytest.raises(ValueError, match="--sample_by page: expected one of document, paragraph, line, sentence"):
-        cut_documents({"text": [TEXT]}, "page")
-
-
 # Texts of a length
 
 ENCODER = AtentaTokenizer.from_alphabet(family="encoder")
@@ -147,11 +142,6 @@ def test_texts_are_short_enough_and_keep_all_but_white_space(document, max_token
     assert "".join("".join(texts).split()) == "".join(normalized.split())
     assert all(len(ENCODER(text, add_special_tokens=False).input_ids) <= max_tokens for text in texts)
     assert all(text == text.strip() != "" for text in texts)
-
-
-def test_length_for_less_than_one_character():
-    with pytest.raises(ValueError, match="--max_length leaves 3 tokens"):
-        cut_to_length("a", ENCODER, 3)
 
 
 # Encoding and packing
@@ -226,7 +216,11 @@ def test_loss_of_a_batch_is_that_of_its_pieces(texts, block_size):
     torch.testing.assert_close(together, alone, rtol=1e-5, atol=1e-5)
 
 
-def test_block_that_is_too_short():
+def test_options_out_of_range_are_named():
+    with pytest.raises(ValueError, match="--sample_by page: expected one of document, paragraph, line, sentence"):
+        cut_documents({"text": [TEXT]}, "page")
+    with pytest.raises(ValueError, match="--max_length leaves 3 tokens"):
+        cut_to_length("a", ENCODER, 3)
     with pytest.raises(ValueError, match="--max_length 1: expected 2 or more"):
         pack({"text": ["a"]}, DECODER, 1)
 

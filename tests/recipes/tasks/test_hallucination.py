@@ -150,20 +150,14 @@ def test_marks_are_letters():
     assert all(row["source"][0].isalpha() and row["target"] == f"{row['source']}ने" for row in invented)
 
 
-def test_rows_without_a_stem_are_not_used():
-    invented = hallucinate([*VERBS, pair("ser", "fui", "<IRREGULAR>"), pair("ir", "vai", "<IRREGULAR>")], 100, seed=0)
-    assert not any("<IRREGULAR>" in row["tags"] for row in invented)
-
-
-def test_too_many_rows():
+def test_rows_without_a_stem_are_not_used_and_too_many_are_refused():
+    irregular = [pair("ser", "fui", "<IRREGULAR>"), pair("ir", "vai", "<IRREGULAR>")]
+    assert not any("<IRREGULAR>" in row["tags"] for row in hallucinate([*VERBS, *irregular], 100, seed=0))
+    for rows in ([], [pair("ser", "fui")], [pair("a - b", "a - b")]):
+        with pytest.raises(ValueError, match=rf"None of the {len(rows)} training pairs"):
+            hallucinate(rows, 1, seed=0)
     # Of aaba, the last two letters stay, and the others are a or b; aaba itself is known.
     rows = [pair("aaba", "aabax")]
     assert {row["source"] for row in keep_two(rows, 3, seed=0)} == {"abba", "baba", "bbba"}
     with pytest.raises(ValueError, match="Found 3 of 4 rows to invent from 1 training pairs with a stem; expected"):
         keep_two(rows, 4, seed=0)
-
-
-@pytest.mark.parametrize("rows", [[], [pair("ser", "fui")], [pair("a - b", "a - b")]])
-def test_no_stem(rows):
-    with pytest.raises(ValueError, match=rf"None of the {len(rows)} training pairs"):
-        hallucinate(rows, 1, seed=0)

@@ -23,7 +23,8 @@ def test_signs_before_white_space_are_removed_and_no_others():
     assert strip_punctuation("sim.\nnão?") == "sim\nnão"
 
 
-def test_what_nobody_speaks_is_left_out():
+def test_what_nobody_speaks_is_left_out_and_small_letters_begin_sentences():
+    assert lower_sentence_starts("Vou. Vens a Lisboa? — Sim, Ana.") == "vou. vens a Lisboa? — sim, Ana."
     assert speak("— Vou — disse ela —, mas (hoje) não… “Que pena!”") == "Vou, disse ela, mas hoje não. Que pena!"
     assert speak("Fim...") == "Fim."
 
@@ -37,17 +38,16 @@ def test_pieces_are_the_target_again(target):
     assert not source or are_pieces(source, target)
 
 
-def test_pieces_are_a_character_or_a_sign_and_white_space():
+def test_pieces_are_a_character_or_a_sign_and_white_space_and_no_pair_has_others():
     assert split_pieces("a b\nc", "A, b.\nc?") == ["A", ", ", "b", ".\n", "c?"]
     assert not are_pieces("a b", "a, , b")
     assert not are_pieces("ab", "abc")
     assert not are_pieces("abc", "ab")
-
-
-def test_pairs_may_differ_by_signs_alone():
     assert check_characters({"source": "ola", "target": "Olá!"})["target"] == "Olá!"
     with pytest.raises(ValueError, match=r"3 characters.*5"):
         check_characters({"source": "ola", "target": "olada"})
+    made = strip_texts({"text": ["Ação, já!"]}, ["accents", "case", "punctuation"])
+    assert (made["source"], made["target"]) == (["acao ja"], ["Ação, já!"])
 
 
 def test_variants_have_signs():
@@ -70,10 +70,6 @@ def test_sources_are_of_several_styles_and_only_lack_what_is_restored():
     assert {"—" in target for target in made["target"]} == {True, False}
 
 
-def test_small_letters_at_the_start_of_sentences():
-    assert lower_sentence_starts("Vou. Vens a Lisboa? — Sim, Ana.") == "vou. vens a Lisboa? — sim, Ana."
-
-
 def test_scores_count_each_sign_and_capital():
     rows = [{"source": "ola ana vens", "target": "Olá, Ana. Vens?"}]
     assert score_marks(rows, ["Olá, Ana. Vens?"]) == {"capital_f1": 1, "comma_f1": 1, "period_f1": 1, "question_f1": 1}
@@ -92,8 +88,3 @@ def test_scores_count_each_sign_and_capital():
 def test_the_baseline_counts():
     train = [{"source": "", "target": "Olá, Ana. Olá, Rui!"}] * 2
     assert most_frequent_marks(train, [{"source": "ola ana ola rui"}]) == ["Olá, Ana. Olá, Rui."]
-
-
-def test_texts_alone_become_pairs():
-    made = strip_texts({"text": ["Ação, já!"]}, ["accents", "case", "punctuation"])
-    assert (made["source"], made["target"]) == (["acao ja"], ["Ação, já!"])

@@ -22,14 +22,11 @@ def fields(*answers, context=CONTEXT, **others):
     return {"id": "q1", "context": context, "question": "Quem?", "answers": answers, **others}
 
 
-def test_correct_offsets_are_unchanged():
+def test_correct_offsets_are_unchanged_and_wrong_ones_counted():
     raw = fields(("professor", 27), ("banca", 2), ("banca", 42), title="Banca")
     row = check_question(raw)
     assert check_question(raw | {"id": 7})["id"] == "7"
     assert row == {**{name: raw[name] for name in ("id", "context", "question", "answers")}, "corrected": 0}
-
-
-def test_each_wrong_offset_is_counted():
     row = check_question(fields(("professor", 26), ("banca", 2), ("professor", 1000)))
     assert row["answers"] == {"text": ["professor", "banca", "professor"], "answer_start": [27, 2, 27]}
     assert row["corrected"] == 2

@@ -44,6 +44,8 @@ def test_a_word_may_have_a_space():
 def test_malformed_row(words, tags, found):
     with pytest.raises(ValueError, match=f"found .*{found}.*; expected"):
         check_tagged_words({"words": words, "tags": tags})
+    with pytest.raises(ValueError, match=r"found an empty word in \['a', ''\]"):
+        encode_tagged(columns_of([[("a", "O"), ("", "O")]]), TOKENIZER, LABELS)
 
 
 # Encoding
@@ -68,15 +70,3 @@ def test_labels_are_at_the_starts_of_words(rows):
         assert parts == [
             TOKENIZER(word, add_special_tokens=False, split_special_tokens=True).input_ids for word, _ in row
         ]
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ([("a", "B-PER")], "found the tag B-PER; expected one of O, B-LOC, I-LOC"),
-        ([("a", "O"), ("", "O")], r"found an empty word in \['a', ''\]"),
-    ],
-)
-def test_rows_that_cannot_be_encoded(row, message):
-    with pytest.raises(ValueError, match=message):
-        encode_tagged(columns_of([row]), TOKENIZER, LABELS)

@@ -33,17 +33,14 @@ def test_sentences_are_paired_with_the_next_of_their_paragraph(tmp_path):
     assert pairs(path) == [(FIRST, SECOND)]  # a short sentence is between the others
 
 
-def test_a_text_without_neighbours_is_refused(tmp_path):
-    path = write_lines(tmp_path / "a.txt", FIRST, "", SECOND)
-    with pytest.raises(ValueError, match=r"a\.txt: found no paragraph of two sentences of 30 characters"):
-        pairs(path)
-
-
 def test_neighbours_of_files(tmp_path):
     path = write_lines(tmp_path / "a.txt", f"{FIRST} {SECOND} {THIRD}")
     found = read_neighbours([str(path)], "", 10, seed=0)
     assert {tuple(row.values()) for row in found} == {(FIRST, SECOND), (SECOND, THIRD)}
     assert len(read_neighbours([str(path)], "", 1, seed=0)) == 1
+    of_a_sample = read_neighbours(["novels"], "", 50, seed=0)
+    assert len(of_a_sample) == 50
+    assert all(len(text) >= 30 for row in of_a_sample for text in row.values())
 
 
 def test_sentences_of_held_out_passages_are_left_out(tmp_path):
@@ -54,22 +51,16 @@ def test_sentences_of_held_out_passages_are_left_out(tmp_path):
         read_neighbours([str(path)], SECOND, 10, seed=0)
 
 
-def test_neighbours_of_a_sample():
-    found = read_neighbours(["novels"], "", 50, seed=0)
-    assert len(found) == 50
-    assert all(len(text) >= 30 for row in found for text in row.values())
-
-
-@pytest.mark.parametrize("name", ["nowhere", "french_g2p"])
-def test_other_names_are_refused(name):
-    with pytest.raises(ValueError, match=rf"{name}: found no sample of texts; expected a txt file"):
-        read_neighbours([name], "", 10, seed=0)
-
-
-def test_a_malformed_file_is_named(tmp_path):
-    (tmp_path / "a.txt").write_bytes("cão".encode("latin-1"))
+def test_what_has_no_neighbours_is_refused(tmp_path):
+    path = write_lines(tmp_path / "a.txt", FIRST, "", SECOND)
+    with pytest.raises(ValueError, match=r"a\.txt: found no paragraph of two sentences of 30 characters"):
+        pairs(path)
+    for name in ("nowhere", "french_g2p"):
+        with pytest.raises(ValueError, match=rf"{name}: found no sample of texts; expected a txt file"):
+            read_neighbours([name], "", 10, seed=0)
+    path.write_bytes("cão".encode("latin-1"))
     with pytest.raises(BadRow, match=r"a\.txt, line 1: found byte 0xE3"):
-        read_neighbours([str(tmp_path / "a.txt")], "", 10, seed=0)
+        read_neighbours([str(path)], "", 10, seed=0)
 
 
 def rows_of(*positives):
@@ -86,14 +77,7 @@ def test_whole_passages_validate_where_validation_is_the_test(capsys):
     assert set(splits["train"]["positive"]) == set("abcde") - held
     assert splits["test"] is test
     assert "those of 1 passages, validate instead" in capsys.readouterr().out
-
-
-def test_a_validation_of_its_own_is_kept():
-    splits = {"train": rows_of("a", "b"), "validation": rows_of("c"), "test": rows_of("d")}
-    assert set_aside_validation(splits, seed=0) == splits
-
-
-def test_a_single_passage_is_refused():
-    test = rows_of("x")
     with pytest.raises(SystemExit, match="found one passage to train on"):
         set_aside_validation({"train": rows_of("a", "a"), "validation": test, "test": test}, seed=0)
+    of_its_own = {"train": rows_of("a", "b"), "validation": rows_of("c"), "test": rows_of("d")}
+    assert set_aside_validation(of_its_own, seed=0) == of_its_own

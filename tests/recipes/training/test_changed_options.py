@@ -72,6 +72,7 @@ def test_the_advice_to_resume_with_changed_options_trains_the_further_steps(fold
     assert rates == pytest.approx(expected)
     assert stated["trained_steps"] == stated["max_steps"] == 8
     assert stated["up to step 4"] == "max_steps 4"
+    assert train(folder, max_steps=8) == (rates, stated)  # from now on these are the options of the run
 
 
 def test_a_changed_rate_takes_effect(folder):

@@ -101,23 +101,6 @@ def test_files_not_written_by_a_recipe_are_kept_and_only_checkpoints_are_overwri
     assert find(tmp_path / "model", Sizes(hidden_size=32)) == later
 
 
-@pytest.mark.parametrize(
-    ("sizes", "training", "message"),
-    [
-        (Sizes(hidden_size=32, label="é"), {}, "hidden_size was 16, is 32, label was a, is 'é'"),
-        (None, {"learning_rate": 0.1}, "learning_rate was null, is 0.1"),
-        (None, {"seed": 7, "max_steps": 9}, "max_steps was -1, is 9, seed was 42, is 7"),
-    ],
-)
-def test_changed_options_are_named(tmp_path, sizes, training, message):
-    find(tmp_path)
-    checkpoint = write(tmp_path, 5)
-    with pytest.raises(SystemExit, match=rf"checkpoint-5 belongs to a run with other options \({message}\)"):
-        find(tmp_path, sizes, **training)
-    assert find(tmp_path, sizes, resume_from_checkpoint=str(checkpoint), **training) == checkpoint
-    assert find(tmp_path, sizes, **training) == checkpoint  # from now on these are the options of the run
-
-
 def test_options_without_effect_on_training_may_change(tmp_path):
     find(tmp_path, Sample("Era uma vez"))
     checkpoint = write(tmp_path, 5)

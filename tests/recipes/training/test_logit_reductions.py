@@ -4,7 +4,7 @@ import math
 
 import torch
 
-from atenta import AtentaDecoderForCausalLM, AtentaEncoderForPreTraining
+from atenta import AtentaEncoderForPreTraining
 from atenta.recipes.training.logit_reductions import best_classes, masked_sums, nats_of_texts
 from support.models import assert_close, texts, tiny_model
 
@@ -18,16 +18,6 @@ def test_nats_of_texts_worked_by_hand():
     half = probabilities.log().bfloat16()
     assert_close(nats_of_texts(half, labels), nats_of_texts(half.float(), labels))
     assert best_classes(probabilities, labels).tolist() == [[0, 0, 0], [0, 1, 0]]
-
-
-def test_nats_of_texts_add_up_to_the_model_s_loss():
-    model = tiny_model(AtentaDecoderForCausalLM)
-    labels = texts()
-    labels[1, :4] = -100
-    with torch.no_grad():
-        output = model(input_ids=texts(), labels=labels)
-    predicted = (labels[:, 1:] != -100).sum()
-    assert_close(nats_of_texts(output.logits, labels).sum() / predicted, output.loss)
 
 
 def test_masked_sums_equal_those_of_single_tokens_and_the_model_s_loss():
@@ -55,10 +45,3 @@ def test_masked_sums_equal_those_of_single_tokens_and_the_model_s_loss():
         order_loss = torch.nn.functional.cross_entropy(logits[1], order)
         loss = model(input_ids=ids, labels=labels, next_sentence_label=order).loss
     assert_close(sums[:, 2].sum() / len(places) + order_loss, loss)
-
-
-def test_best_classes_of_texts_and_of_tokens():
-    of_texts = torch.tensor([[0.1, 0.9, 0.2], [3.0, 1.0, 2.0]])
-    labels = torch.tensor([0, 0])
-    assert best_classes(of_texts, labels).tolist() == [1, 0]
-    assert best_classes(of_texts.unsqueeze(0), labels).tolist() == [[1, 0]]

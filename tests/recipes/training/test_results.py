@@ -29,7 +29,6 @@ from atenta.recipes.training.results import (
     write_metrics,
 )
 from atenta.recipes.training.runs import Run, start_run
-from support.recipes import assert_picture
 from support.trainers import random_texts, tiny, trainer_of
 
 SCORES = {"uniform characters": {"bits_per_character": 5.0}, "model": {"bits_per_character": 2.5}}
@@ -72,13 +71,9 @@ def test_the_folder_of_a_run(trainer, capsys):
     ]
     assert "uniform characters              5.0000" in capsys.readouterr().out
     assert (folder / "predictions.tsv").read_text(encoding="utf-8") == "text\toutput\na\tb\n"
-    assert_picture(folder / "learning_curve.png")
-    assert json.loads((folder / "config.json").read_text(encoding="utf-8"))["use_cache"] is True
     metadata = yaml.safe_load((folder / "README.md").read_text(encoding="utf-8").split("---\n")[1])
     assert (metadata["language"], metadata["license"]) == ("pt", "apache-2.0")
-    (result,) = metadata["model-index"][0]["results"]
-    assert result["dataset"]["name"] == "tales"
-    assert [(metric["type"], metric["value"]) for metric in result["metrics"]] == [("bits_per_character", 2.5)]
+    assert metadata["model-index"][0]["results"][0]["dataset"]["name"] == "tales"
 
 
 def test_other_processes_save_only_their_part_of_the_model(trainer, capsys):
@@ -211,14 +206,11 @@ def test_what_is_as_good_as_a_model_is_said(name, worse, best, model, is_said):
     assert [part in (line or "") for part in parts] == [is_said] * 4
 
 
-@pytest.mark.parametrize(("name", "perfect"), [("exact_match", 1.0), ("chrf", 100.0), ("phone_error_rate", 0.0)])
-def test_a_test_that_both_pass_asks_for_a_harder_one(name, perfect):
-    both = {"letters in context": {name: perfect}, "model": {name: perfect}}
-    assert "harder" in say_if_equalled(both, 300)
-    assert "--max_steps" not in say_if_equalled(both, 300)
-
-
-def test_a_model_whose_letters_are_kept_counts():
+def test_a_test_that_both_pass_asks_for_a_harder_one_and_a_model_whose_letters_are_kept_counts():
+    for name, perfect in (("exact_match", 1.0), ("chrf", 100.0), ("phone_error_rate", 0.0)):
+        both = {"letters in context": {name: perfect}, "model": {name: perfect}}
+        assert "harder" in say_if_equalled(both, 300)
+        assert "--max_steps" not in say_if_equalled(both, 300)
     scores = {"left as it is": {"exact_match": 0.5}, "model": {"exact_match": 0.4}}
     assert "left as it is" in say_if_equalled(scores, 3)
     assert say_if_equalled({**scores, "model, letters kept": {"exact_match": 0.6}}, 3) is None

@@ -106,7 +106,7 @@ def test_another_alphabet_is_never_resumed(run_folder, what, named):
     assert contents(run_folder) == before
 
 
-def test_a_digest_depends_on_the_values_only(tmp_path):
+def test_a_digest_depends_on_the_values_only_and_that_of_a_stream_on_its_files(tmp_path):
     values = [
         {"ids": list(range(n % 7)), "text": None if n % 5 == 0 else "é" * n, "yes": n % 3 == 0, "deep": [{"a": [n]}]}
         for n in range(2100)
@@ -128,16 +128,12 @@ def test_a_digest_depends_on_the_values_only(tmp_path):
     others = [rows.rename_column("yes", "no"), rows.select(range(2099)), datasets.Dataset.from_list(changed)]
     others.append(rows.cast_column("ids", datasets.List(datasets.Value("int32"))))
     assert len({expected, *map(digest_rows, others), digest_rows(None)}) == len(others) + 2
-
-
-def test_a_stream_is_known_by_its_files(tmp_path):
-    stream = ROWS["train"].to_iterable_dataset()
-    file = write_lines(tmp_path / "a.txt", "amor")
-    before = digest_rows(stream, [str(file)])
+    stream, file = rows.to_iterable_dataset(), write_lines(tmp_path / "a.txt", "amor")
+    of_files = digest_rows(stream, [str(file)])
     os.utime(file, (0, 0))
-    assert digest_rows(stream, [str(file)]) == before
+    assert digest_rows(stream, [str(file)]) == of_files
     write_lines(file, "amores")
-    assert digest_rows(stream, [str(file)]) != before
+    assert digest_rows(stream, [str(file)]) != of_files
 
 
 # The start

@@ -113,12 +113,6 @@ def test_accumulated_gradients_are_those_of_the_mean_over_all_tokens(tmp_path, m
             assert_close(weight, expected[name], 1e-6)  # transformers computes the loss in float32
 
 
-def test_label_smoothing_is_refused_for_other_labels(tmp_path):
-    model = tiny_model(AtentaEncoderForPreTraining)
-    with pytest.raises(SystemExit, match=r"--label_smoothing_factor .* this task has .*next_sentence"):
-        trainer_of(tmp_path, {"train": PAIRS}, model, label_smoothing_factor=0.1)
-
-
 def test_batches_within_a_budget_use_every_text_once_an_epoch(tmp_path):
     rows, seen = many(30), Counter()
     options = {"data_collator": recorded(seen)}
@@ -217,12 +211,19 @@ def test_the_mean_of_checkpoints_is_loaded(tmp_path, which, averaged, tied):
         assert torch.equal(found["lm_head.weight"], trainer.model.get_input_embeddings().weight)
 
 
-def test_too_few_checkpoints_to_average_are_refused_before_the_first_step(tmp_path):
+def test_options_that_do_not_fit_are_refused_before_the_first_step(tmp_path):
     few = {"max_steps": 5, "save_strategy": "steps", "save_steps": 3, "average_last_checkpoints": 3}
     trainer = trainer_of(tmp_path, {"train": PAIRS}, **few)
     with pytest.raises(SystemExit, match=r"writes 2 checkpoints in 5 steps; .* 3 that are averaged"):
         trainer.fit(None)
     assert trainer.state.global_step == 0
+    model = tiny_model(AtentaEncoderForPreTraining)
+    with pytest.raises(SystemExit, match=r"--label_smoothing_factor .* this task has .*next_sentence"):
+        trainer_of(tmp_path, {"train": PAIRS}, model, label_smoothing_factor=0.1)
+    training = RecipeArguments(output_dir=str(tmp_path), use_cpu=True, metric_for_best_model="eval_f1")
+    check_metric(training, ["f1"])
+    with pytest.raises(SystemExit, match="--metric_for_best_model eval_f1: expected one of loss, accuracy"):
+        check_metric(training, ["accuracy"])
 
 
 def test_lora_trains_low_ranks_and_leaves_a_plain_model(tmp_path):
@@ -338,13 +339,6 @@ def test_predictions_are_not_scored(tmp_path):
     compute_metrics = trainer.compute_metrics
     assert len(trainer.predict(PAIRS).label_ids) == len(PAIRS)
     assert trainer.compute_metrics is compute_metrics
-
-
-def test_a_metric_that_is_not_computed_is_refused(tmp_path):
-    training = RecipeArguments(output_dir=str(tmp_path), use_cpu=True, metric_for_best_model="eval_f1")
-    check_metric(training, ["f1"])
-    with pytest.raises(SystemExit, match="--metric_for_best_model eval_f1: expected one of loss, accuracy"):
-        check_metric(training, ["accuracy"])
 
 
 @pytest.mark.parametrize("terminal", [True, False])
