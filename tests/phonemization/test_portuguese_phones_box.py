@@ -136,6 +136,9 @@ def test_a_pronoun_after_a_verb_is_not_stressed(word, brazil, portugal):
         *(("exame", "eˈzãmɪ"), ("lixo", "ˈliʃʊ"), ("acadêmico", "akaˈdẽmikʊ"), ("criminosos", "kɾimiˈnɔzʊs")),
         *(("senador", "senaˈdox"), ("prejuízo", "pɾeʒuˈizʊ")),  # of which the list with stress makes o and ĩ
         *(("consequência", "kõseˈkwẽsiə"), ("linguiça", "lĩˈɡwisə"), ("alambique", "alãˈbikɪ")),
+        *(("imagens", "iˈmaʒẽỹs"), ("serviço", "seɣˈvisʊ"), ("marrom", "maˈxõ"), ("pãozinho", "pãʊ̃ˈzĩɲʊ")),
+        *(("empresas", "ẽˈpɾezəs"), ("cresceu", "kɾeˈsew"), ("fizeram", "fiˈzɛɾãʊ̃"), ("exato", "eˈzatʊ")),
+        *(("terra", "ˈtɛxə"), ("impresso", "ĩˈpɾɛsʊ"), ("regresso", "xeˈɡɾɛsʊ"), ("marrons", "maˈxõs")),
         ("site", "ˈsaytʃɪ"),
     ],
 )
@@ -147,7 +150,8 @@ def test_what_the_spelling_and_other_lists_say_is_mended(word, phones):
     ("variant", "word", "phones"),
     [
         *(("br-wikipron", "você", "vose"), ("br-wikipron", "problema", "pɾoblẽmɐ"), ("br-wikipron", "não", "nɐ̃w̃")),
-        *(("pt", "máximo", "masimu"), ("pt", "correto", "kuʁɛtu"), ("pt", "ação", "asɐ̃w̃")),
+        *(("pt", "máximo", "masimu"), ("pt", "correto", "kuʁɛtu"), ("pt", "ação", "asɐ̃w̃"), ("pt", "ações", "asõj̃ʃ")),
+        *(("pt", "maiores", "majɔɾɨʃ"), ("pt", "construir", "kõʃtɾuiɾ"), ("pt", "doutor", "dotoɾ")),
     ],
 )
 def test_listed_words_are_said_as_listed(variant, word, phones):
