@@ -193,6 +193,20 @@ def test_a_verb_that_is_spelt_as_a_noun_without_its_mark_is_left_alone(tmp_path)
     assert [text[each.column - 1 : each.column + 11] for each in found] == ["referencia e", "referencia.\n"]
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        *(r"\(informacao\)", r"\[informacao\]", "$$\ninformacao\n$$", "[[informacao]]"),
+        *(":informacao:", "informacao()", "**i**nformacao", "<b>infor</b>macao"),
+    ],
+)
+def test_code_in_markdown_and_words_with_marks_of_emphasis_are_left_alone(tmp_path, code):
+    assert words(
+        write_and_check(tmp_path, **{"a.md": f"A nova {code} chegou.\n\nA situacao do meu pai mudou.\n"})
+    ) == [("situacao", "situação")]
+    assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.md": f"{BARE[:-1]}:\n{code}."}))
+
+
 def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
     texts = {"a.txt": "Informacao nova: a Informacao e o Mexico nao chegaram."}
     assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}

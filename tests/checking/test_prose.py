@@ -52,7 +52,7 @@ def test_code_is_not(name):
     [
         ("a.md", "um `dois` tr**ês**\nquatro", ["um `dois` três quatro"]),
         ("a.md", "n&atilde;o \\* <b>é</b> [a](b.md)[c][d]\n\n[d]: e.md", ["não    é  ac"]),
-        ("a.md", "| a \\| b | c |\n| - | - |\n| c | c |", ["c", "c", "c"]),
+        ("a.md", "| a \\| b | c |\n| - | - |\n| c | c |", ["a  b", "c", "c", "c"]),
         ("a.md", "# Um #\n\ndois\n===", ["Um", "dois"]),
         ("a.md", "![um ![dois](x)](y) tres", ["um dois tres"]),
         ("a.html", "<p>um<b>a</b> <br>dois<p title='t&ecirc;m x'>tres", ["têm x", "uma   dois", "tres"]),
@@ -63,6 +63,7 @@ def test_code_is_not(name):
         ("a.po", 'msgid "um"\nmsgstr "Erro: \\"dois\\n"\n"tres"\n#~ msgstr "x"\n', ['Erro: "dois  tres']),
         ("a.txt", "um\ndois\n \ntres", ["um dois ", "tres"]),
         ("a.txt", "na\u0303o", ["não"]),
+        ("a.md", "um\n\n$$\ndois\n\n- tres\n$$\n\n> - \\[\n>   dois\n>   \\]\n>   quatro", ["um", "quatro"]),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -72,6 +73,7 @@ def test_blocks(name, source, expected):
 
 MARKUP = ["nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>", "&atilde;", "~\u0303", 'msgstr "', ".. note::"]
 MARKUP += ["\n   ", "-->", "title='", "/*", "*/", '"""']
+MARKUP += ["$$", "\\[", "\\]", "\\|", "[[", "]]", ">>> ", "run:", ":alt: "]
 
 
 @settings(max_examples=300)
