@@ -64,6 +64,13 @@ def test_code_is_not(name):
         ("a.txt", "um\ndois\n \ntres", ["um dois ", "tres"]),
         ("a.txt", "na\u0303o", ["não"]),
         ("a.md", "um\n\n$$\ndois\n\n- tres\n$$\n\n> - \\[\n>   dois\n>   \\]\n>   quatro", ["um", "quatro"]),
+        ("a.rst", "Um:\n\n>>> dois\ntres\n\nquatro", ["Um:", "quatro"]),
+        (
+            "a.rst",
+            ".. image:: a\n   :width: 3\n   :alt: Um dois\n\n.. toctree::\n   :caption: Tres\n\n   a",
+            ["Um dois", "Tres"],
+        ),
+        ("a.rst", ".. code-block:: rst\n   :caption: Um\n\n   .. image:: a\n      :alt: b c\n", ["Um"]),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
