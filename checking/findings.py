@@ -18,11 +18,12 @@ from .language import portuguese_blocks
 from .prose import Prose
 
 _READ_AT_ONCE = 300_000  # characters
-# What is written for machines in prose: placeholders, tags and formulas.
+# What is written for machines in prose: placeholders, tags, formulas and short names of emoji.
 _FOR_MACHINES = re.compile(
-    r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<[^<>]{,200}>|\$\$.{,500}?\$\$|\$(?=\S)[^$]{,200}?(?<=\S)\$(?!\d)"
+    r"\{\{.{,200}?\}\}|\{%.{,200}?%\}|\$?\{[^{}]{,200}\}|<[^<>]{,200}>|"
+    r"\$\$.{,500}?\$\$|\$(?=\S)[^$]{,200}?(?<=\S)\$(?!\d)|(?<![\w:]):[\w+-]{1,50}:(?![\w:])"
 )
-_IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|\(\)|^--|[a-z][A-Z]")
+_IN_CODE = re.compile(r"[_/\\=<>{}$@#%&|+^~\d]|[.:]\w|^--|[a-z][A-Z]")
 _STRESS = re.compile("[\u0300-\u0302]")  # grave, acute and circumflex, of which a word has one
 _LONGEST = 200  # characters
 _PORTUGAL = VARIANTS["pt"]
@@ -180,6 +181,7 @@ def _words(
         if (
             for_machines.find(1, start, end) != -1
             or NOWHERE in (block.places[start], *(block.places[at] for at in changed))
+            or _is_parted(block.places[start:end])
             or _is_code(text, start, end)
         ):
             continue
@@ -209,7 +211,13 @@ def _is_code(text: str, start: int, end: int) -> bool:
     first, last = max(0, start - _LONGEST), end + _LONGEST
     before, after = re.split(r"\s", text[first:start])[-1], re.split(r"\s", text[end:last])[0]
     is_long = max(len(before), len(after)) == _LONGEST  # no prose has so much without a space
-    return is_long or bool(_IN_CODE.search((before + text[start:end] + after).strip(_AROUND)))
+    whole = before + text[start:end] + after
+    return is_long or "()" in whole or bool(_IN_CODE.search(whole.strip(_AROUND)))
+
+
+def _is_parted(places: list[int]) -> bool:
+    """Return whether something is between the letters of a word, such as marks of emphasis."""
+    return any(NOWHERE not in pair and pair[1] - pair[0] != 1 for pair in pairwise(places))
 
 
 def _may_be_verb(word: str, before: str, spellings: Spellings) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from functools import cache, partial
 
 from markdown_it import MarkdownIt
+from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline, entity, image, text
 from markdown_it.token import Token
 
@@ -13,6 +14,11 @@ from .blocks import LINE_END, NOWHERE, Piece, line_starts
 from .html import html_pieces
 
 FRONT_MATTER = re.compile(r"\A---[ \t]*(?:\r\n|\r|\n)(.*?)(?<=[\r\n])(?:---|\.\.\.)[ \t]*(?=[\r\n]|\Z)", re.DOTALL)
+_FORMULAS = {"$$": "$$", r"\[": r"\]"}
+_LONGEST = 100  # lines of a formula
+_LEFT_ALONE = re.compile(  # formulas, and pages of wikis
+    r"\$\$.{1,500}?\$\$|\\\(.{1,500}?\\\)|\\\[.{1,500}?\\\]|\[\[[^\[\]\n]{1,200}\]\](?![(\[])", re.DOTALL
+)
 _SIGNS = re.compile(r"[^\w\s`<>\[\]()*_~\\]+")  # that are not markup
 
 
@@ -25,13 +31,17 @@ def markdown_pieces(source: str) -> Iterator[list[Piece]]:
     parser = _parser()
     references: dict = {}
     cursors: dict[int, int] = {}  # where to look on in lines that have several blocks: rows of a table
+    before = kind = ""
     for token in parser.parse(rest, references):
+        before, kind = kind, token.type
         if token.map is None:
             continue
         if token.type == "html_block":
             first, last = (starts[line] if line < len(starts) else len(source) for line in token.map)
             yield from html_pieces(source[first:last], first)
         elif token.type == "inline":
+            if before in ("td_open", "th_open"):
+                token.content = token.content.replace("|", r"\|")  # as the file has it
             places = _line_places(token, source, starts, cursors)
             yield list(_inline_pieces(parser, token.content, places, references))
 
@@ -40,10 +50,39 @@ def markdown_pieces(source: str) -> Iterator[list[Piece]]:
 def _parser() -> MarkdownIt:
     """Return a parser of blocks whose inline rules record what is text."""
     parser = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["inline", "text_join"])
+    parser.block.ruler.before(
+        "fence", "formula", _skip_formula, {"alt": ["paragraph", "reference", "blockquote", "list"]}
+    )
+    parser.inline.ruler.before("text", "left alone", _skip_left_alone)
     parser.inline.ruler.at("text", partial(_record, text))
     parser.inline.ruler.at("entity", partial(_record, entity))
     parser.inline.ruler.at("image", _enter_image)
     return parser
+
+
+def _skip_formula(state: StateBlock, first: int, end: int, silent: bool) -> bool:
+    """Skip lines of a formula, from one that begins with its sign up to one that ends with it."""
+    opening = state.bMarks[first] + state.tShift[first]
+    sign = _FORMULAS.get(state.src[opening : opening + 2])
+    if sign is None or state.is_code_block(first):
+        return False
+    for line in range(first, min(end, first + _LONGEST)):
+        start = opening + 2 if line == first else state.bMarks[line] + state.tShift[line]
+        _, found, rest = state.src[start : state.eMarks[line]].partition(sign)
+        if found:
+            if not silent and not rest.strip():
+                state.line = line + 1
+            return not rest.strip()
+        if state.sCount[line] < state.blkIndent and not state.isEmpty(line):
+            return False
+    return False
+
+
+def _skip_left_alone(state: StateInline, silent: bool) -> bool:
+    found = _LEFT_ALONE.match(state.src, state.pos, state.posMax)
+    if found:
+        state.pos = found.end()
+    return found is not None
 
 
 def _record(rule: Callable[[StateInline, bool], bool], state: StateInline, silent: bool) -> bool:
@@ -107,6 +146,6 @@ def _between(content: str, start: int, end: int) -> Piece:
     in_word = (
         gap.strip("_") == "" and content[max(0, start - 1) : start].isalnum() and content[end : end + 1].isalnum()
     )
-    if "`" in gap or in_word or _SIGNS.fullmatch(gap):
+    if "`" in gap or in_word or _SIGNS.fullmatch(gap.strip()) or _LEFT_ALONE.search(gap):
         return gap, NOWHERE
     return " " if "<" in gap or "\n" in gap else "", NOWHERE

@@ -11,19 +11,24 @@ from pygments.lexers import find_lexer_class_for_filename
 from pygments.token import Comment, Literal, Name, String, _TokenType
 
 from .blocks import NOWHERE, Piece, pieces_around
+from .program_values import Token, is_for_programs, without_program_values
 
+_YAML = (".yaml", ".yml")
+_DATA = (".json", ".jsonl", *_YAML)
 _NO_COMMENTS = (Comment.Hashbang, Comment.Preproc, Comment.PreprocFile, Comment.Special)
 _NO_TEXT = (String.Affix, String.Char, String.Delimiter, String.Heredoc, String.Other, String.Regex, String.Symbol)
 # What a line of code has and one of prose has not: `palavra(s)` is prose.
 _CODE = re.compile(
-    r"[=|\\]|[;{]\s*$|\w\((?!e?s\)|as?\))|\w\[|^\W*(?:import|from|def|class|return|if|elif|for|while|else|try|except|"
-    r"raise|assert|const|let|var|function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b"
+    r"[=|\\]|[;{]\s*$|\w\((?!e?s\)|as?\))|\w\[|"
+    r"^\W*(?<![@:\\])(?:import|from|def|class|return|if|elif|for|while|else|try|except|raise|assert|const|let|var|"
+    r"function|public|private|static|SELECT|INSERT|UPDATE|DELETE|CREATE|ALTER)\b"
 )
 _EXAMPLE = re.compile(r"\s*[#*]*\s*(?:>>>|\.\.\.|\$) ")  # of a session
 _MARKERS = re.compile(r"\s*(?:#+|//+!?|/\*+|\*+/?|--+|;+|%+|<!--)?\s*")
-# What names a parameter: `@param nome`, `:param nome:`, `nome (str): `.
+# What names a parameter: `@param nome`, `:param nome:`, `nome (str): `; or `@return`, which names none.
 _PARAMETER = re.compile(
-    r"(?:[@\\]\w+\s+(?:\{[^}]*\}\s*)?[\[\w.\]]+|:\w+[^:]*:|[\w*.]+(?:\s*\([^)]*\))?\s*:(?=\s|$))(?:\s+|$)"
+    r"(?:[@\\](?:returns?\b(?:\s*\{[^}]*\})?|\w+\s+(?:\{[^}]*\}\s*)?[\[\w.\]]+)|:\w+[^:]*:|"
+    r"[\w*.]+(?:\s*\([^)]*\))?\s*:(?=\s|$))(?:\s+|$)"
 )
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _TRANSLATION = re.compile(rf"(?<![^\r\n])msgstr(?:\[\d+\])?((?:\s*{_STRING.pattern})+)")
@@ -33,8 +38,10 @@ _QUOTES = re.compile(r"\"\"\"|\'\'\'|[\"\'`]")
 
 def code_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     """Yield the pieces of each paragraph of comments, and of each string or value of several words."""
-    for is_comment, pieces in _runs(source, ending):
+    for is_comment, pieces, span in _runs(source, ending):
         text = _joined(pieces).strip()
+        if not is_comment and ending not in _DATA and re.search(r"\s", text) and is_for_programs(source, *span):
+            continue
         if is_comment or ("\n" in text and not ending.startswith(".json")):  # whose strings have no lines
             yield from _paragraphs(pieces)
         elif " " in text and not _CODE.search(text):
@@ -60,18 +67,20 @@ def _lexer(ending: str) -> Lexer:
     return find_lexer_class_for_filename(f"file{'.R' if ending == '.r' else ending}")()  # .r is REBOL's to Pygments
 
 
-def _tokens(source: str, ending: str) -> Iterator[tuple[int, _TokenType, str]]:
+def _tokens(source: str, ending: str) -> Iterator[Token]:
     """Yield place, kind and text of each token. Lexers know line feeds only, and need one at the end."""
     text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
-    for start, kind, value in _lexer(ending).get_tokens_unprocessed(text):
+    tokens = _lexer(ending).get_tokens_unprocessed(text)
+    for start, kind, value in without_program_values(tokens) if ending in _DATA else tokens:
         yield start, kind, value[: len(source) - start]
 
 
-def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece]]]:
-    """Yield comments that follow each other, and each string or value; and whether it is a comment."""
+def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece], tuple[int, int]]]:
+    """Yield comments that follow each other, and each string or value; whether it is a comment; its start and end."""
     pieces: list[Piece] = []
     of_comment = False
     inside = 0  # braces of expressions in a string that are open
+    first = last = 0
     for start, kind, value in _tokens(source, ending):
         is_comment = kind in Comment and kind not in _NO_COMMENTS
         if kind in String.Interpol:
@@ -81,21 +90,25 @@ def _runs(source: str, ending: str) -> Iterator[tuple[bool, list[Piece]]]:
             continue
         elif is_comment or _is_text(kind, ending):
             if is_comment != of_comment:
-                yield of_comment, pieces
+                yield of_comment, pieces, (first, last)
                 pieces, of_comment = [], is_comment
+            if not pieces:
+                first = start
+            last = start + len(value)
             pieces += [(value, start)] if is_comment else _unescaped(value, start)
         elif value.strip():
-            yield of_comment, pieces
+            if not (value == ":" and ending in _YAML):  # before which a string is a key
+                yield of_comment, pieces, (first, last)
             pieces = []
-        else:
+        elif pieces:
             pieces.append((value, start))
-    yield of_comment, pieces
+    yield of_comment, pieces, (first, last)
 
 
 def _is_text(kind: _TokenType, ending: str) -> bool:
     if kind in String:
         return not any(kind in other for other in _NO_TEXT)
-    return kind in Literal.Scalar or (ending in (".yaml", ".yml") and kind is Name.Constant)
+    return kind in Literal.Scalar or (ending in _YAML and kind in (Name.Constant, Name.Variable))
 
 
 def _unescaped(value: str, start: int) -> Iterator[Piece]:
@@ -121,11 +134,14 @@ def _paragraphs(pieces: list[Piece]) -> Iterator[list[Piece]]:
     text = _joined(pieces)
     places = [NOWHERE if start == NOWHERE else start + at for part, start in pieces for at in range(len(part))]
     found: list[Piece] = []
+    prints = False  # whether lines may be what an example prints
     for line in re.finditer(r"[^\n]*\n|[^\n]+", text):
         marker = _MARKERS.match(text, line.start(), line.end())
         first, last = marker.end() if marker else line.start(), line.end()
         bare = text[first:last]
-        if _CODE.search(bare) or _EXAMPLE.match(line.group()) or not any(map(str.isalpha, bare)):
+        example = _EXAMPLE.match(line.group())
+        prints = bool(bare.strip()) and (prints or (example is not None and ">>>" in example.group()))
+        if example or prints or _CODE.search(bare) or not any(map(str.isalpha, bare)):
             yield found
             found = []
             continue

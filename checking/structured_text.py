@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 
 from pygments.lexers.markup import RstLexer
 from pygments.token import Generic, Name, String, Text
@@ -28,12 +29,17 @@ _DIRECTIVE = re.compile(
     re.MULTILINE,
 )
 _OPTION = re.compile(r"^[ \t]*:[\w-]+:.*", re.MULTILINE)
+_READ_OPTION = re.compile(r"[ \t]*:(?:alt|caption):[ \t]+(.*)")
+_EXAMPLE = re.compile(r"^[ \t]*>>> .*\n(?:[ \t]*\S.*\n)*", re.MULTILINE)  # of a session, with what it prints
 
 
 def structured_pieces(source: str, ending: str) -> Iterator[list[Piece]]:
     """Yield the pieces of each paragraph, heading, item and cell."""
     text = source.replace("\r\n", " \n").replace("\r", "\n") + "\n"
-    left_out = mark_spans(text, _left_out(text, 0, len(text)))
+    for start, end in _read_options(text, 0, len(text)):
+        yield [(text[start:end], start)]
+    examples = (match.span() for match in _EXAMPLE.finditer(text))
+    left_out = mark_spans(text, chain(_left_out(text, 0, len(text)), examples))
     pieces: list[Piece] = []
     for start, kind, value in RstLexer(handlecodeblocks=False).get_tokens_unprocessed(text):
         if kind in Text or kind in Generic:
@@ -67,3 +73,15 @@ def _left_out(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             yield from _left_out(text, first, last)
         else:
             yield match.span()
+
+
+def _read_options(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the start and end of each alternative text and caption in the directives of a text."""
+    for match in _DIRECTIVE.finditer(text, start, end):
+        first, last = match.span(4)
+        while option := _OPTION.match(text, first, last):  # options stand first
+            if read := _READ_OPTION.match(text, first, last):
+                yield read.span(1)
+            first = option.end() + 1
+        if match[2].rpartition(":")[2] in _PROSE | _PROSE_INSIDE:
+            yield from _read_options(text, first, last)

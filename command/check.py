@@ -9,9 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from atenta.checking.checker import CheckedFiles, check_files, write_findings
+from atenta.checking.prose import ENDINGS, ending_of
 from atenta.checking.reports import Format, report
 from atenta.checking.settings import list_files, read_settings
 from atenta.command.text_lines import print_results, printable_lines
+
+_NAMED = 10  # files of other types that are named at most; a hook is given all that change
 
 
 def check_paths(
@@ -41,11 +44,15 @@ def check_paths(
     if write:
         checked = write_findings(checked, settings)
     print_results(report(checked, format, explain=explain, version=version("atenta")))
-    print(printable_lines("\n".join(_summary(checked, write))), file=sys.stderr)
+    given_files = [path for path in paths if not path.is_dir() and not settings.excludes(path)]
+    unknown = [path for path in given_files if ending_of(path.name) not in ENDINGS]
+    print(printable_lines("\n".join(_summary(checked, unknown, write))), file=sys.stderr)
     return bool(checked.findings) and not write
 
 
-def _summary(checked: CheckedFiles, write: bool) -> Iterator[str]:
+def _summary(checked: CheckedFiles, unknown: Sequence[Path], write: bool) -> Iterator[str]:
+    for path in unknown if len(unknown) <= _NAMED else []:
+        yield f"{path}: not checked: its type is not read"
     for path, reason in checked.not_read.items():
         yield f"{path}: not checked: {reason}"
     count = sum(map(len, checked.findings.values()))

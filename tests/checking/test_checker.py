@@ -187,6 +187,20 @@ def test_a_name_that_the_tree_spells_one_way_is_not_found(tmp_path, monkeypatch)
     assert checker._is_reported(name._replace(is_name=False), Settings(tmp_path), set())
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        *(r"\(informacao\)", r"\[informacao\]", "$$\ninformacao\n$$", "[[informacao]]"),
+        *(":informacao:", "informacao()", "**i**nformacao", "<b>infor</b>macao"),
+    ],
+)
+def test_code_in_markdown_and_words_with_marks_of_emphasis_are_left_alone(tmp_path, code):
+    assert words(
+        write_and_check(tmp_path, **{"a.md": f"A nova {code} chegou.\n\nA situacao do meu pai mudou.\n"})
+    ) == [("situacao", "situação")]
+    assert ("informacao", "informação") in words(write_and_check(tmp_path, **{"a.md": f"{BARE[:-1]}:\n{code}."}))
+
+
 def test_a_capital_within_a_sentence_is_that_of_a_name(tmp_path):
     texts = {"a.txt": "Informacao nova: a Informacao e o Mexico nao chegaram."}
     assert {before for before, _ in words(write_and_check(tmp_path, **texts))} == {"Informacao", "nao"}

@@ -52,7 +52,7 @@ def test_code_is_not(name):
     [
         ("a.md", "um `dois` tr**ês**\nquatro", ["um `dois` três quatro"]),
         ("a.md", "n&atilde;o \\* <b>é</b> [a](b.md)[c][d]\n\n[d]: e.md", ["não    é  ac"]),
-        ("a.md", "| a \\| b | c |\n| - | - |\n| c | c |", ["c", "c", "c"]),
+        ("a.md", "| a \\| b | c |\n| - | - |\n| c | c |", ["a  b", "c", "c", "c"]),
         ("a.md", "# Um #\n\ndois\n===", ["Um", "dois"]),
         ("a.md", "![um ![dois](x)](y) tres", ["um dois tres"]),
         ("a.html", "<p>um<b>a</b> <br>dois<p title='t&ecirc;m x'>tres", ["têm x", "uma   dois", "tres"]),
@@ -63,6 +63,22 @@ def test_code_is_not(name):
         ("a.po", 'msgid "um"\nmsgstr "Erro: \\"dois\\n"\n"tres"\n#~ msgstr "x"\n', ['Erro: "dois  tres']),
         ("a.txt", "um\ndois\n \ntres", ["um dois ", "tres"]),
         ("a.txt", "na\u0303o", ["não"]),
+        ("a.md", "um\n\n$$\ndois\n\n- tres\n$$\n\n> - \\[\n>   dois\n>   \\]\n>   quatro", ["um", "quatro"]),
+        (
+            "a.yaml",
+            "'um dois': tres quatro\na: [cinco seis, 'sete oito']\n",
+            ["tres quatro", "cinco seis", "sete oito"],
+        ),
+        ("a.yaml", "{um: dois tres, quatro: cinco seis}\n", ["dois tres", "cinco seis"]),
+        ("a.java", "/**\n * @return o um\n */", ["o um "]),
+        ("a.py", '"""Um.\n\n>>> dois\ntres\n\n:return: o quatro\n"""', ["Um.", "o quatro"]),
+        ("a.rst", "Um:\n\n>>> dois\ntres\n\nquatro", ["Um:", "quatro"]),
+        (
+            "a.rst",
+            ".. image:: a\n   :width: 3\n   :alt: Um dois\n\n.. toctree::\n   :caption: Tres\n\n   a",
+            ["Um dois", "Tres"],
+        ),
+        ("a.rst", ".. code-block:: rst\n   :caption: Um\n\n   .. image:: a\n      :alt: b c\n", ["Um"]),
         ("a.mdx", "import a from './b'\n\num dois\n", ["um dois"]),  # a module is code
     ],
 )
@@ -70,8 +86,51 @@ def test_blocks(name, source, expected):
     assert [" ".join(text.split()) for text in prose_of(name, source)] == [" ".join(each.split()) for each in expected]
 
 
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.yaml", "run: cd um && dois tres\n"),
+        ("a.yaml", "a:\n- run: |\n    cd um\n\n    dois tres\n"),
+        ("a.yaml", "working-directory: >-\n  um dois\n'cmd': tres quatro\n"),
+        ("a.yaml", "args:\n- um dois\n- 'tres quatro'\nfilePath: cinco seis\n"),
+        ("a.yaml", "{command: [um dois, tres quatro]}\n"),
+        ("a.json", '{"scripts": {"build": "cd um", "test": ["dois tres"]}, "args": ["um dois", "tres quatro"]}'),
+        ("a.toml", "cmd = 'um dois'\nargs = ['um dois', 'tres quatro']\n"),
+        ("a.jsx", 'a = <b className="um dois" id="um dois" key={"um dois"} htmlFor={`um dois`}></b>'),
+        ("a.js", 'a.querySelector("um dois"); $("um dois"); exec("um dois"); a = {path: "um dois"}'),
+        ("a.py", 'a["um dois"]; a[["um dois", "tres quatro"]]; a()["um dois"]'),
+        ("a.py", 'os.system("um dois"); subprocess.run(\n    ["um", f"{a} dois tres"], cwd="um dois")'),
+    ],
+)
+def test_commands_paths_and_keys_are_not_read(name, source):
+    assert prose_of(name, source) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "source"),
+    [
+        ("a.yaml", "a:\n- run: cd um\n- dois tres\n"),
+        ("a.yaml", "a:\n- run: cd um\n  b: dois tres\n"),
+        ("a.yaml", "file:\n  a: dois tres\n"),
+        ("a.json", '[{"file": {"a": "dois tres"}, "run": "cd um"}]'),
+        ("a.json", '{"a": {"scripts": {"b": "cd um"}}, "c": "dois tres"}'),
+        ("a.json", '{"file": "cd um", "file_missing": "dois tres"}'),
+        ("a.json", '[{"run": "cd um"}, "dois tres"]'),
+        ("a.jsx", 'a = <b title="dois tres"></b>'),
+        ("a.py", 'print("dois tres", file=a)'),
+        ("a.py", 'class File:\n    """dois tres"""'),
+        ("a.py", 'Annotated[int, "dois tres"]'),
+        ("a.js", 'return ["dois tres"]'),
+        ("a.js", 'a = {command: {help: "dois tres"}}'),
+    ],
+)
+def test_what_is_beside_them_is_read(name, source):
+    assert [text.strip() for text in prose_of(name, source)] == ["dois tres"]
+
+
 MARKUP = ["nao ", "\r\n", "```", "---\n", "<!--", "<![", "<code>", "&atilde;", "~\u0303", 'msgstr "', ".. note::"]
 MARKUP += ["\n   ", "-->", "title='", "/*", "*/", '"""']
+MARKUP += ["$$", "\\[", "\\]", "\\|", "[[", "]]", ">>> ", "run:", ":alt: "]
 
 
 @settings(max_examples=300)

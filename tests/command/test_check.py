@@ -94,6 +94,15 @@ def test_what_cannot_be_checked(file, tmp_path):
     run(file, code=2)
 
 
+def test_a_file_of_another_type_is_named_if_it_was_given_by_itself(file, tmp_path):
+    (tmp_path / "dados.csv").write_text("nao", encoding="utf-8")
+    (tmp_path / "LICENCA").write_text("nao", encoding="utf-8")
+    lines = command.run("check", "dados.csv", "LICENCA").stderr.splitlines()
+    assert lines[:2] == [f"{name}: not checked: its type is not read" for name in ("dados.csv", "LICENCA")]
+    assert "2 of other types left out" in lines[2]
+    assert "not checked" not in command.run("check", ".", code=1).stderr
+
+
 def test_hook_and_action_run_the_command():
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert hook["entry"] == "atenta check"

@@ -26,7 +26,7 @@ def make_files(sentences):
         "a.py": "".join(
             f"def {CODE}():\n"
             f"    # {each}\n"
-            f'    """{each}\n\n    >>> {CODE}("nao")\n    :param {CODE}: {each}\n    """\n'
+            f'    """{each}\n\n    >>> {CODE}("nao")\n    {CODE} nao\n\n    :param {CODE}: {each}\n    """\n'
             f'    return {CODE}["{CODE}"] + f"{each} {{{CODE}}}"\n'
             for each in map(_quotable, sentences)
         ),

@@ -1,0 +1,82 @@
+"""Values that programs read, such as commands, paths and selectors, by the name of what holds them."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pygments.token import Literal, Name, Other, Punctuation, String, _TokenType
+
+Token = tuple[int, _TokenType, str]
+
+# In lower case and without hyphens and underscores. Only whole names: `file_missing` may hold a message.
+_HOLDERS = frozenset(
+    re.findall(
+        r"\w+",
+        "afterscript args arquivo arquivos beforescript buildcommand caminho caminhos class classname cmd "
+        "cmds comando comandos command commands cwd dir directory diretorio entrypoint exec file filename "
+        "filepath files folder href htmlfor id installcommand key pasta path paths postcreatecommand regex "
+        "run script scripts selector shell src startcommand style url uses workdir workingdir "
+        "workingdirectory",
+    )
+)
+_FUNCTIONS = frozenset(
+    re.findall(
+        r"[\w$]+",
+        "$ checkcall checkoutput closest command exec execfile execfilesync execsync file getelementbyid "
+        "getelementsbyclassname getoutput matches passthru path popen queryselector queryselectorall require "
+        "shellexec spawn spawnsync system",
+    )
+)
+_MODULES = ("subprocess.", "os.path.")
+# What stands before a string: a name and `:`, `=` or `(`, brackets and, in a list, other strings.
+_HOLDER = re.compile(
+    r"([\w$.-]+)(?:[\"']?:[ \t]*|[ \t]*=\s*|[ \t]*(\()\s*)(?:[\[{(][^\[\]{}():=]*)?\w{0,2}\Z"  # `f` of an f-string
+)
+_SUBSCRIPT = re.compile(r"[\w)\]]\[(?:\[[^\[\]]*|\s*)\w{0,2}\Z")
+_SUBSCRIPT_END = re.compile(r"\s*[\],]")
+_LONGEST = 200  # characters
+
+
+def is_for_programs(source: str, start: int, end: int) -> bool:
+    """Return whether a string of code that takes these places is a key, a command, a path or a selector."""
+    before = source[max(0, start - _LONGEST) : start]
+    if _SUBSCRIPT.search(before) and _SUBSCRIPT_END.match(source, end):
+        return True
+    holder = _HOLDER.search(before)
+    if holder is None:
+        return False
+    if holder[2]:
+        return _bare(holder[1]) in _FUNCTIONS or holder[1].startswith(_MODULES)
+    return _bare(holder[1]) in _HOLDERS
+
+
+def without_program_values(tokens: Iterable[Token]) -> Iterator[Token]:
+    """Yield the tokens of YAML or JSON; values of keys that hold commands or paths are strings no more.
+
+    Keys inside such a value decide for themselves, except those of `scripts`, which are names of commands.
+    """
+    depth = line_start = 0  # braces and brackets that are open; where the line begins
+    holder: tuple[int, int] | None = None  # depth and column of the key whose value is left out
+    holds_keys = False
+    text = ""  # the last string, which a colon makes a key
+    for start, kind, value in tokens:
+        level = (depth, 0 if depth else start - line_start)
+        is_key = kind in Name.Tag or (kind in Punctuation and value == ":" and text)
+        if is_key and not (holds_keys and holder and level > holder):
+            name = _bare(value if kind in Name.Tag else text)
+            holder = level if name in _HOLDERS else None
+            holds_keys = name == "scripts"
+        elif kind in Punctuation:
+            depth += sum(map(value.count, "[{")) - sum(map(value.count, "]}"))
+            if holder and (depth < holder[0] or (value == "-" and level < holder)):
+                holder = None
+        text = value if kind in String and value.strip("\"'") else text if kind in String else ""
+        if holder and (kind in Literal or kind in (Name.Constant, Name.Variable)):
+            kind = Other
+        if "\n" in value:
+            line_start = start + value.rindex("\n") + 1
+        yield start, kind, value
+
+
+def _bare(name: str) -> str:
+    """Return the last part of a name with full stops in lower case, without quotes, hyphens and underscores."""
+    return re.sub(r"[\"'\s_-]", "", name.rpartition(".")[2]).lower()
