@@ -47,7 +47,7 @@ class Characters:
 
     def scores(self, nats: float, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return bits per character and perplexities. The boundary between documents counts as a character."""
-        return DocumentTask().score(rows, [nats])
+        return DocumentTask().score([{"text": text} for text in rows["text"]], [nats])
 
     def baseline_nats(self, train: Rows, rows: Rows, tokenizer: PreTrainedTokenizerBase) -> dict[str, float]:
         """Return nats for equally likely characters, and for characters as likely as they are frequent in training."""

@@ -7,7 +7,8 @@ import pytest
 
 from atenta.phonemization.portuguese_words import INVENTORIES
 from atenta.recipes.samples.files import SPLITS
-from atenta.recipes.samples.portuguese_phones import homographs, other_height, read_list, readings
+from atenta.recipes.samples.known_words import other_height
+from atenta.recipes.samples.portuguese_phones import homographs, read_list, readings
 
 
 @pytest.mark.slow
