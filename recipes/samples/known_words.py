@@ -1,4 +1,4 @@
-"""What the model of Portuguese phones need not know: words that lists or the spelling say better than it does."""
+"""Readings of words that the model of Portuguese phones need not know, as lists or the spelling have them."""
 
 import re
 import unicodedata
