@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain, product
 from pathlib import Path
 
@@ -167,11 +167,12 @@ def _plural_of_portugal(word: str, listed: Pronunciations) -> str | None:
     return None
 
 
-def _frequent_words() -> set[str]:
+@cache
+def _frequent_words() -> frozenset[str]:
     counts: Counter[str] = Counter()
     for path in (*sample_files("portugues", "*-*.txt"), *sample_files("portugues_2", "*.txt")):
         counts.update(re.findall(r"(?<![\w-])[a-zà-ü]{2,}(?![\w-])", path.read_text(encoding="utf-8")))
-    return {word for word, count in counts.items() if count >= _FREQUENT and re.search(f"[{_VOWELS}]", word)}
+    return frozenset(word for word, count in counts.items() if count >= _FREQUENT and re.search(f"[{_VOWELS}]", word))
 
 
 def _mend(word: str, phones: Phones, heights: Sequence[Pronunciations]) -> Phones:

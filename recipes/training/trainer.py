@@ -362,10 +362,9 @@ def _fast_attention(model: torch.nn.Module, training: RecipeArguments) -> Iterat
 
     torch's fused attention takes up to ten times as long there: see "bfloat16" in `results/tried.md`.
     """
-    models = [each for each in model.modules() if isinstance(each, PreTrainedModel)]
-    if not training.bf16 or training.device.type != "cpu":
-        models = []
-    models = [each for each in models if getattr(each.config, "max_position_embeddings", math.inf) <= _SHORT]
+    is_slow = training.bf16 and training.device.type == "cpu"
+    models = [each for each in model.modules() if is_slow and isinstance(each, PreTrainedModel)]
+    models = [each for each in models if (getattr(each.config, "max_position_embeddings", None) or math.inf) <= _SHORT]
     implementations = [each.config._attn_implementation for each in models]
     for each in models:
         each.set_attn_implementation("eager")
