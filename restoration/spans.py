@@ -21,12 +21,15 @@ PROTECTED = re.compile(
     r"|(?<![\w.+-])[\w.+-]++@[\w-]+(?:\.[\w-]+)+"  # joao@example.com
     r"|(?<![\w@])@\w+(?:\.[a-z0-9_]+)*"  # @joao
     r"|(?<![\w&#])#\w+"  # #promocao
-    # uol.com.br/acao, but not the end of a sentence without a space: `e facil.com isso`
-    rf"|(?<![\w.-])[.-]*+[\w-]++(?:\.[\w-]++)*?\.(?:com(?!\s+[a-zà-ÿ])|COM|{_TOP}|{_TOP.upper()})"
+    r"|\{\{?\s?[\w.]+(?::[^{}\s]*)?\s?\}\}?|%\(\w+\)[a-z]?"  # Ola {usuario}, %(nao)s
+    r"|(?<![^\s\"'“(\[=>])(?:~|\.\.?|(?=/[\w.-]+/))/[\w.-]+(?:/[\w.-]*)*"  # ~/instrucao, /home/instrucao
+    r"|(?<![\w./-])[\w.-]+(?:/[\w.-]+)+/(?!\w)"  # docs/instrucao/
+    # uol.com.br/acao, docs/acao.md, but not the end of a sentence without a space: `e facil.com isso`
+    rf"|(?<![\w./-])[.-]*+[\w/-]++(?:\.[\w/-]++)*?\.(?:com(?!\s+[a-zà-ÿ])|COM|{_TOP}|{_TOP.upper()})"
     rf"(?:\.[a-zA-Z]{{2}})?\b(?:/{_REST}*)?"
 )
 # What every such span has in it. Most texts have none of it, and this is found out thirty times as fast.
-_HINT = re.compile(rf"[`@#]|://|www\.|\.(?:com|COM|{_TOP}|{_TOP.upper()})")
+_HINT = re.compile(rf"[`@#{{~]|%\(|\./|/[\w.-]*/|www\.|\.(?:com|COM|{_TOP}|{_TOP.upper()})")
 
 
 class Variant(NamedTuple):
@@ -57,7 +60,7 @@ VARIANTS = {
 
 
 def protected_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each URL, e-mail address, @name, #tag, domain name and piece of code in backticks."""
+    """Yield the start and end of each URL, address, @name, #tag, domain, path, {placeholder} and code in backticks."""
     if _HINT.search(text):
         for match in PROTECTED.finditer(text):
             yield match.span()

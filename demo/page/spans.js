@@ -21,7 +21,10 @@ const PROTECTED = new RegExp(
     `(?<![${W}.+\\-])[${W}.+\\-]+@[${W}\\-]+(?:\\.[${W}\\-]+)+`, // joao@example.com
     `(?<![${W}@])@${WORD}+(?:\\.[a-z0-9_]+)*`, // @joao
     `(?<![${W}&#])#${WORD}+`, // #promocao
-    `(?<![${W}.\\-])${DOTS_AND_DASHES}[${W}\\-]+(?:\\.[${W}\\-]+)*?` + // uol.com.br/acao
+    `\\{\\{?[${SPACE}]?[${W}.]+(?::[^{}${SPACE}]*)?[${SPACE}]?\\}\\}?|%\\(${WORD}+\\)[a-z]?`, // Ola {usuario}, %(nao)s
+    `(?<![^${SPACE}"'“(\\[=>])(?:~|\\.\\.?|(?=/[${W}.\\-]+/))/[${W}.\\-]+(?:/[${W}.\\-]*)*`, // ~/acao, /home/acao
+    `(?<![${W}./\\-])[${W}.\\-]+(?:/[${W}.\\-]+)+/(?!${WORD})`, // docs/instrucao/
+    `(?<![${W}./\\-])${DOTS_AND_DASHES}[${W}/\\-]+(?:\\.[${W}/\\-]+)*?` + // uol.com.br/acao, docs/acao.md
       `\\.(?:com(?![${SPACE}]+[a-zà-ÿ])|COM|${TOP}|${TOP.toUpperCase()})` +
       `(?:\\.[a-zA-Z]{2})?${BORDER}(?:/${REST}*)?`,
   ].join("|"),

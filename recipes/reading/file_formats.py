@@ -66,7 +66,8 @@ def read_table(
     The first row of a tsv or csv file is a header if it names all of `columns`, and an error if it names only some, or
     only some of `optional`. Without a header the cells are the values of `columns` and then of `optional`, and every
     row has as many cells as the first. As it says how the others are read, a malformed first row is an error and never
-    a bad row. Quotes have a meaning only in csv files. Blank lines are left out only at the end of a file.
+    a bad row. Quotes have a meaning only in csv files, whose cells are separated by semicolons if the first line has
+    some and no comma. Blank lines are left out only at the end of a file.
 
     Args:
         path: The file.
@@ -181,7 +182,10 @@ def _read_csv(path: str | Path) -> _Numbered[_Cells]:
             yield line
 
     with open_text(path) as file:
-        rows = csv.reader(check_encoding(file), strict=True)
+        lines = check_encoding(file)
+        ahead = [*islice(lines, 1)]
+        is_european = any(";" in line and "," not in line for line in ahead)  # where commas are those of numbers
+        rows = csv.reader(chain(ahead, lines), delimiter=";" if is_european else ",", strict=True)
         while True:
             number = rows.line_num + 1
             try:
@@ -189,7 +193,7 @@ def _read_csv(path: str | Path) -> _Numbered[_Cells]:
             except StopIteration:
                 return
             except csv.Error as error:
-                problem = f"found malformed CSV ({error}); expected cells separated by commas, with quotes doubled"
+                problem = f"found malformed CSV ({error}); expected cells separated as in the first row, with quotes doubled"
                 cells = BadRow(f"{path}, line {number}", problem)
             yield number, wrong[0] if wrong else cells
             wrong.clear()

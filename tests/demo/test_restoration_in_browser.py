@@ -50,6 +50,7 @@ NASTY = [
     "a" * 300 + " nao " + "acao " * 300,
     "joao " * 52 + "https://exemplo.com/acao " + "nao e " * 60,
     "Ela nao está la\u0300. Está là, ja esta acão, ÇA é",
+    "Ola {usuario}, {{ acao }} ${acao} %(nao)s {maca, limao} docs/acao/ e/ou nao/acao/ja ../acao.md ~/acao /acao/nao",
     "_acao_ acao_nao 1acao acao1 d'agua guarda-chuva nao-",
 ]
 OF_EITHER = re.compile("[eo][mn][aeiou]")

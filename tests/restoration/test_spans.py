@@ -21,6 +21,18 @@ PROTECTED = [
     "acao.tsv",
     "acao.ipynb",
     "```python\nacao = `nao`\n```",
+    "{usuario}",
+    "{acao.nome:>10}",
+    "${acao}",
+    "{{ acao }}",
+    "%(nao)s",
+    "/home/acao/instrucoes",
+    "./acao",
+    "../acao/nao",
+    "~/instrucoes",
+    "docs/instrucao/",
+    "docs/instrucao/acao.md",
+    "../docs.d/acao.py",
 ]
 FREE = [
     "a acao",
@@ -35,6 +47,13 @@ FREE = [
     "`",
     "` e `",
     "facil.com isso",
+    "e/ou",
+    "sim/nao",
+    "musica/video/acao",
+    "sim / nao",
+    "10/12/2020",
+    "{maca, limao}",
+    "100% (nao)",
 ]
 
 
@@ -68,7 +87,9 @@ def test_other_text_is_not(text):
     assert list(protected_spans(text)) == []
 
 
-@pytest.mark.parametrize("run", ["a", "a.", "a-", "`", "@", "#", "a@", "http:", "a.com-"])
+@pytest.mark.parametrize(
+    "run", ["a", "a.", "a-", "`", "@", "#", "a@", "http:", "a.com-", "a/", "/", "./", "{", "{a", "~/"]
+)
 def test_a_long_run_is_read_once(run):
     """In quadratic time, it would not end before the suite's timeout."""
     list(protected_spans(f"{run * 1_000_000} #a"))  # without a sign such as #, the text would only be searched for one

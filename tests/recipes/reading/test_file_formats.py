@@ -156,7 +156,7 @@ def test_line_ends_byte_order_mark_and_blank_end_of_tables(write, text):
         *("Source|Target", "target|source ", "source|target|Tags"),  # other spellings
         *("source|target|source", "n|source|n|target"),  # names twice
         *("Source|alvo", "entrada|saída|tags"),  # only some names
-        *("source;target", "a|b|V|W", "", b"so\xe3rce|target"),
+        *("source:target", "a|b|V|W", "", b"so\xe3rce|target"),
     ],
 )
 @pytest.mark.parametrize(("suffix", "gap"), [(".tsv", b"\t"), (".csv", b",")])
@@ -180,6 +180,12 @@ def test_csv_rows_over_several_lines(write):
     assert second == (f"{path}, line 4", pair("x", "y"))
     assert_bad(undecoded, f"{path}, line 6", "0xE3")
     assert_bad(unclosed, f"{path}, line 7", "malformed CSV")
+
+
+def test_csv_cells_that_semicolons_separate(write):
+    """Spreadsheets write so where commas are those of numbers, as in Brazil."""
+    assert read(write("table.csv", '\ufeffsource;target\n"a;b";1,5\nc,d;e\n')) == [pair("a;b", "1,5"), pair("c,d", "e")]
+    assert read(write("table.csv", "a,b;c\n")) == [pair("a", "b;c")]
 
 
 def test_csv_cells_that_are_long_or_end_with_a_carriage_return(write):
