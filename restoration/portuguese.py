@@ -28,9 +28,9 @@ def restore_accents(
     """Restore the accents of Portuguese text: `A acao comecou amanha` becomes `A ação começou amanhã`.
 
     Only marks are added; letters, spaces, line ends, capitals and signs come out as they went in, and accents that a
-    text has are kept. URLs, addresses, @names, #tags, paths, `{placeholders}` and code in backticks are not changed. Text
-    that is not in Unicode's composed form (NFC) is returned in it. Longer texts are faster than many short ones, and a
-    list is faster than a call for each of its texts.
+    text has are kept. URLs, addresses, @names, #tags, paths, `{placeholders}` and code in backticks are not changed.
+    Text that is not in Unicode's composed form (NFC) is returned in it. Longer texts are faster than many short ones,
+    and a list is faster than a call for each of its texts.
 
     Args:
         texts: a text of any length, the path of a UTF-8 file (a `Path`, not a str), or a list of them, or a

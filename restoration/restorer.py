@@ -85,8 +85,8 @@ class CharacterRestorer(WindowReader):
     """A tagger of characters that restores texts of any length: their accents, their capitals, or both.
 
     It changes characters only into the variants that its training has seen for them. All other characters, and URLs,
-    addresses, @names, #tags, paths, `{placeholders}` and code in backticks, come out as they went in, but for Unicode's
-    normal form: a text is returned in NFC.
+    addresses, @names, #tags, paths, `{placeholders}` and code in backticks, come out as they went in, but for
+    Unicode's normal form: a text is returned in NFC.
 
     Args:
         model: an `AtentaEncoderForTokenClassification` whose configuration has `character_variants`, as

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
@@ -22,6 +22,7 @@ from .character_codes import (
     TaggerConfiguration,
     Vocabulary,
     join_characters,
+    learned_changes,
 )
 from .spans import VARIANTS, cut_windows
 from .spellings import Spellings, code_points
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 # Maps input_ids, token_type_ids and attention_mask, (batch, length) int64 each, to logits, (batch, length, labels)
 # float32.
 Run = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+_LETTERS = re.compile(r"[^\W\d_]{2,}")
+_SURE = 0.7  # of a word with capitals inside, such as *GitHub*; of those below it, one in thirteen is right
+_NEVER = 1e-9  # in place of 0, which has no logarithm
 
 
 class RestoredText(NamedTuple):
@@ -86,6 +91,7 @@ class WindowReader:
         self._run, self.config, self.tokenizer = run, config, tokenizer
         self._batch_tokens, self.threads = batch_tokens, threads
         self.codes = CharacterCodes(tokenizer, config, spellings)
+        self._writes_capitals = "capitals" in learned_changes(config.character_variants)
 
     def restore(
         self,
@@ -128,6 +134,7 @@ class WindowReader:
         width = self.codes.labels.shape[1]
         output = np.full((borders[-1], width), NOTHING, np.uint32)  # all texts, one after the other
         output[:, 0] = code_points("".join(texts))
+        unchanged = output.copy()
         probabilities = np.ones(len(output), np.float32)
         for places, choices, logits in self._read(texts, variant):
             options = self.codes.options[choices]
@@ -137,11 +144,13 @@ class WindowReader:
             if merged is not None:
                 chances = np.einsum("cl,clm->cm", chances, merged[choices])
             best = chances.argmax(1, keepdims=True)
-            probability = np.take_along_axis(chances, best, 1)[:, 0] / chances.sum(1)
-            probabilities[places] = probability
-            labels = np.take_along_axis(options, best, 1)[:, 0]
-            sure = probability >= min_confidence
-            output[places[sure]] = self.codes.labels[labels[sure]]
+            probabilities[places] = np.take_along_axis(chances, best, 1)[:, 0] / chances.sum(1)
+            output[places] = self.codes.labels[np.take_along_axis(options, best, 1)[:, 0]]
+        if self._writes_capitals:
+            for text, (start, end) in zip(texts, pairwise(borders)):
+                _even_capitals(text, output[start:end, 0], probabilities[start:end], self.config.character_variants)
+        unsure = probabilities < min_confidence
+        output[unsure] = unchanged[unsure]
         answers = []
         for source, (start, end), ends in zip(given, pairwise(borders), is_open):
             pieces = text = join_characters(output[start:end])
@@ -246,6 +255,34 @@ class WindowReader:
         attention_mask = (np.arange(places.shape[1]) < end - start + 2).astype(np.int64)
         decides = inside & (places >= first) & (places < last)
         return (input_ids, hints[places] * inside, attention_mask), places, decides
+
+
+def _even_capitals(
+    source: str, codes: np.ndarray, probabilities: np.ndarray, variants: Mapping[str, Collection[str]]
+) -> None:
+    """Write words as *joão*, *João* or *JOÃO* where *JOão* would be doubtful, in place.
+
+    Each letter is decided by itself, so a model that is not sure whether a word is a name makes some of them capitals.
+
+    Args:
+        source: the text; words that have a capital there are left alone.
+        codes: (characters,), what each becomes.
+        probabilities: (characters,), of what each becomes; all letters of a changed word get the lowest of them.
+        variants: what each character may become.
+    """
+    for found in _LETTERS.finditer(join_characters(codes)):
+        word, place = found[0], slice(*found.span())
+        if word[1:].islower() or word.isupper() or not source[place].islower() or probabilities[place].min() >= _SURE:
+            continue
+        is_capital, sure = np.array([letter.isupper() for letter in word]), probabilities[place]
+        forms = np.arange(len(word)) < np.array([[0], [1], [len(word)]])
+        chances = np.where(forms == is_capital, sure, 1 - sure)
+        best = np.log(chances + _NEVER).sum(1).argmax()
+        changed = np.flatnonzero(forms[best] != is_capital)
+        even = [word[index].swapcase() for index in changed]
+        if all(letter in variants.get(source[place][index], ()) for index, letter in zip(changed, even)):
+            codes[place][changed] = [ord(letter) for letter in even]
+            probabilities[place] = chances[best].min()
 
 
 def _with_returns(restored: RestoredText, source: str) -> RestoredText:

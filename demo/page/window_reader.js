@@ -1,7 +1,7 @@
 // The taggers of characters, that of `restore_accents` and that of `restore_text`, which read texts of any length in
 // windows. As restoration/window_reader.py, with the batches that it makes.
 
-import { choicesOf, markedAs, RESTORED } from "./character_choices.js";
+import { choicesOf, evenCapitals, markedAs, RESTORED } from "./character_choices.js";
 import { CharacterIds } from "./character_ids.js";
 import { codePoints, normalized, NOTHING, withoutCharacter } from "./code_points.js";
 import { emptyReading, setChoice } from "./reading.js";
@@ -96,6 +96,7 @@ class WindowReader {
       await this.#readBatch(batch, longest + 2, ids, hints, options, reading, order);
       if (!(await goesOn(1 - windows.length / all))) return null;
     }
+    evenCapitals(reading, order);
     return { ...withReturns(reading, codePoints(given)), milliseconds: performance.now() - began };
   }
 

@@ -70,6 +70,7 @@ SPOKEN = [
         "Ja? Sim, ja.",
     ),
     "voce vem amanha nao sei se o joao vai poder ir mas eu vou",
+    *("- trabalho\n- casa\n- escola", "compras\tarroz\tfeijao", "saldanha botelho e o ŉ da usP, ßaldanha, pRs"),
     *("NAO SEI", "ß ω ς İ ﬁ", "e  dois   espacos", "\ttab\u00a0e\u2028linha\x85fim", "😀"),
 ]
 

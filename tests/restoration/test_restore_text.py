@@ -87,6 +87,14 @@ def test_doubtful_changes_are_left_out():
         assert all(piece == before or probability >= 0.9 for before, piece, probability in changes)
 
 
+def test_a_word_has_doubtful_capitals_at_no_letter_the_first_or_all():
+    """In lists the model is sure of no word, and decides each letter by itself: `TRABalho`."""
+    texts = ["- trabalho\n- casa\n- escola", "compras\tarroz\tfeijao", "saldanha botelho da usp e da otan"]
+    for word in re.findall(r"[^\W\d_]{2,}", " ".join(restore_text(texts))):
+        assert word[1:].islower() or word.isupper(), word
+    assert restore_text("o github caiu") == "O GitHub caiu."  # of which it is sure
+
+
 @pytest.fixture(scope="module")
 def spoken():
     return spoken_texts()
