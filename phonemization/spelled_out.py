@@ -28,6 +28,7 @@ _UNITS = {
     **dict.fromkeys(("m²", "m2"), "metro quadrado"),
     **dict.fromkeys(("m³", "m3"), "metro cúbico"),
     **{"km²": "quilômetro quadrado", "V": "volt", "W": "watt", "x": "vez", **dict.fromkeys(("°C", "ºC"), "grau")},
+    **{"kW": "quilowatt", "kWh": "quilowatt-hora", "t": "tonelada", "s": "segundo"},
 }
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
@@ -61,6 +62,7 @@ ABBREVIATIONS = {
         "lda.": "limitada",
         "cj.": "conjunto",
     },
+    **{"ap.": "apartamento", "bl.": "bloco", "co2": "cê ó dois", "h2o": "agá dois ó", "h1n1": "agá um ene um"},
     **{"ilmo.": "ilustríssimo", "ilma.": "ilustríssima", "a.c.": "antes de cristo", "d.c.": "depois de cristo"},
 }
 # Parts of a whole, as in recipes; half of what is feminine is *meia*.
@@ -123,9 +125,16 @@ _MEASURED = r"colher|copo|dúzia|garrafa|hora|kg|lata|litro|metro|pacote|quilo|t
 _NUMBER = rf"{_THOUSANDS}(?:,\d+)?(?!\.?\d)|(?<![\d.])\d+\.\d+(?!\.?\d)|\d+(?:,\d+)?"
 _SCALES = r"mil|mi|milhão|milhões|bi|bilhão|bilhões|tri|trilhão|trilhões"
 _SHORT_SCALES = {"mi": ("milhão", "milhões"), "bi": ("bilhão", "bilhões"), "tri": ("trilhão", "trilhões")}
-_TIMES = r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])(?:(?:h|:)(?P<minutes>[0-5]\d)(?:min|m|\s?h)?|h)\b(?!:\d)"
+_TIMES = (
+    r"(?<!\d:)(?P<hours>[01]?\d|2[0-4])"
+    r"(?:(?:h|:)(?P<minutes>[0-5]\d)(?::(?P<seconds>[0-5]\d)|min|m|\s?h)?|h)\b(?!:\d)"
+)
 # II to XXXIX: kings, popes, centuries, chapters; I, V and X where they can be nothing else.
-_ROMAN = r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
+_ROMAN = (
+    r"(?:(?=[XVI]{2})|(?<=[Ss]éculo )|(?<=[Cc]apítulo )|(?<=Pedro )|(?<=João )|(?<=Carlos )|(?<=Afonso ))"
+    r"X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])"
+)
+_SIGN = r"US?\$|R\$|€|£"
 _PATTERN = re.compile(
     r"\b(?P<day>[12]\d|3[01]|0?[1-9])(?P<sign>[/.-])(?P<month>1[0-2]|0?[1-9])(?P=sign)(?P<year>\d{4}|(?<=/)\d\d)\b"
     r"|(?:(?<=\b[Dd]ia )|(?<=\b[Aa]té )|(?<=\b[Dd]esde )|(?<=\b[Ee]m )(?=\d\d/\d\d))"
@@ -137,20 +146,25 @@ _PATTERN = re.compile(
     r"|(?<![\w.])(?P<digits>\d{5}-\d{3,4}|(?!(?:1[5-9]|20)\d\d-(?:1[5-9]|20)\d\d)\d{4}-\d{4}|0800[ -]\d{3}[ -]\d{4}"
     r"|\d{3}\.\d{3}\.\d{3}-\d\d|\d\d\.\d{3}\.\d{3}(?:/\d{4}-\d\d|-\d))\b"  # telephones, streets, taxpayers
     rf"|\b(?!(?:(?<=\bEU )|(?<=\bNÃO )|(?<=\bQUE ))VI\b)(?P<roman>{_ROMAN})\b"  # EU VI is a verb
-    r"|\b(?P<ordinal>(?!0+\D)\d{1,3})\.?(?P<gender>[ºª])(?!C\b)"
+    r"|\b(?P<ordinal>(?!0+\D)\d{1,3})(?:\.?(?P<gender>[ºª])(?!C\b)|(?P<letter>[oa])(?:\.(?= [a-zà-ÿ])|\b))"
     r"|(?P<minus>(?<![\w)%°º€])[-−])?(?:"
-    rf"(?P<currency>US\$|R\$|€|£)\s?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
+    rf"(?P<currency>{_SIGN})\s?(?P<minus_amount>[-−])?(?P<amount>{_NUMBER})(?:\s?(?P<scale>{_SCALES})\b)?"
     rf"|(?P<amount_first>{_NUMBER})(?:\s?(?P<scale_last>{_SCALES})\b)?\s?(?P<currency_last>€)"
     rf"|(?P<number>{_NUMBER})(?: (?P<scale_alone>mil|mi|bi|tri)\b"
-    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/[hl]|m/s|km²|m[²³23]|[kcm]m|kg|ml|min)|ha|[mglhxLVW])\b))?)"
+    r"|\s?(?P<unit>%|[°º]C\b|°|(?:(?i:km/[hl]|m/s|km²|m[²³23]|[kcm]m|kg|ml|min)|ha|kWh?|[mglhxLVW]|(?<= )[ts])\b))?)"
 )
 _ISO_DATE = re.compile(r"\b(\d{4})-(1[0-2]|0[1-9])-([12]\d|3[01]|0[1-9])\b")
 _SPACED_THOUSANDS = re.compile(r"(?<=\d)[\u00a0\u202f](?=\d{3}(?!\d))")
 # Beside a sign of a currency, spaces are those of thousands, as in Portugal; in other numbers only before 000.
 _SPACED_AMOUNT = re.compile(
-    r"(?:R\$|US\$|€|£)\s?\d{1,3}(?: \d{3})+(?! ?\d)|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
+    rf"(?:{_SIGN})\s?\d{{1,3}}(?: \d{{3}})+(?! ?\d)"
+    r"|(?<![\w.,$€£])(?<!\d )\d{1,3}(?: \d{3})+(?=(?:,\d+)?\s?€)"
 )
 _HOURS = re.compile(r"(?<=\d)(\s?h)(?:rs?|s)\b")
+_BEFORE = [
+    (re.compile(r"(?<!\d)(?<!\d )\b[Kk]m (?=\d)"), "quilômetro "),
+    (re.compile(r"\bN[oO]\. ?(?=\d)"), "número "),
+]
 _GROUPS = re.compile(r"(?<![\w.,/:+-])(?<!\d )\d{1,3}(?: 000)+(?!\w|[.,-]\d| \d)")
 _LISTED = "|".join(re.escape(each) for each in sorted(ABBREVIATIONS, key=len, reverse=True))
 _ABBREVIATION = re.compile(rf"(?<!\w)(?:{_LISTED})(?:(?!\w)|(?<=[.º])(?=\d))", re.I)
@@ -205,6 +219,8 @@ def spell_out(text: str, language: str, known: Container[str] = ()) -> tuple[str
         return text, [found[0] for found in _PATTERN.finditer(text)]
     text = _SPACED_THOUSANDS.sub(".", _ISO_DATE.sub(r"\3/\2/\1", text))
     text = _HOURS.sub(r"\1", text)
+    for sign, name in _BEFORE:
+        text = sign.sub(name if language == "pt_BR" else name.replace("ô", "ó"), text)
     text = _SPACED_AMOUNT.sub(lambda found: re.sub(r"(?<=\d) ", ".", found[0]), text)
     text = _GROUPS.sub(lambda found: found[0].replace(" ", "."), text)
 
@@ -236,8 +252,8 @@ def in_native_letters(word: str, variant: str) -> str:
 
 
 def _in_words(found: re.Match[str], language: str) -> str:
-    cardinal, minus = _reader(language), "menos " * bool(found["minus"])
-    if currency := found["currency"] or found["currency_last"]:
+    cardinal, minus = _reader(language), "menos " * bool(found["minus"] or found["minus_amount"])
+    if currency := (found["currency"] or found["currency_last"] or "").replace("U$", "US$"):
         amount = _read_amount(
             found["amount"] or found["amount_first"], currency, found["scale"] or found["scale_last"], cardinal
         )
@@ -257,20 +273,25 @@ def _in_words(found: re.Match[str], language: str) -> str:
         return " ".join(cardinal(int(digit)) for digit in found["digits"] if digit.isdigit())
     if found["hours"]:
         hours = f"{_feminine(cardinal(int(found['hours'])))} hora{'s' * (int(found['hours']) != 1)}"
-        minutes = int(found["minutes"] or 0)
+        minutes, seconds = int(found["minutes"] or 0), int(found["seconds"] or 0)
+        if seconds:
+            parts = [
+                f"{cardinal(n)} {name}{'s' * (n != 1)}" for n, name in ((minutes, "minuto"), (seconds, "segundo")) if n
+            ]
+            return " e ".join([" ".join([hours, *parts[:-1]]), parts[-1]])
         return f"{hours} e {cardinal(minutes)}" if minutes else hours
     if found["roman"]:
         number = _read_roman(found["roman"])
         return _ordinal(number, language) if number <= 10 else cardinal(number)
     if found["ordinal"]:
         words = _ordinal(int(found["ordinal"]), language)
-        return re.sub(r"o\b", "a", words) if found["gender"] == "ª" else words
+        return re.sub(r"o\b", "a", words) if found["gender"] == "ª" or found["letter"] == "a" else words
     words = minus + _read_number(found["number"], cardinal)
     if scale := found["scale_alone"]:
         one, several = _SHORT_SCALES.get(scale, (scale, scale))
         one_thousand = found["number"] == "1" and scale == "mil"
         return minus + "mil" if one_thousand else f"{words} {one if found['number'] == '1' else several}"
-    if found["unit"] in ("h", "x"):
+    if found["unit"] in ("h", "x", "t"):
         words = _feminine(words)
     return f"{words} {_name_unit(found['unit'], found['number'], language)}" if found["unit"] else words
 

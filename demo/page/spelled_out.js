@@ -3,7 +3,7 @@
 
 import { BORDER, WORD } from "./spans.js";
 
-const ROMAN = "(?:(?=[XVI]{2})|(?<=[Ss]éculo |[Cc]apítulo ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
+const ROMAN = "(?:(?=[XVI]{2})|(?<=[Ss]éculo |[Cc]apítulo |Pedro |João |Carlos |Afonso ))X{0,3}(?:IX|IV|V?I{0,3})(?<=[XVI])";
 const MEASURE = String.raw`(?<=\p{Nd} ?)(?:KM|KG|CM|MM|ML|[LVW])|(?<=KM/)H`;
 const SOUNDS = "m*h+m+|m{2,}|p?s+h*t?|pf+|tsc|z+|[bg]r+|k{2,}|(?:rs+)+|k[mg]|cm|ml"; // and units after no number
 const LETTER = String.raw`[\p{L}\p{Nl}\p{No}]`;
