@@ -249,11 +249,15 @@ class Phonemizer:
     def _parts(self, word: str, variant: str | None) -> list[str]:
         """Return what is read of a word: itself, or its parts at hyphens and apostrophes that the model has not.
 
-        A verb of Portuguese is read apart from the pronoun after it, which is not stressed: the lists of words have
-        many of such pairs wrong. Those with *lo* and *la* stay whole, because *vendê* alone is not a word.
+        A verb of Portuguese is read apart from the pronoun after it, and a word from a known prefix, such as *pré-*,
+        neither of which is stressed: the lists of words have many of them wrong. Verbs with *lo* and *la* stay whole,
+        because *vendê* alone is not a word.
         """
         if self._known(word, variant):
             return [word]
+        prefix, rest = word[: (start := word.find("-") + 1)], word[start:]
+        if prefix and self._known(prefix, variant):
+            return [prefix, *self._parts(rest, variant)]
         if variant in LANGUAGES and (found := _CLITIC.fullmatch(word)):
             return [*found.groups()]
         joints = [each for each in "-'" if each in word and each not in self.tagger.letters]

@@ -98,9 +98,11 @@ export class Phonemizer {
     return known?.length ? known.map((phones) => ({ phones, confidence: 1 / known.length })) : undefined;
   }
 
-  /** Return what is read of a word: itself, a verb and its pronoun, or parts at hyphens that the model has not. */
+  /** Return what is read of a word: itself, a verb and its pronoun, or parts at prefixes and unknown hyphens. */
   #parts(word, variant) {
     if (this.#known(word, variant)) return [word];
+    const start = word.indexOf("-") + 1, prefix = word.slice(0, start);
+    if (prefix && this.#known(prefix, variant)) return [prefix, ...this.#parts(word.slice(start), variant)];
     const clitic = word.match(CLITIC);
     if (clitic) return clitic.slice(1);
     const joints = ["-", "'"].filter((each) => !this.#tagger.letters.has(each));

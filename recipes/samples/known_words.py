@@ -122,7 +122,9 @@ def corrections(tagger: LetterTagger) -> Iterator[tuple[str, str, list[str]]]:
     words = {*chain(*(read_list(name, split) for name in LISTS.values() for split in ("train", "validation")))}
     words |= _frequent_words()
     known = {word for tag, word, of_word in readings() if tag == "br" or len(of_word) > 1}
-    listed = sorted(word for word in words - known if not re.search(FOREIGN_WORD, word))  # else another is read
+    # Of foreign words another spelling is read, and those with a prefix, such as *pré-natal*, in two parts.
+    is_read = {word: not re.search(FOREIGN_WORD, word) and f"{word.partition('-')[0]}-" not in known for word in words}
+    listed = sorted(word for word in words - known if is_read[word])
     for word, written in zip(listed, tagger.write(listed, ("br",))):
         if written:
             mended = _mend(word, phones := written[0].units, heights)

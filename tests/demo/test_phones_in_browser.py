@@ -19,7 +19,7 @@ TEXTS = [
     "Não é fácil: eu gosto de café, mas amanhã vou à praia.",
     "casa sede cadas de-de a e de Sede CASA deca sadeca caseca dacesa",
     "deixou-os, vendê-la, chama-nos; dir-me-á, fi-lo",
-    "Disse-me que o guarda-chuva é d’água, d'água; sim -a a- a--b a-a'a",
+    "Disse-me que o guarda-chuva é d’água, d'água; sim -a a- a--b a-a'a pré-natal pós-guerra-fria",
     *(
         "",
         "a",

@@ -109,12 +109,13 @@ def test_numbers_are_read_out(variant, sixteen):
     ("word", "brazil", "portugal"),
     [
         ("disse-me", "ˈdʒisɪmɪ", "disɨmɨ"),
+        ("pré-natal", "pɾɛnaˈtaw", "pɾɛnɐtal"),
         ("trata-se", "ˈtɾatəsɪ", "tɾatɐsɨ"),
         ("combinando-os", "kõbiˈnãdʊʊs", "kõbinɐ̃duuʃ"),
         ("vendê-la", "vẽˈdelə", "vẽdelɐ"),
     ],
 )
-def test_a_pronoun_after_a_verb_is_not_stressed(word, brazil, portugal):
+def test_neither_a_pronoun_after_a_verb_nor_a_prefix_is_stressed(word, brazil, portugal):
     assert (phonemize(word), phonemize(word, "pt")) == (brazil, portugal)
 
 
