@@ -301,6 +301,7 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         inputs_embeds: torch.Tensor | None = None,
         decoder_inputs_embeds: torch.Tensor | None = None,
         labels: torch.LongTensor | None = None,
+        written_input_ids: torch.LongTensor | None = None,
         use_cache: bool | None = None,
         cache: Cache | None = None,
         **kwargs: Unpack[TransformersKwargs],
@@ -310,6 +311,8 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         Args:
             labels: (batch, target_length), the target with its `<eos>`; -100 is ignored. Unless `decoder_input_ids`
                 are given, the decoder reads the labels shifted right (teacher forcing).
+            written_input_ids: (batch, target_length), the tokens that a transducer has written, where training hides
+                some of `decoder_input_ids`; by default the labels shifted right, or `decoder_input_ids`.
             cache: another name of `past_key_values`. It is here because `generate` looks for it.
 
         Returns:
@@ -319,12 +322,13 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         Raises:
             ValueError: If a transducer is given neither labels nor `decoder_input_ids`.
         """
-        # The labels say what was written also where training hides some of it from the decoder.
-        written = decoder_input_ids if labels is None else self.prepare_decoder_input_ids_from_labels(labels)
+        written = decoder_input_ids
         if labels is not None:
             use_cache = False
+            written = self.prepare_decoder_input_ids_from_labels(labels)
             if decoder_input_ids is None and decoder_inputs_embeds is None:
                 decoder_input_ids = written
+        written = written if written_input_ids is None else written_input_ids
         outputs = self.model(
             input_ids=input_ids,
             attention_mask=attention_mask,

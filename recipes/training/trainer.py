@@ -347,6 +347,8 @@ class Seq2SeqRecipeTrainer(RecipeTrainer, Seq2SeqTrainer):
             ids = inputs["decoder_input_ids"]
             first = torch.arange(ids.shape[1], device=ids.device) == 0
             mask = self.processing_class.mask_token_id
+            if getattr(self.model.config, "transducer", False):  # labels are no input where they are smoothed
+                inputs["written_input_ids"] = ids
             inputs["decoder_input_ids"] = mask_some(ids, self.args.decoder_mask_probability, first, mask)
         return super().training_step(model, inputs, *arguments, **options)
 
