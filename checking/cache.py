@@ -4,22 +4,26 @@ import hashlib
 import json
 import sqlite3
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 
 from ..restoration.portuguese import MODEL_FOLDER
 from .findings import Finding
 
 FOLDER = ".atenta_cache"
+_MOST_KEPT = 20_000  # files as they are and as they were
 _MODEL_FILES = ("config.json", "spellings.txt", "onnx/*.onnx")
 # The words that lack marks, and the words that the file spells with marks, without these.
 FileFindings = tuple[list[Finding], list[str]]
 
 
 class Cache:
-    """A cache in `.atenta_cache` of the folder of a project; without one, if that cannot be written."""
+    """A cache in `.atenta_cache` of the folder of a project; none without one, or where it cannot be written."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path | None) -> None:
         self._database: sqlite3.Connection | None = None
+        if root is None:
+            return
         folder = root / FOLDER
         try:
             folder.mkdir(exist_ok=True)
@@ -33,6 +37,8 @@ class Cache:
                     "CREATE TABLE IF NOT EXISTS files (key TEXT PRIMARY KEY, model TEXT, found TEXT)"
                 )
                 self._database.execute("DELETE FROM files WHERE model != ?", (model_digest(),))
+                oldest = "(SELECT max(rowid) FROM files) - ?"
+                self._database.execute(f"DELETE FROM files WHERE rowid <= {oldest}", (_MOST_KEPT,))
         except (OSError, sqlite3.Error):
             self._database = None
 
@@ -67,7 +73,7 @@ def cache_key(content: bytes, ending: str, variant: str | None = None) -> str:
 @cache
 def model_digest() -> str:
     """Return a digest of the model that comes with the package, and of the code that reads files with it."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256("".join(map(version, ("markdown-it-py", "Pygments"))).encode())
     code = (Path(__file__).resolve().parent, MODEL_FOLDER.parent)
     paths = [path for pattern in _MODEL_FILES for path in MODEL_FOLDER.glob(pattern)]
     for path in sorted(paths) + sorted(path for folder in code for path in folder.glob("*.py")):

@@ -51,22 +51,22 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
 
     Args:
         processes: number of processes; by default as many as are worth their start, at most one for each core.
-
-    Raises:
-        OSError: If a file cannot be read.
     """
     known = [path for path in paths if ending_of(path.name) in ENDINGS]
-    saved = Cache(settings.root)
+    saved = Cache(settings.root if settings.is_project else None)
     found: dict[Path, FileFindings] = {}
     keys: dict[Path, str] = {}
     not_read: dict[Path, str] = {}
     to_read: list[tuple[Path, int]] = []
     for path in known:
-        size = path.stat().st_size
-        if size > LARGEST:
-            not_read[path] = f"{size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f}"
+        try:
+            size = path.stat().st_size
+            if size > LARGEST:
+                raise OSError(0, f"{size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f}")
+            keys[path] = cache_key(path.read_bytes(), ending_of(path.name), settings.variant)
+        except OSError as error:
+            not_read[path] = str(error.strerror)
             continue
-        keys[path] = cache_key(path.read_bytes(), ending_of(path.name), settings.variant)
         if (before := saved.load(keys[path])) is None:
             to_read.append((path, size))
         else:
@@ -165,10 +165,10 @@ def _check_chunk(paths: list[Path], variant: str | None = None) -> list[tuple[Pa
     answers: list[tuple[Path, str, FileFindings | str]] = []
     read = []
     for path in paths:
-        content, ending = path.read_bytes(), ending_of(path.name)
+        ending = ending_of(path.name)
         try:
-            source = decode(content).text
-        except ValueError as error:
+            source = decode(content := path.read_bytes()).text
+        except (OSError, ValueError) as error:
             answers.append((path, "", str(error)))
             continue
         read.append((path, cache_key(content, ending, variant), source, find_prose(path.name, source)))

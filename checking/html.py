@@ -74,7 +74,8 @@ class _Reader(HTMLParser):
             self._pieces.append((data, self._place()))
 
     def handle_entityref(self, name: str) -> None:
-        self._stand_in(html.unescape(f"&{name};"))
+        text = html.unescape(f"&{name};")
+        self._stand_in(f"&{name}" if text.startswith("&") and name != "amp" else text)  # P&D has no semicolon
 
     def handle_charref(self, name: str) -> None:
         self._stand_in(html.unescape(f"&#{name};"))

@@ -13,6 +13,7 @@ from ..generation_options import is_number
 from ..restoration.spans import VARIANTS
 
 CONFIGURATION = ".atenta-check.toml"
+_OF_HOOKS = {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}  # with which git lists another tree
 _TABLE = "atenta-check"  # of pyproject.toml, in `tool`
 _KINDS = {
     "min-confidence": "a number, 0 to 1",
@@ -27,6 +28,7 @@ class Settings(NamedTuple):
 
     Attributes:
         root: the folder of the configuration, of the repository, or the one in which the command runs.
+        is_project: whether there is such a configuration or repository; findings are kept there only then.
         min_confidence: a word is a finding only if the model gives its marks at least this probability.
         variant: Portuguese of Brazil, `"br"`, or of Portugal, `"pt"`; by default words get the marks of either.
         words: those to leave alone, in lower case.
@@ -38,6 +40,7 @@ class Settings(NamedTuple):
     variant: str | None = None
     words: frozenset[str] = frozenset()
     exclude: tuple[str, ...] = ()
+    is_project: bool = True
 
     def excludes(self, path: Path) -> bool:
         """Return whether a file is not to be checked."""
@@ -66,7 +69,7 @@ def read_settings(folder: Path) -> Settings:
                 return _check(path, table)
         if (place / ".git").exists():
             return Settings(place)
-    return Settings(folder)
+    return Settings(folder, is_project=False)
 
 
 def _read_table(path: Path) -> dict[str, Any] | None:
@@ -115,7 +118,7 @@ def list_files(paths: Sequence[Path], settings: Settings) -> list[Path]:
         if path.is_dir():
             inside = (path / each for each in _list_folder(path))
             listed = [each for each in inside if each.is_file() and not _through_link(each, path)]
-        elif path.exists():
+        elif path.is_file():
             listed = [path]
         else:
             raise FileNotFoundError(f"{path}: no such file or folder.")
@@ -130,10 +133,11 @@ def _through_link(path: Path, folder: Path) -> bool:
 
 def _list_folder(folder: Path) -> Iterator[str]:
     if shutil.which("git"):
+        environment = {name: value for name, value in os.environ.items() if name not in _OF_HOOKS}
         listed = subprocess.run(
             ["git", "-C", str(folder), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
             capture_output=True,
-            env={**os.environ, "LC_ALL": "C"},
+            env={**environment, "LC_ALL": "C"},
         )
         if listed.returncode == 0:
             yield from sorted({os.fsdecode(name) for name in listed.stdout.split(b"\0") if name})

@@ -1,6 +1,7 @@
 """`atenta info`: what the folder of a model is, from its files, without loading the weights."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -44,8 +45,9 @@ def describe_model(name: str) -> dict[str, Any]:
     labels = list((config.get("id2label") or {}).values())
     is_classifier = any("Classification" in each for each in config.get("architectures") or [])
     run = _object(metrics.get("run"))
-    if isinstance(run.get("command"), str) and run["command"]:
-        run = {**run, "command": restate_command(run["command"])}  # earlier versions noted secrets too
+    if isinstance(run.get("command"), str):
+        with suppress(ValueError):  # of a command that no shell can read
+            run = {**run, "command": restate_command(run.pop("command"))}  # earlier versions noted secrets too
     described = {
         "class": class_of(config),
         "family": str(config.get("model_type", "")).removeprefix("atenta_").replace("_", "-"),

@@ -3,14 +3,13 @@
 from atenta.recipes.terminal import allow_interrupts
 
 import json
-import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from atenta import PhonemizedText, Phonemizer
-from atenta.command.text_lines import LineReader, chunks_of, print_results
+from atenta.command.text_lines import LineReader, chunks_of, print_results, warn_once
 from atenta.engines.choice import EngineName, Quantization
 from atenta.phonemization.portuguese_words import PHONES_FOLDER, check_phones_folder
 from atenta.phonemization.readings import STRESS, plain_word
@@ -50,7 +49,7 @@ def phonemize_texts(
             warnings.simplefilter("always")
             read = phonemizer.read([str(line) for line in chunk], variant, n_best=n_best)
         for warning in noticed:
-            print(f"warning: {warning.message}", file=sys.stderr)
+            warn_once(str(warning.message))
         for line, each in zip(chunk, read):
             if format == "text":
                 print_results(line.line_start + each.join(punctuation=punctuation) + line.line_end)

@@ -153,7 +153,7 @@ class TagPredictor(Predictor):
 
     def _predict(self, fields: Sequence[Mapping[str, Any]]) -> list[Prediction]:
         warn_of_tabs(fields)
-        rows = [each.get("words") or each["text"].split() for each in fields]
+        rows = [each["text"].split() if each.get("words") is None else each["words"] for each in fields]
         encode, id2label = self._engine.tokenizer.encode, class_names(self._engine.config)
         outputs = iter(self._engine.predict([" ".join(words) for words in rows if words]))
         found = []

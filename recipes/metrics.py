@@ -249,18 +249,22 @@ def entity_f1(predictions: Sequence[Sequence[str]], references: Sequence[Sequenc
     - `recall`: predicted entities that are right / reference entities.
 
     An entity is right if its first word, last word and type are those of an entity in the reference; 0 / 0 counts as
-    0. Tags are `O`, or `B-` or `I-` and a type. Entities are read as by conlleval, the program of the CoNLL-2000
-    shared task: a `B-` starts an entity, and so does an `I-` that does not continue an entity of its type. nervaluate
-    counts them.
+    0. Tags are `O`, or `B-` or `I-` and a type; any other prediction counts as `O`. Entities are read as by conlleval,
+    the program of the CoNLL-2000 shared task: a `B-` starts an entity, and so does an `I-` that does not continue an
+    entity of its type. nervaluate counts them.
     """
     _check_lengths(predictions, references)
-    tags = {tag for sentence in [*predictions, *references] for tag in sentence} - {"O"}
-    for tag in tags:
-        if not (tag.startswith(("B-", "I-")) and len(tag) > 2):
+    for tag in {tag for sentence in references for tag in sentence} - {"O"}:
+        if not _is_of_entity(tag):
             raise ValueError(f"found the tag {tag!r}; expected O, or B- or I- and a type, as in B-PERSON")
-    types = sorted({tag[2:] for tag in tags})
+    predictions = [[tag if _is_of_entity(tag) else "O" for tag in sentence] for sentence in predictions]
+    types = sorted({tag[2:] for sentence in [*predictions, *references] for tag in sentence} - {""})
     found = Evaluator(references, predictions, tags=types, loader="list").evaluate()["overall"]["strict"]
     return {"f1": float(found.f1), "precision": float(found.precision), "recall": float(found.recall)}
+
+
+def _is_of_entity(tag: str) -> bool:
+    return tag.startswith(("B-", "I-")) and len(tag) > 2
 
 
 def _check_lengths(predictions: Sequence[Sequence[str]], references: Sequence[Sequence[str]]) -> None:

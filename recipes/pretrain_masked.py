@@ -70,6 +70,12 @@ def main() -> None:
     report = report_rows(splits, training, ["text"], tokenizer)
     make_pairs = partial(make_sentence_pairs, tokenizer=tokenizer, max_length=sizes.max_length, seed=training.seed)
     pairs = encode_rows(splits, training, make_pairs, data.preprocessing_num_workers)
+    for split, of_split in pairs.items():
+        if not data.streaming and not len(of_split):
+            raise SystemExit(
+                f"{split}: found no document of two segments, each of half of --max_length {sizes.max_length}, and "
+                "three segments in all: use longer documents, or lower --max_length."
+            )
     shares = {name: value for name, value in vars(masking).items() if name != "num_words"}
     collator = MaskingCollator(tokenizer=tokenizer, seed=training.seed, words=words, **shares)
     training.label_names = ["labels", "next_sentence_label"]  # of words there are labels only with --num_words
@@ -104,7 +110,7 @@ def score_most_frequent(splits: Mapping[str, Rows], pairs: Mapping[str, Rows]) -
 
     All characters of the test texts are predicted, not only a masked sample of them.
     """
-    train, text = splits["train"]["text"], "\n".join(splits["test"]["text"])
+    train, text = splits["train"]["text"], unicodedata.normalize("NFC", "\n".join(splits["test"]["text"]))
     majority = Counter(pairs["train"]["next_sentence_label"]).most_common(1)[0][0]
     order = list(pairs["test"]["next_sentence_label"])
     accuracy = text.count(most_frequent_character(train)) / len(text)

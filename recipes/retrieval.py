@@ -110,6 +110,10 @@ def label_queries(rows: Iterable[Mapping[str, str]], passages: Sequence[str]) ->
     answers: dict[str, set[int]] = {}
     for row in rows:
         answers.setdefault(row["anchor"], set()).add(numbers[row["positive"]])
+    return _labelled(answers)
+
+
+def _labelled(answers: Mapping[str, Iterable[int]]) -> list[LabelledQuery]:
     return [LabelledQuery(text, frozenset(found)) for text, found in answers.items()]
 
 
@@ -129,13 +133,13 @@ def read_queries(path: str | Path, passages: Dataset) -> list[LabelledQuery]:
     for column in ("file", "id"):
         for index, name in enumerate(passages[column]):
             named[name].add(index)
-    queries = []
+    answers: dict[str, set[int]] = {}
     for place, fields in _raise_bad_rows(read_table(path, columns=["query", "passage"])):
         if fields["passage"] not in named:
             expected = f"a file, such as {passages[0]['file']}, or a passage, such as {passages[0]['id']}"
             raise BadRow(place, f"found {fields['passage']!r}; expected {expected}")
-        queries.append(LabelledQuery(expect_text(fields["query"], "query"), frozenset(named[fields["passage"]])))
-    return queries
+        answers.setdefault(expect_text(fields["query"], "query"), set()).update(named[fields["passage"]])
+    return _labelled(answers)
 
 
 def embed(
@@ -160,7 +164,7 @@ def embed(
         list(texts),
         split_special_tokens=True,
         truncation=True,
-        max_length=model.config.max_position_embeddings,
+        max_length=min(model.config.max_position_embeddings, tokenizer.model_max_length),
         return_overflowing_tokens=True,
     )
     texts_of_windows = torch.tensor(windows.pop("overflow_to_sample_mapping"))

@@ -122,6 +122,7 @@ def _show_decoding(options: argparse.Namespace) -> None:
         raise ValueError(f"--{', --'.join(sampling)}: used only for sampling; add --do_sample")
     from transformers import set_seed
 
+    from atenta.engines.kinds import prompt_separator
     from atenta.recipes.decoding.steps import decoding_steps
     from atenta.recipes.pictures.decoding_charts import decoding_table, draw_decoding
 
@@ -133,7 +134,7 @@ def _show_decoding(options: argparse.Namespace) -> None:
     steps = list(
         decoding_steps(
             model,
-            **tokenizer(options.text, return_tensors="pt"),
+            **tokenizer(options.text + prompt_separator(model.config.to_dict()), return_tensors="pt"),
             max_new_tokens=options.max_new_tokens,
             num_candidates=options.num_candidates,
             num_beams=options.num_beams,

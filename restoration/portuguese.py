@@ -123,7 +123,7 @@ def _restore(
 
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8")  # keeps line ends, which `read_text` does not
+        return path.read_bytes().decode("utf-8-sig")  # keeps line ends, which `read_text` does not
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8.") from None
 

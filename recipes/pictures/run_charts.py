@@ -131,15 +131,22 @@ def draw_reliability(confidence: Sequence[float], is_right: Sequence[bool], titl
 
 
 def draw_confusion(references: Sequence[str], predictions: Sequence[str], labels: Sequence[str]) -> Figure:
-    """Draw the confusion matrix: correct labels on rows, predicted ones on columns, both in the order of `labels`."""
+    """Draw the confusion matrix: correct labels on rows, predicted ones on columns, both in the order of `labels`.
+
+    Beyond 30 labels the cells have colours without numbers, which would take minutes.
+    """
     from sklearn.metrics import ConfusionMatrixDisplay, confusion_matrix  # slow to import
 
-    side = 2.5 + 0.5 * len(labels)
+    side = min(2.5 + 0.5 * len(labels), 20.0)
     figure = Figure(figsize=(side + 0.5, side), layout="constrained")
     counts = confusion_matrix(references, predictions, labels=list(labels))
     axes = figure.subplots()
     ConfusionMatrixDisplay(counts, display_labels=list(labels)).plot(
-        ax=axes, cmap="Blues", colorbar=False, xticks_rotation="vertical" if len(labels) > 8 else 0
+        ax=axes,
+        cmap="Blues",
+        colorbar=False,
+        include_values=len(labels) <= 30,
+        xticks_rotation="vertical" if len(labels) > 8 else 0,
     )
     axes.set(xlabel=say("Predicted label"), ylabel=say("True label"))
     return figure

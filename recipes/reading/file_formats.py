@@ -193,7 +193,9 @@ def _read_csv(path: str | Path) -> _Numbered[_Cells]:
             except StopIteration:
                 return
             except csv.Error as error:
-                problem = f"found malformed CSV ({error}); expected cells separated as in the first row, with quotes doubled"
+                problem = (
+                    f"found malformed CSV ({error}); expected cells separated as in the first row, with quotes doubled"
+                )
                 cells = BadRow(f"{path}, line {number}", problem)
             yield number, wrong[0] if wrong else cells
             wrong.clear()

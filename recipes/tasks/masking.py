@@ -32,21 +32,19 @@ def make_sentence_pairs(
         seed: The seed that decides, together with the documents, in which pairs the second segment follows.
 
     Returns:
-        `input_ids` and `token_type_ids`, `<bos> A <eos> B <eos>`; `next_sentence_label`, 0 if B follows A.
+        `input_ids` and `token_type_ids`, `<bos> A <eos> B <eos>`; `next_sentence_label`, 0 if B follows A. There are
+        no pairs if no document has two segments, or there are fewer than three in all.
 
     Raises:
-        ValueError: If no document has two segments, there are fewer than three in all, or `max_length` is below 11.
+        ValueError: If `max_length` is below 11.
     """
     longest = (max_length - _SPECIAL_TOKENS_OF_A_PAIR) // 2
     documents = [cut_to_length(document, tokenizer, longest) for document in batch["text"]]
     segments = [segment for document in documents for segment in document]
     ends = np.cumsum([len(document) for document in documents]) - 1
     first = np.setdiff1d(np.arange(len(segments)), ends)
-    if len(first) == 0 or len(segments) < 3:
-        raise ValueError(
-            f"found {len(segments)} segments of at most {longest} tokens in {len(documents)} documents; expected a "
-            "document of two or more, and three in all: use longer documents, or lower --max_length."
-        )
+    if len(first) == 0 or len(segments) < 3:  # of the last documents of many
+        return {name: [] for name in ("input_ids", "token_type_ids", "next_sentence_label")}
     generator = np.random.default_rng(zlib.crc32("\n".join(segments).encode(), seed))
     labels = generator.permutation(len(first)) % 2
     # Steps are counted from the next segment, cyclically: len(segments) steps lead back to it.

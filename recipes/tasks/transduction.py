@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
+from unicodedata import normalize
 
 from datasets import Features, List, Value
 from rapidfuzz.distance import Levenshtein
@@ -44,7 +45,7 @@ def check_pair(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "source": expect_text(fields.get("source"), "source"),
         "target": expect_text(fields.get("target"), "target"),
-        "tags": [] if tags is None else [_tag_token(tag) for tag in tags.split(";")],
+        "tags": [] if not tags else [_tag_token(tag) for tag in tags.split(";")],
     }
 
 
@@ -102,20 +103,24 @@ def merge_targets(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """
     merged: dict[tuple[str, tuple[str, ...]], dict[str, Any]] = {}
     for row in rows:
-        first = merged.setdefault((row["source"], tuple(row["tags"])), {**row, "targets": []})
+        first = merged.setdefault((normalize("NFC", row["source"]), tuple(row["tags"])), {**row, "targets": []})
         first["targets"].append(row["target"])
     return list(merged.values())
 
 
 def nearest_target(output: str, targets: Sequence[str], separator: str | None = None) -> str:
-    """Return the target that an output is scored against: the one with the fewest edits.
+    """Return the target that an output is scored against: the one with the fewest edits, both in NFC.
 
     Args:
         output: The output.
         targets: The targets that are right.
         separator: What separates the units that are edited, such as phones; None or empty: they are characters.
     """
-    processor = (lambda text: text.split(separator)) if separator else None
+
+    def processor(text: str) -> Sequence[str]:
+        composed = normalize("NFC", text)
+        return composed.split(separator) if separator else composed
+
     return min(targets, key=lambda target: Levenshtein.distance(output, target, processor=processor))
 
 

@@ -14,7 +14,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 from atenta import AtentaDecoderConfig, AtentaEncoderConfig, AtentaEncoderDecoderConfig, AtentaTokenizer
 from atenta.configuration.configuration_base import AtentaConfig
 from atenta.engines.kinds import KINDS, kind_of
-from atenta.engines.saved_model import find_model, load_config, load_tokenizer, load_weights
+from atenta.engines.saved_model import find_model, learned_positions, load_config, load_tokenizer, load_weights
 from atenta.recipes.reading.records import printable
 from atenta.recipes.training.options import ModelArguments
 from atenta.tokenization.alphabet import BYTE_TOKENS, MASK_TOKEN, SPECIAL_TOKENS, count_alphabet, find_units
@@ -83,7 +83,10 @@ def load_or_create(
         try:
             tokenizer, model = _load(options, kind, auto_class, configuration, head)
             if isinstance(model.config, AtentaEncoderDecoderConfig) and MASK_TOKEN in tokenizer.get_vocab():
-                tokenizer = _extend(tokenizer, model, texts, tags, targets, target_separator)
+                extended = _extend(tokenizer, model, texts, tags, targets, target_separator)
+                if options.lora_rank is not None and extended is not tokenizer:
+                    raise ValueError("it lacks tags or units of the data, which --lora_rank cannot teach it")
+                tokenizer = extended
         except (OSError, ValueError) as error:
             named = options.model_name_or_path
             raise SystemExit(f"--model_name_or_path {named}: {' '.join(str(error).split())}") from None
@@ -117,6 +120,10 @@ def _load(
             f"found {found[0]}, whose output layer is for {labels}; expected an encoder, as pretrain_masked.py saves "
             f"it, or {wanted}, for {others}"
         )
+    longest = learned_positions(saved.to_dict())
+    if longest is not None and longest < options.max_length:
+        print(f"--max_length {longest}: the saved model has learned no more positions", flush=True)
+        options.max_length = longest
     tokenizer = load_tokenizer(folder, split_special_tokens=kind not in _FILL_MASKS)
     return tokenizer, load_weights(auto_class, folder, dropout=options.dropout, **head)
 

@@ -331,6 +331,11 @@ class RecipeArguments(TrainingArguments):
         for name, reason in _NOT_OF_RECIPES.items():
             if getattr(self, name):
                 raise ValueError(f"--{name} {reason}: leave it out.")
+        if getattr(self, "train_sampling_strategy", "random") != "random":  # it would order validation and test too
+            raise ValueError(
+                f"--train_sampling_strategy {self.train_sampling_strategy}: batches have texts of similar length "
+                "already. Leave it out."
+            )
         if not self.eval_do_concat_batches:
             raise ValueError("--eval_do_concat_batches false: scores are of all rows together. Leave it out.")
         if self.use_liger_kernel and not is_liger_kernel_available():

@@ -201,7 +201,8 @@ class RecipeTrainer(Trainer):
         rows = self.train_dataset
         if isinstance(rows, datasets.IterableDataset):
             rows = split_dataset_by_node(rows, self.args.process_index, self.args.world_size)
-            rows = rows.shuffle(seed=self._seed_of_batches, buffer_size=_SHUFFLE_BUFFER).repeat(None)
+            # Repeated first, or each pass would have the order of the one before.
+            rows = rows.repeat(None).shuffle(seed=self._seed_of_batches, buffer_size=_SHUFFLE_BUFFER)
             loading["batch_size"] = self.args.per_device_train_batch_size
         else:
             loading["batch_sampler"] = self._batches

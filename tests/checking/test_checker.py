@@ -271,6 +271,15 @@ def test_what_cannot_be_read_is_said(tmp_path, monkeypatch):
     assert (checked.number, checked.other_types, checked.findings) == (0, 1, {})
 
 
+def test_one_file_that_cannot_be_read_leaves_the_others(tmp_path, monkeypatch):
+    (tmp_path / "b.txt").write_text(BARE, encoding="utf-8")
+    (tmp_path / "a.txt").symlink_to(tmp_path / "a.txt")  # to itself
+    checked = check_files([tmp_path / "a.txt", tmp_path / "b.txt"], Settings(tmp_path, is_project=False))
+    assert [*checked.not_read] == [tmp_path / "a.txt"]
+    assert [*checked.findings] == [tmp_path / "b.txt"]
+    assert not (tmp_path / FOLDER).exists()
+
+
 def test_a_file_that_changes_meanwhile_is_not_written(tmp_path):
     checked = write_and_check(tmp_path, **{"a.txt": BARE})
     (tmp_path / "a.txt").write_text("x" + BARE, encoding="utf-8")

@@ -27,7 +27,7 @@ def test_settings_of_a_folder_above(tmp_path, name, head):
         **{name: f'\ufeff{head}min-confidence = 0.9\nvariant = "pt"\nwords = ["Saida"]\nexclude = ["velho"]\n'},
     )
     write(tmp_path, **{"docs/pyproject.toml": "[project]\nname = 'b'\n"})
-    assert read_settings(tmp_path / "docs") == (tmp_path, 0.9, "pt", frozenset({"saida"}), ("velho",))
+    assert read_settings(tmp_path / "docs") == Settings(tmp_path, 0.9, "pt", frozenset({"saida"}), ("velho",))
 
 
 def test_no_settings_are_looked_for_outside_a_repository(tmp_path):

@@ -66,9 +66,11 @@ def test_passages_and_malformed_texts_are_named_by_file_and_line(folder):
 
 def test_queries_name_a_file_or_a_passage(folder, tmp_path):
     passages = read_folder(folder, "paragraph")
-    queries = write_lines(tmp_path / "queries.tsv", "qual?\tb.txt:3", "onde?\tb.txt", "quando?\tmore/a.txt")
+    queries = write_lines(
+        tmp_path / "queries.tsv", "qual?\tb.txt:3", "onde?\tb.txt", "quando?\tmore/a.txt", "qual?\tb.txt:1"
+    )
     assert read_queries(queries, passages) == [
-        LabelledQuery("qual?", frozenset([1])),
+        LabelledQuery("qual?", frozenset([0, 1])),
         LabelledQuery("onde?", frozenset([0, 1])),
         LabelledQuery("quando?", frozenset([2])),
     ]

@@ -223,10 +223,18 @@ def test_entity_f1(sentences):
     )
 
 
+def test_a_predicted_tag_of_no_entity_counts_as_outside():
+    """Training may have tags that the test lacks, misspelt ones too."""
+    references = [["B-PER", "I-PER", "O"]]
+    for tag in ("PER", "B-", "b-PER"):
+        assert figures("entity_f1", [["B-PER", "I-PER", tag]], references)["f1"] == 1
+        assert figures("entity_f1", [["B-PER", tag, "O"]], references)["f1"] == 0
+
+
 @pytest.mark.parametrize(
     ("name", "predictions", "references", "found"),
     [
-        *(("entity_f1", [["O", tag]], [["O", "O"]], f"the tag '{tag}'; expected O") for tag in ("PER", "B-", "S-PER")),
+        *(("entity_f1", [["O", "O"]], [["O", tag]], f"the tag '{tag}'; expected O") for tag in ("PER", "B-", "S-PER")),
         *(
             (name, *tags)
             for name in ("tag_accuracy", "entity_f1")

@@ -184,7 +184,10 @@ def test_csv_rows_over_several_lines(write):
 
 def test_csv_cells_that_semicolons_separate(write):
     """Spreadsheets write so where commas are those of numbers, as in Brazil."""
-    assert read(write("table.csv", '\ufeffsource;target\n"a;b";1,5\nc,d;e\n')) == [pair("a;b", "1,5"), pair("c,d", "e")]
+    assert read(write("table.csv", '\ufeffsource;target\n"a;b";1,5\nc,d;e\n')) == [
+        pair("a;b", "1,5"),
+        pair("c,d", "e"),
+    ]
     assert read(write("table.csv", "a,b;c\n")) == [pair("a", "b;c")]
 
 

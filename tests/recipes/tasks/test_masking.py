@@ -64,9 +64,8 @@ def test_segment_never_follows_itself():
 
 
 @pytest.mark.parametrize("texts", [["uma linha", "outra linha", "mais uma"], []])
-def test_documents_of_one_segment(texts):
-    with pytest.raises(ValueError, match=r"segments of at most 62 tokens .*expected a document of two or more"):
-        rows_of(texts)
+def test_documents_of_one_segment_have_no_pairs(texts):
+    assert rows_of(texts) == []
 
 
 def test_only_characters_are_masked_and_labels_are_the_originals(rows, collated):

@@ -37,7 +37,7 @@ def test_tags_round_trip(tags):
 @pytest.mark.parametrize(
     ("tags", "found"),
     [
-        *((tags, ".*tag.*V;3;PL") for tags in (["V"], "", "V;;PL", "V; PL", "V>", "é", "V\n")),
+        *((tags, ".*tag.*V;3;PL") for tags in (["V"], "V;;PL", "V; PL", "V>", "é", "V\n")),
         *((f"V;{tag}", f"the tag '{tag}'") for tag in ("eos", "0x41")),  # names of other tokens
     ],
 )
@@ -83,6 +83,7 @@ def test_the_nearest_target_has_the_fewest_edits_of_units():
     assert nearest_target("k a", targets) == nearest_target("k a", targets, separator="") == "k aːː"
     assert nearest_target("k a z", ["t͡ʃː a z", "k o z e"], separator=" ") == "t͡ʃː a z"
     assert nearest_target("k a z", ["t͡ʃː a z", "k o z e"]) == "k o z e"
+    assert nearest_target("p\u00e9", ["pe\u0301", "pe"]) == "pe\u0301"
 
 
 WALK = ("V;NFIN\twalk", "V;PST\twalked", "V;V.PTCP;PST\twalked", "V;PRS;3;SG\twalks", "V;V.PTCP;PRS\twalking")

@@ -180,6 +180,17 @@ def test_a_loaded_tokenizer_is_saved_so_that_version_4_reads_it(tmp_path):
     assert [each["tokenizer_class"] for each in names] == ["PreTrainedTokenizerFast"] * 2
 
 
+def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys):
+    made, model = create("fill-mask", head={}, position_embedding_type="learned", max_length=20)
+    model.save_pretrained(tmp_path)
+    made.save_pretrained(tmp_path)
+    for given, longest in ((16, 16), (64, 20)):
+        options = StackArguments(**SIZES, model_name_or_path=str(tmp_path), max_length=given)
+        load_or_create(options, "fill-mask", "encoder", TEXTS)
+        assert options.max_length == longest
+        assert ("--max_length 20" in capsys.readouterr().out) is (given != longest)
+
+
 @pytest.mark.parametrize(
     ("kind", "family", "head"),
     [("text-classification", "encoder", LABELS), ("text-generation", "decoder", {}), ("fill-mask", "encoder", {})],

@@ -109,6 +109,7 @@ def test_given_values_are_kept(options, warmup, rate):
         ({"fsdp_config": "nowhere.json"}, "--fsdp_config nowhere.json: expected a JSON object"),
         *(({name: True}, f"--{name} ") for name in _NOT_OF_RECIPES),
         ({"eval_do_concat_batches": False}, "--eval_do_concat_batches false"),
+        ({"train_sampling_strategy": "group_by_length"}, "--train_sampling_strategy group_by_length"),
         ({"use_liger_kernel": True}, "--use_liger_kernel needs the package liger-kernel"),
     ],
 )

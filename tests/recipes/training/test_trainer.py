@@ -287,6 +287,21 @@ def test_a_seed_determines_the_result(tmp_path):
     assert_same_weights(again.model, weights(first.model))
 
 
+def test_a_transducer_is_told_what_training_hides_from_its_decoder(tmp_path):
+    """With smoothed labels too, which the model does not get."""
+    model = tiny(AtentaEncoderDecoderForConditionalGeneration, transducer=True)
+    read: list = []
+    forward = model.transducer.forward
+    model.transducer.forward = lambda *inputs: read.append(inputs[2]) or forward(*inputs)
+    mask = tiny_tokenizer().mask_token_id
+    for smoothing in (0.0, 0.1):
+        read.clear()
+        options = {"decoder_mask_probability": 0.5, "label_smoothing_factor": smoothing, "max_steps": 2}
+        fitted(trainer_of(tmp_path / str(smoothing), {"train": PAIRS, "validation": PAIRS}, model, **options))
+        assert read
+        assert not any((ids == mask).any() for ids in read)
+
+
 def test_masked_inputs_are_those_of_training_alone(tmp_path):
     mask = tiny_tokenizer().mask_token_id
     model = tiny(AtentaEncoderDecoderForConditionalGeneration)
