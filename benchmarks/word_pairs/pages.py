@@ -29,7 +29,7 @@ NAMES = {
 }
 _SECONDS = "Where {minutes:g} min were given, training took {first} to {last} s"
 _RUN = (
-    "`python -m benchmarks.word_pairs`, {first} to {last}, {machine}: {count} cells; the command of each is in its "
+    "`python -m benchmarks.word_pairs`, {days}, {machine}: {count} cells; the command of each is in its "
     "file in `cells/`"
 )
 _PORTUGUESE = {
@@ -45,7 +45,8 @@ _PORTUGUESE = {
     "What failed": "O que falhou",
     "How it was measured": "Como foi medido",
     _SECONDS: "Onde se deram {minutes:g} min, o treino levou de {first} a {last} s",
-    _RUN: "`python -m benchmarks.word_pairs`, de {first} a {last}, {machine}: {count} células; o comando "
+    "{first} to {last}": "de {first} a {last}",
+    _RUN: "`python -m benchmarks.word_pairs`, {days}, {machine}: {count} células; o comando "
     "de cada uma está em seu arquivo em `cells/`",
     "Versions": "Versões",
     "Data that are not shipped": "Dados à parte",
@@ -145,8 +146,9 @@ def _how(cells: Sequence[_Cell], language: str) -> list[str]:
     lines = []
     for machine in dict.fromkeys(cell["machine"] for cell in cells):
         dates = sorted(cell["date"] for cell in cells if cell["machine"] == machine)
-        run = {"first": dates[0], "last": dates[-1], "machine": machine, "count": len(dates)}
-        lines.append(f"- {_say(_RUN, language, **run)}.")
+        first, last = dates[0], dates[-1]
+        days = first if first == last else _say("{first} to {last}", language, first=first, last=last)
+        lines.append(f"- {_say(_RUN, language, days=days, machine=machine, count=len(dates))}.")
     trained = [cell for cell in cells if "training_seconds" in cell]
     for time in sorted({cell["minutes"] for cell in trained}):
         seconds = [cell["training_seconds"] for cell in trained if cell["minutes"] == time]
