@@ -33,14 +33,9 @@ _UNITS = {
 ABBREVIATIONS = {
     **{"sr.": "senhor", "sra.": "senhora", "srs.": "senhores", "sras.": "senhoras", "srta.": "senhorita"},
     **{"dr.": "doutor", "dra.": "doutora", "prof.": "professor", "profa.": "professora", "eng.": "engenheiro"},
-    **{
-        "av.": "avenida",
-        "apto.": "apartamento",
-        "tel.": "telefone",
-        "pág.": "página",
-        "págs.": "páginas",
-        "núm.": "número",
-    },
+    **{"av.": "avenida", "apto.": "apartamento", "tel.": "telefone", "pág.": "página", "págs.": "páginas"},
+    **{"núm.": "número", "cia.": "companhia", "pça.": "praça", "rod.": "rodovia", "gen.": "general"},
+    **{"lda.": "limitada", "cj.": "conjunto"},
     **{"nº": "número", "n.º": "número", "etc.": "etcétera", "&": "e"},
     **dict.fromkeys(("p. ex.", "p.ex."), "por exemplo"),
     **{"séc.": "século", "cap.": "capítulo", "art.": "artigo", "fig.": "figura", "vol.": "volume"},
@@ -54,14 +49,6 @@ ABBREVIATIONS = {
     **{"pfv": "por favor", "sdds": "saudades", "vdd": "verdade", "mlk": "moleque", "n°": "número"},
     **{"obg": "obrigado", "msm": "mesmo", "qnd": "quando", "qdo": "quando", "cmg": "comigo", "mto": "muito"},
     **{"dps": "depois", "fds": "fim de semana", "bj": "beijo", "tmj": "tamo junto"},
-    **{
-        "cia.": "companhia",
-        "pça.": "praça",
-        "rod.": "rodovia",
-        "gen.": "general",
-        "lda.": "limitada",
-        "cj.": "conjunto",
-    },
     **{"ap.": "apartamento", "bl.": "bloco", "co2": "cê ó dois", "h2o": "agá dois ó", "h1n1": "agá um ene um"},
     **{"ilmo.": "ilustríssimo", "ilma.": "ilustríssima", "a.c.": "antes de cristo", "d.c.": "depois de cristo"},
 }
@@ -84,25 +71,8 @@ TITLES = (
 )
 # Initials with a vowel that are spelt all the same.
 SPELT = (
-    *(
-        "ABNT",
-        "AM",
-        "API",
-        "AVC",
-        "BNDES",
-        "CEO",
-        "CPI",
-        "DNA",
-        "EAD",
-        "EUA",
-        "IBGE",
-        "IBM",
-        "ICMS",
-        "IML",
-        "INSS",
-        "IOF",
-    ),
-    *("IPI", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE", "UBS", "UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
+    *("ABNT", "AM", "API", "AVC", "BNDES", "CEO", "CPI", "DNA", "EAD", "EUA", "IBGE", "IBM", "ICMS", "IML", "INSS"),
+    *("IOF", "IPI", "IPTU", "IPVA", "OAB", "OMS", "RNA", "TSE", "UBS", "UE", "UFMG", "UFRJ", "URL", "USB", "UTI"),
 )
 LETTER_NAMES = {
     **{"A": "á", "E": "é", "I": "i", "O": "ó", "U": "u"},
