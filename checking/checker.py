@@ -61,12 +61,14 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
     for path in known:
         try:
             size = path.stat().st_size
-            if size > LARGEST:
-                raise OSError(0, f"{size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f}")
-            keys[path] = cache_key(path.read_bytes(), ending_of(path.name), settings.variant)
+            content = path.read_bytes() if size <= LARGEST else None
         except OSError as error:
             not_read[path] = str(error.strerror)
             continue
+        if content is None:
+            not_read[path] = f"{size / 1e6:.0f} MB, more than {LARGEST / 1e6:.0f}"
+            continue
+        keys[path] = cache_key(content, ending_of(path.name), settings.variant)
         if (before := saved.load(keys[path])) is None:
             to_read.append((path, size))
         else:

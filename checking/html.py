@@ -75,7 +75,7 @@ class _Reader(HTMLParser):
 
     def handle_entityref(self, name: str) -> None:
         text = html.unescape(f"&{name};")
-        self._stand_in(f"&{name}" if text.startswith("&") and name != "amp" else text)  # P&D has no semicolon
+        self._stand_in(f"&{name}" if text == f"&{name};" else text)  # P&D has no semicolon
 
     def handle_charref(self, name: str) -> None:
         self._stand_in(html.unescape(f"&#{name};"))

@@ -184,8 +184,8 @@ def _read_csv(path: str | Path) -> _Numbered[_Cells]:
     with open_text(path) as file:
         lines = check_encoding(file)
         ahead = [*islice(lines, 1)]
-        is_european = any(";" in line and "," not in line for line in ahead)  # where commas are those of numbers
-        rows = csv.reader(chain(ahead, lines), delimiter=";" if is_european else ",", strict=True)
+        has_semicolons = any(";" in line and "," not in line for line in ahead)  # where commas are those of numbers
+        rows = csv.reader(chain(ahead, lines), delimiter=";" if has_semicolons else ",", strict=True)
         while True:
             number = rows.line_num + 1
             try:
