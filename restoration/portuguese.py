@@ -6,6 +6,8 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
+import numpy as np
+
 from ..engines.feedback import warn_of_files
 from ..tokenization.text_checks import check_sequence
 from .character_codes import RESTORED
@@ -13,6 +15,7 @@ from .restorer import CharacterRestorer
 from .window_reader import RestoredText
 
 _LOADING = Lock()
+_MARK = "\ufeff"  # of a file's byte order, which is not read: to the model it would begin the first sentence
 # An editable install is made of links, and a model whose files are links is refused.
 MODEL_FOLDER = Path(__file__).resolve().with_name("portuguese_accents")
 SPEECH_FOLDER = MODEL_FOLDER.with_name("portuguese_speech")  # its model in int8 alone
@@ -114,16 +117,24 @@ def _restore(
     )
     warn_of_files(given)
     read = [_read(each) if isinstance(each, Path) else each for each in given]
+    has_mark = [isinstance(each, Path) and text.startswith(_MARK) for each, text in zip(given, read)]
+    read = [text.removeprefix(_MARK) if is_there else text for text, is_there in zip(read, has_mark)]
     with _LOADING:  # two threads would load it twice
         restorer = load_restorer(folder)
     found = restorer.restore(read, min_confidence, restored, variant)
+    found = [_behind_mark(each) if is_there else each for each, is_there in zip(found, has_mark)]
     answers = found if return_probabilities else [each.text for each in found]
     return answers[0] if alone else answers
 
 
+def _behind_mark(restored: RestoredText) -> RestoredText:
+    pieces = _MARK + restored.pieces if isinstance(restored.pieces, str) else [_MARK, *restored.pieces]
+    return RestoredText(_MARK + restored.text, np.insert(restored.probabilities, 0, 1), pieces)
+
+
 def _read(path: Path) -> str:
     try:
-        return path.read_bytes().decode("utf-8-sig")  # keeps line ends, which `read_text` does not
+        return path.read_bytes().decode("utf-8")  # keeps line ends, which `read_text` does not
     except UnicodeDecodeError as error:
         raise ValueError(f"{path} is not UTF-8 at byte {error.start}: save it as UTF-8.") from None
 

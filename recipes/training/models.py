@@ -62,12 +62,14 @@ def load_or_create(
         head: Options of the task's head, such as `id2label`. A saved model that has such a head keeps its own.
 
     Raises:
-        SystemExit: If there is no such model, it is of another family or gives labels of another task, or the sizes do
-            not fit together.
+        SystemExit: If there is no such model, or none for LoRA, it is of another family or gives labels of another
+            task, or the sizes do not fit together.
     """
     configuration = _CONFIGURATIONS[family]
     auto_class = getattr(transformers, KINDS[kind].auto_class)
     if options.model_name_or_path is None:
+        if options.lora_rank is not None:
+            raise SystemExit("--lora_rank trains little of a model that is trained already: give --model_name_or_path")
         tokenizer = AtentaTokenizer.from_texts(
             texts, family=family, min_count=min_count, tags=tags, targets=targets, target_separator=target_separator
         )

@@ -73,8 +73,6 @@ def parse_arguments(
             "--streaming reads rows of any lengths: give --max_tokens_per_batch null, and "
             "--per_device_train_batch_size"
         )
-    if values.get("lora_rank") and not values["model_name_or_path"]:
-        parser.error("--lora_rank trains little of a model that is already trained: give --model_name_or_path")
     if values.get("lora_rank") and (values["average_last_checkpoints"] or values["average_best_checkpoints"]):
         parser.error("--lora_rank and an average exclude each other: checkpoints of LoRA do not hold all weights")
     return tuple(filled)

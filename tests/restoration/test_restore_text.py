@@ -80,6 +80,14 @@ def test_nothing_to_restore_is_refused():
     assert CliRunner().invoke(app, ["restore", HEARD, "--no_accents"]).exit_code == 1
 
 
+def test_a_byte_order_mark_of_a_file_does_not_begin_its_first_sentence(tmp_path):
+    path = tmp_path / "texto.txt"
+    path.write_text(HEARD, encoding="utf-8-sig")
+    restored = restore_text(path, return_probabilities=True)
+    assert restored.text == "".join(restored.pieces) == "\ufeff" + restore_text(HEARD)
+    assert len(restored.probabilities) == len(HEARD) + 1
+
+
 def test_doubtful_changes_are_left_out():
     for text in (HEARD, "bom dia tudo bem com voce"):
         sure = restore_text(text, min_confidence=0.9, return_probabilities=True)

@@ -195,9 +195,13 @@ def test_rows_are_no_longer_than_what_a_saved_model_has_learned(tmp_path, capsys
     ("kind", "family", "head"),
     [("text-classification", "encoder", LABELS), ("text-generation", "decoder", {}), ("fill-mask", "encoder", {})],
 )
-def test_lora_trains_low_ranks_and_a_new_head_only(kind, family, head):
+def test_lora_trains_low_ranks_and_a_head_only(kind, family, head, tmp_path):
     """An output layer over the vocabulary is frozen."""
-    _, model = create(kind, family, head, lora_rank=3)
+    for saved in create(kind, family, head):
+        saved.save_pretrained(tmp_path)
+    with pytest.raises(SystemExit, match="--model_name_or_path"):
+        create(kind, family, head, lora_rank=3)
+    _, model = create(kind, family, head, lora_rank=3, model_name_or_path=str(tmp_path))
     trained = {name: weight for name, weight in model.named_parameters() if weight.requires_grad}
     assert {min(weight.shape) for name, weight in trained.items() if "lora_" in name} == {3}
     heads = {name for name in trained if "lora_" not in name}
