@@ -35,6 +35,7 @@ class CheckedFiles(NamedTuple):
         other_types: number of files that are of no known type.
         paths: all files that were asked for.
         undecided: number of words that surely lack a mark, but not which, as Brazil or as Portugal writes it.
+        failed: those files of `not_read` that the system does not let be read.
     """
 
     findings: dict[Path, list[Finding]]
@@ -44,6 +45,7 @@ class CheckedFiles(NamedTuple):
     other_types: int
     paths: Sequence[Path]
     undecided: int = 0
+    failed: Sequence[Path] = ()
 
 
 def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | None = None) -> CheckedFiles:
@@ -57,12 +59,14 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
     found: dict[Path, FileFindings] = {}
     keys: dict[Path, str] = {}
     not_read: dict[Path, str] = {}
+    failed: list[Path] = []
     to_read: list[tuple[Path, int]] = []
     for path in known:
         try:
             size = path.stat().st_size
             content = path.read_bytes() if size <= LARGEST else None
         except OSError as error:
+            failed.append(path)
             not_read[path] = str(error.strerror)
             continue
         if content is None:
@@ -91,7 +95,7 @@ def check_files(paths: Sequence[Path], settings: Settings, *, processes: int | N
         if counted:
             findings[path] = counted
     keys = {path: keys[path] for path in findings}
-    return CheckedFiles(findings, keys, not_read, len(found), len(paths) - len(known), paths, undecided)
+    return CheckedFiles(findings, keys, not_read, len(found), len(paths) - len(known), paths, undecided, failed)
 
 
 def write_findings(checked: CheckedFiles, settings: Settings) -> CheckedFiles:
@@ -170,7 +174,7 @@ def _check_chunk(paths: list[Path], variant: str | None = None) -> list[tuple[Pa
         ending = ending_of(path.name)
         try:
             source = decode(content := path.read_bytes()).text
-        except (OSError, ValueError) as error:
+        except ValueError as error:
             answers.append((path, "", str(error)))
             continue
         read.append((path, cache_key(content, ending, variant), source, find_prose(path.name, source)))

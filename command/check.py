@@ -47,6 +47,8 @@ def check_paths(
     given_files = [path for path in paths if not path.is_dir() and not settings.excludes(path)]
     unknown = [path for path in given_files if ending_of(path.name) not in ENDINGS]
     print(printable_lines("\n".join(_summary(checked, unknown, write))), file=sys.stderr)
+    if checked.failed:  # nobody should take them for checked
+        raise OSError(f"could not read {checked.failed[0]}" + " and others" * (len(checked.failed) > 1))
     return bool(checked.findings) and not write
 
 

@@ -15,6 +15,7 @@ from atenta.checking.findings import Finding
 from atenta.checking.language import portuguese_blocks
 from atenta.checking.settings import Settings
 from atenta.checking.text_files import decode
+from atenta.command import check
 from atenta.recipes.samples.files import DATA
 from atenta.restoration.portuguese import MODEL_FOLDER, load_restorer
 from atenta.tokenization.base_letters import strip_accents
@@ -271,13 +272,18 @@ def test_what_cannot_be_read_is_said(tmp_path, monkeypatch):
     assert (checked.number, checked.other_types, checked.findings) == (0, 1, {})
 
 
-def test_one_file_that_cannot_be_read_leaves_the_others(tmp_path, monkeypatch):
+def test_one_file_that_cannot_be_read_leaves_the_others(tmp_path, monkeypatch, capfd):
     (tmp_path / "b.txt").write_text(BARE, encoding="utf-8")
     (tmp_path / "a.txt").symlink_to(tmp_path / "a.txt")  # to itself
     checked = check_files([tmp_path / "a.txt", tmp_path / "b.txt"], Settings(tmp_path, is_project=False))
     assert [*checked.not_read] == [tmp_path / "a.txt"]
     assert [*checked.findings] == [tmp_path / "b.txt"]
     assert not (tmp_path / FOLDER).exists()
+    monkeypatch.setattr(check, "list_files", lambda paths, settings: [tmp_path / "a.txt", tmp_path / "b.txt"])
+    given = dict.fromkeys(("min_confidence", "variant", "processes")) | {"write": False, "explain": False}
+    with pytest.raises(OSError, match=r"could not read .*a\.txt"):
+        check.check_paths([tmp_path], words=[], format="text", **given)
+    assert "informação" in capfd.readouterr().out
 
 
 def test_a_file_that_changes_meanwhile_is_not_written(tmp_path):

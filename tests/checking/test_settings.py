@@ -76,7 +76,7 @@ def test_files_of_a_folder(tmp_path):
         list_files([tmp_path / "z.md"], Settings(tmp_path))
 
 
-def test_what_git_ignores_is_not_listed(tmp_path):
+def test_what_git_ignores_is_not_listed(tmp_path, monkeypatch):
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     write(
         tmp_path, **{".gitignore": "saida/\n*.log.md\n", "saida/a.md": "", "b.log.md": "", "ação.md": "", "c/d.md": ""}
@@ -84,6 +84,10 @@ def test_what_git_ignores_is_not_listed(tmp_path):
     subprocess.run(["git", "-C", tmp_path, "add", "ação.md"], check=True)
     (tmp_path / "e.md").symlink_to("ação.md")
     assert names(tmp_path) == [".gitignore", "ação.md", "c/d.md"]
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))  # as in a hook: git takes the folder for the whole tree
+    assert names(tmp_path / "c") == ["d.md"]
+    write(tmp_path, **{"c/saida/a.md": ""})
+    assert names(tmp_path / "c") == ["d.md"]
     assert names(tmp_path / "c") == ["d.md"]
     (tmp_path / "ação.md").unlink()
     assert "ação.md" not in names(tmp_path)

@@ -21,7 +21,7 @@ def tokenizer():
 # Rows
 
 
-@pytest.mark.parametrize("others", [{}, {"tags": None}, {"count": 3}])
+@pytest.mark.parametrize("others", [{}, {"tags": None}, {"tags": ""}, {"count": 3}])
 def test_pair_without_tags(others):
     row = check_pair({"source": " cao  ", "target": "ca\u0303o", **others})
     assert row == {"source": " cao  ", "target": "ca\u0303o", "tags": []}
