@@ -19,6 +19,7 @@ from atenta import AtentaPairVotesForCausalLM, load_engine
 from atenta.recipes.reading.records import printable
 from support.recipe_cases import CASES, TEST_VERSES, VERSES, refused_files, write_files
 from support.recipes import (
+    arguments,
     assert_complete,
     load,
     read_metrics,
@@ -26,6 +27,7 @@ from support.recipes import (
     refusal,
     run_here,
     tiny,
+    write_lines,
 )
 from support.saved import save_with_tokenizer
 
@@ -63,6 +65,13 @@ def test_the_encoder_fills_masks(trained):
     assert (inputs.input_ids == tokenizer.mask_token_id).sum() == 1
     with torch.no_grad():
         assert torch.allclose(model(**inputs).logits, pretrained(**inputs).prediction_logits, atol=1e-6)
+
+
+def test_texts_without_a_neighbour_are_no_pairs(tmp_path):
+    short = {name: write_lines(tmp_path / f"{name}.txt", "Ora") for name in ("train_file", "validation_file")}
+    reason = refusal("pretrain_masked", tmp_path, *arguments(**short, sample_by="line"))
+    assert "--max_length" in reason
+    assert reason.startswith("train: ")
 
 
 def test_words_runs_of_words_and_neighbours(tmp_path):

@@ -124,6 +124,14 @@ def test_a_vector_is_the_mean_over_the_tokens_of_its_text(tokenizer, texts, opti
     assert found.dtype == np.float32
 
 
+def test_windows_are_no_longer_than_the_tokenizer_says(tokenizer):
+    """The positions of RoBERTa are two more than its tokens."""
+    model = encoder(tokenizer, max_position_embeddings=8)
+    tokenizer.model_max_length = 6
+    (found,) = embed(model, tokenizer, ["abcdefghij"], batch_size=2)
+    np.testing.assert_allclose(found, mean_of_tokens(model, tokenizer, "abcd", "efgh", "ij"), atol=1e-5)
+
+
 def test_eos_written_in_a_text_is_read_as_characters(tokenizer):
     written, ended = embed(encoder(tokenizer), tokenizer, ["ab<eos>", "ab"], batch_size=2)
     assert written @ ended < 0.9999

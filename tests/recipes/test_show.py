@@ -2,6 +2,7 @@
 
 import io
 import json
+import shutil
 import sys
 
 import pytest
@@ -146,6 +147,19 @@ def test_decoding_is_printed_and_drawn(run, models, model, search):
     steps = list(decoding_steps(loaded, **tokenizer("a b", return_tensors="pt"), max_new_tokens=5, **search))
     assert printed == f"{decoding_table(steps, tokenizer)}\n{pictures / 'decoding.png'}\n"
     assert_picture(pictures / "decoding.png", colours=10)
+
+
+def test_decoding_starts_after_the_separator_that_follows_prompts(models, tmp_path, capsys):
+    """As a recipe notes it in the model of finetune_generation."""
+    folder = shutil.copytree(models / "decoder", tmp_path / "prompts")
+    config = json.loads((folder / "config.json").read_bytes())
+    options = {"task_specific_params": {"text-generation": {"separator": " ç"}}}
+    (folder / "config.json").write_text(json.dumps(config | options), encoding="utf-8")
+    printed = []
+    for model, text in ((folder, "a b"), (models / "decoder", "a b ç")):
+        show.main(["decoding", "--model", str(model), "--text", text, "--output_dir", str(tmp_path)])
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]
 
 
 LEARNED = ["model.decoder.embeddings.positions.png", "model.encoder.embeddings.positions.png"]

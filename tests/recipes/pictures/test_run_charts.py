@@ -60,6 +60,10 @@ def test_the_confusion_matrix_has_correct_labels_on_rows():
     (axes,) = draw_confusion(correct, predicted, ["fra", "ita", "por"]).axes
     assert [text.get_text() for text in axes.texts] == ["1", "2", "0", "0", "1", "0", "1", "0", "0"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["fra", "ita", "por"]
+    many = [f"language {number}" for number in range(40)]
+    figure = draw_confusion(many, many, many)
+    assert not figure.axes[0].texts
+    assert max(figure.get_size_inches()) < 25
 
 
 def test_reliability_is_the_share_right_by_confidence():

@@ -89,6 +89,10 @@ def test_a_saved_encoder_decoder_gets_tags_after_its_tokens_and_keeps_its_weight
     extended.save_pretrained(tmp_path)
     found.save_pretrained(tmp_path)
     assert load_or_create(saved, *family, tags=["<V>"])[0].get_vocab() == found.get_vocab()
+    saved.lora_rank = 2
+    load_or_create(saved, *family, tags=["<V>"])
+    with pytest.raises(SystemExit, match="--lora_rank"):
+        load_or_create(saved, *family, tags=["<DU>"])
 
 
 @pytest.mark.parametrize("tied", [True, False])

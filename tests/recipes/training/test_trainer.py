@@ -121,13 +121,15 @@ def test_batches_within_a_budget_use_every_text_once_an_epoch(tmp_path):
     assert seen == Counter(str(row["input_ids"]) for row in rows for _ in range(3))
 
 
-def test_a_stream_is_repeated(tmp_path):
+def test_a_stream_is_repeated_in_another_order(tmp_path):
     rows, seen = many(10), Counter()
     stream = {"train": rows.to_iterable_dataset().map(dict)}  # its columns are not known before they are read
     options = {"data_collator": recorded(seen)}
     trainer = fitted(trainer_of(tmp_path, stream, options=options, max_steps=9, per_device_train_batch_size=2))
     assert trainer.state.global_step == len(losses(trainer)) == 9
     assert set(seen) - {"largest"} == {str(row["input_ids"]) for row in rows}
+    batches = [str(batch["input_ids"].tolist()) for batch, _ in zip(trainer.get_train_dataloader(), range(20))]
+    assert len(set(batches)) > 10  # a pass has five
 
 
 def test_the_caller_s_arguments_are_unchanged(tmp_path):
