@@ -57,7 +57,7 @@ speech-model: $(ENVIRONMENT)  ## train the model of `restore_text` and put it in
 		learning_curve.png scores_by_length.png reliability.png $(CURDIR)/restoration/portuguese_speech
 	cp $(SPEECH_MODEL)/onnx/model_int8.onnx restoration/portuguese_speech/onnx
 
-phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into the package: an hour
+phones-model: $(ENVIRONMENT)  ## train the model of `phonemize` and put it into the package: 45 minutes
 	ACCELERATE_USE_CPU=true OMP_NUM_THREADS=1 .venv/bin/accelerate launch --config_file recipes/launch/cpus.yaml \
 		recipes/finetune_letters.py --output_dir $(PHONES_MODEL) --card_title "Phones of Portuguese"
 	.venv/bin/python -c 'from pathlib import Path; from atenta.engines.saved_model import read_config; \

@@ -3,7 +3,7 @@
 A call must end as it does on an honest folder, or with a clear error. Nothing of the folder may run; nothing outside
 of it may be opened, changed, shown or sent; and nothing may be asked.
 
-Some of the calls are drawn. `FUZZ_CASES=20000 pytest tests/fuzz/test_fuzz_folders.py` makes all of them.
+Some of the calls are drawn. `FUZZ_CASES=25000 pytest tests/fuzz/test_fuzz_folders.py` makes all of them.
 """
 
 import os
