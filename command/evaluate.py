@@ -139,7 +139,7 @@ def _score(task: Task, rows: Sequence[Row], options: PredictOptions) -> _Scores:
 def _score_likelihood(task: LikelihoodTask, rows: Sequence[Row], folder: Path, options: PredictOptions) -> _Scores:
     """Return the scores of the probabilities of texts, by a decoder or by pair votes."""
     device = options.device or torch.accelerator.current_accelerator(check_available=True) or "cpu"
-    model = load_weights(AutoModelForCausalLM, folder).to(device)
+    model = load_weights(AutoModelForCausalLM, folder, dtype=torch.float32).to(device)
     tokenizer = load_tokenizer(folder)
     if isinstance(task, PromptTask):
         longest = task.options.get("max_length", model.config.max_position_embeddings)

@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from atenta.engines.feedback import loading_errors
-from atenta.engines.saved_model import class_of, find_model, is_ours, read_config, read_saved
+from atenta.engines.saved_model import class_of, find_model, is_ours, read_config, read_saved, weight_files
 from atenta.engines.saved_tensors import count_weights
 from atenta.hub.card_command import restate_command
-from atenta.hub.card_facts import weight_files
 from atenta.hub.card_words import name_some
 
 _SHOWN_CHARACTERS = 60

@@ -4,6 +4,7 @@ import errno
 import hashlib
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -95,7 +96,7 @@ class LineReader:
         for number, text in enumerate(self._texts, start=1):
             if os.path.isfile(text):
                 hint = f"there is a file of this name, which `--files {text}` would read"
-                print(f"warning: text {number}, {name_source(text)}: {hint}", file=sys.stderr)
+                print(printable_lines(f"warning: text {number}, {name_source(text)}: {hint}"), file=sys.stderr)
             yield f"text {number}", b"", text.encode(errors="surrogateescape")
         names: Sequence[Path | None] = self._files or ([] if self._texts else [None])
         if None in names and sys.stdin is None:
@@ -171,7 +172,7 @@ def parse_json_line(line: InputLine, *names: str) -> dict[str, Any]:
         ValueError: If the line is none, or a field is missing or of another type.
     """
     try:
-        value = json.loads(line, object_pairs_hook=_distinct, parse_constant=_no_number)
+        value = json.loads(line, object_pairs_hook=_distinct, parse_constant=_finite, parse_float=_finite)
     except (ValueError, RecursionError):
         value = None  # which is refused too
     fields = {names[0]: value} if isinstance(value, str) else value if isinstance(value, dict) else {}
@@ -197,8 +198,11 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _no_number(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+def _finite(number: str) -> float:
+    value = float(number)
+    if not math.isfinite(value):
+        raise ValueError(f"{number} cannot be written as JSON")
+    return value
 
 
 def _check_field(value: Any, types: Any, expected: str, name: str, where: str) -> None:
@@ -218,7 +222,8 @@ def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] =
         read: files that are read, none of which it may be.
 
     Raises:
-        FileExistsError: If it is one of those that are read, or there is such a file and `resume` is not given.
+        FileExistsError: If it is one of those that are read, or there is such a file and `resume` is not given; or
+            if what is written beside it, `FILE.lock` and `FILE.progress`, is there already.
         IsADirectoryError: If it is a folder.
         FileNotFoundError: If there is no such folder.
     """
@@ -229,6 +234,10 @@ def check_output_file(output: Path, resume: bool = False, read: Sequence[Path] =
     if output.exists() and not resume:
         hint = "give --resume to go on with it" if _progress_of(output).exists() else "remove it"
         raise FileExistsError(f"{output} exists: {hint}, or give another --output.")
+    lock, progress = _lock_of(output), _progress_of(output)
+    if (lock.exists() and lock.stat().st_size) or (progress.exists() and not resume):
+        found = progress if progress.exists() and not resume else lock
+        raise FileExistsError(f"{found}, which --output {output} needs, exists: remove it, or give another --output.")
     if not output.parent.is_dir():
         raise FileNotFoundError(f"--output {output}: found no folder {output.parent}; make it, or give another.")
 
@@ -245,7 +254,7 @@ def lock_output_file(output: Path | None) -> Iterator[None]:
         return
     from filelock import FileLock, Timeout  # here, because `atenta --help` does not need it
 
-    path = output.with_name(f"{output.name}.lock")
+    path = _lock_of(output)
     lock = FileLock(path)
     try:
         lock.acquire(blocking=False)
@@ -263,6 +272,10 @@ def lock_output_file(output: Path | None) -> Iterator[None]:
         with suppress(OSError):  # on Windows, which removes no open file, releasing removes it
             path.unlink()
         lock.release()
+
+
+def _lock_of(output: Path) -> Path:
+    return output.with_name(f"{output.name}.lock")
 
 
 def _progress_of(output: Path) -> Path:

@@ -279,13 +279,15 @@ class Engine:
 
         Raises:
             TypeError: If an input is not a text.
-            ValueError: If the model generates instead or its outputs are not finite, or a text has a lone surrogate or
-                is longer than the positions that the model has learned.
+            ValueError: If the model generates instead, has no segments for pairs or its outputs are not finite, or a
+                text has a lone surrogate or is longer than the positions that the model has learned.
         """
         if not isinstance(self._model, Head):
             raise ValueError(f"{class_of(self.config)} generates text and has no other outputs; use `generate`.")
         firsts = list_of_texts(texts)
         seconds = None if text_pairs is None else list_of_texts(text_pairs, "text_pairs")
+        if seconds is not None and self.config.get("type_vocab_size") == 1:
+            raise ValueError("The model has type_vocab_size=1, no segment for a second text; expected none.")
         encoded = self._encode(firsts, seconds)
         in_order = iter(sorted(range(len(encoded)), key=lambda index: len(encoded[index]), reverse=True))
         batches = [[first, *islice(in_order, max(0, _BATCH_TOKENS // len(encoded[first]) - 1))] for first in in_order]

@@ -17,8 +17,8 @@ import numpy as np
 from .choice import Quantization, export_command, file_name
 from .feedback import describe_error
 from .kinds import class_names, kind_of
-from .saved_model import CONFIG, check_inside, learned_positions, read_config, read_saved
-from .saved_tensors import SavedTensor, saved_weights
+from .saved_model import CONFIG, check_inside, learned_positions, read_config, read_saved, saved_weights
+from .saved_tensors import SavedTensor
 from .token_search import TokenModel
 
 FORMAT_KEY, FORMAT = "atenta_format", "1"  # names and meaning of inputs and outputs

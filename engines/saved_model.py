@@ -10,23 +10,26 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..generation_options import is_number, is_whole
 from .feedback import describe_error, loading_errors
-from .saved_tensors import SavedTensor, is_id, saved_weights
+from .saved_tensors import SavedTensor, is_id, read_tensors
 
 if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 CONFIG = "config.json"
+WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
 AS_SAVED = "expected it as the model was saved"
 _HUB_NAME = re.compile(r"(?!outputs/)(\w[\w.-]*/)?\w[\w.-]*")  # other names are those of folders
 MODEL_FILES = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja", "onnx/*.onnx")  # what is read of a repository
 # Configurations have the same, which need transformers.
 _TEXT_FILE = re.compile(r"(?!(con|prn|aux|nul|com\d|lpt\d)\.)[^\W_][\w-]{0,60}\.txt", re.IGNORECASE)
-_READ = tuple({Path(pattern).suffix for pattern in MODEL_FILES})
+_READ = (*{Path(pattern).suffix for pattern in MODEL_FILES}, ".tsv")  # the texts that an export compares
+_FOLDERS = ("onnx", "additional_chat_templates")
 
 
 def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_options: Any) -> Path:
@@ -43,10 +46,13 @@ def find_model(name: str | os.PathLike, *, with_code: bool = False, **hub_option
     Raises:
         TypeError: If the name is neither a text nor a path.
         FileNotFoundError: If there is no such model.
-        ValueError: If a file of the folder is a link to somewhere else, or the model is not whole without another.
+        ValueError: If the name is empty, a file of the folder is a link to somewhere else, or the model is not whole
+            without another.
     """
     if not isinstance(name, str | os.PathLike):
         raise TypeError(f"Found {name!r:.60} ({type(name).__name__}); expected the folder of a model, or its name.")
+    if not os.fspath(name):
+        raise ValueError("Found an empty text as the name of a model; expected its folder, such as `.` for this one.")
     subfolder = hub_options.pop("subfolder", None) or ""
     folder = Path(name, subfolder)
     if not (folder / CONFIG).is_file():
@@ -112,8 +118,8 @@ def check_files(folder: Path) -> None:
             f"{folder} has an adapter_config.json, which names the model that it belongs to; expected a whole model: "
             "merge the adapter into it (peft's merge_and_unload), and save it."
         )
-    for path in [*folder.iterdir(), *(folder / "onnx").glob("*")]:
-        if path.suffix in _READ or "onnx" in (path.name, path.parent.name):
+    for path in [*folder.iterdir(), *(path for name in _FOLDERS for path in (folder / name).glob("*"))]:
+        if path.suffix in _READ or {path.name, path.parent.name} & {*_FOLDERS}:
             check_inside(path, folder)
             if path.exists() and not (path.is_file() or path.is_dir()):  # which would be waited for, without end
                 raise ValueError(f"{path} is neither a file nor a folder, but a pipe, socket or device: remove it.")
@@ -160,6 +166,29 @@ def read_saved(path: Path) -> dict[str, Any]:
     if not isinstance(saved, dict):
         raise ValueError(f"{path} is damaged (found {saved!r:.40}); {AS_SAVED}")
     return saved
+
+
+def weight_files(folder: Path) -> list[Path]:
+    """Return the files that a loader reads a model's weights from; none if it has no weights.
+
+    Raises:
+        ValueError: If the list of several files is damaged, or names something else or a file that is not there.
+    """
+    if (folder / WEIGHTS).exists() or not (folder / INDEX).is_file():
+        return [path for path in [folder / WEIGHTS] if path.exists()]
+    shards = read_saved(folder / INDEX).get("weight_map")
+    names: list[Any] = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
+    for name in names:
+        if not isinstance(name, str) or "/" in name or not fnmatchcase(name, SHARDS):
+            raise ValueError(f"{folder / INDEX}: weight_map has {name!r}; expected names such as {SHARDS}.")
+        if not (folder / name).is_file():
+            raise ValueError(f"{folder}: found no {name}, which {INDEX} names; {AS_SAVED}.")
+    return [folder / name for name in sorted(set(names))]
+
+
+def saved_weights(folder: Path) -> dict[str, SavedTensor]:
+    """Return the weights of a saved model by their names. The errors are those of its files."""
+    return {name: tensor for path in weight_files(folder) for name, tensor in read_tensors(path).items()}
 
 
 def read_generation_config(folder: Path) -> dict[str, Any]:

@@ -58,12 +58,6 @@ def read_tensors(path: Path) -> dict[str, SavedTensor]:
         }
 
 
-def saved_weights(folder: Path) -> dict[str, SavedTensor]:
-    """Return the weights of a saved model by their names, from one file or several. The errors are those of a file."""
-    files = sorted(folder.glob("model*.safetensors"))
-    return {name: tensor for path in files for name, tensor in read_tensors(path).items()}
-
-
 def is_id(value: Any) -> bool:
     """Return whether a value is a whole number that may be the id of a token, or a size."""
     return is_whole(value, 0, sys.maxsize)

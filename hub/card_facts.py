@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from fnmatch import fnmatchcase
 from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
@@ -11,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from huggingface_hub.dataclasses import type_validator
 
 from ..engines.kinds import Kind, kind_of
-from ..engines.saved_model import AS_SAVED, CONFIG, class_of, is_ours, load_config, read_config, read_saved
+from ..engines.saved_model import (
+    AS_SAVED,
+    CONFIG,
+    class_of,
+    is_ours,
+    load_config,
+    read_config,
+    read_saved,
+    weight_files,
+)
 from ..engines.saved_tensors import count_weights
 from .card_words import CardLanguage, less_is_better
 
@@ -19,7 +27,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig, PreTrainedModel
 
 METRICS = "metrics.json"
-WEIGHTS, INDEX, SHARDS = "model.safetensors", "model.safetensors.index.json", "model-*.safetensors"
 _DESCRIPTION = "card"  # what `metrics.json` has for the card beyond the scores
 _FEWEST_TEXTS = 20  # of a group whose score is called the worst: those of fewer texts differ by chance
 _MOST_DIGITS = 40  # of a whole number that a card states
@@ -300,22 +307,6 @@ def is_of_this_package(folder: str | Path) -> bool:
     """
     path = Path(folder) / CONFIG
     return path.is_file() and is_ours(read_saved(path))
-
-
-def weight_files(folder: Path) -> list[Path]:
-    """Return the files that a loader reads a model's weights from; none if it has no weights.
-
-    Raises:
-        ValueError: If the list of several files is damaged, or names something else.
-    """
-    if (folder / WEIGHTS).exists() or not (folder / INDEX).is_file():
-        return [path for path in [folder / WEIGHTS] if path.exists()]
-    shards = read_saved(folder / INDEX).get("weight_map")
-    names: list[Any] = list(shards.values()) if isinstance(shards, dict) and shards else [shards]
-    for name in names:
-        if not isinstance(name, str) or "/" in name or not fnmatchcase(name, SHARDS):
-            raise ValueError(f"{folder / INDEX}: weight_map has {name!r}; expected names such as {SHARDS}.")
-    return [folder / name for name in sorted(set(names))]
 
 
 def _count_characters(path: Path) -> int | None:

@@ -7,11 +7,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from ..engines.onnx_models import check_export
-from ..engines.saved_model import CONFIG, name_models, read_config
+from ..engines.saved_model import CONFIG, INDEX, SHARDS, WEIGHTS, name_models, read_config, weight_files
 from ..phonemization.readings import READINGS_FILE
 from .card import CARD
 from .card_command import has_token
-from .card_facts import INDEX, SHARDS, WEIGHTS, weight_files
 from .card_words import name_some
 
 _NEEDED = ("tokenizer.json", "tokenizer_config.json")

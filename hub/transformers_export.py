@@ -7,7 +7,6 @@ original before it is there.
 import json
 import os
 import random
-import shutil
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from ..engines.kinds import auto_class_of
 from ..engines.saved_model import find_model, load_tokenizer, load_weights, read_saved
+from ..engines.saved_tensors import let_others_read
 from ..engines.torch_models import load_model, named_outputs
 from ..engines.transformers_homes import to_home
 from .card import CARD, make_card
@@ -68,15 +68,19 @@ def export_transformers(folder: str | os.PathLike, destination: str | os.PathLik
     model, tokenizer = load_model(folder), load_tokenizer(folder)
     made = to_home(model)
     card = make_card(folder, repository=name_from_here(destination.absolute()), built_in=type(made).__name__)
-    with TemporaryDirectory() as place:
+    existing = next(each for each in (destination.absolute() / "model").parents if each.is_dir())
+    with TemporaryDirectory(dir=existing, prefix=".atenta-") as place:  # from where files can be renamed
         unfinished = Path(place, "model")
         _save(made, tokenizer, unfinished)
         auto_class = getattr(transformers, auto_class_of(type(model).__name__))
         reopened = load_weights(auto_class, unfinished, dtype=torch.float32)
         differences = _compare(model, tokenizer, reopened, load_tokenizer(unfinished))
         card.save(unfinished / CARD)
-        # Not `copy2`: the library safetensors writes a file that nobody but its owner reads.
-        shutil.copytree(unfinished, destination, dirs_exist_ok=True, copy_function=shutil.copyfile)
+        for path in unfinished.glob("*.safetensors"):
+            let_others_read(path)
+        destination.mkdir(parents=True, exist_ok=True)
+        for path in unfinished.iterdir():
+            path.rename(destination / path.name)
     return TransformersExport(type(made).__name__, differences)
 
 

@@ -162,10 +162,11 @@ class ExtractiveQuestionAnsweringPipeline(SavedPipeline):
             raise ValueError(f"{type(self.tokenizer).__name__} has no offsets; give a fast tokenizer.")
         saved = getattr(self.model.config, "task_specific_params", None) or {}
         try:
-            _, options, _ = self._sanitize_parameters(**saved.get("question-answering", {}))
+            _, options, after = self._sanitize_parameters(**saved.get("question-answering", {}))
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(f"task_specific_params of the model's config.json: {error}") from None
         self._forward_params = options | self._forward_params
+        self._postprocess_params = after | self._postprocess_params
 
     def __call__(self, *args: Any, question: Any = None, context: Any = None, **kwargs: Any) -> Any:
         """Answer questions; the class says what the options are and what is returned.

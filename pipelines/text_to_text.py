@@ -212,7 +212,7 @@ def generate_batch(
         keep_letters: whether an output must have the letters of its source.
         options: those of `generate`. Without `output_scores`, only beam search has scores, and others are 0.
     """
-    saved = model.generation_config
+    saved = options.get("generation_config") or model.generation_config
     penalty = options.get("length_penalty", saved.length_penalty)
     penalty = 1 if penalty is None else penalty
     processors = [_FiniteScores(), *(options.pop("logits_processor", None) or ())]

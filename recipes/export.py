@@ -24,7 +24,7 @@ import numpy as np
 from atenta.engines.choice import ONNX_FOLDER
 from atenta.engines.engine import Engine, load_engine
 from atenta.engines.feedback import as_line
-from atenta.engines.kinds import kind_of, prompt_separator
+from atenta.engines.kinds import kind_of, prompt_separator, saved_options
 from atenta.engines.saved_model import find_model, learned_positions, read_generation_config
 from atenta.engines.search_options import SearchOptions
 from atenta.restoration.restorer import CharacterRestorer
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         _export(options.folder, options.quantization, options.texts)
     except KeyboardInterrupt:
-        print("\nStopped. Run the command again: its files may be incomplete.", file=sys.stderr)
+        print("\nStopped. Run the command again.", file=sys.stderr)
         raise SystemExit(130) from None
     except BrokenPipeError:  # `| head`: the command ends without a word
         raise
@@ -88,7 +88,8 @@ def _export(folder: Path, quantization: Literal["int8"] | None, texts_file: Path
     missing = [name for name in ("onnx", "onnxruntime", "onnxscript") if find_spec(name) is None]
     if missing:
         raise ImportError(f'Exporting needs {", ".join(missing)}: pip install "atenta[export]"')
-    find_model(folder)  # before the libraries are imported, which takes seconds
+    if find_model(folder) != folder:  # before the libraries are imported, which takes seconds
+        raise ValueError(f"{folder} is on the Hub; expected a folder: `hf download {folder} --local-dir FOLDER`")
     given = [] if texts_file is None else _read_lines(texts_file)
     _hide_progress_bars()
     torch_engine = load_engine(folder, "torch")
@@ -141,8 +142,9 @@ def calibration_inputs(folder: Path, engine: Engine, texts: Sequence[str]) -> li
     """
     if engine.config.get("character_variants"):  # its hints and windows are those of restoration
         return _tagger_inputs(folder, texts)
+    task = kind_of(engine.config).task
     of_pairs = ("question-answering", "next-sentence-prediction", "pretraining")
-    if engine.can_generate or kind_of(engine.config).task in of_pairs:
+    if engine.can_generate or task in of_pairs or saved_options(engine.config, task).get("text_pairs"):
         return []
     return [engine.tokenizer.inputs([text]) for text in texts]
 

@@ -20,8 +20,8 @@ from typing import Annotated, Any, TypeVar
 import transformers  # noqa: F401  first: it registers the models, which imports what the next line does
 import typer
 
+from atenta.engines.saved_model import weight_files
 from atenta.engines.saved_tensors import count_weights
-from atenta.hub.card_facts import weight_files
 from atenta.recipes.samples.registry import SAMPLES
 from atenta.recipes.training.parsing import CONFIGS
 from results.figures import read_run, write_json

@@ -70,7 +70,11 @@ def test_bytes_that_are_not_utf_8_are_named_by_file_and_line(folders, tmp_path):
     "line",
     [
         *('{"source": "ser"}', "3", "[" * 100_000, "1" * 5_000, '"\\ud800"'),
-        *('{"text": "ser", "text": "ver"}', '{"text": "ser", "share": NaN}'),  # something would be lost
+        *(
+            '{"text": "ser", "text": "ver"}',
+            '{"text": "ser", "share": NaN}',
+            '{"text": "ser", "share": 1e999}',
+        ),  # something would be lost
     ],
 )
 def test_other_json_lines_are_refused(folders, tmp_path, line):
@@ -185,9 +189,9 @@ def test_a_reader_that_has_enough_ends_the_command_quietly(folders, tmp_path):
 def test_an_interrupted_output_goes_on(folders, tmp_path, monkeypatch, format, chunk, stop_after):
     path = write_text(tmp_path / "lines.txt", "ser\tPL\n\nver\r\nser ver\n" * 2)
     arguments = ("predict", folders[0], "--files", path, "--format", format, "--num_beams", 2)
+    monkeypatch.setattr(predict, "_CHUNK", chunk)
     whole = run(*arguments).stdout_bytes
     output = tmp_path / "output"
-    monkeypatch.setattr(predict, "_CHUNK", chunk)
     calls = []
     write = text_lines.LineWriter.write
 
@@ -242,6 +246,10 @@ def test_an_output_is_not_mixed(folders, tmp_path):
 def test_an_output_that_cannot_be_is_refused_before_the_model_is_loaded(tmp_path):
     there = write_text(tmp_path / "there", "")
     assert f"{there} exists" in refusal("predict", "nowhere", "a", "--output", there)
+    for name in ("uv.lock", "uv.progress"):  # files of other programs
+        other = write_text(tmp_path / name, "a")
+        assert f"{other}, which" in refusal("predict", "nowhere", "a", "--output", tmp_path / "uv")
+        other.unlink()
     for resume in ((), ("--resume",)):
         missing = tmp_path / "folder" / "output"
         assert "found no folder" in refusal("predict", "nowhere", "a", "--output", missing, *resume)

@@ -417,7 +417,8 @@ def test_onnx_files_without_weights_ask_for_onnxruntime(left, decoder_folder, tm
 @pytest.mark.parametrize("name", ENGINES)
 def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder):
     decoder, translator = (engines[family, name] for family in FAMILIES)
-    head = load_engine(head_folder(AtentaEncoderForTokenClassification), name)
+    head, single = (load_engine(head_folder(AtentaEncoderForTokenClassification), name) for _ in range(2))
+    single.config["type_vocab_size"] = 1
     calls = [  # and names that the error must have
         (lambda: head.generate("a"), ValueError, ["AtentaEncoderForTokenClassification", "`predict`"]),
         (lambda: head.stream("a"), ValueError, ["AtentaEncoderForTokenClassification", "`predict`"]),
@@ -436,6 +437,8 @@ def test_calls_that_do_not_fit_the_model_are_refused(name, engines, head_folder)
         ),
         (lambda: translator.stream(["a"]), TypeError, ["['a']", "str"]),
         (lambda: head.predict(["a"], ["a", "b"]), ValueError, ["1 texts", "2 text_pairs"]),
+        (lambda: single.predict(["a"], ["b"]), ValueError, ["type_vocab_size=1"]),
+        (lambda: load_engine(""), ValueError, ["empty"]),
     ]
     for call, error, names in calls:
         with pytest.raises(error) as refused:

@@ -338,8 +338,14 @@ def test_weights_are_the_same_however_they_are_saved(tmp_path):
         save_file({name: each.float() for name, each in rounded.items()}, tmp_path / "whole" / "model.safetensors")
         assert digest == weights_digest(tmp_path / "whole") != digest_in(path)
     weights["lm_head.weight"][0, 0] += 1
+    other = tmp_path / "whole" / "model_old.safetensors"  # which no loader reads
+    shutil.copy(tmp_path / "whole" / "model.safetensors", other)
     save_file(weights, tmp_path / "whole" / "model.safetensors", {"format": "pt"})
     assert digest_in(path) != weights_digest(tmp_path / "whole")
+    missing = sorted((tmp_path / "shards").glob("*.safetensors"))[1]
+    missing.unlink()
+    with pytest.raises(ValueError, match=missing.name):
+        weights_digest(tmp_path / "shards")
 
 
 def test_other_models_are_refused(tmp_path):

@@ -176,6 +176,12 @@ def test_card_of_pair_votes(max_distance, stated, tmp_path):
             {"id2label": {0: "por", 1: "ita"}, "label2id": {"por": 0, "ita": 1}},
             "| labels | por, ita |",
         ),
+        (AtentaEncoderForSequenceClassification, {"problem_type": "regression", "num_labels": 1}, "a text a number"),
+        (
+            AtentaEncoderForSequenceClassification,
+            {"problem_type": "multi_label_classification", "num_labels": 3},
+            "all of 3 labels that fit it",
+        ),
     ],
 )
 def test_what_the_configuration_says_is_stated(model_class, options, stated, tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -193,6 +194,17 @@ def test_a_copy_that_differs_is_refused_and_nothing_is_written(tmp_path, monkeyp
     with pytest.raises(ValueError, match=r"logits of GPTNeoXForCausalLM differ by \d.*Nothing was written"):
         export_transformers(tmp_path / "model", tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+def test_an_interrupted_export_leaves_nothing(tmp_path, monkeypatch):
+    save_with_tokenizer(AtentaDecoderForCausalLM, tmp_path / "model", **ROTARY)
+    with monkeypatch.context() as patch:
+        patch.setattr(transformers_export, "let_others_read", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            export_transformers(tmp_path / "model", tmp_path / "parent" / "copy")
+    assert [path.name for path in tmp_path.iterdir()] == ["model"]
+    export_transformers(tmp_path / "model", tmp_path / "parent" / "copy")
+    assert [path.name for path in (tmp_path / "parent").iterdir()] == ["copy"]
 
 
 def test_a_destination_is_a_new_or_an_empty_folder(tmp_path, monkeypatch):

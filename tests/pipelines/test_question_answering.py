@@ -84,14 +84,15 @@ def test_the_score_is_a_product_of_probabilities(answer):
 
 
 def test_options_saved_with_the_model_are_read_back(answer, folder, tmp_path):
-    options = {"max_seq_len": 80, "doc_stride": 30, "max_answer_len": 7, "align_to_words": False}
+    options = {"max_seq_len": 80, "doc_stride": 30, "max_answer_len": 7, "align_to_words": False, "top_k": 20}
     model = answer.model.__class__.from_pretrained(folder)
     model.config.task_specific_params = {"question-answering": options}
     model.save_pretrained(tmp_path)
     answer.tokenizer.save_pretrained(tmp_path)
     unsaved = pipeline("question-answering", str(folder), device="cpu")
     saved = pipeline("question-answering", str(tmp_path), device="cpu")
-    asked = {"question": QUESTION, "context": CONTEXT, "top_k": 20}
+    asked = {"question": QUESTION, "context": CONTEXT}
+    assert len(saved(**asked)) == 20
     assert saved(**asked) == unsaved(**asked, **options) != unsaved(**asked)
     assert saved(**asked, max_answer_len=9) == unsaved(**asked, **{**options, "max_answer_len": 9})
     model.config.task_specific_params["question-answering"]["doc_stride"] = "x"

@@ -9,6 +9,7 @@ from transformers import (
     BartConfig,
     BartForConditionalGeneration,
     ByT5Tokenizer,
+    GenerationConfig,
     T5Config,
     T5ForConditionalGeneration,
     pipeline,
@@ -50,6 +51,11 @@ def test_texts_and_scores_are_those_of_generate(folder):
         found = pipe(source, return_scores=True, **options)
         assert [each["generated_text"] for each in found] == texts
         assert [each["score"] for each in found] == pytest.approx(expected.sequences_scores.tolist())
+        given = GenerationConfig(
+            **options, length_penalty=2.0, max_length=40, decoder_start_token_id=1, eos_token_id=2
+        )
+        penalised = pipe(source, return_scores=True, **options, length_penalty=2.0, max_length=40)
+        assert pipe(source, return_scores=True, generation_config=given) == penalised != found
         (greedy,) = pipe(source, return_scores=True)
         ids = model.generate(**batch)
         labels = ids[:, 1:]

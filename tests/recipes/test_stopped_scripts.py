@@ -10,7 +10,7 @@ from support.recipes import run_here
 @pytest.mark.parametrize(
     ("name", "interrupted", "options", "kept"),
     [
-        ("export", "export.find_model", ["nowhere"], "Run the command again: its files may be incomplete."),
+        ("export", "export.find_model", ["nowhere"], "Run the command again."),
         (
             *("search", "search.load_encoder", []),
             "The same command uses the index if it is complete, and makes it otherwise.",

@@ -363,6 +363,8 @@ _OF_ANY: dict[str, Damage] = {
     "link for config.json": _link("config.json", "itself"),
     "link for weights": _link("model.safetensors", "itself"),
     "link for tokenizer.json": _link("tokenizer.json"),
+    "link for a chat template": _link("additional_chat_templates/x.jinja"),
+    "link for predictions": _link("predictions.tsv"),
     "link for metrics": _link("metrics.json", "secret.json"),
     "link for a card": _both(_link("README.md"), _link("LICENSE"), _link("a.png")),
     "tokenizer of another type": _tokenizer_json(model={"type": "Evil", "vocab": {}}),
