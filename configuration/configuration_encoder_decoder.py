@@ -82,14 +82,20 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
         """Check the values, as in [`AtentaTransformerConfig`].
 
         Raises:
-            ValueError: If cross-attention is rotary and positions are not, a tag is outside the vocabulary,
-                `window_length` is below 1, `length_ratios` are not a range, or as in [`AtentaTransformerConfig`].
+            ValueError: If cross-attention is rotary and positions are not, a tag is outside the vocabulary, a
+                transducer has not one `eos_token_id`, `window_length` is below 1, `length_ratios` are not a range, or as
+                in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         if self.rotary_cross_attention and self.position_embedding_type != "rotary":
             raise ValueError(
                 f"rotary_cross_attention=True with position_embedding_type={self.position_embedding_type!r}; expected "
                 "'rotary'. Choose rotary positions, or leave rotary_cross_attention out."
+            )
+        if self.transducer and type(self.eos_token_id) is not int:
+            raise ValueError(
+                f"transducer=True with eos_token_id={self.eos_token_id!r:.60}; expected one id, which leads on to the "
+                "next place of the source."
             )
         self._validate_count("window_length", 1, hint=" token")
         ratios = self.length_ratios

@@ -1,6 +1,7 @@
 """Decoding that keeps the letters of the source: only their accents may change."""
 
 import torch
+from torch import nn
 from transformers import LogitsProcessor, PreTrainedTokenizerBase
 
 from ..tokenization.base_letters import number_base_letters
@@ -49,5 +50,7 @@ class KeepLettersLogitsProcessor(LogitsProcessor):
             )
         place = min(input_ids.shape[1] - 1, places - 1)
         allowed = self.base_of_token == self.bases[:, place, None]  # (sources, vocab_size)
+        # An output layer may be wider than the vocabulary: its size is often padded.
+        allowed = nn.functional.pad(allowed, (0, scores.shape[-1] - allowed.shape[-1]))
         allowed = allowed.repeat_interleave(len(input_ids) // sources, dim=0)
         return scores.masked_fill(~allowed, -torch.inf)  # type: ignore[return-value]  # torch declares any Tensor

@@ -31,6 +31,7 @@ class HashedNgrams(nn.Module):
         Before the first token there is padding, so that padding on the left changes nothing.
         """
         rows: list[torch.Tensor] = []
+        input_ids = input_ids.long()  # type: ignore[assignment]  # in which the products are exact
         hashes = torch.zeros_like(input_ids)
         for distance in range(self.sizes[-1]):
             hashes = _extend(hashes, input_ids, distance, self.pad_token_id)
@@ -59,6 +60,7 @@ class SharedNgrams(nn.Module):
         """
         length = input_ids.shape[1]
         is_other = token_type_ids[:, :, None] != token_type_ids[:, None, :]
+        input_ids = input_ids.long()  # type: ignore[assignment]
         hashes = torch.zeros_like(input_ids)
         inside: list[torch.Tensor] = []
         for size in range(1, self.sizes[-1] + 1):

@@ -87,10 +87,11 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
             position_ids: (batch, length); defaults to positions counted from the attention mask. If positions start
                 again at 0, and neither a mask nor a cache is given, they mark packed texts, which do not see each
                 other.
-            past_key_values: keys and values of past positions, in any cache class; `cache` is another name for them.
-                Steps are fastest in the cache that the model makes itself.
+            past_key_values: keys and values of past positions, in any cache class; with cross-attention, in an
+                `EncoderDecoderCache` of any two. `cache` is another name for them. Steps are fastest in the cache that
+                the model makes itself.
             inputs_embeds: (batch, length, hidden_size), replaces `input_ids`; before the factor √hidden_size.
-            use_cache: whether to return a cache; a new one is made if none is given.
+            use_cache: whether to return a cache; but in training, a new one is made if none is given.
             encoder_hidden_states: (batch, source_length, hidden_size), for a decoder with cross-attention.
             encoder_attention_mask: (batch, source_length), 1 for real source tokens and 0 for padding.
             encoder_position_ids: (batch, source_length), the positions that rotary cross-attention reads in its first
@@ -103,7 +104,8 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
 
         Raises:
             ValueError: If both or neither of `input_ids` and `inputs_embeds` are given, if they are empty, or if the
-                encoder's output is missing for a decoder with cross-attention or given to a decoder without it.
+                encoder's output is missing for a decoder with cross-attention or given to a decoder without it, or its
+                cache is of another class.
         """
         check_one_input(input_ids, inputs_embeds)
         if self.has_cross_attention != (encoder_hidden_states is not None):
@@ -117,6 +119,11 @@ class AtentaDecoderModel(AtentaDecoderPreTrainedModel):
         past_key_values = self_attention_cache = given_cache(past_key_values, kwargs)
         if isinstance(past_key_values, EncoderDecoderCache):
             self_attention_cache = past_key_values.self_attention_cache
+        elif self.has_cross_attention and past_key_values is not None:
+            raise ValueError(
+                f"past_key_values is a {type(past_key_values).__name__}; expected an EncoderDecoderCache: "
+                "EncoderDecoderCache(cache, DynamicCache())."
+            )
         # Before a cache is made, with which transformers would not look for packed texts. Only position ids given by
         # the caller can mark them.
         mask = create_causal_mask(

@@ -11,6 +11,7 @@ from transformers.utils import ModelOutput, TransformersKwargs, can_return_tuple
 from transformers.utils.output_capturing import OutputRecorder
 
 from ..configuration.configuration_encoder_decoder import AtentaEncoderDecoderConfig
+from ..generation_options import end_ids
 from .attention import MultiHeadAttention
 from .block import TransformerBlock
 from .cache_layers import CACHE_NAME, given_cache
@@ -175,7 +176,7 @@ class AtentaEncoderDecoderModel(AtentaEncoderDecoderPreTrainedModel):
             past_key_values: keys and values of past positions and of the source; `cache` is another name for them.
             inputs_embeds: (batch, source_length, hidden_size), replaces `input_ids`.
             decoder_inputs_embeds: (batch, target_length, hidden_size), replaces `decoder_input_ids`.
-            use_cache: whether to return a cache; a new one is made if none is given.
+            use_cache: whether to return a cache; but in training, a new one is made if none is given.
             kwargs: `output_attentions` and `output_hidden_states`; others are passed to the attention implementation.
 
         Returns:
@@ -249,14 +250,11 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
         The positions are found here because later steps see the encoder's output instead of the ids.
         """
         input_ids = kwargs.get("input_ids") if inputs is None else inputs
-        attention_mask = kwargs.get("attention_mask")
+        attention_mask, pad = kwargs.get("attention_mask"), self.config.pad_token_id
         if self.config.tag_token_ids and input_ids is not None and kwargs.get("position_ids") is None:
-            kwargs["position_ids"] = source_positions(
-                input_ids,
-                input_ids != self.config.pad_token_id if attention_mask is None else attention_mask,
-                input_ids,
-                self.config.tag_token_ids,
-            )
+            if attention_mask is None and pad is not None and pad not in end_ids(self.config.eos_token_id):
+                attention_mask = input_ids != pad  # as transformers finds it
+            kwargs["position_ids"] = source_positions(input_ids, attention_mask, input_ids, self.config.tag_token_ids)
         return super().generate(inputs, *args, **kwargs)
 
     @staticmethod
@@ -279,7 +277,11 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
 
         The positions are counted here because a static cache later changes the mask to a form that hides the padding.
         """
-        if decoder_attention_mask is not None and kwargs.get("decoder_position_ids") is None:
+        given = kwargs.get("decoder_position_ids")
+        if given is not None and given.shape[1] < input_ids.shape[1]:  # of candidates, which assisted decoding adds
+            steps = torch.arange(1, input_ids.shape[1] - given.shape[1] + 1, device=given.device)
+            kwargs["decoder_position_ids"] = torch.cat([given, given[:, -1:] + steps], dim=1)
+        if decoder_attention_mask is not None and given is None:
             kwargs["decoder_position_ids"] = position_ids_from_mask(
                 decoder_attention_mask, decoder_attention_mask.shape[1], 0, input_ids.device
             )
@@ -320,8 +322,11 @@ class AtentaEncoderDecoderForConditionalGeneration(AtentaEncoderDecoderPreTraine
             `loss`, the mean cross-entropy in nats.
 
         Raises:
-            ValueError: If a transducer is given neither labels nor `decoder_input_ids`.
+            ValueError: If a transducer is given neither labels nor `decoder_input_ids`, or another model is given
+                `written_input_ids`.
         """
+        if written_input_ids is not None and self.transducer is None:
+            raise ValueError("written_input_ids are for a transducer: leave them out.")
         written = decoder_input_ids
         if labels is not None:
             use_cache = False

@@ -94,7 +94,12 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
 
         Returns:
             See [`AtentaEncoderForPreTrainingOutput`]. `loss` needs both kinds of labels.
+
+        Raises:
+            ValueError: If there are labels of words, which the model does not predict without `num_words`.
         """
+        if word_labels is not None and self.word_head is None:
+            raise ValueError("The model has num_words=0 and predicts no words; expected no word_labels.")
         outputs = self.model(input_ids, attention_mask, token_type_ids, position_ids, inputs_embeds, **kwargs)
         prediction_logits = self.lm_head(outputs.last_hidden_state)
         seq_relationship_logits = self.seq_relationship(outputs.pooler_output)
@@ -105,7 +110,7 @@ class AtentaEncoderForPreTraining(AtentaEncoderPreTrainedModel):
             )
             order_loss = nn.functional.cross_entropy(seq_relationship_logits.float(), next_sentence_label.view(-1))
             loss = masked_loss + share_of_batch(order_loss, labels, num_items_in_batch)
-            if self.word_head is not None and word_labels is not None:
+            if word_labels is not None:
                 known = word_labels != -100
                 word_logits = self.word_head(outputs.last_hidden_state[known])  # (characters, num_words)
                 word_loss = nn.functional.cross_entropy(word_logits.float(), word_labels[known], reduction="sum")

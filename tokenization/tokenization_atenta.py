@@ -15,6 +15,7 @@ from tokenizers import Regex, Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE
 from tokenizers.processors import TemplateProcessing
 from transformers import BatchEncoding, PreTrainedTokenizerFast
+from transformers.tokenization_utils_base import TruncationStrategy
 
 from .alphabet import (
     BOS_TOKEN,
@@ -236,6 +237,15 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
             model_max_length=model_max_length,
         )
 
+    def train_new_from_iterator(self, text_iterator: Any, vocab_size: int, *args: Any, **kwargs: Any) -> Any:
+        """Return a tokenizer that merges characters, as in transformers, and warn that it loses what texts lack."""
+        warnings.warn(
+            "The new tokenizer merges characters, and has no bytes: characters that the texts lack are lost. "
+            "AtentaTokenizer.from_texts(texts, family=...) makes one of characters that loses none.",
+            stacklevel=2,
+        )
+        return super().train_new_from_iterator(text_iterator, vocab_size, *args, **kwargs)
+
     def save_pretrained(self, save_directory: str | os.PathLike, *args: Any, **kwargs: Any) -> tuple[str, ...]:
         """Save the tokenizer as transformers' own class, which loads without this package, and return its files."""
         with _ONE_CALL:  # of other threads, which may pad
@@ -297,6 +307,12 @@ class AtentaTokenizer(PreTrainedTokenizerFast):
 
     def _encode_plus(self, text: Any, text_pair: Any = None, *args: Any, **options: Any) -> BatchEncoding:
         """Encode in one thread at a time, and return empty lists for no texts, where transformers raises an error."""
+        longest, special = options.get("max_length"), options.get("add_special_tokens", True)
+        truncated = options.get("truncation_strategy", TruncationStrategy.DO_NOT_TRUNCATE)
+        if truncated is not TruncationStrategy.DO_NOT_TRUNCATE and longest is not None:
+            least = self.num_special_tokens_to_add(text_pair is not None) if special else 1
+            if longest < least:  # with which the library tokenizers does not truncate at all
+                raise ValueError(f"max_length={longest}; expected at least {least}, for the special tokens.")
         no_texts = not (text or isinstance(text, str) or text_pair or options.get("is_split_into_words"))
         if no_texts and options.get("return_tensors"):
             raise ValueError(

@@ -218,6 +218,10 @@ NO_VARIANTS = (
         ),
         (AtentaEncoderConfig, {"character_variants": {"a": "á"}}, "window_length"),
         *(
+            (AtentaEncoderDecoderConfig, {"transducer": True, "eos_token_id": end}, "eos_token_id")
+            for end in (None, [2], [2, 3])
+        ),
+        *(
             (AtentaEncoderDecoderConfig, {"rotary_cross_attention": True, "position_embedding_type": kind}, kind)
             for kind in ("sinusoidal", "learned")
         ),

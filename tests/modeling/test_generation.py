@@ -13,7 +13,7 @@ from accelerate import cpu_offload
 from peft import LoraConfig, get_peft_model
 from torch import nn
 from torch.nn.utils import parametrizations
-from transformers import GenerationConfig, WatermarkingConfig, set_seed
+from transformers import DynamicCache, GenerationConfig, WatermarkingConfig, set_seed
 from transformers.generation.configuration_utils import ContinuousBatchingConfig
 
 from atenta import AtentaDecoderForCausalLM, AtentaEncoderDecoderForConditionalGeneration
@@ -136,6 +136,11 @@ def test_assisted_generation(model_class):
             assert torch.equal(generate(model, *padded_by_three(ids, "left"), **options), expected)
     sampled = [generate(model, ids, assistant_model=assistants[0], do_sample=True) for _ in range(2)]
     assert torch.equal(*sampled)
+    if model.config.is_encoder_decoder:
+        given = {"decoder_input_ids": ids[:, :3], "decoder_position_ids": torch.arange(3)[None]}
+        expected = generate(model, ids, **given)
+        for options in guesses:
+            assert torch.equal(generate(model, ids, **given, **options), expected)
 
 
 def test_early_exit():
@@ -172,6 +177,8 @@ def test_continuous_batching():
 
 def test_an_encoded_source():
     model, (ids, mask) = double_model(AtentaEncoderDecoderForConditionalGeneration), pad(texts(), [9, 5, 2], "right")
+    with pytest.raises(ValueError, match=r"DynamicCache.*EncoderDecoderCache"):
+        model.generate(ids, attention_mask=mask, past_key_values=DynamicCache())
     expected = generate(model, ids, mask, num_beams=3)
     encoded = model.get_encoder()(ids, attention_mask=mask)
     actual = model.generate(encoder_outputs=encoded, attention_mask=mask, num_beams=3, **EIGHT)

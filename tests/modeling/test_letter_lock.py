@@ -86,6 +86,8 @@ def test_the_model_still_chooses_the_accents():
     start = torch.tensor([[TOKENIZER.bos_token_id]])
     kept = lock(start, torch.zeros(1, len(TOKENIZER))).isfinite()[0].nonzero().flatten().tolist()
     assert sorted(TOKENIZER.convert_ids_to_tokens(kept)) == ["c", "ç"]
+    wider = lock(start, torch.zeros(1, 2 * len(TOKENIZER)))  # as `resize_token_embeddings` pads it
+    assert wider.isfinite()[0].nonzero().flatten().tolist() == kept
 
 
 def test_tags_and_padding_are_not_letters_and_rows_of_other_sources_are_refused():

@@ -18,6 +18,7 @@ def test_an_ngram_is_the_tokens_that_end_at_a_position():
     other[0, 4] += 1
     same = (ngrams(one) == ngrams(other)).all(-1)[0]
     assert same.tolist() == [not 4 <= place < 4 + max(SIZES) for place in range(12)]
+    assert torch.equal(ngrams(one.int()), ngrams(one))
 
 
 @torch.no_grad()

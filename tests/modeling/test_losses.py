@@ -101,6 +101,8 @@ def test_pretraining_adds_both_losses():
     count = (batch["labels"] != -100).sum()
     part = model(**batch, next_sentence_label=order, num_items_in_batch=2 * count).loss
     assert_equal_losses(part, outputs.loss / 2)  # its share of a batch with twice as many labels
+    with pytest.raises(ValueError, match="num_words=0"):
+        model(**batch, word_labels=batch["labels"])
 
 
 def test_question_answering():

@@ -112,6 +112,17 @@ def test_generation_knows_the_tags(side, search):
         assert generated[row].tolist() == expected[0].tolist()
 
 
+@pytest.mark.parametrize("pad_token_id", [2, None])
+def test_what_is_no_padding_has_a_position_in_generation(pad_token_id):
+    """Without a mask, as in transformers, where padding is `<eos>` or there is none."""
+    model = rotary_model(tag_token_ids=TAGS, pad_token_id=pad_token_id)
+    letters = [torch.tensor([[30], [31], [32]]), texts(3, 5, vocab_size=30), torch.full((3, 1), 2)]
+    source = torch.cat(letters, dim=1)
+    options = {"max_new_tokens": 6, "output_scores": True, "return_dict_in_generate": True}
+    found, expected = (model.generate(source, **each, **options) for each in ({}, {"attention_mask": source > 0}))
+    assert_equal(torch.stack(found.scores), torch.stack(expected.scores))
+
+
 def test_without_ids_positions_are_needed():
     model, target = rotary_model(tag_token_ids=TAGS), texts()
     source = torch.cat([torch.tensor([[30], [31], [32]]), texts(3, 5, seed=3, vocab_size=30)], dim=1)

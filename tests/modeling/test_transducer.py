@@ -7,6 +7,7 @@ import torch
 from transformers import DynamicCache, EncoderDecoderCache, StaticCache
 
 from atenta import AtentaEncoderDecoderConfig, AtentaEncoderDecoderForConditionalGeneration
+from support.models import tiny_model
 
 SOURCES = torch.tensor([[4, 5, 2, 0], [5, 6, 7, 2]])
 MASK = (SOURCES != 0).long()
@@ -99,3 +100,5 @@ def test_what_it_cannot_read_is_named(model):
     cache = EncoderDecoderCache(*(StaticCache(model.config, max_cache_len=4) for _ in range(2)))
     with pytest.raises(ValueError, match="StaticCache"):
         model(SOURCES, decoder_input_ids=SOURCES[:, :1], past_key_values=cache)
+    with pytest.raises(ValueError, match="written_input_ids"):
+        tiny_model(AtentaEncoderDecoderForConditionalGeneration)(SOURCES, labels=SOURCES, written_input_ids=SOURCES)

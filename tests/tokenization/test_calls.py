@@ -76,6 +76,20 @@ def test_no_texts_give_no_tensors(arguments):
         TOKENIZERS["encoder"]([], ["a"])
 
 
+@pytest.mark.parametrize(("texts", "least"), [(["ab"], 2), (["ab", "c"], 3)])
+def test_what_is_too_short_for_special_tokens_is_refused(texts, least):
+    """The library tokenizers would not truncate at all."""
+    tokenizer = TOKENIZERS["encoder"]
+    assert len(tokenizer(*texts, truncation=True, max_length=least).input_ids) == least
+    with pytest.raises(ValueError, match=f"max_length={least - 1}; expected at least {least}"):
+        tokenizer(*texts, truncation=True, max_length=least - 1)
+
+
+def test_a_tokenizer_that_merges_characters_is_warned_of():
+    with pytest.warns(UserWarning, match="from_texts"):
+        TOKENIZERS["encoder"].train_new_from_iterator(["abab"], 300)
+
+
 def test_tokenize_takes_one_text():
     tokenizer = TOKENIZERS["decoder"]
     for texts in ([], ["a", "b"]):  # of two texts, the second would be lost
