@@ -83,8 +83,8 @@ class AtentaEncoderDecoderConfig(AtentaTransformerConfig):
 
         Raises:
             ValueError: If cross-attention is rotary and positions are not, a tag is outside the vocabulary, a
-                transducer has not one `eos_token_id`, `window_length` is below 1, `length_ratios` are not a range, or as
-                in [`AtentaTransformerConfig`].
+                transducer has not one `eos_token_id`, `window_length` is below 1, `length_ratios` are not a range, or
+                as in [`AtentaTransformerConfig`].
         """
         super().validate_architecture()
         if self.rotary_cross_attention and self.position_embedding_type != "rotary":
